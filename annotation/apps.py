@@ -1,8 +1,10 @@
-"""The annotation app."""
+"""The annotation app: its pages of the admin, its scheduled tasks and its kinds of job."""
 
 from typing import Any
 
 from django.apps import AppConfig
+
+MINUTE_SECONDS = 60
 
 
 class AnnotationConfig(AppConfig):
@@ -36,11 +38,12 @@ class AnnotationConfig(AppConfig):
         pages_discarded.connect(_forget_consent)
         schedule(
             "annotation.crowds.sync.schedule.sync_what_is_due",
+            # twice as often as studies are due, so that none is late by a whole interval
             every=lambda: max(1, settings.CROWD_SYNC_SECONDS // 2),
             queue=CROWD,
         )
-        schedule("annotation.privacy.retention.erase_expired_identities", every=lambda: 3600)
-        schedule("annotation.work.seats.forget_addresses", every=lambda: 300)
+        schedule("annotation.privacy.retention.erase_expired_identities", every=lambda: 60 * MINUTE_SECONDS)
+        schedule("annotation.work.seats.forget_addresses", every=lambda: 5 * MINUTE_SECONDS)
         handlers = "annotation.handlers"
         register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")
         register("read_panel_list", f"{handlers}.read_panel_list", queue=READING, scope="workers")
@@ -48,13 +51,13 @@ class AnnotationConfig(AppConfig):
             register(kind, f"{handlers}.{kind}", queue=INTERACTIVE, scope="workers", is_essential=True)
 
 
-def _describe_taken_work(**about: Any) -> str:
+def _describe_taken_work(**signal_arguments: Any) -> str:
     from annotation.work.operations import describe_taken_work
 
-    return describe_taken_work(about["study"])
+    return describe_taken_work(signal_arguments["study"])
 
 
-def _forget_consent(**about: Any) -> None:
+def _forget_consent(**signal_arguments: Any) -> None:
     from annotation.privacy.consent import forget_unread_consent
 
-    forget_unread_consent(about["study"])
+    forget_unread_consent(signal_arguments["study"])

@@ -59,11 +59,9 @@ class AnswersMissing(QuorumError):
     title = "Answers are missing"
 
     def __init__(self, missing: Sequence[int]) -> None:
-        listed = ", ".join(str(position) for position in missing[:10]) + (
-            ", ..." if len(missing) > 10 else ""
-        )
+        positions = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
         super().__init__(
-            _("Your answers are saved. Items without an answer: %(listed)s.") % {"listed": listed}
+            _("Your answers are saved. Items without an answer: %(listed)s.") % {"listed": positions}
         )
         self.missing = list(missing)
 

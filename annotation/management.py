@@ -39,13 +39,13 @@ class SyncCrowd(OperationCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         study = find_study(options["study"])
-        synced = self.operation.run(study, {}, by=None, thorough=options["thorough"]).value
+        report = self.operation.run(study, {}, by=None, thorough=options["thorough"]).value
         if options["output"]:
-            text = json.dumps(synced.as_json(), indent=2, ensure_ascii=False) + "\n"
+            text = json.dumps(report.as_json(), indent=2, ensure_ascii=False) + "\n"
             options["output"].write_text(text, encoding="utf-8")
-        states = ", ".join(f"{count} {state}" for state, count in synced.assignments.items()) or "none"
-        self.say(f"Pages of work at the crowd: {synced.hits}. Assignments: {states}.")
-        for discrepancy in synced.discrepancies:
+        states = ", ".join(f"{count} {state}" for state, count in report.assignments.items()) or "none"
+        self.say(f"Pages of work at the crowd: {report.hits}. Assignments: {states}.")
+        for discrepancy in report.discrepancies:
             self.say(f"{discrepancy.kind}: {discrepancy.words}")
 
 
@@ -124,8 +124,8 @@ class ReconcilePanel(QuorumCommand):
         for submission in compared:
             if submission.is_contradictory:
                 session = submission.session
-                who = submission.panel_worker_id or (session and session.worker)
-                self.say(f"  look at {who}: {submission.reason}")
+                person = submission.panel_worker_id or (session and session.worker)
+                self.say(f"  look at {person}: {submission.reason}")
         if options["output"]:
             write_json(
                 options["output"],
@@ -135,9 +135,9 @@ class ReconcilePanel(QuorumCommand):
             with atomic_write(options["payments"]) as file:
                 file.write_text(payouts.as_csv(payouts.payment_list(study, compared)))
         if options["book"]:
-            booked = reconciling.book_list(study=study, submissions=submissions, approve=options["approve"])
+            totals = reconciling.book_list(study=study, submissions=submissions, approve=options["approve"])
             self.say(
-                f"Recorded: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended."
+                f"Recorded: {totals.approved} approved, {totals.rejected} rejected, {totals.ended} ended."
             )
 
 
@@ -166,12 +166,12 @@ class ErasePerson(QuorumCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", nargs="?", help="slug of the study; left out: all studies of --worker")
-        what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument(
+        target = parser.add_mutually_exclusive_group(required=True)
+        target.add_argument(
             "--worker", help="name or pseudonym, or the crowd's own id (PROLIFIC_PID, WorkerId)"
         )
-        what.add_argument("--list", action="store_true", help="print the erasures, one JSON object a line")
-        what.add_argument("--replay", metavar="FILE", help="erase again whom a list of --list names")
+        target.add_argument("--list", action="store_true", help="print the erasures, one JSON object a line")
+        target.add_argument("--replay", metavar="FILE", help="erase again whom a list of --list names")
         parser.add_argument("--way", choices=Erasure.Extent.values, default=Erasure.Extent.IDENTITY.value)
         parser.add_argument("--withdraw", action="store_true", help="remove files of releases from here, too")
         parser.add_argument("--yes", action="store_true", help="erase; without it, only say what would go")
@@ -192,16 +192,16 @@ class ErasePerson(QuorumCommand):
             if replay.missing_studies:
                 self.say(f"Studies that are not here: {', '.join(sorted(set(replay.missing_studies)))}.")
             if replay.refusals:
-                listed = " ".join(sorted(set(replay.refusals)))
+                sentences = " ".join(sorted(set(replay.refusals)))
                 raise WrongState(
                     f"{with_noun(len(replay.refusals), 'person')} could not be erased yet; repeat it afterwards. "
-                    f"{listed}"
+                    f"{sentences}"
                 )
             return
-        for study, worker in self._people(options["study"], options["worker"]):
+        for study, worker in self._find_people(options["study"], options["worker"]):
             self._erase_worker(study, worker, options)
 
-    def _people(self, slug: str | None, name: str) -> list[tuple[Study, Worker]]:
+    def _find_people(self, slug: str | None, name: str) -> list[tuple[Study, Worker]]:
         from annotation.privacy.people import erasure_of, find_person
 
         if slug:
@@ -211,15 +211,15 @@ class ErasePerson(QuorumCommand):
                 erasure = erasure_of(study, name)
                 self.say(f"The person was erased already, on {erasure.at.date() if erasure else ''}.")
             return [(study, person)] if person else []
-        people, erased = [], False
+        people, was_erased = [], False
         for study in Study.objects.order_by("pk"):
             try:
                 person = find_person(study, name)
             except ObjectNotFound:
                 continue
-            erased |= person is None
+            was_erased |= person is None
             people += [(study, person)] if person else []
-        if not people and not erased:
+        if not people and not was_erased:
             raise ObjectNotFound(f"Nothing was changed: {name!r} took part in no study.")
         if not people:
             self.say("The person was erased already.")
@@ -239,10 +239,10 @@ class ErasePerson(QuorumCommand):
         if not options["yes"]:
             raise WrongState("Nothing was erased, and nothing could be brought back: say --yes to erase.")
         worker = people_of(study).get(pk=worker.pk)
-        erased = erase_person(study=study, worker=worker, way=options["way"], withdraw=options["withdraw"])
-        assert erased.job is not None
-        run_job(erased.job.pk)
-        self.say(f"  Erased. Receipt, shown once: {erased.receipt}")
+        erasure = erase_person(study=study, worker=worker, way=options["way"], withdraw=options["withdraw"])
+        assert erasure.job is not None
+        run_job(erasure.job.pk)
+        self.say(f"  Erased. Receipt, shown once: {erasure.receipt}")
 
 
 class ForgetIds(QuorumCommand):
@@ -261,10 +261,10 @@ class ForgetIds(QuorumCommand):
         from annotation.crowds.people import forget_raw_ids
 
         study = find_study(options["study"])
-        waiting = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.SUBMITTED).count()
-        if waiting:
+        waiting_count = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.SUBMITTED).count()
+        if waiting_count:
             self.say(
-                f"{waiting:,} sessions wait for their approval: without ids they cannot be paid by a list."
+                f"{waiting_count:,} sessions wait for their approval: without ids they cannot be paid by a list."
             )
         if not options["yes"]:
             raise WrongState(

@@ -15,7 +15,7 @@ from annotation.models.judgments import JudgmentQuerySet
 from judgments.models import Study
 from quorum.numeric.packing import declare
 
-MANY_ASSIGNMENTS = 5_000
+MANY_ASSIGNMENTS = 5_000  # from which pages show cached figures
 
 
 @declare
@@ -54,9 +54,9 @@ class Snapshot:
         return rows.filter(assignment__study=study) if units is None else rows.filter(unit__in=units)
 
     def judgments(self, study: Study, *, units: Sequence[int] | None = None) -> JudgmentQuerySet:
-        """Return the judgments that were not revised, including those in ``invalidated``."""
-        unrevised = Q(replaced_by=None) | Q(replaced_by__gt=self.last_judgment)
-        return self.all_judgments(study, units=units).filter(unrevised)
+        """Return the judgments that were not revised, including those of invalidated assignments."""
+        is_unrevised = Q(replaced_by=None) | Q(replaced_by__gt=self.last_judgment)
+        return self.all_judgments(study, units=units).filter(is_unrevised)
 
     def includes(self, assignment: UUID, worker: int) -> bool:
         """Return whether the study's rules include this work. An import may still have excluded it."""
@@ -99,4 +99,5 @@ def snapshot_from_json(stored: Mapping[str, Any]) -> Snapshot:
 
 
 def has_many_assignments(study: Study) -> Exists:
+    """Return a condition that the study has at least ``MANY_ASSIGNMENTS``. The database stops counting there."""
     return Exists(Assignment.objects.filter(study=study).order_by()[MANY_ASSIGNMENTS - 1 : MANY_ASSIGNMENTS])

@@ -100,7 +100,9 @@ def study_of(
 
 def _page_at(page: SubmittedPage, at: int) -> SubmittedPage:
     given = [
-        one._replace(written=one.written._replace(at=at)) for one in page.judgments if one.written is not None
+        one._replace(written=one.written._replace(position=at))
+        for one in page.judgments
+        if one.written is not None
     ]
     return SubmittedPage(page.worker, given)
 

@@ -90,7 +90,7 @@ class OutOfFunds(CrowdProblem):
 
 
 class UnknownOutcome(CrowdProblem):
-    """Raised if nobody knows whether a call had an effect, and a repetition is unsafe: a person has to check."""
+    """Raised if nobody knows whether a call had an effect, so a person has to check before it is repeated."""
 
     had_no_effect = False
 
@@ -107,10 +107,10 @@ class Price:
         return self.reward_cents + self.fee_cents
 
 
-def fee_of(cents: int, percent: Decimal, *, least: int = 0) -> int:
-    """Return ``percent`` of an amount, rounded half up to a cent, and at least ``least``."""
+def fee_of(cents: int, percent: Decimal, *, min_cents: int = 0) -> int:
+    """Return ``percent`` of an amount, rounded half up to a cent, and at least ``min_cents``."""
     fee = (Decimal(cents) * percent / 100).quantize(Decimal(1), rounding=ROUND_HALF_UP)
-    return max(least, int(fee))
+    return max(min_cents, int(fee))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class HITPlan:
 
 @dataclass(frozen=True, slots=True)
 class CrowdWork:
-    """A piece of work, as the crowd reports it.
+    """A submission or assignment, as the crowd reports it.
 
     Attributes:
         external_id: the crowd's id of the assignment or submission.

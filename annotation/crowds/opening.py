@@ -51,27 +51,27 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
     Raises:
         WrongState: the crowd stopped, or refused all publications.
     """
-    carried = carry_out_calls(study=study, progress=progress)
-    if carried.stop_reason:
+    delivery = carry_out_calls(study=study, progress=progress)
+    if delivery.stop_reason:
         raise WrongState(
             _(
                 "Study %(slug)r is open, but not all of its work is published. Requests to the crowd before "
                 "publishing stopped: %(done)s. %(stopped)s"
             )
-            % {"slug": study.slug, "done": carried.done_count, "stopped": carried.stop_reason}
+            % {"slug": study.slug, "done": delivery.done_count, "stopped": delivery.stop_reason}
         )
     if refused := close_if_all_refused(study):
         raise WrongState(refused)
-    return unfinished_calls(study, carried)
+    return describe_unfinished_calls(study, delivery)
 
 
-def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
+def describe_unfinished_calls(study: Study, delivery: DeliveryResult) -> str:
     refused = (
-        f"{carried.postponed_count} calls were refused and wait to be looked at."
-        if carried.postponed_count
+        f"{delivery.postponed_count} calls were refused and wait to be looked at."
+        if delivery.postponed_count
         else ""
     )
-    later = f"{carried.waiting_count} calls go on later." if carried.waiting_count else ""
+    later = f"{delivery.waiting_count} calls go on later." if delivery.waiting_count else ""
     return f"{refused} {later}".strip()
 
 
@@ -97,16 +97,16 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     _refuse_simulated(study)
     backend.refuse(study, design)
     lock_study(study)  # another person may have just opened it
-    was = study.state
+    previous_state = study.state
     mark_open(study=study)
     _bind_to_platform(study, backend)
     copy_rules(study=study)
     plan_publications(study=study, by=by)
-    where = backend.describe_entrance(study)
-    if was != Study.State.OPEN:
+    entrance = backend.describe_entrance(study)
+    if previous_state != Study.State.OPEN:
         suffix = "" if study.platform == "local" else f" at {study.platform}"
-        note_event(study=study, what="opened", sentence=f"Opened{suffix}. {where}", by=by)
-    return where
+        note_event(study=study, what="opened", sentence=f"Opened{suffix}. {entrance}", by=by)
+    return entrance
 
 
 class Obstacle(NamedTuple):
@@ -137,29 +137,29 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
         ]
         if Ability.PUBLISH in backend.can and not study.publications.exists():
             # the budget that opening would create
-            first = Budget(study=study, currency=design.currency, budget_cents=design.crowd.budget_cents)
-            budget = at_crowd(Budget, study).first() if study.platform else None
-            checks.append(("budget", partial(refuse_beyond_budget, budget or first, cents)))
+            budget = Budget(study=study, currency=design.currency, budget_cents=design.crowd.budget_cents)
+            stored = at_crowd(Budget, study).first() if study.platform else None
+            checks.append(("budget", partial(refuse_beyond_budget, stored or budget, cents)))
     reasons: list[Obstacle] = []
-    for about, check in checks:
+    for topic, check in checks:
         try:
             check()
         except WrongState as problem:
             # a crowd's check may give the same reason
             if str(problem) not in {reason.sentence for reason in reasons}:
-                reasons.append(Obstacle(about, str(problem)))
+                reasons.append(Obstacle(topic, str(problem)))
     return reasons
 
 
 def _refuse_unstated(study: Study, design: StudyDesign) -> None:
-    unsaid = unsupported_requirements(design.workers, design.crowd_name)
-    if unsaid:
+    unstated = unsupported_requirements(design.workers, design.crowd_name)
+    if unstated:
         raise WrongState(
             _(
                 "Study %(slug)r requires participants with %(unsaid)s. The crowd %(backend)r does not support "
                 "this requirement. Change the requirements of the study, or its crowd."
             )
-            % {"slug": study.slug, "unsaid": unsaid[0], "backend": design.crowd.backend}
+            % {"slug": study.slug, "unsaid": unstated[0], "backend": design.crowd.backend}
         )
 
 
@@ -208,26 +208,26 @@ def begin_closing(*, study: Study, by: User | None = None) -> None:
     """Close the study and write the messages for its crowd."""
     take_pause_lock(study)
     lock_study(study)  # another person may have just closed it
-    was = study.state
+    previous_state = study.state
     mark_closed(study=study)
     ask_to_expire(study=study, by=by)
     expire_overdue(study=study)
     release_reserved(study=study)
-    if was != Study.State.CLOSED:
+    if previous_state != Study.State.CLOSED:
         note_event(study=study, what="closed", sentence="Closed to new participants.", by=by)
 
 
 def _carry_out_now(study: Study) -> str:
-    carried = carry_out_calls(study=study)
-    return f"{carried.stop_reason} {unfinished_calls(study, carried)}".strip()
+    delivery = carry_out_calls(study=study)
+    return f"{delivery.stop_reason} {describe_unfinished_calls(study, delivery)}".strip()
 
 
 ASK_THE_CROWD = FollowUp(carry_out=_carry_out_now, enqueue=sync_if_calls_wait)
 
 
-def add_opening_warning(doubt: OpeningCheck) -> None:
+def add_opening_warning(check: OpeningCheck) -> None:
     """Register a check that returns why a study should not be opened yet, or "".
 
     A person can still open the study despite the warning.
     """
-    OPENING_CHECKS.append(doubt)
+    OPENING_CHECKS.append(check)

@@ -43,12 +43,8 @@ class OpenRequest(Parameters):
 )
 def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:
     """Publish the study to its crowd. Repeating changes nothing."""
-    doubts = (
-        []
-        if anyway or study.state != Study.State.GENERATED
-        else [doubt(study, by) for doubt in OPENING_CHECKS]
-    )
-    if sentence := " ".join(filter(None, doubts)):
+    checks = [] if anyway or study.state != Study.State.GENERATED else OPENING_CHECKS
+    if sentence := " ".join(filter(None, (check(study, by) for check in checks))):
         raise WrongState(
             _(
                 "Study %(slug)r was not opened. %(problem)s To open the study nevertheless, choose "
@@ -80,22 +76,22 @@ def close(*, study: Study, by: User | None) -> Outcome:
 @operation("sync-crowd", "Compare with the crowd", job=SYNC)
 def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
     """Send waiting messages to the crowd, import submitted work, and report differences."""
-    synced = sync_with_crowd(study=study, thorough=thorough)
-    odd = len(synced.discrepancies)
+    report = sync_with_crowd(study=study, thorough=thorough)
+    count = len(report.discrepancies)
     event = (
-        f"Compared with the crowd: {with_noun(synced.hits, 'HIT')} there, "
-        f"{with_noun(odd, 'thing')} {'does' if odd == 1 else 'do'} not fit."
+        f"Compared with the crowd: {with_noun(report.hits, 'HIT')} there, "
+        f"{with_noun(count, 'thing')} {'does' if count == 1 else 'do'} not fit."
     )
     note_event(study=study, what="sync-crowd", sentence=event, by=by)
-    pages_phrase = ngettext("one page of work", "%(n)s pages of work", synced.hits) % {
-        "n": thousands(synced.hits)
+    pages_phrase = ngettext("one page of work", "%(n)s pages of work", report.hits) % {
+        "n": thousands(report.hits)
     }
     message = ngettext(
         "The study was compared with its crowd. The crowd has %(there)s. One difference was found.",
         "The study was compared with its crowd. The crowd has %(there)s. %(n)s differences were found.",
-        odd,
+        count,
     )
-    return Outcome(message % {"there": pages_phrase, "n": thousands(odd)}, synced)
+    return Outcome(message % {"there": pages_phrase, "n": thousands(count)}, report)
 
 
 class ScreenOutsRequest(Reason):

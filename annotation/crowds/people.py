@@ -34,7 +34,7 @@ PUBLIC_LINK_PLATFORMS = ("", "local")  # platforms of studies with a public link
 # The platform of people in result files. People from Mechanical Turk's API have rows of their own.
 MTURK_FILES = "mturk-files"
 AMAZON_ID = re.compile(r"A[0-9A-Z]{9,20}")
-ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")  # some platforms identify people by e-mail address
+EMAIL = re.compile(r"[^@\s]+@[^@\s]+")  # some platforms identify people by e-mail address
 
 
 def pseudonym(platform: str, raw: str) -> str:
@@ -49,7 +49,7 @@ def pseudonym(platform: str, raw: str) -> str:
 
 def worker_name(name: str) -> str:
     """Return a pseudonym if a name in a result file is an Amazon id or an e-mail address; else return the name."""
-    return pseudonym(MTURK_FILES, name) if AMAZON_ID.fullmatch(name) or ADDRESS.fullmatch(name) else name
+    return pseudonym(MTURK_FILES, name) if AMAZON_ID.fullmatch(name) or EMAIL.fullmatch(name) else name
 
 
 def session_pseudonym(platform: str, raw: str) -> str:
@@ -113,6 +113,7 @@ def without_ids(text: str, values: Iterable[str]) -> str:
 
 
 def error_of_call(call: CrowdCall, text: str) -> str:
+    """Return the error message of a call without the crowd's ids of the people whom the call is about."""
     rows = RawId.objects.none()
     if call.session is not None:
         rows = RawId.objects.filter(Q(session=call.session) | Q(worker=call.session.worker_id, session=None))
@@ -120,42 +121,43 @@ def error_of_call(call: CrowdCall, text: str) -> str:
         rows = RawId.objects.filter(worker=call.worker_id, session=None)
     elif call.publication is not None:  # a publish call sends the ids of people with a qualification
         workers = design_of(call.study).workers
-        people = Qualification.objects.filter(name__in=(*workers.requires, *workers.forbids))
+        qualifications = Qualification.objects.filter(name__in=(*workers.requires, *workers.forbids))
         rows = RawId.objects.filter(
-            worker__in=people.values("worker"), worker__platform=call.platform, session=None
+            worker__in=qualifications.values("worker"), worker__platform=call.platform, session=None
         )
     return without_ids(text, rows.values_list("value", flat=True))
 
 
 def ids_not_passed_on(platform: str, qualification: str) -> list[str]:
     """Return the crowd's ids of people whose qualification was never sent to the crowd."""
-    requested = CrowdCall.objects.filter(
+    calls = CrowdCall.objects.filter(
         worker=OuterRef("worker"), platform=platform, kind="qualify", payload__qualification=qualification
     )
-    people = Qualification.objects.filter(~Exists(requested), name=qualification, worker__platform=platform)
-    rows = RawId.objects.filter(worker__in=people.values("worker"), session=None).order_by("pk")
+    holders = Qualification.objects.filter(~Exists(calls), name=qualification, worker__platform=platform)
+    rows = RawId.objects.filter(worker__in=holders.values("worker"), session=None).order_by("pk")
     return list(rows.values_list("value", flat=True))
 
 
 def remove_ids(rows: Collection[RawId]) -> None:
     """Remove ids from stored calls and answers, before the ids are deleted. People copy their ids into forms."""
-    values: dict[int, list[str]] = {}
+    ids_by_worker: dict[int, list[str]] = {}
     for row in rows:
-        values.setdefault(row.worker_id, []).append(row.value)
-    about = Q(worker__in=values) | Q(session__worker__in=values)
-    for call in CrowdCall.objects.filter(about).select_related("session").iterator():
+        ids_by_worker.setdefault(row.worker_id, []).append(row.value)
+    is_about_them = Q(worker__in=ids_by_worker) | Q(session__worker__in=ids_by_worker)
+    for call in CrowdCall.objects.filter(is_about_them).select_related("session").iterator():
         worker = call.worker_id or (call.session.worker_id if call.session else 0)
-        ids = values.get(worker, [])
+        ids = ids_by_worker.get(worker, [])
         old_fields = (call.payload, call.answer, call.why, call.problem)
         new_fields = tuple(_remove_ids_within(text, ids) for text in old_fields)
         if new_fields != old_fields:
             call.payload, call.answer, call.why, call.problem = new_fields
             call.save(update_fields=["payload", "answer", "why", "problem"])
-    for session in CrowdSession.objects.filter(worker__in=values).exclude(receipt="", feedback="").iterator():
-        ids = values[session.worker_id]
-        cleaned = (without_ids(session.receipt, ids), without_ids(session.feedback, ids))
-        if cleaned != (session.receipt, session.feedback):
-            session.receipt, session.feedback = cleaned
+    sessions = CrowdSession.objects.filter(worker__in=ids_by_worker).exclude(receipt="", feedback="")
+    for session in sessions.iterator():
+        ids = ids_by_worker[session.worker_id]
+        new_texts = (without_ids(session.receipt, ids), without_ids(session.feedback, ids))
+        if new_texts != (session.receipt, session.feedback):
+            session.receipt, session.feedback = new_texts
             session.save(update_fields=["receipt", "feedback"])
 
 
@@ -186,23 +188,23 @@ def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     participants = Worker.objects.filter(
         Q(participations__study=study) | Q(crowd_sessions__study=study), source=Worker.Source.CROWD
     )
-    elsewhere = Worker.objects.filter(
+    other_participants = Worker.objects.filter(
         Q(participations__in=Participation.objects.exclude(study=study))
         | Q(crowd_sessions__in=CrowdSession.objects.exclude(study=study))
     ).values("pk")
     workers = design_of(study).workers
-    names = {*workers.requires, *workers.forbids, workers.grants}
-    never_came = Worker.objects.filter(
-        Q(qualifications__name__in=names) | Q(crowd_calls__study=study),
+    qualifications = {*workers.requires, *workers.forbids, workers.grants}
+    absent_workers = Worker.objects.filter(
+        Q(qualifications__name__in=qualifications) | Q(crowd_calls__study=study),
         source=Worker.Source.CROWD,
         platform=study.platform,
         participations=None,
         crowd_sessions=None,
     )
-    people = RawId.objects.filter(Q(worker__in=participants) | Q(worker__in=never_came)).exclude(
-        worker__in=elsewhere
+    raw_ids = RawId.objects.filter(Q(worker__in=participants) | Q(worker__in=absent_workers)).exclude(
+        worker__in=other_participants
     )
-    rows = list(people | RawId.objects.filter(session__study=study))
+    rows = list(raw_ids | RawId.objects.filter(session__study=study))
     # Wait until demographics that are being stored are committed.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     Demographics.objects.filter(study=study).delete()

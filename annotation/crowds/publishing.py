@@ -22,17 +22,17 @@ from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-MAX_HOURS = 8760  # a year, Mechanical Turk's longest lifetime
+MAX_HOURS = 8760  # a year, the longest lifetime of a HIT at Mechanical Turk
 OPEN_STATES = (Publication.State.PLANNED, Publication.State.PUBLISHED)
 PUBLISHED_STATES = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
 
 
 @commit_as_one_order
-def plan_publications(*, study: Study, by: User | None = None, besides: Collection[int | None] = ()) -> int:
+def plan_publications(*, study: Study, by: User | None = None, skip_hits: Collection[int | None] = ()) -> int:
     """Write publish messages and reserve their price; return the number of new external HITs.
 
     Args:
-        besides: row ids of HITs to skip; None in it stands for the whole study.
+        skip_hits: row ids of HITs to skip; None in it stands for the whole study.
     """
     backend = backend_of(study)
     if Ability.PUBLISH not in backend.can:
@@ -41,24 +41,24 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     design = design_of(study)
     rows = at_crowd(Publication, study)
-    published_hits = {*rows.filter(state__in=OPEN_STATES).values_list("hit", flat=True), *besides}
+    published_hits = {*rows.filter(state__in=OPEN_STATES).values_list("hit", flat=True), *skip_hits}
     plans = [
         plan
         for plan in backend.publication_plans(study)
         if plan.hit not in published_hits and plan.places > 0
     ]
     prices = [backend.price(design, places=plan.places) for plan in plans]
-    screen_out, screen_outs = backend.screen_out_price(design).cents, design.crowd.screen_outs
-    sums = [
-        plan.places * price.cents + screen_outs * screen_out
+    screen_out_cents, screen_outs = backend.screen_out_price(design).cents, design.crowd.screen_outs
+    costs = [
+        plan.places * price.cents + screen_outs * screen_out_cents
         for plan, price in zip(plans, prices, strict=True)
     ]
-    total = sum(sums)
+    total = sum(costs)
     budget = budget_of(study, study.platform)
     refuse_beyond_budget(budget, total)
-    until = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
+    expires_at = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
     numbers: dict[int | None, int] = dict(rows.order_by("number").values_list("hit", "number"))
-    for plan, price, cents in zip(plans, prices, sums, strict=True):
+    for plan, price, cents in zip(plans, prices, costs, strict=True):
         number = numbers.get(plan.hit, 0) + 1
         token = call_key(Ability.PUBLISH, study.platform, study.pk, study.slug, plan.hit, number)
         publication = Publication.objects.create(
@@ -71,8 +71,8 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
             reward_cents=price.reward_cents,
             fee_cents=price.fee_cents,
             screen_outs=screen_outs,
-            screen_out_cents=screen_out,
-            expires_at=until,
+            screen_out_cents=screen_out_cents,
+            expires_at=expires_at,
         )
         write_message(
             study=study, kind=Ability.PUBLISH, key=token, publication=publication, cents=cents, by=by
@@ -98,6 +98,10 @@ def ask_to_extend(
     by: User | None = None,
     why: str = "",
 ) -> None:
+    """Write a message that adds places, screen-outs or time to an external HIT, and reserve their cost.
+
+    Places and screen-outs whose money was released are opened again, and reserved again.
+    """
     if publication.state not in (*PUBLISHED_STATES, Publication.State.FINISHED):
         raise WrongState(
             _("Nothing was changed: publication %(publication)s is %(state)s.")
@@ -112,8 +116,8 @@ def ask_to_extend(
             % {"publication": publication}
         )
     backend_of(publication.study).refuse_places(publication, places)
-    reopened = _released_slots(publication) if until or screen_outs else 0
-    again = _released_screen_outs(publication)
+    reopened_places = _released_slots(publication) if until or screen_outs else 0
+    reopened_screen_outs = _released_screen_outs(publication)
     number = publication.calls.filter(kind=Ability.EXTEND).count() + 1
     write_message(
         study=publication.study,
@@ -122,13 +126,13 @@ def ask_to_extend(
         publication=publication,
         payload={
             "places": places,
-            "reopened": reopened,
+            "reopened": reopened_places,
             "screen_outs": screen_outs,
-            "screen_outs_again": again,
+            "screen_outs_again": reopened_screen_outs,
             "expires_at": until.isoformat() if until else "",
         },
-        cents=(places + reopened) * publication.price_cents
-        + (screen_outs + again) * publication.screen_out_cents,
+        cents=(places + reopened_places) * publication.price_cents
+        + (screen_outs + reopened_screen_outs) * publication.screen_out_cents,
         by=by,
         why=why,
     )
@@ -157,14 +161,14 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
 
 def _released_slots(publication: Publication) -> int:
     """Return the number of slots whose money was released. An extension opens them again."""
-    decided = publication.sessions.exclude(booked="").count()
-    return max(0, publication.places - publication.held_slots - decided)
+    decided_count = publication.sessions.exclude(booked="").count()
+    return max(0, publication.places - publication.held_slots - decided_count)
 
 
 def _released_screen_outs(publication: Publication) -> int:
     """Return the number of screen-outs whose reservation was released."""
-    paid = publication.entries.filter(what="screened-out").count()
-    return max(0, publication.screen_outs - publication.screen_outs_held - paid)
+    paid_count = publication.entries.filter(what="screened-out").count()
+    return max(0, publication.screen_outs - publication.screen_outs_held - paid_count)
 
 
 @commit_as_one_order
@@ -185,11 +189,11 @@ def pay_more_screen_outs(*, study: Study, count: int, by: User | None = None, wh
 
 
 @transaction.atomic
-def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = False, why: str = "") -> int:
+def ask_to_expire(*, study: Study, by: User | None = None, is_pause: bool = False, why: str = "") -> int:
     """Write messages that close all external HITs to new workers; return their number.
 
     Args:
-        for_a_while: whether the HITs stay closed only until ``offer_again`` reopens them.
+        is_pause: whether the HITs stay closed only until ``offer_again`` reopens them.
     """
     backend = backend_of(study)
     if Ability.EXPIRE not in backend.can:
@@ -197,7 +201,7 @@ def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = F
     _cancel_unsent(study)
     published = list(at_crowd(Publication, study).filter(state=Publication.State.PUBLISHED))
     for publication in published:
-        ask_to_take_down(publication=publication, by=by, for_a_while=for_a_while, why=why)
+        ask_to_take_down(publication=publication, by=by, is_pause=is_pause, why=why)
     return len(published)
 
 
@@ -221,8 +225,8 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
     publications = list(paused.select_related("study").order_by("pk"))
     for publication in publications:
         ask_to_extend(publication=publication, until=until, by=by, why=why)
-    reopened = {publication.hit_id for publication in publications}
-    return len(publications) + plan_publications(study=study, by=by, besides=reopened)
+    reopened_hits = {publication.hit_id for publication in publications}
+    return len(publications) + plan_publications(study=study, by=by, skip_hits=reopened_hits)
 
 
 def _cancel_unsent(study: Study) -> None:

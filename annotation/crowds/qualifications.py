@@ -38,12 +38,12 @@ def give_qualification(
             f"Nobody was qualified: {name!r} is no name of a qualification; expected letters, digits, dots, hyphens "
             "and underscores, 80 at most."
         )
-    passes_on = Ability.QUALIFY in backend_of(study).can
-    if passes_on and not value and not study.platform:
+    goes_to_crowd = Ability.QUALIFY in backend_of(study).can
+    if goes_to_crowd and not value and not study.platform:
         _refuse_to_take_away(study, workers, name)
     for worker in workers:
-        _record(worker, name, value)
-        if passes_on and worker.platform and worker.platform == study.platform:
+        _store_qualification(worker, name, value)
+        if goes_to_crowd and worker.platform and worker.platform == study.platform:
             ask_to_qualify(study=study, worker=worker, qualification=name, value=value, by=by)
     people = "One participant" if len(workers) == 1 else f"{len(workers)} participants"
     message = f"{people} {'got' if value else 'lost'} the qualification {name}."
@@ -55,16 +55,16 @@ def _refuse_to_take_away(study: Study, workers: Collection[Worker], name: str) -
 
     An unopened study cannot send the change to its crowd.
     """
-    have = Qualification.objects.filter(name=name, worker__in=workers).values("worker__platform")
-    other = Study.objects.filter(platform__in=have).exclude(platform="").order_by("-pk").first()
-    if other is not None:
+    platforms = Qualification.objects.filter(name=name, worker__in=workers).values("worker__platform")
+    opened_study = Study.objects.filter(platform__in=platforms).exclude(platform="").order_by("-pk").first()
+    if opened_study is not None:
         raise WrongState(
             f"Nobody lost the qualification {name}: study {study.slug!r} was not opened yet, and its crowd may have "
-            f"heard of it. Take it away on the page of a study that was opened there, such as {other.slug!r}."
+            f"heard of it. Take it away on the page of a study that was opened there, such as {opened_study.slug!r}."
         )
 
 
-def _record(worker: Worker, name: str, value: int) -> None:
+def _store_qualification(worker: Worker, name: str, value: int) -> None:
     if value:
         Qualification.objects.get_or_create(worker=worker, name=name)
     else:
@@ -77,9 +77,9 @@ def workers_by_crowd_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
     backend = backend_for(design_of(study))
     if not backend.sends_people:
         raise WrongState("Nobody was qualified: people who join by the link have names; give their names.")
-    wrong = next((raw for raw in ids if not ID_PATTERN.fullmatch(raw)), None)
-    if wrong is not None:
-        raise WrongState(f"Nobody was qualified: {wrong[:60]!r} is no id of a person at {backend.title}.")
+    bad_id = next((raw for raw in ids if not ID_PATTERN.fullmatch(raw)), None)
+    if bad_id is not None:
+        raise WrongState(f"Nobody was qualified: {bad_id[:60]!r} is no id of a person at {backend.title}.")
     platform = study.platform or backend.platform(design_of(study))
     workers = []
     for raw in ids:
@@ -100,6 +100,6 @@ def grant_qualification(*, assignment: Assignment) -> None:
     worker = assignment.worker
     if not worker.is_person or Qualification.objects.filter(worker=worker, name=name).exists():
         return
-    _record(worker, name, 1)
+    _store_qualification(worker, name, 1)
     if Ability.QUALIFY in backend_of(study).can and worker.platform:
         ask_to_qualify(study=study, worker=worker, qualification=name)

@@ -65,7 +65,7 @@ MAX_EXTRA_SLOTS = 20  # extra slots of a HIT for people whom the crowd neither c
 
 Status = CrowdSession.Status
 SUBMITTED_STATUSES = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
-LEFT_STATUSES = (Status.RETURNED, Status.TIMED_OUT, Status.SCREENED_OUT)
+ENDED_EARLY_STATUSES = (Status.RETURNED, Status.TIMED_OUT, Status.SCREENED_OUT)
 MINUTES_TO_STORE = 10  # minutes of a lease that is only taken to store existing answers
 
 
@@ -86,11 +86,11 @@ def open_session(*, publication: Publication, worker: Worker, external_id: str) 
 
     If another worker's session had the id before, that session is ended (psiTurk#184).
     """
-    earlier_session = CrowdSession.objects.filter(
+    earlier_sessions = CrowdSession.objects.filter(
         platform=publication.platform, external_id=external_id, status=Status.WORKING
     ).exclude(worker=worker)
-    for other in earlier_session:
-        end_session(session=other, status=Status.RETURNED)
+    for earlier_session in earlier_sessions:
+        end_session(session=earlier_session, status=Status.RETURNED)
     session, _created = CrowdSession.objects.get_or_create(
         platform=publication.platform,
         external_id=external_id,
@@ -107,11 +107,12 @@ def receive_worker(
 
     Args:
         raw, external_id: Mechanical Turk's WorkerId and AssignmentId.
+
     Raises:
         JoinRefused, ArrivalRefused, TooManyAttempts: nothing is stored.
     """
-    known = CrowdSession.objects.filter(platform=publication.platform, external_id=external_id)
-    if not known.filter(worker__name=pseudonym(publication.platform, raw)).exists():
+    sessions = CrowdSession.objects.filter(platform=publication.platform, external_id=external_id)
+    if not sessions.filter(worker__name=pseudonym(publication.platform, raw)).exists():
         rate_limits.count_use("join", publication.study.slug)
     return _receive_work(publication, raw, external_id, consent=consent)
 
@@ -128,8 +129,8 @@ def _receive_work(publication: Publication, raw: str, external_id: str, *, conse
                 "from your worker’s page, or return it."
             )
         )
-    ended = CrowdSession.objects.filter(pk=session.pk, status__in=[Status.RETURNED, Status.TIMED_OUT])
-    ended.update(status=Status.WORKING)
+    rows = CrowdSession.objects.filter(pk=session.pk, status__in=[Status.RETURNED, Status.TIMED_OUT])
+    rows.update(status=Status.WORKING)
     _move_work(session)
     session.refresh_from_db(fields=["status"])
     return session
@@ -137,8 +138,8 @@ def _receive_work(publication: Publication, raw: str, external_id: str, *, conse
 
 def _move_work(session: CrowdSession) -> None:
     """Move a worker's unconfirmed work on a HIT from earlier sessions to the new session of the same HIT."""
-    same = CrowdSession.objects.filter(publication=session.publication, worker=session.worker_id)
-    for old in same.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
+    sessions = CrowdSession.objects.filter(publication=session.publication, worker=session.worker_id)
+    for old in sessions.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
         if old.status == Status.WORKING:
             end_session(session=old, status=Status.RETURNED)
         elif old.status == Status.SUBMITTED and old.booked == CrowdSession.Booked.NOTHING:
@@ -167,33 +168,25 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
         late: whether to claim also in a closed study, to store answers that the crowd accepted.
     """
     for _attempt in range(MAX_ATTEMPTS):
-        earlier_assignment = (
-            Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
-        )
-        if (
-            earlier_assignment is not None
-            and earlier_assignment.state in LIVE_STATES
-            and not _has_expired(earlier_assignment)
-        ):
-            return Claim(
-                assignment=earlier_assignment, is_new=False, page_units=page_units_of(earlier_assignment)
-            )
+        earlier = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
+        if earlier is not None and earlier.state in LIVE_STATES and not _has_expired(earlier):
+            return Claim(assignment=earlier, is_new=False, page_units=page_units_of(earlier))
         _refuse_second_time(session, hit)
         if not late:
             refuse_paused_study(session.study)
-        if earlier_assignment is None and not late:
+        if earlier is None and not late:
             _refuse_beyond_limit(session)
-        candidate = _candidate(session, hit)
-        max_new_slots: int | None = 0
+        candidate = _make_candidate(session, hit)
+        max_slots: int | None = 0  # that may be added; None for any number
         if _is_full(hit):  # ask the crowd only if the HIT is full, since the visitor waits for the response
-            max_new_slots = None if session.confirmed or late else _slots_to_add(session)
+            max_slots = None if session.confirmed or late else _slots_to_add(session)
         try:
             with transaction.atomic():
                 if not late:
                     share_pause_lock(session.study)
                 own_assignments = Assignment.objects.filter(hit=hit, worker=session.worker_id)
                 release_slots(own_assignments.overdue(timezone.now()), Assignment.State.EXPIRED)
-                make_room(hit, most=max_new_slots)
+                make_room(hit, max_extra_slots=max_slots)
                 claim = claim_slot(candidate, session=session, allow_closed=late)
                 if claim is not None:
                     _restore_draft(claim.assignment)
@@ -211,14 +204,14 @@ def _slots_to_add(session: CrowdSession) -> int | None:
     Raises:
         SlotTaken: the crowd does not know the assignment.
     """
-    same = CrowdSession.objects.filter(platform=session.platform, external_id=session.external_id)
-    if same.filter(status=Status.SUBMITTED, confirmed=False).exclude(pk=session.pk).exists():
+    sessions = CrowdSession.objects.filter(platform=session.platform, external_id=session.external_id)
+    if sessions.filter(status=Status.SUBMITTED, confirmed=False).exclude(pk=session.pk).exists():
         return MAX_EXTRA_SLOTS  # two people have the same id, of whom the crowd will later confirm only one
-    raw = RawId.objects.filter(worker=session.worker_id, session=None).first()
-    named = backend_of(session.study).knows_work(
-        session.publication, worker=raw.value if raw else "", work=session.external_id
+    raw_id = RawId.objects.filter(worker=session.worker_id, session=None).first()
+    is_confirmed = backend_of(session.study).knows_work(
+        session.publication, worker=raw_id.value if raw_id else "", work=session.external_id
     )
-    if named is False:
+    if is_confirmed is False:
         raise SlotTaken(
             _(
                 "You cannot take this page of work now: Mechanical Turk does not know your "
@@ -226,7 +219,7 @@ def _slots_to_add(session: CrowdSession) -> int | None:
                 "Otherwise, please return the HIT."
             )
         )
-    return None if named else MAX_EXTRA_SLOTS
+    return None if is_confirmed else MAX_EXTRA_SLOTS
 
 
 def _refuse_beyond_limit(session: CrowdSession) -> None:
@@ -251,33 +244,34 @@ def _has_expired(assignment: Assignment) -> bool:
 
 def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
     """Raise SlotTaken if the worker holds or did the HIT in another session."""
-    mine = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
-    if any(not _has_expired(assignment) for assignment in mine.filter(state__in=LIVE_STATES)):
+    assignments = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
+    if any(not _has_expired(assignment) for assignment in assignments.filter(state__in=LIVE_STATES)):
         raise SlotTaken(
             _("You already have this page of work, or you have already submitted it. Please return this HIT.")
         )
 
 
-def _restore_draft(now: Assignment) -> None:
+def _restore_draft(assignment: Assignment) -> None:
+    """Copy the worker's draft from their last lease of the HIT, if the page has the same order and sides."""
     earlier = Assignment.objects.filter(
-        hit=now.hit_id, worker=now.worker_id, state__in=["returned", "expired"]
+        hit=assignment.hit_id, worker=assignment.worker_id, state__in=["returned", "expired"]
     )
-    before = earlier.order_by("-accepted_at").first()
-    if before is not None and before.answers and (before.order, before.flips) == (now.order, now.flips):
-        now.answers = before.answers
-        now.save(update_fields=["answers"])
+    last = earlier.order_by("-accepted_at").first()
+    if last is not None and last.answers and (last.order, last.flips) == (assignment.order, assignment.flips):
+        assignment.answers = last.answers
+        assignment.save(update_fields=["answers"])
 
 
-def _candidate(session: CrowdSession, hit: HIT) -> CandidateHIT:
+def _make_candidate(session: CrowdSession, hit: HIT) -> CandidateHIT:
     study, worker = session.study, session.worker
     participation = Participation.objects.get(study=study, worker=worker)
     refuse_stopped_worker(participation.standing)
     units = units_of_hit(hit.pk)
-    met = seen_control_items(study, worker) if may_repeat_controls(study) else {}
-    if hit.pk in met:
-        left_out = controls_left_out_before(hit, worker, units)
+    by_hit = seen_control_items(study, worker) if may_repeat_controls(study) else {}
+    if hit.pk in by_hit:
+        excluded = controls_left_out_before(hit, worker, units)
     else:
-        left_out = controls_seen_before(study, units, {item for items in met.values() for item in items})
+        excluded = controls_seen_before(study, units, {item for items in by_hit.values() for item in items})
     return CandidateHIT(
         study=study,
         worker=worker,
@@ -285,7 +279,7 @@ def _candidate(session: CrowdSession, hit: HIT) -> CandidateHIT:
         hit=hit,
         cursor=participation.cursor,
         units=units,
-        excluded_items=left_out,
+        excluded_items=excluded,
     )
 
 
@@ -295,21 +289,21 @@ def _is_full(hit: HIT) -> bool:
     return not Assignment.objects.overdue(timezone.now()).filter(hit=hit).exists()
 
 
-def make_room(hit: HIT, *, most: int | None = None) -> None:
+def make_room(hit: HIT, *, max_extra_slots: int | None = None) -> None:
     """Give the HIT an open slot if it has none: release expired leases or, failing that, add a slot.
 
     No slot is added if the HIT has reached the limit. Call this function in a transaction.
 
     Args:
-        most: number of slots that the HIT may have beyond its places at the crowd; None for no limit.
+        max_extra_slots: number of slots that the HIT may have beyond its places at the crowd; None for no limit.
     """
     if HIT.objects.filter(pk=hit.pk, open_slots__gt=0).exists():
         return
     release_slots(Assignment.objects.overdue(timezone.now()).filter(hit=hit), Assignment.State.EXPIRED)
     full = HIT.objects.filter(pk=hit.pk, open_slots=0)
-    if most is not None:
+    if max_extra_slots is not None:
         places_at_crowd = Publication.objects.filter(hit=hit).aggregate(n=Sum("places"))["n"] or 0
-        full = full.filter(required__lt=places_at_crowd + most)
+        full = full.filter(required__lt=places_at_crowd + max_extra_slots)
     full.update(required=F("required") + 1, open_slots=F("open_slots") + 1)
 
 
@@ -318,42 +312,46 @@ class IncompleteWork(QuorumError):
 
 
 def record_work(*, backend: CrowdBackend, publication: Publication, work: CrowdWork) -> CrowdSession:
-    """Store the crowd's report about a piece of work; a repeated call changes nothing.
+    """Store the crowd's report about a submission; a repeated call changes nothing.
 
     Raises:
         IncompleteWork: answers are missing; everything else is stored.
     """
-    session = _session(backend, publication, work)
+    session = _find_or_open_session(backend, publication, work)
     if session.publication_id != publication.pk:
         _move_session(session, publication)
     if session.worker.erased:  # do not store their answers or identity again
         work = replace(work, receipt="", feedback="")
-    _take_over_session(session, publication, work)
+    _store_report(session, work)
     problem: QuorumError | None = None
     if work.status in SUBMITTED_STATUSES and not session.worker.erased:
         try:
-            _bring_answers(backend, session, publication, work)
+            _fetch_missing_answers(backend, session, publication, work)
         except QuorumError as error:
             problem = IncompleteWork(str(error))
-    elif work.status in LEFT_STATUSES:
+    elif work.status in ENDED_EARLY_STATUSES:
         end_session(session=session, status=work.status)
         if work.status == Status.SCREENED_OUT:
             pay_screen_out(session=session)
     if work.status in DECIDED_STATUSES:
         settle_session(
-            session=session, status=work.status, decided_at=work.decided_at, feedback=work.feedback, fact=True
+            session=session,
+            status=work.status,
+            decided_at=work.decided_at,
+            feedback=work.feedback,
+            is_fact=True,
         )
     if problem is not None:
         raise problem
     return session
 
 
-def _session(backend: CrowdBackend, publication: Publication, work: CrowdWork) -> CrowdSession:
+def _find_or_open_session(backend: CrowdBackend, publication: Publication, work: CrowdWork) -> CrowdSession:
     study, platform = publication.study, publication.platform
     external_id = backend.session_id(platform, work.external_id)
     name, erased = pseudonym(platform, work.worker), erased_people(study)
-    same = CrowdSession.objects.filter(platform=platform, external_id=external_id, worker__platform=platform)
-    for session in same.filter(Q(worker__name=name) | Q(worker__erased=True)).select_related("worker"):
+    rows = CrowdSession.objects.filter(platform=platform, external_id=external_id, worker__platform=platform)
+    for session in rows.filter(Q(worker__name=name) | Q(worker__erased=True)).select_related("worker"):
         if is_session_of(session, name, erased):
             return session
     worker = worker_for_crowd_id(study=study, raw=work.worker, name=backend.person_of(design_of(study)))
@@ -363,16 +361,16 @@ def _session(backend: CrowdBackend, publication: Publication, work: CrowdWork) -
 @transaction.atomic
 def _move_session(session: CrowdSession, publication: Publication) -> None:
     """Move a session to the external HIT that the crowd reports. Answers to another HIT are excluded."""
-    same = Q(study=publication.study) if publication.hit_id is None else Q(hit=publication.hit_id)
-    other = Assignment.objects.filter(session=session).exclude(same)
-    pages = list(other.select_for_update().order_by("pk"))
+    fits = Q(study=publication.study) if publication.hit_id is None else Q(hit=publication.hit_id)
+    misfits = Assignment.objects.filter(session=session).exclude(fits)
+    pages = list(misfits.select_for_update().order_by("pk"))
     locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
     if locked.booked:
         return
-    handed_in = [page for page in pages if page.state == Assignment.State.SUBMITTED]
-    _mark_pages_apart(handed_in)
+    submitted_pages = [page for page in pages if page.state == Assignment.State.SUBMITTED]
+    _mark_pages_apart(submitted_pages)
     release_slots(Assignment.objects.filter(pk__in=[page.pk for page in pages]), Assignment.State.RETURNED)
-    for study in {page.study for page in handed_in}:
+    for study in {page.study for page in submitted_pages}:
         recount_system_pairs(study)
     Assignment.objects.filter(pk__in=[page.pk for page in pages]).update(session=None)
     locked.publication, locked.study = publication, publication.study
@@ -381,7 +379,8 @@ def _move_session(session: CrowdSession, publication: Publication) -> None:
 
 
 @transaction.atomic
-def _take_over_session(session: CrowdSession, publication: Publication, work: CrowdWork) -> None:
+def _store_report(session: CrowdSession, work: CrowdWork) -> None:
+    """Store in a session that the crowd confirms it, and what the crowd reports about it."""
     locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
     locked.confirmed, locked.seen_at = True, timezone.now()
     locked.submitted_at = work.submitted_at or locked.submitted_at
@@ -393,26 +392,27 @@ def _take_over_session(session: CrowdSession, publication: Publication, work: Cr
     session.refresh_from_db()
 
 
-def _bring_answers(
+def _fetch_missing_answers(
     backend: CrowdBackend, session: CrowdSession, publication: Publication, work: CrowdWork
 ) -> None:
-    last = Assignment.objects.filter(session=session).order_by("-accepted_at").first()
-    if last is not None and last.state == Assignment.State.APART:
-        _bring_back(last)
+    """Store the answers of submitted work, unless they are stored: those at the crowd, or else the draft here."""
+    assignment = Assignment.objects.filter(session=session).order_by("-accepted_at").first()
+    if assignment is not None and assignment.state == Assignment.State.APART:
+        _restore_excluded(assignment)
         return
-    if last is not None and last.submitted_at is not None:
+    if assignment is not None and assignment.submitted_at is not None:
         return
     answers = backend.fetch_answers(publication, work)
     if answers is not None:
-        _store_handed_in(session, publication, answers)
+        _submit_crowd_answers(session, publication, answers)
         return
     if publication.hit is None:
         return  # workers of a panel do several HITs, and their pages show what is missing
-    if last is None:
+    if assignment is None:
         raise IncompleteWork("Nothing was ever answered here under that assignment.")
-    if not _is_complete(last):
+    if not _is_complete(assignment):
         raise IncompleteWork("Some of its answers were never saved here.")
-    _store_saved(last)
+    _submit_draft(assignment)
 
 
 def _is_complete(assignment: Assignment) -> bool:
@@ -422,32 +422,33 @@ def _is_complete(assignment: Assignment) -> bool:
     )
 
 
-def _store_handed_in(session: CrowdSession, publication: Publication, handed_in: SubmittedAnswers) -> None:
-    if handed_in.missing_positions:
-        listed = ", ".join(map(str, handed_in.missing_positions[:10]))
-        raise IncompleteWork(f"It leaves {listed} without an answer.")
+def _submit_crowd_answers(session: CrowdSession, publication: Publication, answers: SubmittedAnswers) -> None:
+    if answers.missing_positions:
+        positions = ", ".join(map(str, answers.missing_positions[:10]))
+        raise IncompleteWork(f"It leaves {positions} without an answer.")
     assert publication.hit is not None  # a crowd's own page shows a HIT
     join_from_crowd(study=session.study, worker=session.worker, consent=True)
     claim = claim_for_session(session=session, hit=publication.hit, late=True)
-    claim.assignment.order, claim.assignment.flips = handed_in.layout.order, handed_in.layout.sides
+    claim.assignment.order, claim.assignment.flips = answers.layout.order, answers.layout.sides
     claim.assignment.save(update_fields=["order", "flips"])
-    submit_assignment(assignment=claim.assignment, answers=handed_in.answers)
+    submit_assignment(assignment=claim.assignment, answers=answers.answers)
 
 
-def _store_saved(saved: Assignment) -> None:
+def _submit_draft(assignment: Assignment) -> None:
+    """Submit a complete draft. If its lease has ended, take a slot for it again."""
     with transaction.atomic():
-        locked = Assignment.objects.select_for_update().get(pk=saved.pk)
+        locked = Assignment.objects.select_for_update().get(pk=assignment.pk)
         now = timezone.now()
-        until = now + timedelta(minutes=MINUTES_TO_STORE)
+        expires_at = now + timedelta(minutes=MINUTES_TO_STORE)
         if locked.state == Assignment.State.ACCEPTED:
-            locked.renew_lease(now=now, expires_at=until)
+            locked.renew_lease(now=now, expires_at=expires_at)
         elif locked.state in (Assignment.State.EXPIRED, Assignment.State.RETURNED):
             _take_slot(locked)
-            locked.renew_lease(now=now, expires_at=until)
+            locked.renew_lease(now=now, expires_at=expires_at)
             Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED)
             update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
     recount_system_pairs(locked.study)
-    submit_assignment(assignment=Assignment.objects.select_related("study").get(pk=saved.pk), answers=[])
+    submit_assignment(assignment=Assignment.objects.select_related("study").get(pk=assignment.pk), answers=[])
 
 
 def _take_slot(assignment: Assignment) -> None:
@@ -493,8 +494,9 @@ def _mark_pages_apart(pages: Sequence[Assignment]) -> None:
 
 
 @transaction.atomic
-def _bring_back(apart: Assignment) -> None:
-    locked = Assignment.objects.select_for_update().get(pk=apart.pk)
+def _restore_excluded(assignment: Assignment) -> None:
+    """Count excluded answers again, since the crowd has confirmed them. Raise IncompleteWork if no slot is open."""
+    locked = Assignment.objects.select_for_update().get(pk=assignment.pk)
     if locked.state != Assignment.State.APART:
         return
     _take_slot(locked)
@@ -504,20 +506,22 @@ def _bring_back(apart: Assignment) -> None:
 
 def remove_extra_slots(*, study: Study) -> int:
     """Remove slots that were added in place of workers who left; return their number."""
-    wanted = int(study.design["judgments_per_unit"])
-    more = HIT.objects.filter(study=study, required__gt=wanted, open_slots__gt=0)
-    return sum(_remove_excess_assignments(study, pk, wanted) for pk in more.values_list("pk", flat=True))
+    required = int(study.design["judgments_per_unit"])
+    hits = HIT.objects.filter(study=study, required__gt=required, open_slots__gt=0)
+    return sum(_remove_excess_slots(study, pk, required) for pk in hits.values_list("pk", flat=True))
 
 
 @transaction.atomic
-def _remove_excess_assignments(study: Study, hit: int, wanted: int) -> int:
+def _remove_excess_slots(study: Study, hit: int, min_slots: int) -> int:
     live = list(Assignment.objects.filter(hit=hit, state__in=LIVE_STATES).select_for_update().order_by("pk"))
     lock_for_settling(study=study, hits=[hit])
     row = HIT.objects.select_for_update(no_key=True).get(pk=hit)
-    excess = min(row.open_slots, row.required - max(wanted, len(live) + row.spared))
+    # only open slots are removed, and as many stay as the design asks for and as are taken or saved
+    excess = min(row.open_slots, row.required - max(min_slots, len(live) + row.spared))
     if excess <= 0:
         return 0
     required = row.required - excess
+    # assignments in slots that are removed move to the lowest free ones
     taken_slots = {assignment.slot for assignment in live if assignment.slot < required}
     for assignment in live:
         if assignment.slot >= required:
@@ -556,8 +560,8 @@ def late_note() -> str:
 
 
 def record_handed_in(*, session: CrowdSession) -> bool:
-    working = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING)
-    return bool(working.update(status=Status.SUBMITTED))
+    running_sessions = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING)
+    return bool(running_sessions.update(status=Status.SUBMITTED))
 
 
 @transaction.atomic
@@ -581,10 +585,10 @@ def store_late_answers(
 
 def _store_apart(locked: Assignment, sheet: CheckedAnswers, answers: Mapping[str, dict[str, Any]]) -> None:
     now = timezone.now()
-    moved = Assignment.objects.filter(pk=locked.pk, state=Assignment.State.EXPIRED).update(
+    row_count = Assignment.objects.filter(pk=locked.pk, state=Assignment.State.EXPIRED).update(
         state=Assignment.State.APART, submitted_at=now
     )
-    if moved:
+    if row_count:
         Judgment.objects.bulk_create(
             build_judgment(locked, page_unit, answers[str(page_unit.position)], kind=sheet.kind, made_at=now)
             for page_unit in sheet.page_units

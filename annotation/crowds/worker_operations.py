@@ -141,8 +141,8 @@ def write_to_workers(*, study: Study, by: User | None, subject: str, text: str, 
     if worker:
         people = [find_worker(study, worker)]
     else:
-        decided = at_crowd(CrowdSession, study).filter(status__in=["approved", "rejected"])
-        people = list(Worker.objects.filter(crowd_sessions__in=decided).distinct())
+        decided_sessions = at_crowd(CrowdSession, study).filter(status__in=["approved", "rejected"])
+        people = list(Worker.objects.filter(crowd_sessions__in=decided_sessions).distinct())
     if not people:
         raise WrongState(
             _("Nothing was sent: only participants whose work was approved or rejected can be messaged.")

@@ -25,9 +25,9 @@ def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, floa
     Args:
         accuracy: the probability that the participant answers a check question right.
     """
-    on_a_page = items_among(design, design.controls.per_hit)
-    seen = on_a_page * math.ceil(design.controls.least / on_a_page)
-    return seen, design.controls.exclusion_probability(seen, accuracy)
+    checks_per_page = items_among(design, design.controls.per_hit)
+    seen_count = checks_per_page * math.ceil(design.controls.least / checks_per_page)
+    return seen_count, design.controls.exclusion_probability(seen_count, accuracy)
 
 
 def describe_rule(design: StudyDesign) -> str:

@@ -304,8 +304,8 @@ class CrowdCall(models.Model):
         Return False if another runner took the call. The caller must then not call the crowd.
         """
         answer = {name: value for name, value in {**self.answer, **facts}.items() if value is not None}
-        mine = CrowdCall.objects.filter(pk=self.pk, state=self.State.STARTED, attempts=self.attempts)
-        if not mine.update(answer=answer):
+        own_attempt = CrowdCall.objects.filter(pk=self.pk, state=self.State.STARTED, attempts=self.attempts)
+        if not own_attempt.update(answer=answer):
             return False
         self.answer = answer
         return True

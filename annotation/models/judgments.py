@@ -121,6 +121,8 @@ class Judgment(models.Model):
 
 
 class ProblemReport(models.Model):
+    """A worker's report that something is wrong with an item."""
+
     of_study = ("assignment__study",)
 
     class Kind(models.TextChoices):

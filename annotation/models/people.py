@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy
 from judgments.models import Study
 
 NAME_LENGTH = 100  # maximal length of a name that a person types
-MARK = re.compile(r" #[0-9a-f]{8}$")  # the mark after a name that another study uses, too
-MARK_LENGTH = len(" #01234567")
+NAME_MARK = re.compile(r" #[0-9a-f]{8}$")  # the mark after a name that another study uses, too
+NAME_MARK_LENGTH = len(" #01234567")
 
 
 class Worker(models.Model):
@@ -31,7 +31,7 @@ class Worker(models.Model):
         REHEARSAL = "rehearsal", gettext_lazy("rehearsal crowd (simulated)")
         IMPORTED = "imported", gettext_lazy("imported judgments")
 
-    name = models.CharField(max_length=NAME_LENGTH + MARK_LENGTH)
+    name = models.CharField(max_length=NAME_LENGTH + NAME_MARK_LENGTH)
     source = models.CharField(max_length=20, choices=Source, default=Source.LOCAL)
     study = models.ForeignKey(
         Study, on_delete=models.CASCADE, related_name="+", null=True, blank=True,
@@ -100,7 +100,7 @@ class Worker(models.Model):
     @property
     def shown_name(self) -> str:
         """The name that the worker typed, without the mark that tells apart people of the same name."""
-        return MARK.sub("", self.name)
+        return NAME_MARK.sub("", self.name)
 
     def is_called(self, name: str) -> bool:
         return name in (self.name, self.shown_name)
@@ -115,6 +115,8 @@ class Worker(models.Model):
 
 
 class Participation(models.Model):
+    """A worker who has joined a study: consent, status there, and completion code."""
+
     class Standing(models.TextChoices):
         ACTIVE = "active", gettext_lazy("active")
         PAUSED = "paused", gettext_lazy("paused until reviewed")
@@ -172,6 +174,8 @@ class Qualification(models.Model):
 
 
 class Invitation(models.Model):
+    """A code with which one person may join a study that is for invited people only."""
+
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="invitations")
     code = models.CharField(max_length=40, unique=True)
     note = models.CharField(

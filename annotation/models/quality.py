@@ -20,6 +20,8 @@ worker_excluded = Signal()  # sent with ``exclusion``, in the transaction that s
 
 
 class QualityRule(models.Model):
+    """A detector of a study: its settings, its action, and whether it is enabled."""
+
     class Action(models.TextChoices):
         FLAG = "flag", pgettext_lazy("staff", "flag for review")
         PAUSE = "pause", pgettext_lazy("staff", "pause the participant until somebody has reviewed the flag")
@@ -43,6 +45,8 @@ class QualityRule(models.Model):
 
 
 class Exclusion(models.Model):
+    """The exclusion of a worker from a study. It is in force until it is lifted; the row is kept."""
+
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="exclusions")
     worker = models.ForeignKey(
         Worker, verbose_name="participant", on_delete=models.PROTECT, related_name="exclusions"
@@ -221,6 +225,8 @@ class StudyAlarm(models.Model):
 
 
 class AppealNote(models.Model):
+    """A message about the decision on an assignment, from its worker or from the study's team."""
+
     assignment = models.ForeignKey(
         "annotation.Assignment", on_delete=models.PROTECT, related_name="appeal_notes"
     )

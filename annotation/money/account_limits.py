@@ -16,17 +16,18 @@ from annotation.money.limits import cents_committed_today, committed_cents, entr
 from common.audit import current_act
 from common.errors import ObjectNotFound, WrongState
 
-MAX_SHOWN = 30
+MAX_SHOWN = 30  # accounts that are shown for each reason
 
-# limits that only the installation's row has, which has no account
-INSTALLATION_SUMS = ("account_day_cents", "account_total_cents", "confirm_cents")
-SUMS = ("day_cents", "total_cents", *INSTALLATION_SUMS)
+# limits that only the row of the installation may have, whose account is empty
+INSTALLATION_FIELDS = ("account_day_cents", "account_total_cents", "confirm_cents")
+LIMIT_FIELDS = ("day_cents", "total_cents", *INSTALLATION_FIELDS)
 VIEW_LIMITS = "annotation.view_spendinglimit"
 SET_LIMITS = (VIEW_LIMITS, "annotation.add_spendinglimit", "annotation.change_spendinglimit")
 
 
 def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | None]) -> None:
-    if account is not None and any(sums.get(name) is not None for name in INSTALLATION_SUMS):
+    """Raise WrongState if the limits of one account have a field that only the installation's limits may have."""
+    if account is not None and any(sums.get(name) is not None for name in INSTALLATION_FIELDS):
         raise WrongState(
             _("Limits for each account can only be set together with the limits of the whole installation.")
         )
@@ -35,25 +36,25 @@ def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | N
 @transaction.atomic
 def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None) -> SpendingLimit:
     """Set all limits of an account, or of the installation (""), in one currency. None means no limit."""
-    whose = User.objects.filter(username=account, is_staff=True).first() if account else None
-    if account and whose is None:
+    owner = User.objects.filter(username=account, is_staff=True).first() if account else None
+    if account and owner is None:
         raise ObjectNotFound(
             _("Nothing was changed: there is no staff account %(account)r.") % {"account": account[:80]}
         )
-    refuse_rules_of_one_account(whose, sums)
-    lock_row(currency)
+    refuse_rules_of_one_account(owner, sums)
+    lock_limits(currency)
     row, created = SpendingLimit.objects.update_or_create(
-        account=whose, currency=currency, defaults={name: sums.get(name) for name in SUMS}
+        account=owner, currency=currency, defaults={name: sums.get(name) for name in LIMIT_FIELDS}
     )
-    listed = ", ".join(f"{name} {sums.get(name)}" for name in SUMS)
-    message = f"{listed} ({current_act().door})"
+    limits_text = ", ".join(f"{name} {sums.get(name)}" for name in LIMIT_FIELDS)
+    message = f"{limits_text} ({current_act().door})"
     flag = ADDITION if created else CHANGE
     # the same as on the admin page
     LogEntry.objects.log_actions(by.pk, [row], flag, message, single_object=True)
     return row
 
 
-def lock_row(currency: str) -> None:
+def lock_limits(currency: str) -> None:
     """Lock the installation's row of limits; create it if it is missing. All orders lock this row."""
     SpendingLimit.objects.get_or_create(account=None, currency=currency)
     SpendingLimit.objects.select_for_update().get(account=None, currency=currency)
@@ -79,57 +80,57 @@ class AccountSpending:
 
 def spending_by_account() -> list[AccountSpending]:
     """Return, for each currency, the installation and the accounts with limits or with the largest commitments."""
+    # the accounts to show: those with the largest commitments, of all time and of today, and those with limits
     shares = Commitment.objects.filter(account__isnull=False).order_by()
-    limited = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
-    of_today = entries_of_today().filter(by__isnull=False).order_by()
+    own_limits = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
+    entries = entries_of_today().filter(by__isnull=False).order_by()
     accounts = {
         *shares.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0).order_by("-n")[:MAX_SHOWN],
-        *of_today.values_list("by").annotate(n=Sum("moved")).order_by("-n")[:MAX_SHOWN],
+        *entries.values_list("by").annotate(n=Sum("moved")).order_by("-n")[:MAX_SHOWN],
     }
-    pks = {pk for pk, _ in accounts} | set(limited.values_list("account", flat=True)[:MAX_SHOWN])
-    sums: dict[tuple[str, int | None], int] = {
+    account_ids = {pk for pk, _ in accounts} | set(own_limits.values_list("account", flat=True)[:MAX_SHOWN])
+    # by currency and account, where None is the installation
+    committed: dict[tuple[str, int | None], int] = {
         (currency, account): cents
-        for currency, account, cents in shares.filter(account__in=pks)
+        for currency, account, cents in shares.filter(account__in=account_ids)
         .values_list("budget__currency", "account")
         .annotate(Sum("cents"))
         if cents
     }
-    today: dict[tuple[str, int | None], int] = {
+    committed_today: dict[tuple[str, int | None], int] = {
         (currency, account): max(0, cents)
-        for currency, account, cents in of_today.filter(by__in=pks)
+        for currency, account, cents in entries.filter(by__in=account_ids)
         .values_list("budget__currency", "by")
         .annotate(Sum("moved"))
     }
     limits = {
         (row.currency, row.account_id): row
-        for row in SpendingLimit.objects.filter(Q(account=None) | Q(account__in=pks))
+        for row in SpendingLimit.objects.filter(Q(account=None) | Q(account__in=account_ids))
     }
-    names = dict(User.objects.filter(pk__in=pks).values_list("pk", "username"))
+    names = dict(User.objects.filter(pk__in=account_ids).values_list("pk", "username"))
     currencies = {
         *Budget.objects.order_by().values_list("currency", flat=True).distinct(),
         *(key[0] for key in limits),
     }
     rows = []
     for currency in sorted(currencies):
-        common = limits.get((currency, None)) or SpendingLimit(currency=currency)
-        sums[currency, None], today[currency, None] = (
-            committed_cents(currency),
-            cents_committed_today(currency),
-        )
+        installation = limits.get((currency, None)) or SpendingLimit(currency=currency)
+        committed[currency, None] = committed_cents(currency)
+        committed_today[currency, None] = cents_committed_today(currency)
         for pk, name in [(None, ""), *sorted(names.items(), key=lambda pair: pair[1])]:
             key = (currency, pk)
-            if key not in limits and key not in sums and key not in today:
+            if key not in limits and key not in committed and key not in committed_today:
                 continue
-            limit = limits.get(key) if pk else common
+            limit = limits.get(key) if pk else installation
             rows.append(
                 AccountSpending(
                     account=name,
                     currency=currency,
-                    today_cents=today.get(key, 0),
-                    day_cents=limit.day_cents if limit else common.account_day_cents,
-                    committed_cents=sums.get(key, 0),
-                    total_cents=limit.total_cents if limit else common.account_total_cents,
-                    confirm_cents=None if pk else common.confirm_cents,
+                    today_cents=committed_today.get(key, 0),
+                    day_cents=limit.day_cents if limit else installation.account_day_cents,
+                    committed_cents=committed.get(key, 0),
+                    total_cents=limit.total_cents if limit else installation.account_total_cents,
+                    confirm_cents=None if pk else installation.confirm_cents,
                     limit=limit.pk if limit else None,
                 )
             )

@@ -26,20 +26,20 @@ def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> 
     account = by.pk if by is not None else call.made_by_id
     with one_order(call.study, account) as order:
         budget = budget_of(call.study, call.platform)
-        if _book_for(call, "reserve", cents, budget, account=order.account):
+        if _book_for_call(call, "reserve", cents, budget, account=order.account):
             order.add(budget.currency, cents)
             _set_reservation(call, cents)
 
 
 def reserve_again(*, call: CrowdCall, cents: int) -> None:
-    """Reserve the cost of a call again that the crowd carried out after its reservation had been released."""
+    """Reserve the cost of a call that the crowd carried out, if its reservation had been released before."""
     if cents and not call.reserved_cents:
         budget = budget_of(call.study, call.platform)
-        if _book_for(call, "reserve", cents, budget, account=call.made_by_id):
+        if _book_for_call(call, "reserve", cents, budget, account=call.made_by_id):
             _set_reservation(call, cents)
 
 
-def _book_for(
+def _book_for_call(
     call: CrowdCall, what: str, reserved: int, budget: Budget, *, account: int | None = None
 ) -> bool:
     """Change the reservation of a call. Return False if this change was booked before.
@@ -49,8 +49,8 @@ def _book_for(
     number = LedgerEntry.objects.filter(call=call, what=what).count() + 1
     key = f"{what}:{call.key}:{number}"
     if reserved < 0:  # released money goes to the account of the last reservation
-        last = LedgerEntry.objects.filter(call=call, what="reserve").order_by("-pk")
-        account = last.values_list("by", flat=True).first()
+        reservations = LedgerEntry.objects.filter(call=call, what="reserve").order_by("-pk")
+        account = reservations.values_list("by", flat=True).first()
     return book_money(budget=budget, key=key, what=what, reserved=reserved, call=call, account=account)
 
 
@@ -61,7 +61,7 @@ def _set_reservation(call: CrowdCall, cents: int) -> None:
 
 def release_reservation(*, call: CrowdCall) -> None:
     if call.reserved_cents:
-        _book_for(call, "release", -call.reserved_cents, budget_of(call.study, call.platform))
+        _book_for_call(call, "release", -call.reserved_cents, budget_of(call.study, call.platform))
         _set_reservation(call, 0)
 
 
@@ -85,9 +85,9 @@ def hold_slots(*, call: CrowdCall, publication: Publication, places: int, screen
     Publication.objects.filter(pk=publication.pk).update(
         held_slots=F("held_slots") + places, screen_outs_held=F("screen_outs_held") + screen_outs
     )
-    more = call.reserved_cents - places * publication.price_cents - screen_outs * publication.screen_out_cents
-    if more > 0:
-        _book_for(call, "release", -more, budget_of(call.study, call.platform))
+    rest = call.reserved_cents - places * publication.price_cents - screen_outs * publication.screen_out_cents
+    if rest > 0:
+        _book_for_call(call, "release", -rest, budget_of(call.study, call.platform))
     _set_reservation(call, 0)
 
 
@@ -102,11 +102,11 @@ def release_slot_money(*, publication: Publication, places: int) -> bool:
 
 def release_screen_outs(*, publication: Publication) -> None:
     """Release the money of unused screen-outs. The caller must have locked the row."""
-    reserved = publication.screen_outs_held
-    if not reserved:
+    held_count = publication.screen_outs_held
+    if not held_count:
         return
-    _release_unfilled(publication, reserved * publication.screen_out_cents)
-    Publication.objects.filter(pk=publication.pk).update(screen_outs_held=F("screen_outs_held") - reserved)
+    _release_unfilled(publication, held_count * publication.screen_out_cents)
+    Publication.objects.filter(pk=publication.pk).update(screen_outs_held=F("screen_outs_held") - held_count)
     publication.screen_outs_held = 0
 
 
@@ -128,45 +128,46 @@ def pay_screen_out(*, session: CrowdSession) -> bool:
     if not publication.screen_out_cents:
         return False
     CrowdSession.objects.select_for_update().get(pk=session.pk)  # a simultaneous sync waits for this lock
-    if _is_booked(_key(session, "screen-out")):
+    if _is_booked(_entry_key(session, "screen-out")):
         return False
-    reserved = Publication.objects.filter(pk=publication.pk, screen_outs_held__gt=0).update(
+    held_count = Publication.objects.filter(pk=publication.pk, screen_outs_held__gt=0).update(
         screen_outs_held=F("screen_outs_held") - 1
     )
     cents = publication.screen_out_cents
     return _book_for_session(
-        session, "screen-out", what="screened-out", reserved=-cents * reserved, spent=cents, fact=True
+        session, "screen-out", what="screened-out", reserved=-cents * held_count, spent=cents, is_fact=True
     )
 
 
-def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
+def pay_session(*, session: CrowdSession, is_fact: bool = False) -> bool:
     """Spend the price of an approved session. Return False if it was paid before.
 
     The money comes from the external HIT's held slots or, if these were released, from the rest of the budget.
 
     Args:
-        fact: whether the crowd has already paid the session.
+        is_fact: whether the crowd has already paid the session.
+
     Raises:
         OverBudget: the slots were released, and the budget has nothing left.
     """
-    if _is_booked(_key(session, "reward")):
+    if _is_booked(_entry_key(session, "reward")):
         return False
     publication = session.publication
-    paid_before = unmatched_key(session.platform, session.worker.name, session.external_id)
-    if _is_booked(paid_before):  # a list had claimed this payment before the session existed
+    claim_key = unmatched_key(session.platform, session.worker.name, session.external_id)
+    if _is_booked(claim_key):  # a panel's list had claimed this payment before the session existed
         _book_for_session(session, "matched", what="matched", spent=-publication.price_cents)
     rejected_before = session.booked == CrowdSession.Booked.RELEASED
-    reserved = 0 if rejected_before else _take_slot(publication)
+    held_count = 0 if rejected_before else _take_slot(publication)
     with one_order(session.study, None) as order:
-        if not reserved and not fact:
+        if not held_count and not is_fact:
             order.add(budget_of(session.study, session.platform).currency, publication.price_cents)
         return _book_for_session(
             session,
             "reward",
             what="reward",
-            reserved=-publication.price_cents * reserved,
+            reserved=-publication.price_cents * held_count,
             spent=publication.price_cents,
-            fact=fact and not reserved,
+            is_fact=is_fact and not held_count,
         )
 
 
@@ -187,21 +188,21 @@ def pay_unmatched(
         publication=publication,
         session=session,
         account=by.pk if by is not None else None,
-        fact=True,
+        is_fact=True,
     )
 
 
 def release_rejected(*, session: CrowdSession) -> bool:
     """Release the price of a rejected session. Return False if it was released before."""
     publication = session.publication
-    if _is_booked(_key(session, "rejected")) or not _take_slot(publication):
+    if _is_booked(_entry_key(session, "rejected")) or not _take_slot(publication):
         return False
     return _book_for_session(session, "rejected", what="release", reserved=-publication.price_cents)
 
 
 def _book_for_session(session: CrowdSession, key: str, **booking: Any) -> bool:
     budget = budget_of(session.study, session.platform)
-    key = _key(session, key)
+    key = _entry_key(session, key)
     return book_money(budget=budget, key=key, publication=session.publication, session=session, **booking)
 
 
@@ -210,10 +211,12 @@ def _is_booked(key: str) -> bool:
 
 
 def _take_slot(publication: Publication) -> int:
+    """Take one of the slots for which money is held. Return 1, or 0 if there is none."""
     return Publication.objects.filter(pk=publication.pk, held_slots__gt=0).update(
         held_slots=F("held_slots") - 1
     )
 
 
-def _key(session: CrowdSession, what: str) -> str:
+def _entry_key(session: CrowdSession, what: str) -> str:
+    """Return the key of the ledger entry by which a session is booked once for a purpose."""
     return f"{session.platform}:{session.worker_id}:{session.external_id}:{what}"

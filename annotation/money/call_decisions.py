@@ -25,9 +25,9 @@ def _decision(
 ) -> Operation:
     """Return an operation that decides on a failed call.
 
-    All these operations except "was-done" are orders, since the crowd is called again.
+    All these operations except "was-done" are orders, because they call the crowd again.
     """
-    orders = step != "was-done"
+    is_order = step != "was-done"
 
     def preview(*, study: Study, call: str) -> Preview:
         return preview_call(call=_find_call(study, call), step=step)
@@ -50,10 +50,10 @@ def _decision(
         parameters=ConfirmRequest,
         scope="money",
         row="call",
-        follow_up=SYNC_LATER if orders else None,
+        follow_up=SYNC_LATER if is_order else None,
         preview=preview,
-        orders=orders,
-    )(with_confirmation(step, preview=preview)(carry_out) if orders else carry_out)
+        orders=is_order,
+    )(with_confirmation(step, preview=preview)(carry_out) if is_order else carry_out)
 
 
 retry = _decision(

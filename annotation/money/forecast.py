@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db.models import Count, Q, Sum
 
@@ -39,6 +40,14 @@ class Forecast:
         return self.reward_cents + self.fee_cents + self.screen_out_cents
 
 
+class _PricedSlots(NamedTuple):
+    """The number of slots of an external HIT, and the reward and the fee of each slot."""
+
+    places: int
+    reward_cents: int
+    fee_cents: int
+
+
 def forecast_of(study: Study) -> Forecast:
     """Return the forecast for a study, from its HITs and prices.
 
@@ -48,70 +57,59 @@ def forecast_of(study: Study) -> Forecast:
     publications = Publication.objects.filter(
         study=study, platform=study.platform or backend.platform(design)
     ).exclude(state=Publication.State.WITHDRAWN)
-    paid = Count("sessions", filter=Q(sessions__booked=CrowdSession.Booked.SPENT))
-    rewards = fees = places = screen_outs = 0
-    for publication in publications.annotate(paid=paid):
-        planned = publication.state == Publication.State.PLANNED
-        count = publication.places if planned else publication.held_slots + publication.paid
-        reward, fee = publication.reward_cents, publication.fee_cents
-        places, rewards, fees = places + count, rewards + count * reward, fees + count * fee
-        reserved = publication.screen_outs if planned else publication.screen_outs_held
-        screen_outs += reserved * publication.screen_out_cents
-    paid_out = LedgerEntry.objects.filter(publication__study=study, what="screened-out")
-    screen_outs += paid_out.aggregate(cents=Sum("spent_cents"))["cents"] or 0
-    if not places:
-        screen_outs += _screen_outs(design, backend)
-        for count, reward, fee in _planned_prices(study, backend):
-            places, rewards, fees = places + count, rewards + count * reward, fees + count * fee
-    seconds = _seconds_of_a_hit(study)
+    paid_sessions = Count("sessions", filter=Q(sessions__booked=CrowdSession.Booked.SPENT))
+    slots, screen_out_cents = [], 0
+    for publication in publications.annotate(paid=paid_sessions):
+        is_planned = publication.state == Publication.State.PLANNED
+        count = publication.places if is_planned else publication.held_slots + publication.paid
+        slots.append(_PricedSlots(count, publication.reward_cents, publication.fee_cents))
+        screen_outs = publication.screen_outs if is_planned else publication.screen_outs_held
+        screen_out_cents += screen_outs * publication.screen_out_cents
+    paid_screen_outs = LedgerEntry.objects.filter(publication__study=study, what="screened-out")
+    screen_out_cents += paid_screen_outs.aggregate(cents=Sum("spent_cents"))["cents"] or 0
+    if not any(priced.places for priced in slots):
+        screen_out_cents += _screen_out_cents(design, backend)
+        slots = _planned_slots(study, backend)
+    return _forecast(design, slots, screen_out_cents, seconds=_seconds_of_a_hit(study))
+
+
+def _forecast(
+    design: StudyDesign, slots: Sequence[_PricedSlots], screen_out_cents: int, *, seconds: float
+) -> Forecast:
+    reward = design.crowd.reward_cents
     return Forecast(
-        places=places,
-        reward_cents=rewards,
-        fee_cents=fees,
+        places=sum(priced.places for priced in slots),
+        reward_cents=sum(priced.places * priced.reward_cents for priced in slots),
+        fee_cents=sum(priced.places * priced.fee_cents for priced in slots),
         seconds=seconds,
-        wage_cents=_wage(design, seconds),
-        screen_out_cents=screen_outs,
+        wage_cents=round(reward * SECONDS_PER_HOUR / seconds) if reward and seconds else None,
+        screen_out_cents=screen_out_cents,
     )
 
 
-def _screen_outs(design: StudyDesign, backend: CrowdBackend) -> int:
+def _screen_out_cents(design: StudyDesign, backend: CrowdBackend) -> int:
     return design.crowd.screen_outs * backend.screen_out_price(design).cents
 
 
 def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecast:
     """Return the forecast for a design before HITs are generated, from the numbers of HITs and of items in them."""
     backend = backend_for(design)
-    rows = _prices(design, backend, backend.slots_of_publications(design, hits=hits))
+    slots = _priced_slots(design, backend, backend.slots_of_publications(design, hits=hits))
     seconds = design.seconds_per_unit * items / hits if hits else 0.0
-    return Forecast(
-        places=sum(count for count, _reward, _fee in rows),
-        reward_cents=sum(count * reward for count, reward, _fee in rows),
-        fee_cents=sum(count * fee for count, _reward, fee in rows),
-        seconds=seconds,
-        wage_cents=_wage(design, seconds),
-        screen_out_cents=_screen_outs(design, backend),
-    )
+    return _forecast(design, slots, _screen_out_cents(design, backend), seconds=seconds)
 
 
-def _wage(design: StudyDesign, seconds: float) -> int | None:
-    reward = design.crowd.reward_cents
-    return round(reward * SECONDS_PER_HOUR / seconds) if reward and seconds else None
-
-
-def _planned_prices(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:
-    """Return the number of slots, the reward and the fee of each external HIT to publish.
-
-    If nothing is published, this is one row for all slots.
-    """
+def _planned_slots(study: Study, backend: CrowdBackend) -> list[_PricedSlots]:
+    """Return the slots of each external HIT to publish; those of each HIT if workers join by a link."""
     design = design_of(study)
     plans = [plan.places for plan in backend.publication_plans(study)]
     counts = plans or list(HIT.objects.filter(study=study).values_list("required", flat=True))
-    return _prices(design, backend, counts)
+    return _priced_slots(design, backend, counts)
 
 
-def _prices(design: StudyDesign, backend: CrowdBackend, counts: Sequence[int]) -> list[tuple[int, int, int]]:
+def _priced_slots(design: StudyDesign, backend: CrowdBackend, counts: Sequence[int]) -> list[_PricedSlots]:
     prices = {count: backend.price(design, places=count) for count in set(counts)}
-    return [(count, prices[count].reward_cents, prices[count].fee_cents) for count in counts]
+    return [_PricedSlots(count, prices[count].reward_cents, prices[count].fee_cents) for count in counts]
 
 
 def _seconds_of_a_hit(study: Study) -> float:

@@ -46,9 +46,10 @@ def set_budget(*, study: Study, platform: str, cents: int, by: User | None = Non
     if cents == budget.budget_cents:
         return budget
     committed = F("reserved_cents") + F("spent_cents")
-    room = Budget.objects.filter(pk=budget.pk).annotate(taken=committed)
-    enough = Q(taken__lte=cents) | Q(budget_cents__lt=cents)
-    if not room.filter(enough).update(budget_cents=cents, over_cents=Greatest(committed - cents, Value(0))):
+    rows = Budget.objects.filter(pk=budget.pk).annotate(taken=committed)
+    fits = Q(taken__lte=cents) | Q(budget_cents__lt=cents)
+    # a budget that money already exceeds may be raised, although the new one is still too small
+    if not rows.filter(fits).update(budget_cents=cents, over_cents=Greatest(committed - cents, Value(0))):
         budget.refresh_from_db()
         raise WrongState(
             _(
@@ -86,21 +87,23 @@ def book_money(
     session: CrowdSession | None = None,
     call: CrowdCall | None = None,
     account: int | None = None,
-    fact: bool = False,
+    is_fact: bool = False,
 ) -> bool:
     """Change reserved and spent money within the caller's transaction. Return False if the key was booked before.
 
     Args:
+        reserved, spent: the cents to add; negative ones are subtracted.
         account: row id of the ordering account; default: the call's author, else the current account.
-        fact: whether the crowd has already paid the money. It is then booked even beyond the budget.
+        is_fact: whether the crowd has already paid the money. It is then booked even beyond the budget.
+
     Raises:
         OverBudget: the sum would exceed the budget; nothing was booked.
     """
     act = current_act()
-    asker = account or (call.made_by_id if call is not None else None)
-    if asker is None and not fact:
+    account_id = account or (call.made_by_id if call is not None else None)
+    if account_id is None and not is_fact:
         person = act.find_account()
-        asker = person.pk if person is not None else None
+        account_id = person.pk if person is not None else None
     try:
         with transaction.atomic():
             LedgerEntry.objects.create(
@@ -112,12 +115,12 @@ def book_money(
                 publication=publication,
                 session=session,
                 call=call,
-                by_id=asker,
+                by_id=account_id,
                 door=act.door,
                 request=act.call,
             )
-            _move_money(budget, reserved, spent, fact=fact)
-            _share(budget, reserved + spent, asker)
+            _move_money(budget, reserved, spent, is_fact=is_fact)
+            _adjust_shares(budget, reserved + spent, account_id)
     except IntegrityError:
         if not LedgerEntry.objects.filter(key=key).exists():
             raise
@@ -125,10 +128,10 @@ def book_money(
     return True
 
 
-def _move_money(budget: Budget, reserved: int, spent: int, *, fact: bool) -> None:
+def _move_money(budget: Budget, reserved: int, spent: int, *, is_fact: bool) -> None:
     rows = Budget.objects.filter(pk=budget.pk)
     committed = F("reserved_cents") + F("spent_cents") + reserved + spent
-    if reserved + spent > 0 and not fact:
+    if reserved + spent > 0 and not is_fact:
         rows = rows.filter(budget_cents__gte=committed)
     if rows.update(
         reserved_cents=F("reserved_cents") + reserved,
@@ -144,7 +147,7 @@ def _move_money(budget: Budget, reserved: int, spent: int, *, fact: bool) -> Non
     )
 
 
-def _share(budget: Budget, cents: int, account: int | None) -> None:
+def _adjust_shares(budget: Budget, cents: int, account: int | None) -> None:
     """Add newly committed cents to the account's share, or subtract released cents. The caller has locked the budget.
 
     The slots of one external HIT may belong to several accounts. Released cents are subtracted from the share of
@@ -158,10 +161,11 @@ def _share(budget: Budget, cents: int, account: int | None) -> None:
     if not remaining:
         return
     shares = Commitment.objects.filter(budget=budget, cents__gt=0).order_by("-cents", "pk")
+    # false sorts before true, so the account's own share comes first
     for share in sorted(shares, key=lambda row: account is None or row.account_id != account):
-        back = min(remaining, share.cents)
-        Commitment.objects.filter(pk=share.pk).update(cents=F("cents") - back)
-        remaining -= back
+        released = min(remaining, share.cents)
+        Commitment.objects.filter(pk=share.pk).update(cents=F("cents") - released)
+        remaining -= released
         if not remaining:
             return
 

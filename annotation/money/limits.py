@@ -61,7 +61,7 @@ class NeedsConfirmation(QuorumError):
 
 @dataclass(slots=True)
 class Order:
-    """An order: the sum that one account commits at once."""
+    """An order: the sum that one account commits at once. ``study`` and ``account`` are row ids."""
 
     study: int
     account: int | None
@@ -86,7 +86,7 @@ def one_order(study: Study, account: int | None) -> Iterator[Order]:
             yield outer
             is_done = True
         finally:
-            if not is_done:
+            if not is_done:  # the inner block was rolled back, so its sum does not count
                 outer.cents = cents_before
         return
     if account is None:
@@ -148,15 +148,15 @@ class SpendingBound:
 def bounds_of(currency: str, account: User | None) -> list[SpendingBound]:
     """Return the limits of the installation and of an account, with their current commitments."""
     rows = {row.account_id: row for row in _limits(currency, account.pk if account else None)}
-    common = rows.get(None) or SpendingLimit()
+    installation = rows.get(None) or SpendingLimit()
     bounds = [
-        SpendingBound("this installation", "a day", common.day_cents, cents_committed_today(currency)),
-        SpendingBound("this installation", "all time", common.total_cents, committed_cents(currency)),
+        SpendingBound("this installation", "a day", installation.day_cents, cents_committed_today(currency)),
+        SpendingBound("this installation", "all time", installation.total_cents, committed_cents(currency)),
     ]
     if account is not None:
         limit, name = rows.get(account.pk), f"the account {account.get_username()}"
-        day = limit.day_cents if limit else common.account_day_cents
-        total = limit.total_cents if limit else common.account_total_cents
+        day = limit.day_cents if limit else installation.account_day_cents
+        total = limit.total_cents if limit else installation.account_total_cents
         bounds += [
             SpendingBound(name, "a day", day, cents_committed_today(currency, account.pk)),
             SpendingBound(name, "all time", total, committed_cents(currency, account.pk)),
@@ -179,9 +179,9 @@ def _check_order(order: Order) -> None:
     if not SpendingLimit.objects.exists():
         return
     # the next order waits for this lock, and then includes this one
-    lock = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency).first()
+    limits = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency).first()
     amount = spell_cents(order.cents, order.currency)
-    if lock is None:
+    if limits is None:
         raise OverLimit(
             f"Nothing was done: this asks for {amount}, and this installation has limits, but none in "
             f"{order.currency}; who manages its limits can set one."
@@ -195,21 +195,22 @@ def _check_order(order: Order) -> None:
                 f"{spell_cents(bound.limit_cents, order.currency)}; {committed} is committed, and "
                 f"this asks for {amount}."
             )
-    _check_agreed(order, lock.confirm_cents)
+    _check_agreed(order, limits.confirm_cents)
 
 
-def _check_agreed(order: Order, above: int | None) -> None:
-    agreed = _agreed_cents.get()
+def _check_agreed(order: Order, confirm_cents: int | None) -> None:
+    """Check that a second person has confirmed an order above ``confirm_cents``. It raises as ``_check_order`` does."""
+    agreed_cents = _agreed_cents.get()
     amount = spell_cents(order.cents, order.currency)
-    if agreed is not None and agreed != order.cents:
+    if agreed_cents is not None and agreed_cents != order.cents:
         raise WrongState(
             _("Nothing was done: the request was for %(agreed)s, but it would now cost %(asked)s.")
-            % {"agreed": spell_cents(agreed, order.currency), "asked": amount}
+            % {"agreed": spell_cents(agreed_cents, order.currency), "asked": amount}
         )
-    if agreed is None and above is not None and order.cents > above:
+    if agreed_cents is None and confirm_cents is not None and order.cents > confirm_cents:
         raise NeedsConfirmation(
             f"Nothing was done yet: this asks for {amount}, and a second person must confirm what is above "
-            f"{spell_cents(above, order.currency)}.",
+            f"{spell_cents(confirm_cents, order.currency)}.",
             cents=order.cents,
             currency=order.currency,
         )
@@ -225,8 +226,8 @@ def committed_cents(currency: str, account: int | None = None) -> int:
             cents=Sum(F("reserved_cents") + F("spent_cents"))
         )
         claims = LedgerEntry.objects.filter(budget__currency=currency, what__in=CLAIM_ENTRIES)
-        claimed = claims.aggregate(cents=Sum("spent_cents"))["cents"] or 0
-        return (sums["cents"] or 0) - claimed
+        claimed_cents = claims.aggregate(cents=Sum("spent_cents"))["cents"] or 0
+        return (sums["cents"] or 0) - claimed_cents
     sums = Commitment.objects.filter(budget__currency=currency, account=account).aggregate(cents=Sum("cents"))
     return sums["cents"] or 0
 
@@ -243,10 +244,11 @@ def cents_committed_today(currency: str, account: int | None = None) -> int:
 
 
 def entries_of_today() -> QuerySet[Any]:
+    """Return today's ledger entries that count towards daily limits. ``moved`` is the committed cents of each."""
     # the server's day, independent of the user's time zone
     midnight = datetime.combine(timezone.now().astimezone(UTC), time.min, UTC)
     rows: QuerySet[Any] = LedgerEntry.objects.filter(at__gte=midnight)
     rows = rows.annotate(moved=F("reserved_cents") + F("spent_cents"))
     # released today by failed calls, and by work whose payment a list had claimed
-    given_back = Q(call__made_at__gte=midnight) | Q(what="matched")
-    return rows.filter(Q(moved__gt=0) | Q(moved__lt=0) & given_back)
+    is_given_back = Q(call__made_at__gte=midnight) | Q(what="matched")
+    return rows.filter(Q(moved__gt=0) | Q(moved__lt=0) & is_given_back)

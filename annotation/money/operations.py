@@ -64,8 +64,8 @@ def bonus(
 
 def _check_no_newer_bonus(session: CrowdSession, seen: str) -> None:
     """Raise WrongState if a bonus was ordered after ``seen``, the newest call when the page loaded."""
-    last = int(seen) if seen.isdecimal() and len(seen) < 18 else 0
-    if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last).exists():
+    last_seen_id = int(seen) if seen.isdecimal() and len(seen) < 18 else 0
+    if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last_seen_id).exists():
         raise WrongState(
             _(
                 "Nothing was paid: another bonus for %(worker)s was requested after you loaded this page; "
@@ -97,13 +97,13 @@ def top_up(
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
     current = preview_top_ups(study=study, worker=worker)
     check_confirmed(current, confirm)
-    calls, left_out = pay_top_ups(study=study, why=why, worker=worker, by=by)
+    calls, unpaid = pay_top_ups(study=study, why=why, worker=worker, by=by)
     message = ngettext("One bonus is being paid.", "%(n)s bonuses are being paid.", len(calls))
     message %= {"n": len(calls)}
-    if left_out:
-        message += " " + _("The budget is too small for %(people)s.") % {"people": ", ".join(left_out)}
+    if unpaid:
+        message += " " + _("The budget is too small for %(people)s.") % {"people": ", ".join(unpaid)}
     total = sum(int(call.payload["cents"]) for call in calls)
-    return Outcome(message, answer_of_step(current, calls) | {"total_cents": total, "left_out": left_out})
+    return Outcome(message, answer_of_step(current, calls) | {"total_cents": total, "left_out": unpaid})
 
 
 @operation("budget", "Set the budget", parameters=BudgetRequest, scope="money", preview=preview_budget)

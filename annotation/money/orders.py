@@ -61,9 +61,9 @@ def with_confirmation(
         def ask_or_do(*, study: Study, by: User | None, **values: Any) -> Outcome:
             try:
                 return do(study=study, by=by, **values)
-            except NeedsConfirmation as needed:
+            except NeedsConfirmation as error:
                 study.refresh_from_db()
-                return _request_confirmation(name, study, by, values, needed)
+                return _request_confirmation(name, study, by, values, error)
 
         return ask_or_do
 
@@ -72,25 +72,27 @@ def with_confirmation(
 
 @transaction.atomic
 def _request_confirmation(
-    name: str, study: Study, by: User | None, values: dict[str, Any], needed: NeedsConfirmation
+    name: str, study: Study, by: User | None, values: dict[str, Any], error: NeedsConfirmation
 ) -> Outcome:
     # The study as stored, since the refused service changed the caller's object. Equal orders become one request.
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    stored = json.loads(json.dumps(values, default=_storable_value))
+    stored_values = json.loads(json.dumps(values, default=_storable_value))
     request, created = SpendingRequest.objects.get_or_create(
         study=study,
         operation=name,
-        values=stored,
+        values=stored_values,
         asked_by=by,
         state=State.WAITING,
         defaults={
-            "cents": needed.cents,
-            "currency": needed.currency,
-            "situation": _situation_digest(name, study, stored),
+            "cents": error.cents,
+            "currency": error.currency,
+            "situation": _situation_digest(name, study, stored_values),
             "door": current_act().door,
         },
     )
-    event = f"{spell_cents(needed.cents, needed.currency)} wait for a second person: request {request.pk} ({name})."
+    event = (
+        f"{spell_cents(error.cents, error.currency)} wait for a second person: request {request.pk} ({name})."
+    )
     if created:
         note_event(study=study, what="spending-asked", sentence=event, by=by, request=request.pk)
     value = {
@@ -102,7 +104,7 @@ def _request_confirmation(
         "calls": [],
     }
     message = _("A second person must confirm %(sum)s: request %(pk)s (%(operation)s).")
-    amount = spell_cents(needed.cents, needed.currency)
+    amount = spell_cents(error.cents, error.currency)
     return Outcome(message % {"sum": amount, "pk": request.pk, "operation": name}, value, is_pending=True)
 
 
@@ -113,9 +115,9 @@ def _storable_value(value: Any) -> Any:
 def _situation_digest(name: str, study: Study, values: dict[str, Any]) -> str:
     """Return a digest of the facts on which an order was based: the design, the state, and the preview of the cost."""
     preview = _confirmable[name].preview
-    about = {key: value for key, value in values.items() if key not in IGNORED_PARAMETERS}
-    shown = preview(study=study, **about).confirm if preview is not None else ""
-    return content_key("situation", study.design, study.state, study.platform, study.paused_at is None, shown)
+    parameters = {key: value for key, value in values.items() if key not in IGNORED_PARAMETERS}
+    word = preview(study=study, **parameters).confirm if preview is not None else ""
+    return content_key("situation", study.design, study.state, study.platform, study.paused_at is None, word)
 
 
 def confirm_request(*, request: int, by: User) -> SpendingRequest:

@@ -38,6 +38,8 @@ class PaidTime:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
+    """A submitted assignment: row ids, the active seconds that the browser sent, and when its worker held it."""
+
     session: int
     study: int
     submitted_at: datetime
@@ -55,23 +57,23 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     """
     claims: defaultdict[int, float] = defaultdict(float)
     payments: defaultdict[int, float] = defaultdict(float)
-    differing: set[int] = set()
+    differing_sessions: set[int] = set()
     by_worker = _pages_by_worker(sessions)
     limits = _longest_leases(page.study for pages in by_worker.values() for page in pages)
     for pages in by_worker.values():
-        together, paid_seconds = _SpanUnion(), 0.0
+        worked, paid_seconds = _SpanUnion(), 0.0
         for page in sorted(pages, key=lambda page: page.submitted_at):
-            together.add(page.spans)
+            worked.add(page.spans)
             lease_seconds = _SpanUnion.from_spans(page.spans).seconds
-            at_once = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
-            allowed = max(limits[page.study], at_once)  # the study's team may have extended the lease
-            seconds = min(page.claimed_seconds, lease_seconds, allowed, together.seconds - paid_seconds)
+            longest_span = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
+            allowed = max(limits[page.study], longest_span)  # the study's team may have extended the lease
+            seconds = min(page.claimed_seconds, lease_seconds, allowed, worked.seconds - paid_seconds)
             paid_seconds += seconds
             claims[page.session] += page.claimed_seconds
             payments[page.session] += seconds
             if page.claimed_seconds > seconds + CLOCK_TOLERANCE:
-                differing.add(page.session)
-    return {pk: PaidTime(claims[pk], payments[pk], pk in differing) for pk in claims}
+                differing_sessions.add(page.session)
+    return {pk: PaidTime(claims[pk], payments[pk], pk in differing_sessions) for pk in claims}
 
 
 def _longest_leases(studies: Iterable[int]) -> dict[int, float]:
@@ -83,18 +85,18 @@ def _longest_leases(studies: Iterable[int]) -> dict[int, float]:
 def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]:
     # Of other studies, include only confirmed sessions: one with an invented id would reduce another person's paid
     # time.
-    known = Q(pk__in=sessions.values("pk")) | Q(confirmed=True) | Q(status=CrowdSession.Status.APPROVED)
-    every = CrowdSession.objects.filter(
-        known, worker__in=sessions.values("worker"), status__in=PAYABLE_STATUSES
+    is_trusted = Q(pk__in=sessions.values("pk")) | Q(confirmed=True) | Q(status=CrowdSession.Status.APPROVED)
+    payable = CrowdSession.objects.filter(
+        is_trusted, worker__in=sessions.values("worker"), status__in=PAYABLE_STATUSES
     )
     claims = dict(
-        Judgment.objects.filter(assignment__session__in=every, replaces__isnull=True)
+        Judgment.objects.filter(assignment__session__in=payable, replaces__isnull=True)
         .values("assignment")
         .annotate(seconds=Sum(Cast(F("seconds"), FloatField())))
         .order_by()
         .values_list("assignment", "seconds")
     )
-    rows = Assignment.objects.filter(session__in=every).order_by("session", "hit", "accepted_at", "pk")
+    rows = Assignment.objects.filter(session__in=payable).order_by("session", "hit", "accepted_at", "pk")
     pages: defaultdict[int, list[_Page]] = defaultdict(list)
     leases: list[Assignment] = []
     for row in rows.only(
@@ -106,11 +108,11 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]
             for earlier in leases
             if (earlier.session_id, earlier.hit_id) == (row.session_id, row.hit_id)
         ]
-        seconds = claims.get(row.pk) or 0.0
-        if seconds:
+        claimed_seconds = claims.get(row.pk) or 0.0
+        if claimed_seconds:
             assert row.submitted_at is not None  # guaranteed by its judgments
             lease_spans = _spans_held([*leases, row])
-            page = _Page(row.session_id, row.study_id, row.submitted_at, seconds, lease_spans)
+            page = _Page(row.session_id, row.study_id, row.submitted_at, claimed_seconds, lease_spans)
             pages[row.worker_id].append(page)
         elif row.state == Assignment.State.EXPIRED:
             leases.append(row)  # its answers and times were moved to the assignment that replaced it
@@ -119,21 +121,23 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]
 
 def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
     """Return the time spans in which a worker held a HIT, from expired assignments and the submitted one."""
-    ends = [later.accepted_at for later in rows[1:]] + [rows[-1].submitted_at]
+    next_starts = [later.accepted_at for later in rows[1:]] + [rows[-1].submitted_at]
     spans: list[Span] = []
-    for row, end in zip(rows, ends, strict=True):
-        last = min(filter(None, (end, row.expires_at)))
+    for row, next_start in zip(rows, next_starts, strict=True):
+        lease_end = min(filter(None, (next_start, row.expires_at)))
         start = row.accepted_at
         for gap in row.gaps:
-            left, back = map(datetime.fromisoformat, gap)
-            spans.append((start, min(left, last)))
-            start = back
-        spans.append((start, last))
+            gap_start, gap_end = map(datetime.fromisoformat, gap)
+            spans.append((start, min(gap_start, lease_end)))
+            start = gap_end
+        spans.append((start, lease_end))
     return [(start, end) for start, end in spans if start < end]
 
 
 @dataclass(slots=True)
 class _SpanUnion:
+    """The union of time spans, and its length."""
+
     spans: list[Span] = field(default_factory=list)  # spans do not overlap, and are in order
     length: timedelta = timedelta()
 
@@ -149,13 +153,14 @@ class _SpanUnion:
 
     def add(self, spans: Iterable[Span]) -> None:
         for start, end in spans:
+            # take away the spans that reach into this one, merge them with it, and put later ones back
             later_spans: list[Span] = []
             while self.spans and self.spans[-1][1] >= start:
-                first, last = self.spans.pop()
-                if first > end:
-                    later_spans.append((first, last))
+                other_start, other_end = self.spans.pop()
+                if other_start > end:
+                    later_spans.append((other_start, other_end))
                     continue
-                self.length -= last - first
-                start, end = min(start, first), max(end, last)
+                self.length -= other_end - other_start
+                start, end = min(start, other_start), max(end, other_end)
             self.spans += [(start, end), *reversed(later_spans)]
             self.length += end - start

@@ -11,7 +11,7 @@ from rest_framework.utils.html import is_html_input
 from common.parameters import Parameters
 
 MAX_CENTS = 10**9
-MAX_LIMIT = 10**14
+MAX_LIMIT = 10**14  # cents
 MAX_WHY_LENGTH = 1000
 
 
@@ -31,7 +31,7 @@ class CentsField(serializers.IntegerField):
         try:
             return Decimal(text) * 100
         except ArithmeticError:  # not a number, or too large
-            return Decimal("NaN")
+            return Decimal("NaN")  # which ``to_internal_value`` refuses
 
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, Decimal):

@@ -60,8 +60,8 @@ def decide_session(
         )
         return None
     # a new key is needed to approve after a rejection, and to repeat a cancelled call
-    ended = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED_STATES)
-    number = ended.count() + 1
+    ended_calls = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED_STATES)
+    number = ended_calls.count() + 1
     override = session.status == Status.REJECTED
     return write_message(
         study=session.study,
@@ -139,26 +139,24 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     # lock before reading the wages, so that a concurrent request finds these bonuses
     approved = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.APPROVED).order_by("pk")
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
-    wanting = {
+    pays = {
         pay.session: pay
         for pay in pay_of_sessions(study)
         if pay.top_up_cents and pay.approved and worker in ("", pay.worker)
     }
-    if not wanting:
+    if not pays:
         raise WrongState(_("Nothing was paid: no approved work is below the wage floor."))
-    rows = (
-        CrowdSession.objects.filter(pk__in=wanting).select_related("study", "worker").order_by("worker", "pk")
-    )
+    rows = CrowdSession.objects.filter(pk__in=pays).select_related("study", "worker").order_by("worker", "pk")
     calls: list[CrowdCall] = []
-    unpaid_people: list[str] = []
+    unpaid_workers: list[str] = []
     problem: OverBudget | None = None
     for name, sessions in groupby(rows, key=lambda row: row.worker.name):
         try:
             with one_order(study, None), transaction.atomic():
-                paid = [
+                bonuses = [
                     ask_for_bonus(
                         session=session,
-                        cents=wanting[session.pk].top_up_cents,
+                        cents=pays[session.pk].top_up_cents,
                         why=why,
                         number=CrowdCall.objects.filter(session=session, kind="bonus").count() + 1,
                         by=by,
@@ -166,15 +164,15 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
                     for session in sessions
                 ]
         except OverBudget as error:
-            unpaid_people.append(name)
+            unpaid_workers.append(name)
             problem = error
         else:
-            calls += paid
+            calls += bonuses
     if not calls and problem is not None:
         raise problem
     total = spell_cents(sum(int(call.payload["bonus_cents"]) for call in calls), design_of(study).currency)
     message = f"Bonuses of {total} for {with_noun(len(calls), 'submission')} below the wage floor."
-    if unpaid_people:
-        message += f" The budget does not reach for {', '.join(unpaid_people)}."
+    if unpaid_workers:
+        message += f" The budget does not reach for {', '.join(unpaid_workers)}."
     note_event(study=study, what="top-up", sentence=message, by=by)
-    return TopUps(calls, unpaid_people)
+    return TopUps(calls, unpaid_workers)

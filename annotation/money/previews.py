@@ -109,23 +109,25 @@ def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
     return top_ups_of(study, pay_of_sessions(study), overclaims_of(study), worker)
 
 
-def top_ups_of(study: Study, pays: Iterable[Pay], claims: Iterable[Overclaim], worker: str = "") -> Preview:
+def top_ups_of(
+    study: Study, pays: Iterable[Pay], overclaims: Iterable[Overclaim], worker: str = ""
+) -> Preview:
     """Return the preview of ``preview_top_ups`` from wages and overclaims that are already computed."""
     backend = backend_of(study)
-    wanting = sorted(
+    top_ups = sorted(
         (pay.session, pay.top_up_cents)
         for pay in pays
         if pay.top_up_cents and pay.approved and (not worker or pay.worker == worker)
     )
-    cents = sum(missing_cents for _, missing_cents in wanting)
-    fees = sum(backend.bonus_fee(missing_cents) for _, missing_cents in wanting)
+    cents = sum(missing_cents for _, missing_cents in top_ups)
+    fees = sum(backend.bonus_fee(missing_cents) for _, missing_cents in top_ups)
     facts = {
-        "payments": len(wanting),
+        "payments": len(top_ups),
         "bonus_cents": cents,
         "fee_cents": fees,
-        "claims_not_paid": sum(not worker or claim.worker == worker for claim in claims),
+        "claims_not_paid": sum(not worker or claim.worker == worker for claim in overclaims),
         "worker": worker,
-        "of": content_key("top-ups", wanting),
+        "of": content_key("top-ups", top_ups),
     }
     return Preview(study, "top-up", cents + fees, left_cents(study), facts)
 
@@ -137,9 +139,9 @@ def preview_budget(*, study: Study, cents: int) -> Preview:
             _("Nothing was changed: this study was never opened. To change its budget, edit the design.")
         )
     budget = at_crowd(Budget, study).first()
-    before = budget.budget_cents if budget else 0
-    facts = {"place": study.platform, "budget_cents": cents, "budget_cents_before": before}
-    return Preview(study, "budget", max(0, cents - before), left_cents(study), facts)
+    old_cents = budget.budget_cents if budget else 0
+    facts = {"place": study.platform, "budget_cents": cents, "budget_cents_before": old_cents}
+    return Preview(study, "budget", max(0, cents - old_cents), left_cents(study), facts)
 
 
 def preview_call(*, call: CrowdCall, step: str) -> Preview:
@@ -149,17 +151,17 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     """
     if call.state != CrowdCall.State.FAILED:
         raise WrongState(_("Nothing was changed: only failed requests to the crowd can be resolved."))
-    found_again = call.kind == Ability.PUBLISH and step == "retry"
-    if call.unsure != (step != "retry") and not found_again:
-        fitting = "was-done or was-not-done" if call.unsure else "retry"
+    is_findable = call.kind == Ability.PUBLISH and step == "retry"
+    if call.unsure != (step != "retry") and not is_findable:
+        steps = "was-done or was-not-done" if call.unsure else "retry"
         raise WrongState(
             _("Nothing was changed: the only way to resolve this request is %(fitting)s.")
-            % {"fitting": fitting}
+            % {"fitting": steps}
         )
     cents = int(call.payload.get("cents", 0))
-    new = 0 if call.reserved_cents or step == "was-done" else cents
+    new_cents = 0 if call.reserved_cents or step == "was-done" else cents
     facts = {"call": call.pk, "kind": call.kind, "cents": cents, "attempts": call.attempts}
-    return Preview(call.study, step, new, left_cents(call.study), facts)
+    return Preview(call.study, step, new_cents, left_cents(call.study), facts)
 
 
 def currency_of(study: Study) -> str:

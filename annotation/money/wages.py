@@ -74,28 +74,28 @@ class Overclaim:
 
 def pay_of_sessions(study: Study) -> list[Pay]:
     """Return the pay of submitted and approved sessions with known time, in order of the wage, in five queries."""
-    return pay_and_claims(study)[0]
+    return pay_and_overclaims(study)[0]
 
 
 def overclaims_of(study: Study) -> list[Overclaim]:
     """Return the sessions with more active time than the server observed, largest difference first."""
-    return pay_and_claims(study)[1]
+    return pay_and_overclaims(study)[1]
 
 
-def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
-    """Return the results of ``pay_of_sessions`` and ``overclaims_of``, in the same five queries."""
+def pay_and_overclaims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
+    """Return both the pay of sessions and the overclaims, in the five queries that one of them takes."""
     floor = design_of(study).crowd.floor_cents_per_hour
-    rows = list(_sessions(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
+    rows = list(_payable_rows(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
     if not rows:  # without paid sessions, avoid a scan of all judgments
         return [], []
-    times, bonuses = paid_times(_sessions(study)), _bonuses(study)
-    pays, claims = [], []
+    times, bonuses = paid_times(_payable_rows(study)), _bonus_cents_by_session(study)
+    pays, overclaims = [], []
     for pk, worker, reward, status in rows:
         time = times.get(pk)
         if time is None:
             continue
         if time.exceeds_tolerance:
-            claims.append(
+            overclaims.append(
                 Overclaim(session=pk, worker=worker, claimed=time.claimed_seconds, observed=time.paid_seconds)
             )
         if not time.paid_seconds:
@@ -114,32 +114,32 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
             )
         )
     pays.sort(key=lambda pay: (pay.wage_cents, pay.session))
-    claims.sort(key=lambda claim: (claim.observed - claim.claimed, claim.session))
-    return pays, claims
+    overclaims.sort(key=lambda claim: (claim.observed - claim.claimed, claim.session))
+    return pays, overclaims
 
 
-def _sessions(study: Study) -> QuerySet[CrowdSession]:
+def _payable_rows(study: Study) -> QuerySet[CrowdSession]:
     sessions = at_crowd(CrowdSession, study)
     return sessions.filter(status__in=PAYABLE_STATUSES)
 
 
-def _bonuses(study: Study) -> dict[int, int]:
+def _bonus_cents_by_session(study: Study) -> dict[int, int]:
     """Return the cents of bonuses by the session's row id: paid, pending and indeterminate ones.
 
     Indeterminate bonuses keep their reservation.
     """
     sums: dict[int, int] = {}
     calls = CrowdCall.objects.filter(study=study, kind="bonus", session__isnull=False)
-    refused = Q(state=CrowdCall.State.FAILED, reserved_cents=0)
-    for session, payload in calls.exclude(refused).values_list("session", "payload"):
+    is_refused = Q(state=CrowdCall.State.FAILED, reserved_cents=0)
+    for session, payload in calls.exclude(is_refused).values_list("session", "payload"):
         sums[session] = sums.get(session, 0) + int(payload.get("bonus_cents", 0))
     return sums
 
 
 def cents_below_floor(cents: int, seconds: float, floor_cents_per_hour: int) -> int:
     """Return by how many cents the pay for this time is below the wage floor, rounded up."""
-    due = Decimal(floor_cents_per_hour) * Decimal(repr(seconds)) / SECONDS_PER_HOUR
-    return max(0, int(due.to_integral_value(rounding=ROUND_CEILING)) - cents)
+    due_cents = Decimal(floor_cents_per_hour) * Decimal(repr(seconds)) / SECONDS_PER_HOUR
+    return max(0, int(due_cents.to_integral_value(rounding=ROUND_CEILING)) - cents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +148,8 @@ class Wages:
 
     Attributes:
         counted: number of sessions with known time.
+        below: number of sessions below the wage floor.
+        top_up_count: number of approved sessions below the wage floor.
         top_up_cents: the sum that would raise all approved sessions to the floor.
     """
 
@@ -164,14 +166,14 @@ class Wages:
 def wages_of(study: Study, pays: Sequence[Pay]) -> Wages:
     backend = backend_of(study)
     wages = [pay.wage_cents for pay in pays]
-    wanting = [pay for pay in pays if pay.top_up_cents and pay.approved]
+    underpaid = [pay for pay in pays if pay.top_up_cents and pay.approved]
     return Wages(
         counted=len(pays),
         median_cents=round(median(wages)) if wages else None,
         lowest_cents=min(wages, default=None),
         floor_cents=design_of(study).crowd.floor_cents_per_hour,
         below=sum(pay.top_up_cents > 0 for pay in pays),
-        top_up_count=len(wanting),
-        top_up_cents=sum(pay.top_up_cents for pay in wanting),
-        top_up_fee_cents=sum(backend.bonus_fee(pay.top_up_cents) for pay in wanting),
+        top_up_count=len(underpaid),
+        top_up_cents=sum(pay.top_up_cents for pay in underpaid),
+        top_up_fee_cents=sum(backend.bonus_fee(pay.top_up_cents) for pay in underpaid),
     )

@@ -27,7 +27,7 @@ from judgments.drawing.keys import content_key
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-LENGTH = 16
+VERSION_LENGTH = 16  # hexadecimal digits of a hash
 MAX_VERSIONS = 50  # versions shown on a page
 
 
@@ -42,7 +42,7 @@ def consent_version(design: StudyDesign) -> str:
     parts: list[Any] = [translated] if translated else []
     if design.writing != Writing():
         parts.append(design.writing.model_dump_json())
-    return content_key(design.consent, *parts)[:LENGTH]
+    return content_key(design.consent, *parts)[:VERSION_LENGTH]
 
 
 def translated_consent(design: StudyDesign) -> dict[str, str]:
@@ -55,23 +55,24 @@ def refuse_old_consent(*, study: Study, worker: Worker, agreed_to: str) -> None:
     """Raise ConsentChanged if ``agreed_to`` is not the version in force."""
     if not worker.is_person:
         return
-    now = consent_version(design_of(study))
-    if now and now != agreed_to:
+    current_version = consent_version(design_of(study))
+    if current_version and current_version != agreed_to:
         raise ConsentChanged(study.slug)
 
 
 def needs_consent(*, study: Study, worker: Worker) -> bool:
-    part = Participation.objects.filter(study=study, worker=worker).first()
-    now = consent_version(design_of(study))
-    return part is not None and bool(now) and part.consent_version != now
+    """Return whether a participant must agree to the text in force, because they agreed to another one."""
+    row = Participation.objects.filter(study=study, worker=worker).first()
+    current = consent_version(design_of(study))
+    return row is not None and bool(current) and row.consent_version != current
 
 
 @transaction.atomic
 def agree(*, study: Study, worker: Worker) -> None:
     """Record that a participant agrees to the text in force. Repeating changes nothing."""
     version = note_version(study)
-    part = Participation.objects.filter(study=study, worker=worker)
-    part.exclude(consent_version=version).update(consent_version=version, consented_at=timezone.now())
+    rows = Participation.objects.filter(study=study, worker=worker)
+    rows.exclude(consent_version=version).update(consent_version=version, consented_at=timezone.now())
 
 
 def note_version(study: Study) -> str:
@@ -100,6 +101,7 @@ def change_consent(
 
     Args:
         translations: the text by language. An old translation whose language is missing here is removed.
+
     Raises:
         WrongState: the study is a draft, whose design is edited instead, or has imported judgments.
         DesignError: the text is not valid.
@@ -123,10 +125,10 @@ def change_consent(
     locked.design = design.model_dump(mode="json")
     locked.save(update_fields=["design"])
     study.design = locked.design
-    last = ConsentVersion.objects.filter(study=study).order_by("-number").first()
+    last_version = ConsentVersion.objects.filter(study=study).order_by("-number").first()
     version = ConsentVersion.objects.create(
         study=study,
-        number=last.number + 1 if last else 1,
+        number=last_version.number + 1 if last_version else 1,
         version=consent_version(design),
         text=design.consent,
         translations=translated,
@@ -148,17 +150,17 @@ def change_consent(
 def _with_consent(study: Study, text: str, translations: Mapping[str, str]) -> StudyDesign:
     values: dict[str, Any] = design_of(study).model_dump(mode="json")
     values["consent"] = text
-    of_languages = {code: {**texts, "consent": ""} for code, texts in values.get("translations", {}).items()}
+    by_language = {code: {**texts, "consent": ""} for code, texts in values.get("translations", {}).items()}
     for language, translation in translations.items():
-        of_languages.setdefault(language, {})["consent"] = translation
-    if of_languages:
-        values["translations"] = of_languages
+        by_language.setdefault(language, {})["consent"] = translation
+    if by_language:
+        values["translations"] = by_language
     try:
         design = StudyDesign.model_validate(values)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(map(str, first["loc"]))
-        raise DesignError(f"{key}: {first['msg']}.", field="consent") from None
+        first_error = error.errors(include_url=False)[0]
+        key = ".".join(map(str, first_error["loc"]))
+        raise DesignError(f"{key}: {first_error['msg']}.", field="consent") from None
     for problem in contradictions_of_translations(design):
         raise DesignError(f"{problem}.", field="consent")
     return design
@@ -166,7 +168,12 @@ def _with_consent(study: Study, text: str, translations: Mapping[str, str]) -> S
 
 @dataclass(frozen=True, slots=True)
 class CountedVersion:
-    """A version, with the number of people whose last agreement is to it, and of assignments claimed under it."""
+    """A version of the consent text.
+
+    Attributes:
+        people: number of people who last agreed to this version.
+        pages: number of assignments that were claimed while this version was in force.
+    """
 
     version: ConsentVersion
     people: int
@@ -174,9 +181,9 @@ class CountedVersion:
 
 
 def versions_of(study: Study) -> list[CountedVersion]:
-    """Return the newest versions, latest first."""
-    people = _counts(Participation, study)
-    pages = _counts(Assignment, study)
+    """Return the newest versions of the consent text, latest first."""
+    people = _count_by_version(Participation, study)
+    pages = _count_by_version(Assignment, study)
     rows = ConsentVersion.objects.filter(study=study).select_related("made_by").order_by("-number")
     return [
         CountedVersion(version, people.get(version.version, 0), pages.get(version.version, 0))
@@ -184,7 +191,7 @@ def versions_of(study: Study) -> list[CountedVersion]:
     ]
 
 
-def _counts(model: type[Participation] | type[Assignment], study: Study) -> dict[str, int]:
+def _count_by_version(model: type[Participation] | type[Assignment], study: Study) -> dict[str, int]:
     rows = model._default_manager.filter(study=study).order_by()
     return dict(rows.values_list("consent_version").annotate(n=Count("pk")))
 

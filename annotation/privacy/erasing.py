@@ -30,7 +30,7 @@ from judgments.kinds import installed_kind
 from judgments.models import Job, Study
 
 Way = Erasure.Extent
-JOB = "finish_erasure"
+FINISH_JOB = "finish_erasure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ErasureResult:
 
 
 @contextmanager
-def _growing_chain() -> Iterator[None]:
+def _transaction_on_chain() -> Iterator[None]:
     """Open a transaction. Raise ServiceBusy if another transaction adds to the chain of erasures at the same time."""
     try:
         with transaction.atomic():
@@ -61,7 +61,7 @@ def _growing_chain() -> Iterator[None]:
         raise
 
 
-@_growing_chain()
+@_transaction_on_chain()
 def erase_person(
     *,
     study: Study,
@@ -71,7 +71,7 @@ def erase_person(
     by: User | None = None,
     asked_at: datetime | None = None,
     listed_row: Mapping[str, Any] | None = None,
-    texts: bool = True,
+    with_texts: bool = True,
 ) -> ErasureResult:
     """Erase a person from a study permanently. Raise WrongState if something must be done first.
 
@@ -80,7 +80,7 @@ def erase_person(
         withdraw: whether the files of releases are deleted on this server; their rows and hashes are kept.
         asked_at: when the person asked for it.
         listed_row: a row of ``erasure_list``, to repeat its erasure after a backup was restored.
-        texts: whether answers that are texts, and comments, are erased as well. The scheduled removal of names
+        with_texts: whether answers that are texts, and comments, are erased as well. The scheduled removal of names
             keeps them.
     """
     locked = next(iter(_lock_workers(study, [worker])), None)
@@ -89,18 +89,18 @@ def erase_person(
     refusal = why_not_erasable(study, locked)
     if refusal:
         raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})
-    receipt = new_receipt() if texts and listed_row is None else ""
+    receipt = new_receipt() if with_texts and listed_row is None else ""
     proofs = commitments(study=study, worker=locked, receipt=receipt) if receipt else []
     name, mark = locked.name, erasure_mark_of(locked)
-    removed, replacements = replace_people([locked], study, way, texts=texts)
+    removed, replacements = replace_people([locked], study, way, with_texts=with_texts)
     content = {
         "asked_at": asked_at and asked_at.isoformat(),
         "removed": {table: count for table, count in removed.items() if count},
         "commitments": proofs,
-        "releases": _releases(study),
+        "releases": _list_releases(study),
         "withdrawn": withdraw,
     }
-    erasure = keep_erasure(study=study, row=listed_row or {"mark": mark, "way": way, "content": content})
+    erasure = append_erasure(study=study, row=listed_row or {"mark": mark, "way": way, "content": content})
     note_event(
         study=study,
         what="erased",
@@ -112,36 +112,36 @@ def erase_person(
         digest=erasure.digest,
         removed=dict(removed),
     )
-    job = enqueue(kind=JOB, args={"study": study.slug, "withdraw": withdraw}, user=by)
+    job = enqueue(kind=FINISH_JOB, args={"study": study.slug, "withdraw": withdraw}, user=by)
     return ErasureResult(erasure, receipt, job, names={name: replacements[name]})
 
 
 @transaction.atomic
 def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
     """Remove the names of people at the promised time, but keep texts and judgments. Return the number of people."""
-    keys = {worker.pk for worker in _lock_workers(study, workers)}
-    people = list(Worker.objects.filter(pk__in=keys).exclude(cannot_be_erased_now(study)).order_by("pk"))
+    ids = {worker.pk for worker in _lock_workers(study, workers)}
+    people = list(Worker.objects.filter(pk__in=ids).exclude(cannot_be_erased_now(study)).order_by("pk"))
     if not people or not Study.objects.filter(pk=study.pk, state=Study.State.CLOSED).exists():
         return 0
     marks = [erasure_mark_of(worker) for worker in people]
-    replace_people(people, study, Way.IDENTITY, texts=False)
+    replace_people(people, study, Way.IDENTITY, with_texts=False)
     for mark in marks:
-        content = {"retention": True, "removed": {}, "commitments": [], "releases": _releases(study)}
-        keep_erasure(study=study, row={"mark": mark, "way": Way.IDENTITY, "content": content})
-    enqueue(kind=JOB, args={"study": study.slug, "withdraw": False})
+        content = {"retention": True, "removed": {}, "commitments": [], "releases": _list_releases(study)}
+        append_erasure(study=study, row={"mark": mark, "way": Way.IDENTITY, "content": content})
+    enqueue(kind=FINISH_JOB, args={"study": study.slug, "withdraw": False})
     return len(people)
 
 
 def _lock_workers(study: Study, workers: Collection[Worker]) -> list[Worker]:
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    keys = [worker.pk for worker in workers]
+    ids = [worker.pk for worker in workers]
     # wait for a simultaneous submission, for which the worker must be paid first
-    work = Assignment.objects.filter(study=study, worker__in=keys)
+    work = Assignment.objects.filter(study=study, worker__in=ids)
     list(work.select_for_update().order_by("pk").values_list("pk"))
-    return list(Worker.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
+    return list(Worker.objects.select_for_update().filter(pk__in=ids).order_by("pk"))
 
 
-def _releases(study: Study) -> list[dict[str, Any]]:
+def _list_releases(study: Study) -> list[dict[str, Any]]:
     return [dict(row) for row in study.releases.order_by("pk").values("version", "sha256")]
 
 
@@ -159,23 +159,24 @@ def _judgment_rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:
             "unit": key,
             "value": value,
             "answer": None if answer is None else kind.exchange.to_file(answer, content=content),
+            # to the minute, as in releases
             "submitted_at": submitted and f"{submitted:%Y-%m-%dT%H:%M}:00Z",
         }
 
 
-def keep_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
+def append_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
     """Append a row to the chain of erasures. A row from a list keeps its original time."""
     # lock the first row, since the chain grows by one row at a time
     Erasure.objects.select_for_update().order_by("pk").first()
-    last = Erasure.objects.order_by("-pk").first()
-    at = datetime.fromisoformat(row["at"]) if "at" in row else timezone.now()
+    last_erasure = Erasure.objects.order_by("-pk").first()
+    erased_at = datetime.fromisoformat(row["at"]) if "at" in row else timezone.now()
     erasure = Erasure(
         study=study,
         mark=row["mark"],
         way=row["way"],
         content=row["content"],
-        previous=last.digest if last else "",
-        at=at,
+        previous=last_erasure.digest if last_erasure else "",
+        at=erased_at,
     )
     erasure.digest = digest_of(erasure)
     erasure.save()
@@ -183,5 +184,6 @@ def keep_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
 
 
 def digest_of(row: Erasure) -> str:
+    """Return the digest of a row of the chain, which covers the digest of the row before it."""
     content = [row.study.slug, row.mark, row.way, row.content, row.previous, row.at.isoformat()]
     return hashlib.sha256(canonical_json(content)).hexdigest()

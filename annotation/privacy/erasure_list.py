@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.models import Erasure, Worker
-from annotation.privacy.erasing import erase_person, keep_erasure
+from annotation.privacy.erasing import append_erasure, erase_person
 from annotation.privacy.people import erasure_mark_of, people_of
 from common.errors import QuorumError, WrongState
 from judgments.models import Study
@@ -51,37 +51,38 @@ def restored_after_erasure() -> Iterator[tuple[Erasure, Worker]]:
     """
     studies = Study.objects.filter(pk__in=Erasure.objects.values("study"))
     for study in studies:
-        erased = {row.mark: row for row in Erasure.objects.filter(study=study).select_related("study")}
+        rows_by_mark = {row.mark: row for row in Erasure.objects.filter(study=study).select_related("study")}
         for worker in people_of(study).iterator():
-            row = erased.get(erasure_mark_of(worker))
+            row = rows_by_mark.get(erasure_mark_of(worker))
             if row is not None and worker.created_at <= row.at:
                 yield row, worker
 
 
-def replay_erasures(lines: Path) -> ReplayResult:
+def replay_erasures(path: Path) -> ReplayResult:
     """Repeat the erasures of a list, each in its own transaction. An interrupted call can be repeated.
 
     Raises:
         QuorumError: the file is not a list of erasures; nothing is changed.
     """
-    rows = _read_entries(lines)
-    again = entered = known_count = 0
+    rows = _read_entries(path)
+    replay_count = new_count = known_count = 0
     missing_studies: list[str] = []
     refusals: list[str] = []
-    by_mark: dict[int, dict[str, list[int]]] = {}
+    # row ids of workers, computed once for each study
+    ids_by_study_and_mark: dict[int, dict[str, list[int]]] = {}
     for row in rows:
         study = Study.objects.filter(slug=row["study"]).first()
         if study is None:
             missing_studies.append(row["study"])
             continue
-        at = datetime.fromisoformat(row["at"])
-        stored = Erasure.objects.filter(study=study, mark=row["mark"], at=at).exists()
-        if study.pk not in by_mark:
-            marks = by_mark.setdefault(study.pk, {})
+        erased_at = datetime.fromisoformat(row["at"])
+        is_stored = Erasure.objects.filter(study=study, mark=row["mark"], at=erased_at).exists()
+        if study.pk not in ids_by_study_and_mark:
+            ids_by_mark = ids_by_study_and_mark.setdefault(study.pk, {})
             for worker in people_of(study):
-                marks.setdefault(erasure_mark_of(worker), []).append(worker.pk)
-        keys = by_mark[study.pk].get(row["mark"], ())
-        people = list(people_of(study).filter(pk__in=keys, created_at__lte=at)) if keys else []
+                ids_by_mark.setdefault(erasure_mark_of(worker), []).append(worker.pk)
+        ids = ids_by_study_and_mark[study.pk].get(row["mark"], ())
+        people = list(people_of(study).filter(pk__in=ids, created_at__lte=erased_at)) if ids else []
         try:
             for person in people:
                 erase_person(
@@ -89,18 +90,18 @@ def replay_erasures(lines: Path) -> ReplayResult:
                     worker=person,
                     way=row["way"],
                     withdraw=row["content"].get("withdrawn", False),
-                    listed_row=None if stored else row,
-                    texts=not row["content"].get("retention", False),
+                    listed_row=None if is_stored else row,
+                    with_texts=not row["content"].get("retention", False),
                 )
         except WrongState as error:
             refusals.append(f"{study.slug}: {error}")
             continue
-        again += bool(people)
-        if not people and not stored:
-            keep_erasure(study=study, row=row)
-            entered += 1
-        known_count += stored and not people
-    return ReplayResult(again, entered, known_count, missing_studies, refusals)
+        replay_count += bool(people)
+        if not people and not is_stored:
+            append_erasure(study=study, row=row)
+            new_count += 1
+        known_count += is_stored and not people
+    return ReplayResult(replay_count, new_count, known_count, missing_studies, refusals)
 
 
 def _read_entries(path: Path) -> list[dict[str, Any]]:

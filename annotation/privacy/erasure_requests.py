@@ -24,8 +24,8 @@ def request_erasure(*, study: Study, worker: Worker) -> ErasureResult | ErasureR
 
     If the participant is still to be paid, the request is stored in either case.
     """
-    offered = design_of(study).erasure
-    if offered.offered == NOT_OFFERED or not worker.is_person:
+    rules = design_of(study).erasure
+    if rules.offered == NOT_OFFERED or not worker.is_person:
         raise WrongState(
             _(
                 "Your data were not erased. To have your data erased, please write to the researchers of "
@@ -33,8 +33,8 @@ def request_erasure(*, study: Study, worker: Worker) -> ErasureResult | ErasureR
             )
         )
     require_participation(study=study, worker=worker)
-    if offered.offered == IMMEDIATE and not why_not_erasable(study, worker):
-        return erase_person(study=study, worker=worker, way=offered.way, asked_at=timezone.now())
+    if rules.offered == IMMEDIATE and not why_not_erasable(study, worker):
+        return erase_person(study=study, worker=worker, way=rules.way, asked_at=timezone.now())
     return _create_request(study, worker)
 
 

@@ -26,13 +26,13 @@ from judgments.models import Study
 from judgments.operations import Outcome, operation
 
 MAX_NAME_LENGTH = 200
-WORKER = "Name or pseudonym, or the crowd’s own id."
+WORKER_HELP = "Name or pseudonym, or the crowd’s own id."
 
 
 class EraseRequest(Parameters):
     """The person to erase, and what is erased with them."""
 
-    worker = serializers.CharField(max_length=MAX_NAME_LENGTH, label="Participant", help_text=WORKER)
+    worker = serializers.CharField(max_length=MAX_NAME_LENGTH, label="Participant", help_text=WORKER_HELP)
     way = serializers.ChoiceField(
         choices=Erasure.Extent.choices,
         required=False,
@@ -69,9 +69,9 @@ def erase(
     if confirm.strip() != worker.strip():
         raise WrongState(pgettext("staff", "Nothing was erased: the two names that you typed are different."))
     person = find_person(study, worker)
-    if person is None:
+    if person is None:  # they were erased before
         erasure = erasure_of(study, worker)
-        assert erasure is not None  # otherwise find_person would have raised an error
+        assert erasure is not None  # else ``find_person`` would have raised ObjectNotFound
         message = pgettext("staff", "Nothing was changed: the participant was already erased, on %(day)s.")
         return Outcome(
             message % {"day": date_format(timezone.localtime(erasure.at))},
@@ -97,7 +97,7 @@ def erase(
 class DeclineRequest(Reason):
     """The participant whose request is declined, and the reason."""
 
-    worker = serializers.CharField(max_length=MAX_NAME_LENGTH, help_text=WORKER)
+    worker = serializers.CharField(max_length=MAX_NAME_LENGTH, help_text=WORKER_HELP)
 
 
 @operation(
@@ -111,14 +111,15 @@ class DeclineRequest(Reason):
 def decline_request(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Decline a participant's request to be erased. The participant reads the reason on their own page."""
     person = find_worker(study, worker)
-    waiting = ErasureRequest.objects.filter(study=study, worker=person, state=ErasureRequest.State.WAITING)
-    if not waiting.update(state=ErasureRequest.State.DECLINED, answer=why, decided_at=timezone.now()):
+    requests = ErasureRequest.objects.filter(study=study, worker=person, state=ErasureRequest.State.WAITING)
+    if not requests.update(state=ErasureRequest.State.DECLINED, answer=why, decided_at=timezone.now()):
         raise WrongState(
             pgettext("staff", "Nothing was changed: no erasure request of %(name)s is waiting.")
             % {"name": person.name}
         )
+    # the request had paused the participant; a pause that a detector ordered is kept
     flags = Case.objects.filter(study=study, worker=person, state=Case.State.OPEN)
-    if not flags.filter(action=QualityRule.Action.PAUSE).exists():  # a pause with another reason is kept
+    if not flags.filter(action=QualityRule.Action.PAUSE).exists():
         unpause_worker(study=study, worker=person)
     note_event(
         study=study, what="erasure-declined", sentence="A request to be erased was declined.", why=why, by=by

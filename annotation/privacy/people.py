@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from annotation.crowds.panel.payouts import unlisted_bonuses
 from annotation.crowds.people import erased_worker_hash, pseudonym
 from annotation.models import Assignment, CrowdCall, CrowdSession, Erasure, Participation, RawId, Worker
-from annotation.privacy.personal_rows import PAID, work_of
+from annotation.privacy.personal_rows import PAID_PREFIX, work_of
 from common.errors import ObjectNotFound
 from judgments.models import Study
 from judgments.studies.designs import design_of
@@ -21,10 +21,10 @@ from judgments.studies.designs import design_of
 
 def people_of(study: Study) -> QuerySet[Worker]:
     """Return the participants of a study. The query uses subqueries, since joins would multiply the rows."""
-    parts = (
+    querysets = (
         model._default_manager.filter(study=study) for model in (Participation, CrowdSession, Assignment)
     )
-    return Worker.objects.filter(_in_any(rows.values("worker") for rows in parts))
+    return Worker.objects.filter(_is_in_any(rows.values("worker") for rows in querysets))
 
 
 def find_person(study: Study, name: str) -> Worker | None:
@@ -45,6 +45,7 @@ def find_person(study: Study, name: str) -> Worker | None:
 
 
 def erasure_of(study: Study, name: str) -> Erasure | None:
+    """Return the erasure of the person with this name, pseudonym or crowd id; None if there is none."""
     marks = [
         erased_worker_hash(source, platform, identity)
         for source, platform, identity in _possible_identities(study, name.strip())
@@ -53,6 +54,7 @@ def erasure_of(study: Study, name: str) -> Erasure | None:
 
 
 def _possible_identities(study: Study, name: str) -> list[tuple[str, str, str]]:
+    """Return the source, platform and name of each worker to whom ``name`` may have belonged."""
     crowd, platform = Worker.Source.CROWD, study.platform
     return [
         (Worker.Source.LOCAL, "", name),
@@ -68,7 +70,7 @@ def erasure_mark_of(worker: Worker) -> str:
 
 def why_not_erasable(study: Study, worker: Worker) -> str:
     """Return why the person cannot be erased now; "" if they can."""
-    if worker.erased and worker.name.startswith(PAID):
+    if worker.erased and worker.name.startswith(PAID_PREFIX):
         return _("%(name)s is already erased. The name is kept only for payments.") % {"name": worker.name}
     if not worker.is_person and (worker.source == Worker.Source.REHEARSAL or worker.anonymous):
         return _("%(name)s is not a person. The answers are simulated, or were published without names.") % {
@@ -93,11 +95,11 @@ def why_not_erasable(study: Study, worker: Worker) -> str:
 
 def cannot_be_erased_now(study: Study) -> Q:
     """Return a filter for participants who cannot be erased now; see ``why_not_erasable``."""
-    parts: list[QuerySet[Any, Any]] = [rows.values("worker") for rows in _undecided_work(study)]
+    worker_ids: list[QuerySet[Any, Any]] = [rows.values("worker") for rows in _undecided_work(study)]
     for calls in (_calls_under_way(study), _bonuses_to_list(study)):
-        parts.append(calls.filter(worker__isnull=False).values("worker"))
-        parts.append(calls.filter(session__isnull=False).values("session__worker"))
-    return _in_any(parts)
+        worker_ids.append(calls.filter(worker__isnull=False).values("worker"))
+        worker_ids.append(calls.filter(session__isnull=False).values("session__worker"))
+    return _is_in_any(worker_ids)
 
 
 def _undecided_work(study: Study) -> list[QuerySet[Any]]:
@@ -115,5 +117,5 @@ def _bonuses_to_list(study: Study) -> QuerySet[CrowdCall]:
     return unlisted_bonuses(study).filter(worker__in=RawId.objects.values("worker"))
 
 
-def _in_any(parts: Iterable[QuerySet[Any, Any]]) -> Q:
-    return reduce(or_, (Q(pk__in=part) for part in parts))
+def _is_in_any(worker_ids: Iterable[QuerySet[Any, Any]]) -> Q:
+    return reduce(or_, (Q(pk__in=ids) for ids in worker_ids))

@@ -39,7 +39,7 @@ from judgments.models import Study, StudyEvent
 from judgments.studies.designs import installed_kind_of
 
 ERASED_TEXT = "…"
-ERASED, PAID = "erased", "paid"  # prefixes of the names of substitute workers
+ERASED_PREFIX, PAID_PREFIX = "erased", "paid"  # prefixes of the names of substitute workers
 # Models whose rows are deleted, with their label on pages. A test checks that no model about people is forgotten.
 DELETED_MODELS: Mapping[type[Model], str] = {
     RawId: gettext_noop("ids at the crowd"),
@@ -72,15 +72,19 @@ TEXT_FIELDS: Mapping[type[Model], list[str]] = {
 
 
 def rows_of(model: type[Model], study: Study, worker: Worker) -> QuerySet[Any]:
+    """Return a person's rows of a model that belong to a study.
+
+    Rows that belong to no study are included only if the person takes part in no other study.
+    """
     rows = model._default_manager.filter(worker=worker)
     if model is RawId:
-        of_study = Q(session__study=study)
-        return rows.filter(of_study if is_in_another_study(study, worker) else of_study | Q(session=None))
+        in_study = Q(session__study=study)
+        return rows.filter(in_study if is_in_another_study(study, worker) else in_study | Q(session=None))
     if model is Qualification:
         return rows.none() if is_in_another_study(study, worker) else rows
     if model is WrittenCaption:
-        here = Q(judgment__assignment__study=study)
-        return rows.filter(here if is_in_another_study(study, worker) else here | Q(judgment=None))
+        in_study = Q(judgment__assignment__study=study)
+        return rows.filter(in_study if is_in_another_study(study, worker) else in_study | Q(judgment=None))
     if model is CrowdCall:
         return CrowdCall.objects.filter(work_of(worker), study=study)
     return rows.filter(study=study)
@@ -109,24 +113,23 @@ def appeals_of(study: Study, worker: Worker) -> QuerySet[AppealNote]:
 
 def is_in_another_study(study: Study, worker: Worker) -> bool:
     """Return whether the person takes part in another study. There they keep their name."""
-    others = (Participation, CrowdSession, Assignment, CrowdCall)
-    return any(model._default_manager.filter(worker=worker).exclude(study=study).exists() for model in others)
+    models = (Participation, CrowdSession, Assignment, CrowdCall)
+    return any(model._default_manager.filter(worker=worker).exclude(study=study).exists() for model in models)
 
 
 def identifying_words(study: Study, worker: Worker) -> list[str]:
     """Return the words that identify the person, except the name."""
-    answers = identifying_word_wanted.send(Study, study=study, worker=worker)
-    identifying: set[str] = {worker.shown_name, *(word for _receiver, word in answers if word)} - {
-        worker.name
-    }
-    identifying |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
-    identifying |= set(
+    replies = identifying_word_wanted.send(Study, study=study, worker=worker)
+    words: set[str] = {worker.shown_name, *(word for _receiver, word in replies if word)} - {worker.name}
+    words |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
+    words |= set(
         Participation.objects.filter(study=study, worker=worker).values_list("completion_code", flat=True)
     )
-    return sorted(identifying - {""})
+    return sorted(words - {""})
 
 
-def entries_with(study: Study, replacements: Mapping[str, str]) -> list[StudyEvent]:
+def find_entries(study: Study, replacements: Mapping[str, str]) -> list[StudyEvent]:
+    """Return the entries of the study's log that contain a key of ``replacements``."""
     replace_words = replacer(replacements)
     return [
         event

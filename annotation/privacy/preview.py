@@ -15,7 +15,7 @@ from annotation.privacy.personal_rows import (
     MOVED_MODELS,
     PAYMENT_MODELS,
     appeals_of,
-    entries_with,
+    find_entries,
     identifying_words,
     is_in_another_study,
     judgments_of,
@@ -44,27 +44,28 @@ class ErasurePreview:
 
 
 def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview:
+    """Count what an erasure would remove and keep. ``way`` is a value of ``Erasure.Extent``."""
     judgments = judgments_of(study, worker)
-    going = judgments if way == Erasure.Extent.ALL else texts_only(study, judgments)
-    written = judgments.exclude(comment="").count()
-    named = dict.fromkeys((worker.name, *identifying_words(study, worker)), ERASED_TEXT)
+    erased_judgments = judgments if way == Erasure.Extent.ALL else texts_only(study, judgments)
+    comment_count = judgments.exclude(comment="").count()
+    words = dict.fromkeys((worker.name, *identifying_words(study, worker)), ERASED_TEXT)
     removed = [(label, rows_of(model, study, worker).count()) for model, label in DELETED_MODELS.items()]
     removed += [
-        (gettext_noop("judgments"), going.count()),
-        (gettext_noop("comments"), written),
+        (gettext_noop("judgments"), erased_judgments.count()),
+        (gettext_noop("comments"), comment_count),
         (gettext_noop("texts of problem reports"), reports_of(study, worker).exclude(comment="").count()),
         (gettext_noop("messages in appeals"), appeals_of(study, worker).count()),
-        (gettext_noop("log entries with the name (the name is replaced)"), len(entries_with(study, named))),
+        (gettext_noop("log entries with the name (the name is replaced)"), len(find_entries(study, words))),
     ]
-    staying = [
+    kept = [
         (label, rows_of(model, study, worker).count())
         for model, label in {**MOVED_MODELS, **PAYMENT_MODELS}.items()
     ]
-    staying.insert(0, (gettext_noop("judgments"), judgments.count() - going.count()))
+    kept.insert(0, (gettext_noop("judgments"), judgments.count() - erased_judgments.count()))
     return ErasurePreview(
         worker=worker,
         removed=[(_(label), n) for label, n in removed if n],
-        kept=[(_(label), n) for label, n in staying if n],
+        kept=[(_(label), n) for label, n in kept if n],
         in_other_studies=is_in_another_study(study, worker),
         waits=why_not_erasable(study, worker),
     )

@@ -36,42 +36,38 @@ def canonical_json(value: Any) -> bytes:
 
 
 def replace_words(value: Any, replacements: Mapping[str, str]) -> Any:
-    """Return JSON in which words are replaced in fields that hold a worker, but not within longer texts."""
+    """Return JSON in which keys of ``replacements`` are replaced in fields that hold a worker, not in longer texts."""
     return replacer(replacements, sentences=False)(value)
 
 
 def replacer(replacements: Mapping[str, str], *, sentences: bool = True) -> Callable[[Any], Any]:
-    """Return a function that replaces words in JSON.
+    """Return a function that replaces the keys of ``replacements`` in JSON by their values.
 
-    It replaces a string that equals a word in fields that hold a worker. With ``sentences``, it also replaces words
-    within longer texts. Other values are kept, since people choose their names: a name may equal a system, a state,
-    or a field of the JSON.
+    In fields that hold a worker, a string that equals a key is replaced. With ``sentences``, keys inside longer texts
+    are replaced in every field. Other values are kept, since people choose their names, and a name may equal a system,
+    a state, or a field of the JSON.
     """
-    longest_first = sorted((word for word in replacements if word), key=len, reverse=True)
-    pattern = (
-        re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])")
-        if longest_first
-        else None
-    )
+    words = sorted((word for word in replacements if word), key=len, reverse=True)
+    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, words))})(?![\w-])") if words else None
 
     def replace_within(value: Any, field: str = "") -> Any:
-        of_worker = bool(WORKER_FIELDS.search(field))
+        is_about_worker = bool(WORKER_FIELDS.search(field))
         if isinstance(value, str):
             if value in replacements:
-                return replacements[value] if of_worker or not field else value
+                return replacements[value] if is_about_worker or not field else value
             return (
                 pattern.sub(lambda match: replacements[match.group()], value)
                 if pattern and sentences
                 else value
             )
         if isinstance(value, list):
-            return [replace_within(part, field) for part in value]
+            return [replace_within(member, field) for member in value]
         if isinstance(value, dict):
             return {
-                replacements.get(name, name) if of_worker else name: replace_within(
-                    part, field if of_worker else name
+                replacements.get(name, name) if is_about_worker else name: replace_within(
+                    member, field if is_about_worker else name
                 )
-                for name, part in value.items()
+                for name, member in value.items()
             }
         return value
 

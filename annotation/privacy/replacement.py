@@ -37,14 +37,14 @@ from annotation.models.assignments import LIVE_STATES
 from annotation.models.privacy import person_erased
 from annotation.privacy.personal_rows import (
     DELETED_MODELS,
-    ERASED,
+    ERASED_PREFIX,
     ERASED_TEXT,
     MOVED_MODELS,
-    PAID,
+    PAID_PREFIX,
     PAYMENT_MODELS,
     TEXT_FIELDS,
     appeals_of,
-    entries_with,
+    find_entries,
     identifying_words,
     is_in_another_study,
     judgments_of,
@@ -65,7 +65,10 @@ from judgments.studies.designs import installed_kind_of
 class Substitution:
     """A person, and the substitute workers who get their answers and the rows about their pay.
 
-    unconfirmed: the ids of the assignments that the crowd has not confirmed.
+    Attributes:
+        stand_in: gets the answers.
+        payee: gets the rows about pay.
+        unconfirmed: the ids of the assignments that the crowd has not confirmed.
     """
 
     person: Worker
@@ -75,7 +78,7 @@ class Substitution:
 
 
 def replace_people(
-    people: Collection[Worker], study: Study, way: str, *, texts: bool
+    people: Collection[Worker], study: Study, way: str, *, with_texts: bool
 ) -> tuple[Counter[str], dict[str, str]]:
     """Replace people by substitute workers.
 
@@ -92,21 +95,23 @@ def replace_people(
             **dict.fromkeys(identifying_words(study, person), ERASED_TEXT),
             person.name: substitution.stand_in.name,
         }
-        if texts:
+        if with_texts:
             _forget_quotes(study, person)
-    if len(people) == 1:  # with several people, replace the longest names first
+    # Names of others that contain this name must stay whole. If several people are erased, the longest names of all
+    # are replaced first (``end_identities_of_study``).
+    if len(people) == 1:
         (person,) = people
-        others = Worker.objects.filter(name__contains=person.name).exclude(name__in=replacements)
-        replacements = {**{name: name for name in others.values_list("name", flat=True)}, **replacements}
+        namesakes = Worker.objects.filter(name__contains=person.name).exclude(name__in=replacements)
+        replacements = {**{name: name for name in namesakes.values_list("name", flat=True)}, **replacements}
     _rename_in_logs(study, replacements)
     for substitution in substitutions:
         person = substitution.person
-        _move(study, substitution)
+        _move_rows(study, substitution)
         for model in DELETED_MODELS:
             removed[model._meta.model_name or ""] += rows_of(model, study, person).delete()[0]
         if not is_in_another_study(study, person):
             person.delete()
-        removed["judgment"] += _erase_answers(study, substitution, way, texts=texts)
+        removed["judgment"] += _erase_answers(study, substitution, way, with_texts=with_texts)
     person_erased.send(Study, study=study, replacements=replacements)
     return removed, replacements
 
@@ -115,8 +120,8 @@ def _end_work(study: Study, worker: Worker) -> None:
     """Return the HITs that the person holds, and end running sessions. Drafts are deleted later, with the texts."""
     work = Assignment.objects.filter(study=study, worker=worker)
     release_slots(work, Assignment.State.RETURNED)
-    working = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
-    working.update(status=CrowdSession.Status.RETURNED)
+    sessions = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
+    sessions.update(status=CrowdSession.Status.RETURNED)
     seats = Seat.objects.filter(study=study)
     seats.filter(Q(assignment__worker=worker) | Q(session__worker=worker)).delete()
 
@@ -132,9 +137,9 @@ def _unconfirmed_work(study: Study, worker: Worker) -> QuerySet[Assignment]:
 def _substitution_of(study: Study, person: Worker) -> Substitution:
     """Create a person's substitute workers. Only rows about money, if there are any, need a second one."""
 
-    def make(start: str) -> Worker:
+    def make(prefix: str) -> Worker:
         return Worker.objects.create(
-            name=f"{start}-{random_code(LETTERS, 10)}",
+            name=f"{prefix}-{random_code(LETTERS, 10)}",
             source=person.source,
             study=person.study,
             platform=person.platform,
@@ -143,9 +148,9 @@ def _substitution_of(study: Study, person: Worker) -> Substitution:
         )
 
     unconfirmed = list(_unconfirmed_work(study, person).values_list("pk", flat=True))
-    stand_in = make(ERASED)
-    paid = any(rows_of(model, study, person).exists() for model in PAYMENT_MODELS)
-    return Substitution(person, stand_in, make(PAID) if paid else stand_in, unconfirmed)
+    stand_in = make(ERASED_PREFIX)
+    has_payments = any(rows_of(model, study, person).exists() for model in PAYMENT_MODELS)
+    return Substitution(person, stand_in, make(PAID_PREFIX) if has_payments else stand_in, unconfirmed)
 
 
 def _forget_quotes(study: Study, worker: Worker) -> None:
@@ -159,13 +164,13 @@ def _forget_quotes(study: Study, worker: Worker) -> None:
         return
     for model in (Case, Exclusion):
         for row in model._default_manager.filter(study=study, evidence__numbers__texts__isnull=False):
-            quoted = row.evidence["numbers"]["texts"]
-            redacted = [
+            quotes = row.evidence["numbers"]["texts"]
+            redacted_quotes = [
                 {key: ERASED_TEXT if value in texts else value for key, value in entry.items()}
-                for entry in quoted
+                for entry in quotes
             ]
-            if redacted != quoted:
-                row.evidence["numbers"]["texts"] = redacted
+            if redacted_quotes != quotes:
+                row.evidence["numbers"]["texts"] = redacted_quotes
                 row.save(update_fields=["evidence"])
 
 
@@ -174,13 +179,13 @@ def _texts_within(answer: Any) -> Iterator[str]:
         if answer:
             yield answer
     elif isinstance(answer, dict | list):
-        for part in answer.values() if isinstance(answer, dict) else answer:
-            yield from _texts_within(part)
+        for member in answer.values() if isinstance(answer, dict) else answer:
+            yield from _texts_within(member)
 
 
 def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
     replace_words = replacer(replacements)
-    for event in entries_with(study, replacements):
+    for event in find_entries(study, replacements):
         StudyEvent.objects.filter(pk=event.pk).redact(
             words=replace_words(event.words)[:1000],
             why=replace_words(event.why)[:500],
@@ -207,13 +212,13 @@ def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
     CachedFigures.objects.filter(study=study).delete()
 
 
-def _move(study: Study, substitution: Substitution) -> None:
+def _move_rows(study: Study, substitution: Substitution) -> None:
     """Move the person's rows to the substitute workers, without what could tell who it was."""
     worker, payee = substitution.person, substitution.payee
     work = Assignment.objects.filter(study=study, worker=worker)
     CrowdCall.objects.filter(work_of(worker), study=study).exclude(worker=None).update(worker=payee)
-    of_sessions = CrowdSession.objects.filter(study=study, worker=worker)
-    for call in CrowdCall.objects.filter(Q(worker=payee) | Q(session__in=of_sessions), study=study):
+    sessions = CrowdSession.objects.filter(study=study, worker=worker)
+    for call in CrowdCall.objects.filter(Q(worker=payee) | Q(session__in=sessions), study=study):
         call.payload = {
             key: value
             for key, value in call.payload.items()
@@ -225,42 +230,42 @@ def _move(study: Study, substitution: Substitution) -> None:
         call.save(update_fields=["payload", "answer", "why"])
     # the ledger keeps the session, but no longer shows for which answers it paid
     work.update(session=None)
-    of_sessions.update(worker=payee, code="", receipt="", feedback="")
-    for part in Participation.objects.filter(study=study, worker=worker):
-        part.joined_at = part.joined_at.replace(hour=0, minute=0, second=0, microsecond=0)
-        if part.consented_at:
-            part.consented_at = part.consented_at.replace(hour=0, minute=0, second=0, microsecond=0)
-        part.completion_code, part.cursor = "", 0
-        part.save(update_fields=["joined_at", "consented_at", "completion_code", "cursor"])
+    sessions.update(worker=payee, code="", receipt="", feedback="")
+    for row in Participation.objects.filter(study=study, worker=worker):
+        row.joined_at = row.joined_at.replace(hour=0, minute=0, second=0, microsecond=0)
+        if row.consented_at:
+            row.consented_at = row.consented_at.replace(hour=0, minute=0, second=0, microsecond=0)
+        row.completion_code, row.cursor = "", 0
+        row.save(update_fields=["joined_at", "consented_at", "completion_code", "cursor"])
     for model in MOVED_MODELS:
         rows_of(model, study, worker).update(worker=substitution.stand_in)
     invitations = Invitation.objects.filter(study=study, worker=worker)
     invitations.update(worker=None, note="", used_at=TruncDay("used_at", tzinfo=UTC))
 
 
-def _erase_answers(study: Study, substitution: Substitution, way: str, *, texts: bool) -> int:
+def _erase_answers(study: Study, substitution: Substitution, way: str, *, with_texts: bool) -> int:
     """Delete or redact the stand-in's judgments and texts. Return the number of deleted judgments."""
     worker = substitution.stand_in
     work = Assignment.objects.filter(study=study, worker=worker)
-    everything = way == Erasure.Extent.ALL or (texts and installed_kind_of(study).writes_captions)
-    erased_work = work if everything else work.filter(pk__in=substitution.unconfirmed)
-    ended = list(erased_work.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
-    keys = [pk for pk, _hit, _state in ended]
-    freed = Counter(hit for _pk, hit, state in ended if state in LIVE_STATES and hit is not None)
-    judgments = Judgment.objects.filter(assignment__in=keys)
+    erases_all = way == Erasure.Extent.ALL or (with_texts and installed_kind_of(study).writes_captions)
+    erased_work = work if erases_all else work.filter(pk__in=substitution.unconfirmed)
+    erased_rows = list(erased_work.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
+    assignment_ids = [pk for pk, _hit, _state in erased_rows]
+    freed_slots = Counter(hit for _pk, hit, state in erased_rows if state in LIVE_STATES and hit is not None)
+    judgments = Judgment.objects.filter(assignment__in=assignment_ids)
     removed = judgments.count()
-    lock_for_settling(study=study, hits=list(freed))
+    lock_for_settling(study=study, hits=list(freed_slots))
     judgments.erase()
     returned = Assignment.State.RETURNED
-    Assignment.objects.filter(pk__in=keys).update(
+    Assignment.objects.filter(pk__in=assignment_ids).update(
         state=returned, exclusion=None, before_exclusion="", submitted_at=None
     )
     if study.source == Study.Source.DESIGNED:
-        reopen_slots(study=study, freed=freed)
+        reopen_slots(study=study, freed=freed_slots)
     recount_system_pairs(study)
     judgments_of(study, worker).redact(made_at=TruncMinute("made_at", tzinfo=UTC))
     reports_of(study, worker).update(created_at=TruncMinute("created_at", tzinfo=UTC))
-    if texts:
+    if with_texts:
         _redact_texts(study, worker)
     pages = work.only("pk", "accepted_at", "submitted_at").order_by("accepted_at", "pk")
     for number, assignment in enumerate(pages):

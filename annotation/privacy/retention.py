@@ -24,7 +24,7 @@ from judgments.models import Job, Study
 from judgments.studies.designs import design_of
 from judgments.studies.generation.progress import Progress, no_progress
 
-JOB = "end_retention"
+END_RETENTION_JOB = "end_retention"
 REMINDER_PERIOD = timedelta(days=14)  # a reminder is shown this long before the removal
 BATCH_SIZE = 50  # people per transaction, during which nobody else can write to SQLite
 
@@ -60,10 +60,10 @@ class RetentionEnd:
 
 def retention_of(study: Study) -> RetentionEnd:
     days = design_of(study).retention.identities_days
-    closed = study.closed_at if days and study.state == Study.State.CLOSED else None
+    closed_at = study.closed_at if days and study.state == Study.State.CLOSED else None
     return RetentionEnd(
         days=days,
-        removal_time=closed and closed + timedelta(days=days),
+        removal_time=closed_at and closed_at + timedelta(days=days),
         people=known_people(study).count(),
         unsettled_count=known_people(study).filter(cannot_be_erased_now(study)).count() if days else 0,
     )
@@ -98,12 +98,13 @@ def end_identities_of_study(*, study: Study, progress: Progress = no_progress) -
 
 
 def erase_expired_identities() -> None:
-    promised = Study.objects.filter(
+    """Queue a job for each closed study whose promised time is over and that has people who can be erased now."""
+    studies = Study.objects.filter(
         state=Study.State.CLOSED, design__retention__identities_days__gt=0, closed_at__isnull=False
     )
-    for study in promised:
-        due = retention_of(study)
-        if not due.is_over or due.unsettled_count == due.people:
+    for study in studies:
+        retention = retention_of(study)
+        if not retention.is_over or retention.unsettled_count == retention.people:
             continue
-        if not Job.objects.under_way().filter(kind=JOB, args__study=study.slug).exists():
-            enqueue(kind=JOB, args={"study": study.slug})
+        if not Job.objects.under_way().filter(kind=END_RETENTION_JOB, args__study=study.slug).exists():
+            enqueue(kind=END_RETENTION_JOB, args={"study": study.slug})

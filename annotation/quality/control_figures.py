@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -91,25 +92,27 @@ def compute_control_figures(study: Study) -> ControlFigures:
         return ControlFigures({}, [], [])
     names = ("pk", "item_id", "reference_id", "first_id", "second_id", "expected", "control_kind")
     rows = Unit.objects.filter(study=study, control=True, withdrawn=False).values_list(*names)
-    item_of = {row[0]: _item_key(kind, row) for row in rows}
-    by_kind: dict[str, list[int]] = {}
-    by_item: dict[Hashable, list[int]] = {}
-    known_answers: list[tuple[Hashable, int, bool]] = []
+    item_by_unit = {row[0]: _item_key(kind, row) for row in rows}
+    # whether each answer to a kind of control items, and to an item, is right
+    by_kind: defaultdict[str, list[bool]] = defaultdict(list)
+    by_item: defaultdict[Hashable, list[bool]] = defaultdict(list)
+    tested_answers: list[tuple[Hashable, int, bool]] = []
     for answer in answers:
-        right = kind.is_right(answer.answer, answer.expected)
-        for counts in (
-            by_kind.setdefault(answer.control_kind, [0, 0]),
-            by_item.setdefault(item_of[answer.unit], [0, 0]),
-        ):
-            counts[0] += 1
-            counts[1] += right
-        if answer.control_kind != REPEATED:  # a repeated unit has no right answer that is known
-            known_answers.append((item_of[answer.unit], answer.worker, right))
-    tests = check_control_items(known_answers, threshold=design_of(study).controls.threshold)
+        item, is_right = item_by_unit[answer.unit], kind.is_right(answer.answer, answer.expected)
+        by_kind[answer.control_kind].append(is_right)
+        by_item[item].append(is_right)
+        # a repeated unit has no right answer, only the worker's first one
+        if answer.control_kind != REPEATED:
+            tested_answers.append((item, answer.worker, is_right))
+    tests = check_control_items(tested_answers, threshold=design_of(study).controls.threshold)
+    counts = {item: AnswerCounts(len(rights), sum(rights)) for item, rights in by_item.items()}
     return ControlFigures(
-        by_unit={unit: AnswerCounts(*by_item[item]) for unit, item in item_of.items() if item in by_item},
-        by_kind=[(name or "control", AnswerCounts(*counts)) for name, counts in sorted(by_kind.items())],
-        suspects=_suspect_rows(kind, item_of, {item: test for item, test in tests.items() if test.suspect}),
+        by_unit={unit: counts[item] for unit, item in item_by_unit.items() if item in counts},
+        by_kind=[
+            (name or "control", AnswerCounts(len(rights), sum(rights)))
+            for name, rights in sorted(by_kind.items())
+        ],
+        suspects=_suspect_rows(kind, item_by_unit, tests),
     )
 
 
@@ -127,18 +130,17 @@ def _item_key(kind: Kind, row: Sequence[Any]) -> Hashable:
 
 
 def _suspect_rows(
-    kind: Kind, item_of: dict[int, Hashable], tests: dict[Hashable, ControlItemTest]
+    kind: Kind, item_by_unit: dict[int, Hashable], tests: dict[Hashable, ControlItemTest]
 ) -> list[SuspectRow]:
-    pks = [pk for pk, item in item_of.items() if item in tests]
+    pks = [pk for pk, item in item_by_unit.items() if item in tests and tests[item].suspect]
     units: dict[Hashable, list[Unit]] = {}
     texts = ("item", "reference", "first", "second")
     for unit in Unit.objects.filter(pk__in=pks).select_related(*texts).order_by("position"):
-        units.setdefault(item_of[unit.pk], []).append(unit)
+        units.setdefault(item_by_unit[unit.pk], []).append(unit)
     suspects = [
-        SuspectRow(units[item], describe_control_item(kind, units[item][0]), test)
-        for item, test in tests.items()
+        SuspectRow(units[item], describe_control_item(kind, units[item][0]), tests[item]) for item in units
     ]
-    return sorted(suspects, key=lambda test: (test.test.p, test.units[0].position))
+    return sorted(suspects, key=lambda row: (row.test.p, row.units[0].position))
 
 
 def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
@@ -150,8 +152,8 @@ def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
             "right_answer": _("the same answer as the first time"),
         }
     if kind.two_sided:
-        options_and_rights = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]
-        return {"reference": unit.reference, "texts": options_and_rights, "right_answer": ""}
+        options = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]
+        return {"reference": unit.reference, "texts": options, "right_answer": ""}
     return {
         "reference": None,
         "texts": _texts_of(kind, unit),
@@ -174,7 +176,8 @@ def _right_answer(kind: Kind, expected: Any) -> str:
     return kind.describe_expected(expected)
 
 
-def sum_used_up_alarms(study: Study) -> dict[str, Any]:
+def sum_control_alarms(study: Study) -> dict[str, Any]:
+    """Return how many workers met every control item, and the pages and control items that this concerns."""
     alarms = StudyAlarm.objects.filter(study=study, what=StudyAlarm.Kind.CONTROLS_USED_UP)
     return alarms.aggregate(workers=Count("pk"), pages=Sum("pages"), missing=Sum("missing"))
 

@@ -28,8 +28,8 @@ MIN_OTHER_ANSWERS = 2  # answers to other items that a worker needs to count as 
 MIN_CAREFUL_WORKERS = 3  # careful workers that are needed to suspect an item
 # largest share of careful workers with a right answer; an item that more of them get right is only hard
 MAX_RIGHT_SHARE = 0.5
-ALPHA = 0.05
-ROWS_PER_BATCH = 2_000
+ALPHA = 0.05  # significance level
+ROWS_PER_BATCH = 2_000  # rows that the database sends at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class ControlItemTest:
     Attributes:
         vouching, vouching_right: number of answers, and of right answers, by careful workers.
         elsewhere: pooled accuracy of these workers on the other items; nan if there are none.
-        p: exact binomial probability of ``vouching_right`` or fewer right answers, if this item were like the
-            others, with accuracy (right + 1) / (answers + 2); Holm-adjusted over items with ``MIN_CAREFUL_WORKERS``
-            workers; 1 for other items.
+        p: exact binomial probability of ``vouching_right`` or fewer right answers if the accuracy on the item were
+            (r + 1) / (n + 2), where n and r are the numbers of all and of right answers of these workers to the other
+            items. It is Holm-adjusted over the items with ``MIN_CAREFUL_WORKERS`` workers, and 1 for items with fewer.
         suspect: whether p is at most ``ALPHA``, and at most half of these workers are right.
     """
 
@@ -77,27 +77,33 @@ def check_control_items(
         item: _count_vouching(answers_to_item, answer_counts, right_counts, threshold)
         for item, answers_to_item in by_item.items()
     }
-    tested = [item for item, draft in drafts.items() if draft.vouching >= MIN_CAREFUL_WORKERS]
-    adjusted = dict(zip(tested, holm([drafts[item].p for item in tested]).tolist(), strict=True))
+    tested_items = [item for item, draft in drafts.items() if draft.vouching >= MIN_CAREFUL_WORKERS]
+    adjusted = dict(zip(tested_items, holm([drafts[item].p for item in tested_items]).tolist(), strict=True))
     return {item: _with_adjusted_p(draft, adjusted.get(item, 1.0)) for item, draft in drafts.items()}
 
 
 def _count_vouching(
     answers: Sequence[tuple[Hashable, bool]],
-    seen: dict[Hashable, int],
-    right: dict[Hashable, int],
+    answer_counts: dict[Hashable, int],
+    right_counts: dict[Hashable, int],
     threshold: float,
 ) -> ControlItemTest:
-    counts: dict[Hashable, list[int]] = defaultdict(lambda: [0, 0])
+    """Return the test of an item, with p not adjusted.
+
+    Args:
+        answers: the worker of each answer to the item, and whether the answer is right.
+        answer_counts, right_counts: the numbers of answers and of right answers to all items, by worker.
+    """
+    by_worker: dict[Hashable, list[bool]] = defaultdict(list)
     for worker, is_right in answers:
-        counts[worker][0] += 1
-        counts[worker][1] += is_right
+        by_worker[worker].append(is_right)
     vouching = vouching_right = others = others_right = 0
-    for worker, (n, k) in counts.items():
-        n_else, k_else = seen[worker] - n, right[worker] - k
-        if n_else >= MIN_OTHER_ANSWERS and k_else / n_else >= threshold:
-            vouching, vouching_right = vouching + n, vouching_right + k
-            others, others_right = others + n_else, others_right + k_else
+    for worker, rights in by_worker.items():
+        other_count = answer_counts[worker] - len(rights)
+        other_right = right_counts[worker] - sum(rights)
+        if other_count >= MIN_OTHER_ANSWERS and other_right / other_count >= threshold:
+            vouching, vouching_right = vouching + len(rights), vouching_right + sum(rights)
+            others, others_right = others + other_count, others_right + other_right
     return ControlItemTest(
         seen=len(answers),
         right=sum(is_right for _, is_right in answers),
@@ -111,8 +117,8 @@ def _count_vouching(
 
 
 def _with_adjusted_p(draft: ControlItemTest, p: float) -> ControlItemTest:
-    missed = draft.vouching_right <= MAX_RIGHT_SHARE * draft.vouching
-    return replace(draft, p=p, suspect=missed and p <= ALPHA)
+    is_missed = draft.vouching_right <= MAX_RIGHT_SHARE * draft.vouching
+    return replace(draft, p=p, suspect=is_missed and p <= ALPHA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,7 @@ class ControlRecord:
 
 
 def control_record(seen: int, right: int, rule: Controls) -> ControlRecord:
-    """Return a worker's results on control items. ``used`` is false if the control rule excludes the worker."""
+    """Return a worker's results, from the numbers of control items that they saw and answered right."""
     share = right / seen if seen else None
     return ControlRecord(
         answers=seen, right_answers=right, share=share, is_used=not rule.excludes(seen, right)
@@ -143,10 +149,7 @@ def control_record(seen: int, right: int, rule: Controls) -> ControlRecord:
 
 
 def control_records(
-    answers: Iterable[tuple[Any, ...]],
-    *,
-    rule: Controls,
-    kind: Kind,
+    answers: Iterable[tuple[Any, ...]], *, rule: Controls, kind: Kind
 ) -> dict[int, ControlRecord]:
     """Return the results of each worker who saw a control item, by the worker's row id.
 
@@ -165,21 +168,24 @@ def control_records(
 
 
 def records_from_tallies(
-    tallies: Iterable[tuple[int, Any, Any, str, int]],
-    *,
-    rule: Controls,
-    kind: Kind,
+    tallies: Iterable[tuple[int, Any, Any, str, int]], *, rule: Controls, kind: Kind
 ) -> dict[int, ControlRecord]:
+    """Return the results of each worker, by the worker's row id.
+
+    Args:
+        tallies: rows of (worker, answer, expected, kind of control item, number of such answers).
+    """
+    # [answers, right answers] by worker and kind of control item
     counts: dict[int, dict[str, list[int]]] = {}
     right_values: Counter[int] = Counter()
-    right_by: dict[str, int] = {}
+    right_value_counts: dict[str, int] = {}
     for worker, answer, expected, control_kind, n in tallies:
         count = counts.setdefault(worker, {}).setdefault(control_kind, [0, 0])
         count[0] += n
         count[1] += n * (answer is not None and kind.is_right(answer, expected))
-        if (text := repr(expected)) not in right_by:  # cached, since a slider has a hundred values
-            right_by[text] = kind.count_right(expected)
-        right_values[worker] += n * right_by[text]
+        if (text := repr(expected)) not in right_value_counts:  # cached, since a slider has a hundred values
+            right_value_counts[text] = kind.count_right(expected)
+        right_values[worker] += n * right_value_counts[text]
     records = {}
     for worker, kinds in counts.items():
         record = control_record(
@@ -210,6 +216,8 @@ class ControlAnswer(NamedTuple):
 
 
 class ControlTally(NamedTuple):
+    """``n`` equal answers of a worker to control items; the other fields are those of ``ControlAnswer``."""
+
     worker: int
     answer: Any
     expected: Any
@@ -231,8 +239,8 @@ def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
             "unit__control_kind",
         )
     )  # fmt: skip
-    counts: dict[tuple[Any, ...], int] = {}
-    answers: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+    tallies: dict[tuple[Any, ...], ControlTally] = {}
+    counts: Counter[tuple[Any, ...]] = Counter()
     repeated = False
     for unit, assignment, worker, value, answer, expected, control_kind in rows.iterator(ROWS_PER_BATCH):
         if unit in snapshot.withdrawn_items or assignment in snapshot.invalidating_rules:
@@ -242,17 +250,19 @@ def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
         elif expected is not None:
             answered = value if answer is None else answer
             key = (worker, repr(answered), repr(expected), control_kind)
-            counts[key] = counts.get(key, 0) + 1
-            answers.setdefault(key, (answered, expected))
-    tallies = [ControlTally(key[0], *answers[key], key[3], n) for key, n in counts.items()]
-    return [*tallies, *repeated_tallies(study, snapshot=snapshot)] if repeated else tallies
+            counts[key] += 1
+            if key not in tallies:
+                tallies[key] = ControlTally(worker, answered, expected, control_kind, n=0)
+    rows_of_tallies = [tally._replace(n=counts[key]) for key, tally in tallies.items()]
+    return [*rows_of_tallies, *repeated_tallies(study, snapshot=snapshot)] if repeated else rows_of_tallies
 
 
-def repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
-    again = control_answers(study, repeated_alone=True, **which)
+def repeated_tallies(study: Study, **selection: Any) -> list[ControlTally]:
+    """Return a tally of each answer to a repeated unit. ``selection`` are arguments of ``control_answers``."""
+    repeats = control_answers(study, repeated_alone=True, **selection)
     return [
         ControlTally(repeat.worker, repeat.answer, repeat.expected, repeat.control_kind, 1)
-        for repeat in again
+        for repeat in repeats
     ]
 
 
@@ -304,36 +314,32 @@ def control_answers(
         scope["assignment__worker__in"] = workers
     if snapshot is None:
         judgments = _valid_judgments(as_first_given=as_first_given).filter(**scope)
-        on_controls = judgments.filter(unit__control=True, unit__withdrawn=False)
+        control_judgments = judgments.filter(unit__control=True, unit__withdrawn=False)
     else:
         judgments = snapshot.judgments(study).filter(**scope)
-        on_controls = judgments.filter(unit__control=True)
+        control_judgments = judgments.filter(unit__control=True)
     if repeated_alone:
-        on_controls = on_controls.filter(unit__control_kind=REPEATED)
+        control_judgments = control_judgments.filter(unit__control_kind=REPEATED)
     rows = (
-        on_controls.order_by("pk")
+        control_judgments.order_by("pk")
         .values_list(
             "assignment__worker_id", "value", "answer", "unit__expected", "unit__control_kind", "unit_id",
             "assignment_id", "unit__content",
         )
     )  # fmt: skip
     stored = list(rows.iterator(ROWS_PER_BATCH))
-    if snapshot is not None:  # *, unit, assignment, content
-        stored = [
-            row
-            for row in stored
-            if row[5] not in snapshot.withdrawn_items and row[6] not in snapshot.invalidating_rules
-        ]
-    keys = sorted(
+    original_keys = sorted(
         {content[ORIGINAL_UNIT] for *_, control_kind, _, _, content in stored if control_kind == REPEATED}
     )
-    first = dict(_first_answers(judgments, keys)) if keys else {}
+    first_answers = dict(_first_answers(judgments, original_keys)) if original_keys else {}
     kind = kind_of(study)
     answers = []
     for worker_id, value, answer, expected, control_kind, unit, assignment, content in stored:
+        if snapshot and (unit in snapshot.withdrawn_items or assignment in snapshot.invalidating_rules):
+            continue
         if control_kind == REPEATED:
-            other = first.get((assignment, content[ORIGINAL_UNIT]))
-            expected = None if other is None else kind.expected_on_repeat(other)
+            first_answer = first_answers.get((assignment, content[ORIGINAL_UNIT]))
+            expected = None if first_answer is None else kind.expected_on_repeat(first_answer)
         if expected is not None:
             answered = value if answer is None else answer
             answers.append(ControlAnswer(worker_id, answered, expected, control_kind, unit, assignment))
@@ -347,8 +353,8 @@ def _valid_judgments(*, as_first_given: bool) -> JudgmentQuerySet:
 
 
 def _first_answers(answers: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple[tuple[UUID, str], Any]]:
-    for some in batched(keys, KEYS_PER_QUERY):
-        rows = answers.filter(unit__control=False, unit__key__in=some)
+    for key_batch in batched(keys, KEYS_PER_QUERY):
+        rows = answers.filter(unit__control=False, unit__key__in=key_batch)
         names = ("assignment_id", "unit__key", "value", "answer")
         for assignment, key, value, answer in rows.values_list(*names).iterator(ROWS_PER_BATCH):
             yield (assignment, key), value if answer is None else answer

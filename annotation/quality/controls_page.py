@@ -16,7 +16,7 @@ from annotation.quality.control_figures import (
     FIGURES,
     AnswerCounts,
     describe_control_item,
-    sum_used_up_alarms,
+    sum_control_alarms,
 )
 from annotation.quality.operations import withdraw_control_items
 from judgments.admin.base import picture_address
@@ -54,13 +54,13 @@ def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCo
     groups: list[ControlGroup] = []
     previous_unit: Unit | None = None
     for unit in units:
-        together = (
+        joins_group = (
             kind.grouped
             and previous_unit is not None
             and previous_unit.item_id == unit.item_id
             and previous_unit.position == unit.position - 1
         )
-        if not together:
+        if not joins_group:
             groups.append(ControlGroup(image=unit.item, picture=picture_address(unit.item)))
         groups[-1].items.append(
             {"unit": unit, "counts": counts.get(unit.pk), **describe_control_item(kind, unit)}
@@ -96,7 +96,7 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         "by_kind": [(_(KIND_WORDS[name]), counts) for name, counts in figures.by_kind],
         "design": design_of(study),
         "pool": study.notes.get("control_pool"),
-        "alarm": sum_used_up_alarms(study),
+        "alarm": sum_control_alarms(study),
         "may_withdraw": context["may_change"] and study.source == Study.Source.DESIGNED,
     }
     return TemplateResponse(request, "admin/annotation/study_controls.html", context)

@@ -147,8 +147,8 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
         return locked
     locked.lifted_by, locked.lifted_at, locked.lifted_why = by, timezone.now(), why[:MAX_WHY_LENGTH]
     locked.save(update_fields=["lifted_by", "lifted_at", "lifted_why"])
-    invalid = Assignment.objects.filter(exclusion=locked, state=Assignment.State.INVALIDATED)
-    work = list(invalid.select_for_update().order_by("pk"))
+    invalidated = Assignment.objects.filter(exclusion=locked, state=Assignment.State.INVALIDATED)
+    work = list(invalidated.select_for_update().order_by("pk"))
     lock_for_settling(study=locked.study, hits={row.hit_id for row in work if row.hit_id is not None})
     hits = {
         hit.pk: hit
@@ -205,11 +205,11 @@ def pause_worker(*, study: Study, worker: Worker) -> None:
     The worker's answers are still used. Claimed HITs without an answer are returned; a HIT in progress may be
     finished.
     """
-    waiting = Assignment.objects.filter(study=study, worker=worker, state__in=LEASED_STATES)
-    rows = list(waiting.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
-    back = {pk: hit for pk, hit, answers in rows if not answers}
-    Assignment.objects.filter(pk__in=back).update(state=Assignment.State.RETURNED)
-    reopen_slots(study=study, freed=Counter(hit for hit in back.values() if hit is not None))
+    leased_work = Assignment.objects.filter(study=study, worker=worker, state__in=LEASED_STATES)
+    rows = list(leased_work.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
+    hits_by_assignment = {pk: hit for pk, hit, answers in rows if not answers}
+    Assignment.objects.filter(pk__in=hits_by_assignment).update(state=Assignment.State.RETURNED)
+    reopen_slots(study=study, freed=Counter(hit for hit in hits_by_assignment.values() if hit is not None))
     # update the participation last, since a claim locks the HIT before it
     Participation.objects.filter(study=study, worker=worker, standing=Standing.ACTIVE).update(
         standing=Standing.PAUSED
@@ -234,45 +234,48 @@ def run_detectors(*, assignment: Assignment) -> list[Case]:
     pages = pages_since_look(count_submitted_pages(study, assignment.worker_id))
     if not pages:
         return []
-    flagged = set(
+    flagged_rules = set(
         Case.objects.filter(study=study, worker=assignment.worker_id).values_list("rule", flat=True)
     )
-    rules = _applicable_rules(study, [row for row in rows if row.rule not in flagged])
-    findings = _examine_worker(assignment, [rule for _, rule in rules.values()], pages)
+    rules = _applicable_rules(study, [row for row in rows if row.rule not in flagged_rules])
+    findings = _examine_worker(assignment, rules, pages)
     if not findings or assignment.worker.anonymous:
         return []
     with transaction.atomic():
-        acted = (_store_flag(assignment, rules[rule.name][0], rule, finding) for rule, finding in findings)
-        return [case for case in acted if case is not None]
+        row_by_rule = {row.rule: row for row in rows}
+        cases = [_store_flag(assignment, row_by_rule[rule.name], rule, finding) for rule, finding in findings]
+        return [case for case in cases if case is not None]
 
 
 def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -> list[tuple[Rule, Finding]]:
     study, worker = assignment.study, assignment.worker_id
     total = count_worker_judgments(study, worker)
     findings: list[tuple[Rule, Finding]] = []
-    if at_large := [rule for rule in rules if not rule.controls_only and rule.least <= total]:
-        others = any(rule.needs_others for rule in at_large)
-        texts = any(rule.needs_texts for rule in at_large)
-        history = history_of(study, worker, total=total, pages=pages, others=others, texts=texts)
-        findings += collect_findings(at_large, history, judgments=total)
-    if on_controls := [rule for rule in rules if rule.controls_only and rule.least <= total]:
+    if general_rules := [rule for rule in rules if not rule.controls_only and rule.least <= total]:
+        needs_others = any(rule.needs_others for rule in general_rules)
+        needs_texts = any(rule.needs_texts for rule in general_rules)
+        history = history_of(
+            study, worker, total=total, pages=pages, with_others=needs_others, with_texts=needs_texts
+        )
+        findings += collect_findings(general_rules, history, judgments=total)
+    if control_rules := [rule for rule in rules if rule.controls_only and rule.least <= total]:
         history = control_history_of(study, assignment.worker, pages=pages)
-        due = [rule for rule in on_controls if rule.is_due(total=history.total, fresh=history.fresh)]
-        findings += collect_findings(due, history, judgments=total)
+        due_rules = [rule for rule in control_rules if rule.is_due(total=history.total, fresh=history.fresh)]
+        findings += collect_findings(due_rules, history, judgments=total)
     return findings
 
 
-def _applicable_rules(study: Study, rows: Sequence[QualityRule]) -> dict[str, tuple[QualityRule, Rule]]:
-    """Return the row and the detector by name. Rows whose settings are of another version are left out."""
+def _applicable_rules(study: Study, rows: Sequence[QualityRule]) -> list[Rule]:
+    """Return the detectors that fit the study's answers. Rows whose settings are of another version are left out."""
     answers = answer_format_of(study)
-    rules: dict[str, tuple[QualityRule, Rule]] = {}
+    rules = []
     for row in rows:
         try:
             rule = make_study_rule(study, row.rule, row.settings)
         except WrongState:
             continue
         if rule.applies_to(answers):
-            rules[rule.name] = (row, rule)
+            rules.append(rule)
     return rules
 
 
@@ -330,24 +333,24 @@ def confirm_flag(*, case: Case, why: str, by: User | None) -> Case:
 def dismiss_flag(*, case: Case, why: str, by: User | None) -> Case:
     """Dismiss an open flag: lift its exclusion, and resume the worker unless another flag is open."""
     locked = _lock_open_case(case)
-    decided = _store_decision(locked, Case.State.DISMISSED, why, by, locked.exclusion)
+    dismissed_case = _store_decision(locked, Case.State.DISMISSED, why, by, locked.exclusion)
     if locked.exclusion is not None:
         lift_exclusion(exclusion=locked.exclusion, why=why, by=by)
-    others = Case.objects.filter(
+    other_cases = Case.objects.filter(
         study=locked.study_id, worker=locked.worker_id, state=Case.State.OPEN, action__in=STOPPING_ACTIONS
     )
     # lifting an exclusion sets the worker's status to active
-    change = pause_worker if others.exists() else unpause_worker
-    change(study=locked.study, worker=locked.worker)
-    return decided
+    set_standing = pause_worker if other_cases.exists() else unpause_worker
+    set_standing(study=locked.study, worker=locked.worker)
+    return dismissed_case
 
 
 @transaction.atomic
 def readmit_worker(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
     """Lift an exclusion. Confirmed flags stay; open flags are dismissed."""
     # lock flags before exclusions, as confirm_flag and dismiss_flag do
-    waiting = Case.objects.filter(exclusion=exclusion, state=Case.State.OPEN).order_by("pk")
-    cases = list(waiting.select_for_update())
+    open_cases = Case.objects.filter(exclusion=exclusion, state=Case.State.OPEN).order_by("pk")
+    cases = list(open_cases.select_for_update())
     lifted = lift_exclusion(exclusion=exclusion, why=why, by=by)
     for case in cases:
         _store_decision(case, Case.State.DISMISSED, why, by, exclusion)

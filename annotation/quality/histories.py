@@ -48,7 +48,12 @@ def answer_format_of(study: Study) -> AnswerFormat:
 
 @dataclass(slots=True)
 class JudgmentReader:
-    """A reader that converts rows of ``columns`` into judgments. ``seed`` is set if pages have a hidden line."""
+    """A reader that converts rows of ``columns`` into judgments.
+
+    Attributes:
+        numbers: the number of each assignment, from 0, by the row id of its HIT.
+        seed: the seed of the study if its pages have a hidden line.
+    """
 
     kind: Kind
     numbers: dict[int, int]
@@ -62,21 +67,21 @@ class JudgmentReader:
     def read(self, row: tuple[Any, ...]) -> OwnJudgment:
         """Return the judgment with the values of ``columns``. Further values may follow them in the row."""
         assignment, unit, value, presented, seconds = row[:5]
-        side_seen = is_left = pasted = NAN
+        shown_answer = is_left = pasted = NAN
         written = None
         if value is None:
-            pasted = float(is_pasted(row[5]))
+            pasted = float(is_pasted(row[OPEN_COLUMNS.index("signals")]))
             written = self._read_text(row) if self.kind.writes_captions else None
         else:
             value = self.kind.outcome_of(value)
-            side_seen = self.kind.sides.from_canonical(
+            shown_answer = self.kind.sides.from_canonical(
                 value, side=presented == Judgment.Presented.SECOND_LEFT
             )
-            is_left = float(side_seen == 1) if presented and side_seen in (1, 2) else NAN
+            is_left = float(shown_answer == 1) if presented and shown_answer in (1, 2) else NAN
         return OwnJudgment(
             self.numbers.setdefault(assignment, len(self.numbers)),
             unit,
-            side_seen,
+            shown_answer,
             NAN if value is None else value,
             is_left,
             NAN if seconds is None else seconds,
@@ -85,9 +90,9 @@ class JudgmentReader:
         )
 
     def _read_text(self, row: tuple[Any, ...]) -> WrittenAnswer:
-        signals, text, hit, worker, at = row[5:10]
+        signals, text, hit, worker, position = row[5:10]
         word = "" if self.seed is None else hidden_word(seed=self.seed, hit=hit or "", worker=worker)
-        return WrittenAnswer(text, signals, word, at)
+        return WrittenAnswer(text, signals, word, position)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -106,29 +111,28 @@ def count_worker_judgments(study: Study, worker: int) -> int:
 
 
 def history_of(
-    study: Study, worker: int, *, total: int, pages: int, others: bool, texts: bool = False
+    study: Study, worker: int, *, total: int, pages: int, with_others: bool, with_texts: bool = False
 ) -> History:
     """Return the history of the worker's latest judgments.
 
     Args:
         total: the number of the worker's judgments in the study.
         pages: how many of the worker's latest pages are new to the detectors.
-        others: whether to add others' judgments on the same units.
-        texts: whether to add others' written answers to any unit.
+        with_others: whether to add others' judgments on the same units.
+        with_texts: whether to add others' written answers to any unit.
     """
     reader = JudgmentReader.for_study(study)
-    current = Judgment.objects.filter(assignment__state__in=FINISHED_STATES, replaced_by__isnull=True)
-    of_worker = current.filter(assignment__study=study, assignment__worker=worker)
-    judgments = [
-        reader.read(row) for row in reversed(of_worker.order_by("-pk").values_list(*reader.columns)[:WINDOW])
-    ]
-    last = len(reader.numbers) - pages
-    fresh = sum(judgment.assignment >= last for judgment in judgments)
+    valid_judgments = Judgment.objects.filter(assignment__state__in=FINISHED_STATES, replaced_by__isnull=True)
+    workers_judgments = valid_judgments.filter(assignment__study=study, assignment__worker=worker)
+    latest_rows = workers_judgments.order_by("-pk").values_list(*reader.columns)[:WINDOW]
+    judgments = [reader.read(row) for row in reversed(latest_rows)]
+    # assignments are numbered in order, so the latest ``pages`` have the highest numbers
+    first_new = len(reader.numbers) - pages
+    new_count = sum(judgment.assignment >= first_new for judgment in judgments)
     answers_of_others: defaultdict[int, list[OthersJudgment]] = defaultdict(list)
-    if others:
-        judgments_of_others = current.filter(unit__in=[judgment.unit for judgment in judgments]).exclude(
-            assignment__worker=worker
-        )
+    if with_others:
+        units = [judgment.unit for judgment in judgments]
+        judgments_of_others = valid_judgments.filter(unit__in=units).exclude(assignment__worker=worker)
         for unit, value, seconds in judgments_of_others.values_list("unit_id", "value", "seconds"):
             answers_of_others[unit].append(
                 OthersJudgment(
@@ -137,20 +141,20 @@ def history_of(
                 )
             )
     others_texts: list[OthersText] = []
-    if texts:
+    if with_texts:
         judgments_of_others = (
-            current.filter(assignment__study=study).exclude(assignment__worker=worker).order_by("-pk")
+            valid_judgments.filter(assignment__study=study).exclude(assignment__worker=worker).order_by("-pk")
         )
         rows = judgments_of_others.values_list("assignment__worker_id", "unit_id", "answer", "pk")[
             :MAX_TEXTS_OF_OTHERS
         ]
-        others_texts = [OthersText(who, unit, str(text), at) for who, unit, text, at in rows]
+        others_texts = [OthersText(author, unit, str(text), pk) for author, unit, text, pk in rows]
     return make_history(
         judgments,
         answers_of_others,
         answers=answer_format_of(study),
         total=total,
-        fresh=fresh,
+        fresh=new_count,
         others_texts=others_texts,
     )
 
@@ -162,13 +166,12 @@ def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
     answers = control_answers(study, workers=[worker.pk])
     kind = kind_of(study)
     judgments = [control_judgment(answer, kind, number) for number, answer in enumerate(answers)]
-    fresh = sum(answer.assignment in latest for answer in answers)
-    return make_history(judgments, {}, answers=answer_format_of(study), total=len(judgments), fresh=fresh)
+    new_count = sum(answer.assignment in latest for answer in answers)
+    return make_history(judgments, {}, answers=answer_format_of(study), total=len(judgments), fresh=new_count)
 
 
 def control_judgment(answer: ControlAnswer, kind: Kind, number: int) -> OwnJudgment:
-    right = float(kind.is_right(answer.answer, answer.expected))
-    repeated = answer.control_kind == Unit.ControlKind.REPEATED
-    return OwnJudgment(
-        number, answer.unit, NAN, NAN, right=NAN if repeated else right, agrees=right if repeated else NAN
-    )
+    is_right = float(kind.is_right(answer.answer, answer.expected))
+    is_repeated = answer.control_kind == Unit.ControlKind.REPEATED
+    right, agrees = (NAN, is_right) if is_repeated else (is_right, NAN)
+    return OwnJudgment(number, answer.unit, NAN, NAN, right=right, agrees=agrees)

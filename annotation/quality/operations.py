@@ -77,11 +77,11 @@ def set_rule(
     settings: Mapping[str, float] | None = None,
 ) -> Outcome:
     """Change a detector. Its earlier flags and actions stay. Repeating changes only the account that set it last."""
-    usual = rule_services.make_study_rule(study, rule, {}).model_dump()
+    defaults = rule_services.make_study_rule(study, rule, {}).model_dump()
     rule_settings = rule_services.make_study_rule(study, rule, settings or {}).model_dump()
-    differing = {name: rule_settings[name] for name in settings or {} if rule_settings[name] != usual[name]}
+    changes = {name: rule_settings[name] for name in settings or {} if rule_settings[name] != defaults[name]}
     row = rule_services.store_rule(
-        study=study, rule=rule, settings=differing, action=action, enabled=enabled, by=by
+        study=study, rule=rule, settings=changes, action=action, enabled=enabled, by=by
     )
     sentence = (
         _("The detector “%(rule)s” is saved and turned on.")
@@ -99,16 +99,16 @@ class WhyRequest(Reason):
 @operation("confirm-case", "Exclude", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
 def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Confirm a flag. Exclude the worker, unless the detector has done so."""
-    decided = flags.confirm_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
-    return Outcome(_(EXCLUDED_MESSAGE).format(worker=decided.worker), decided)
+    flag = flags.confirm_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
+    return Outcome(_(EXCLUDED_MESSAGE).format(worker=flag.worker), flag)
 
 
 @operation("dismiss-case", "Let go", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
 def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Dismiss a flag and undo the detector's action. The detector does not flag this worker again."""
-    decided = flags.dismiss_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
+    flag = flags.dismiss_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
     sentence = _("The flag on %(worker)s is dismissed; the detector will not flag this participant again.")
-    return Outcome(sentence % {"worker": decided.worker}, decided)
+    return Outcome(sentence % {"worker": flag.worker}, flag)
 
 
 class ExclusionRequest(WhyRequest):
@@ -131,13 +131,13 @@ def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
 def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Readmit a worker. Their answers are used again. Flags that are open because of the exclusion are dismissed."""
     person = find_worker(study, worker)
-    last = Exclusion.objects.filter(study=study, worker=person).order_by("-pk").first()
-    if last is None:
+    exclusion = Exclusion.objects.filter(study=study, worker=person).order_by("-pk").first()
+    if exclusion is None:
         raise ObjectNotFound(
             _("%(name)s was never excluded from study %(slug)r.") % {"name": person.name, "slug": study.slug}
         )
-    lifted = flags.readmit_worker(exclusion=last, why=why, by=by)
-    return Outcome(_("The answers of %(found)s are used again.") % {"found": person}, lifted)
+    lifted_exclusion = flags.readmit_worker(exclusion=exclusion, why=why, by=by)
+    return Outcome(_("The answers of %(found)s are used again.") % {"found": person}, lifted_exclusion)
 
 
 class DecisionRequest(Parameters):
@@ -166,8 +166,8 @@ def approve(*, study: Study, by: User | None, assignments: Collection[UUID | str
 
     Approving rejected work reserves its pay again.
     """
-    chosen = [UUID(str(pk)) for pk in assignments]
-    count = reviews.approve_assignments(study=study, assignments=chosen, by=by)
+    ids = [UUID(str(pk)) for pk in assignments]
+    count = reviews.approve_assignments(study=study, assignments=ids, by=by)
     return Outcome(_decision_message(study, count, "approved"), {"changed": count})
 
 

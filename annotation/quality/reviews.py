@@ -36,21 +36,21 @@ MAX_NOTE_LENGTH = 2000
 MAX_NOTES_PER_ASSIGNMENT = 5  # notes per assignment, so that nobody can fill the table
 
 
-def reasons_against(
+def find_objections(
     study: Study,
     workers: Collection[int],
     *,
-    known: Collection[ControlTally] | None = None,
-    signs: bool = False,
+    tallies: Collection[ControlTally] | None = None,
+    with_signs: bool = False,
 ) -> dict[int, list[str]]:
     """Return the reasons not to approve a worker's work, by the worker's row id, for workers with any reason.
 
     The reasons are current exclusions, flags that were not dismissed, and accuracy below the threshold.
 
     Args:
-        known: the workers' tallies on control items, if they are already counted.
-        signs: whether to include flags that are not a proof (``only_flags``). They are shown to people, but neither
-            hold back pay nor justify a rejection.
+        tallies: the workers' tallies on control items, if they are already counted.
+        with_signs: whether to include flags that are not a proof (``only_flags``). They are shown to people, but
+            neither hold back pay nor justify a rejection.
     """
     reasons: defaultdict[int, list[str]] = defaultdict(list)
     exclusions = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
@@ -58,17 +58,15 @@ def reasons_against(
         reasons[worker].append(why)
     cases = Case.objects.filter(study=study, worker__in=workers).exclude(state=Case.State.DISMISSED)
     for worker, rule, evidence in cases.order_by("pk").values_list("worker", "rule", "evidence"):
-        if rule in RULES and RULES[rule].only_flags and not signs:
+        if rule in RULES and RULES[rule].only_flags and not with_signs:
             continue
         title = _(RULES[rule].title) if rule in RULES else rule
         reasons[worker].append(describe_evidence(rule, evidence) or f"{title}.")
     controls, kind = design_of(study).controls, kind_of(study)
-    tallies = control_tallies(study, workers=workers) if known is None else known
-    records = records_from_tallies(
-        (tally for tally in tallies if tally.worker in workers),
-        rule=controls,
-        kind=kind,
-    )
+    if tallies is None:
+        tallies = control_tallies(study, workers=workers)
+    tallies = [tally for tally in tallies if tally.worker in workers]
+    records = records_from_tallies(tallies, rule=controls, kind=kind)
     for worker, record in records.items():
         if not record.is_used and record.answers >= controls.after:
             sentence = pgettext(
@@ -90,9 +88,9 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User
     a whole.
     """
     _lock_finished(study, assignments)
-    waiting = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
-    calls = _decide_sessions(waiting, approve=True, why="", by=by)
-    count = calls + waiting.filter(session=None).update(state=Assignment.State.APPROVED, reason="")
+    undecided_work = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
+    calls = _decide_sessions(undecided_work, approve=True, why="", by=by)
+    count = calls + undecided_work.filter(session=None).update(state=Assignment.State.APPROVED, reason="")
     _log_decision(study, "approved", count, assignments, by)
     return count
 
@@ -103,14 +101,14 @@ def assignments_without_objection(study: Study) -> list[UUID]:
     Assignments are left out if a call to approve or reject them is pending or was refused.
     """
     calls = CrowdCall.objects.filter(study=study, kind__in=["approve", "reject"], session__isnull=False)
-    undecided = calls.exclude(state__in=ENDED_STATES)
-    waiting = Assignment.objects.filter(study=study, state=Assignment.State.SUBMITTED)
-    waiting = waiting.exclude(session__in=undecided.values("session"))
+    open_calls = calls.exclude(state__in=ENDED_STATES)
+    submitted_work = Assignment.objects.filter(study=study, state=Assignment.State.SUBMITTED)
+    submitted_work = submitted_work.exclude(session__in=open_calls.values("session"))
     # A session is decided as a whole, after it has ended.
-    waiting = waiting.exclude(session__status=CrowdSession.Status.WORKING)
-    rows = list(waiting.order_by("submitted_at", "pk").values_list("pk", "worker"))
-    against = reasons_against(study, {worker for _, worker in rows})
-    return [pk for pk, worker in rows if worker not in against]
+    submitted_work = submitted_work.exclude(session__status=CrowdSession.Status.WORKING)
+    rows = list(submitted_work.order_by("submitted_at", "pk").values_list("pk", "worker"))
+    objections = find_objections(study, {worker for _, worker in rows})
+    return [pk for pk, worker in rows if worker not in objections]
 
 
 @transaction.atomic
@@ -137,15 +135,15 @@ def reject_assignments(
 ) -> int:
     """Reject submitted assignments with a reason for the worker; see ``approve_assignments``."""
     states = _lock_finished(study, assignments)
-    paid = [pk for pk, state in states.items() if state == Assignment.State.APPROVED]
-    if paid:
+    approved_ids = [pk for pk, state in states.items() if state == Assignment.State.APPROVED]
+    if approved_ids:
         raise WrongState(
             pgettext("staff", "Nothing was changed: assignment %(paid)s is already approved.")
-            % {"paid": paid[0]}
+            % {"paid": approved_ids[0]}
         )
-    waiting = Assignment.objects.filter(pk__in=assignments, state=Assignment.State.SUBMITTED)
-    calls = _decide_sessions(waiting, approve=False, why=reason, by=by)
-    count = calls + waiting.filter(session=None).update(
+    submitted_work = Assignment.objects.filter(pk__in=assignments, state=Assignment.State.SUBMITTED)
+    calls = _decide_sessions(submitted_work, approve=False, why=reason, by=by)
+    count = calls + submitted_work.filter(session=None).update(
         state=Assignment.State.REJECTED, reason=reason.strip()[:MAX_REASON_LENGTH]
     )
     _log_decision(study, "rejected", count, assignments, by, why=reason.strip())
@@ -157,8 +155,8 @@ def _log_decision(
 ) -> None:
     if count:
         pages = "One page of work was" if count == 1 else f"{count} pages of work were"
-        chosen = [str(pk) for pk in assignments][:MAX_ASSIGNMENTS_LOGGED]
-        note_event(study=study, what=what, sentence=f"{pages} {what}.", why=why, by=by, assignments=chosen)
+        ids = [str(pk) for pk in assignments][:MAX_ASSIGNMENTS_LOGGED]
+        note_event(study=study, what=what, sentence=f"{pages} {what}.", why=why, by=by, assignments=ids)
 
 
 @transaction.atomic
@@ -167,10 +165,10 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
     _lock_finished(study, assignments)
     workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
     with translation.override("en"):  # the reasons are stored, and sent to the crowd
-        against = reasons_against(study, set(workers.values()))
-    blameless = [worker for worker in workers.values() if worker not in against]
-    if blameless:
-        name = Worker.objects.get(pk=blameless[0]).name
+        objections = find_objections(study, set(workers.values()))
+    blameless_workers = [worker for worker in workers.values() if worker not in objections]
+    if blameless_workers:
+        name = Worker.objects.get(pk=blameless_workers[0]).name
         raise WrongState(
             pgettext(
                 "staff",
@@ -180,10 +178,8 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
         )
     count = 0
     for worker in dict.fromkeys(workers.values()):
-        of_worker = [pk for pk, owner in workers.items() if owner == worker]
-        count += reject_assignments(
-            study=study, assignments=of_worker, reason=" ".join(against[worker]), by=by
-        )
+        ids = [pk for pk, owner in workers.items() if owner == worker]
+        count += reject_assignments(study=study, assignments=ids, reason=" ".join(objections[worker]), by=by)
     return count
 
 
@@ -191,24 +187,24 @@ def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: U
     """Decide on each paid session as a whole. Assignments of an abandoned session are decided one by one."""
     unfinished = work.filter(session__status__in=ABANDONED_STATUSES)
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
-    alone = unfinished.update(state=state, reason="" if approve else why.strip()[:MAX_REASON_LENGTH])
-    whole = work.filter(session__isnull=False).exclude(session__status__in=ABANDONED_STATUSES)
+    single_count = unfinished.update(state=state, reason="" if approve else why.strip()[:MAX_REASON_LENGTH])
+    session_work = work.filter(session__isnull=False).exclude(session__status__in=ABANDONED_STATUSES)
     if approve:
-        whole = whole.exclude(session__status=CrowdSession.Status.WORKING)
-    pages = list(whole.values_list("session", flat=True))
-    for session in CrowdSession.objects.filter(pk__in=pages).select_related("study", "worker").order_by("pk"):
+        session_work = session_work.exclude(session__status=CrowdSession.Status.WORKING)
+    ids = list(session_work.values_list("session", flat=True))
+    for session in CrowdSession.objects.filter(pk__in=ids).select_related("study", "worker").order_by("pk"):
         decide_session(session=session, approve=approve, why=why, by=by)
-    return len(pages) + alone
+    return len(ids) + single_count
 
 
 def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
     finished = Assignment.objects.filter(study=study, pk__in=assignments).finished()
     states = dict(finished.select_for_update().order_by("pk").values_list("pk", "state"))
-    missing = [pk for pk in assignments if pk not in states]
-    if missing:
+    missing_ids = [pk for pk in assignments if pk not in states]
+    if missing_ids:
         raise WrongState(
             pgettext("staff", "Nothing was changed: study %(slug)r has no submitted assignment %(missing)s.")
-            % {"missing": missing[0], "slug": study.slug}
+            % {"missing": missing_ids[0], "slug": study.slug}
         )
     return states
 
@@ -220,11 +216,11 @@ def store_appeal(*, assignment: Assignment, worker: Worker, text: str) -> Appeal
         raise ObjectNotFound(pgettext("staff", "There is no such assignment."))
     if assignment.state != Assignment.State.REJECTED:
         raise WrongState(_("Nothing was sent: this page of work was not rejected."))
-    checked = _checked_note(text)
+    note = _check_note(text)
     notes = AppealNote.objects.filter(assignment=assignment, from_worker=True)
-    same = notes.filter(text=checked).first()
-    if same is not None:
-        return same
+    equal_note = notes.filter(text=note).first()
+    if equal_note is not None:
+        return equal_note
     if notes.count() >= MAX_NOTES_PER_ASSIGNMENT:
         raise WrongState(
             _(
@@ -232,12 +228,12 @@ def store_appeal(*, assignment: Assignment, worker: Worker, text: str) -> Appeal
                 "are kept, and somebody will read them."
             )
         )
-    return AppealNote.objects.create(assignment=assignment, text=checked, from_worker=True)
+    return AppealNote.objects.create(assignment=assignment, text=note, from_worker=True)
 
 
 @transaction.atomic
 def store_appeal_note(*, assignment: Assignment, text: str, by: User) -> AppealNote:
-    note = AppealNote.objects.create(assignment=assignment, text=_checked_note(text), by=by)
+    note = AppealNote.objects.create(assignment=assignment, text=_check_note(text), by=by)
     note_event(
         study=assignment.study,
         what="appeal-note",
@@ -248,8 +244,8 @@ def store_appeal_note(*, assignment: Assignment, text: str, by: User) -> AppealN
     return note
 
 
-def _checked_note(text: str) -> str:
-    checked = text.strip()
-    if not checked or "\x00" in checked:
+def _check_note(text: str) -> str:
+    note = text.strip()
+    if not note or "\x00" in note:
         raise WrongState(_("Nothing was sent: please write a sentence."))
-    return checked[:MAX_NOTE_LENGTH]
+    return note[:MAX_NOTE_LENGTH]

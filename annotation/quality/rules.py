@@ -20,7 +20,8 @@ from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-# The defaults for a designer who names no detectors. Each acts only if it is certain; a person decides the rest.
+# The name, action and settings of each detector of a study whose designer names none. Detectors act only if they are
+# certain; a person decides the rest.
 RECOMMENDED_RULES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("too-fast", "pause", {}),
     ("straight-lining", "pause", {}),
@@ -37,12 +38,13 @@ RECOMMENDED_RULES: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def _with_design_settings(study: Study, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a detector's settings. That of control items uses the design's pass mark unless ``settings`` has one."""
     if name != ControlAccuracy.name:
         return dict(settings)
     # read the stored JSON: validating the whole design takes longer than the rest of a look
     controls = study.design.get("controls", {})
-    below = {"least": controls.get("after"), "threshold": controls.get("threshold")}
-    return {key: value for key, value in below.items() if value is not None} | dict(settings)
+    pass_mark = {"least": controls.get("after"), "threshold": controls.get("threshold")}
+    return {key: value for key, value in pass_mark.items() if value is not None} | dict(settings)
 
 
 def make_study_rule(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
@@ -68,7 +70,7 @@ def check_action(rule: Rule, action: str) -> None:
 def copy_rules(*, study: Study) -> int:
     """Copy the design's detectors into rows, unless there are rows already. Return the number of new rows."""
     existing = set(QualityRule.objects.filter(study=study).values_list("rule", flat=True))
-    new = []
+    new_rows = []
     for number, entry in enumerate(design_of(study).rules, start=1):
         try:
             rule = make_rule(entry.rule, _with_design_settings(study, entry.rule, entry.settings))
@@ -80,13 +82,13 @@ def copy_rules(*, study: Study) -> int:
         if entry.rule in existing:
             continue
         existing.add(entry.rule)
-        new.append(
+        new_rows.append(
             QualityRule(
                 study=study, rule=entry.rule, settings=entry.settings, action=entry.action, enabled=True
             )
         )
-    QualityRule.objects.bulk_create(new)
-    return len(new)
+    QualityRule.objects.bulk_create(new_rows)
+    return len(new_rows)
 
 
 def recommend_rules(*, study: Study) -> int:

@@ -75,28 +75,29 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
     unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     rows = {row.rule: row for row in QualityRule.objects.filter(study=study).select_related("changed_by")}
     recommended = {name: (action, settings) for name, action, settings in RECOMMENDED_RULES}
-    waiting = (
+    # detectors of the design, which are copied into rows when the study opens
+    entries = (
         {entry.rule: entry for entry in design_of(study).rules if entry.rule not in rows} if unopened else {}
     )
-    recommended |= {name: (entry.action, entry.settings) for name, entry in waiting.items()}
-    of_rules = Case.objects.filter(study=study).order_by().values_list("rule")
-    cases: dict[str, int] = dict(of_rules.annotate(flags=Count("pk")))
+    recommended |= {name: (entry.action, entry.settings) for name, entry in entries.items()}
+    flags = Case.objects.filter(study=study).order_by().values_list("rule")
+    cases: dict[str, int] = dict(flags.annotate(flags=Count("pk")))
     answers = answer_format_of(study)
     rules = []
-    for name, kind in RULES.items():
+    for name, rule in RULES.items():
         row = rows.get(name)
         action, settings = (row.action, row.settings) if row else recommended[name]
         rules.append(
             {
                 "name": name,
-                "title": _(kind.title),
-                "about": _(kind.description),
-                "measured": _(kind.false_alarms) if kind.false_alarms else "",
-                "only_flags": kind.only_flags,
-                "applies": kind.applies_to(answers),
-                "unrecorded": answers.is_text and not kind.applies_to(answers) and kind.only_flags,
+                "title": _(rule.title),
+                "about": _(rule.description),
+                "measured": _(rule.false_alarms) if rule.false_alarms else "",
+                "only_flags": rule.only_flags,
+                "applies": rule.applies_to(answers),
+                "unrecorded": answers.is_text and not rule.applies_to(answers) and rule.only_flags,
                 "row": row,
-                "waits": name in waiting,
+                "waits": name in entries,
                 "action": action,
                 "settings": _setting_fields(study, name, settings),
                 "cases": cases.get(name, 0),
@@ -107,7 +108,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "others": [rule for rule in rules if not rule["applies"]],
         "actions": [(value, _(label)) for value, label in ACTIONS.items()],
         "watching": sum(row.enabled for row in rows.values()),
-        "waiting": len(waiting),
+        "waiting": len(entries),
     }
     return TemplateResponse(request, "admin/annotation/study_rules.html", context)
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop
 from annotation.models import Assignment, CrowdCall
 from annotation.quality.controls import ControlTally, control_tallies
 from annotation.quality.operations import answer_appeal, approve, approve_unopposed, reject
-from annotation.quality.reviews import reasons_against
+from annotation.quality.reviews import find_objections
 from annotation.snapshots import has_many_assignments
 from judgments.cached_figures import cached_figures
 from judgments.figures import Figures, add_figures
@@ -57,31 +57,25 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     pages.count = counts[state] if state else sum(counts.values())
     page = pages.get_page(request.GET.get("page"))
     rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")
-    work_shown = list(rows.prefetch_related("appeal_notes__by").order_by("submitted_at", "pk"))
+    shown_work = list(rows.prefetch_related("appeal_notes__by").order_by("submitted_at", "pk"))
     # a separate query: if joined to the sorted rows, the database would read the judgments of all work
     answers = {
-        pk: (count, seconds)
+        pk: {"given": count, "seconds": seconds}
         for pk, count, seconds in Assignment.objects.filter(
-            pk__in=[assignment.pk for assignment in work_shown]
+            pk__in=[assignment.pk for assignment in shown_work]
         )
         .order_by()
         .values_list("pk", Count("judgments"), Avg("judgments__seconds"))
     }
     control_counts = cached_figures(study, CONTROL_TALLIES)
-    against = reasons_against(
-        study, {assignment.worker_id for assignment in work_shown}, known=control_counts.value, signs=True
-    )
+    workers = {assignment.worker_id for assignment in shown_work}
+    objections = find_objections(study, workers, tallies=control_counts.value, with_signs=True)
     context |= {
         "counted": control_counts,
         "page": page,
         "work": [
-            {
-                "one": assignment,
-                "given": answers[assignment.pk][0],
-                "seconds": answers[assignment.pk][1],
-                "against": against.get(assignment.worker_id, []),
-            }
-            for assignment in work_shown
+            {"one": assignment, **answers[assignment.pk], "against": objections.get(assignment.worker_id, [])}
+            for assignment in shown_work
         ],
         "asked": CrowdCall.objects.filter(
             study=study, kind__in=["approve", "reject"], state__in=["waiting", "started"]

@@ -28,7 +28,7 @@ from annotation.errors import (
 )
 from annotation.models import Assignment, Invitation, Participation, Worker
 from annotation.models.assignments import LIVE_STATES
-from annotation.models.people import MARK, NAME_LENGTH
+from annotation.models.people import NAME_LENGTH, NAME_MARK
 from annotation.privacy.consent import agree, note_version
 from annotation.work.quiz import quiz_backend
 from common import rate_limits
@@ -346,7 +346,7 @@ def _find_or_create_worker(
         # keep a token that came with the request, since it may be in use in another window
         return known_worker, known_worker.token or _new_token(known_worker), None
     token, resume = secrets.token_urlsafe(TOKEN_BYTES), secrets.token_urlsafe(RESUME_CODE_BYTES)
-    if MARK.search(name):
+    if NAME_MARK.search(name):
         raise NameProblem(
             _("A name cannot end with # and eight letters or digits; please choose another one.")
         )

@@ -73,7 +73,7 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     _require_pausable(study, _("only an open study can be paused"))
     study.paused_at = timezone.now()
     study.save(update_fields=["paused_at"])
-    calls = ask_to_expire(study=study, by=by, for_a_while=True, why=why)
+    calls = ask_to_expire(study=study, by=by, is_pause=True, why=why)
     release_reserved(study=study)
     crowd = (
         f" The crowd is asked to let nobody new in, for {with_noun(calls, 'publication')}." if calls else ""

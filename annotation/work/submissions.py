@@ -11,7 +11,7 @@ from django.db.models import DateTimeField, Exists, JSONField, QuerySet, UUIDFie
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.crowds.panel.backend import note_page
+from annotation.crowds.panel.backend import complete_session_after
 from annotation.crowds.qualifications import grant_qualification
 from annotation.errors import AddressFull, AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
 from annotation.models import Assignment, Judgment, Participation, ProblemReport
@@ -236,7 +236,7 @@ def _store_judgments(
     if stops_early(study):
         settle_submission(assignment=assignment)
     if assignment.session_id is not None:
-        note_page(assignment=assignment)
+        complete_session_after(assignment=assignment)
     if design_of(study).workers.grants:
         grant_qualification(assignment=assignment)
     # these rows are already read

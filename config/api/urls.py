@@ -127,18 +127,24 @@ urlpatterns = [
     operation_path(quality.reject, cases.ChangedView),
     operation_path(quality.exclude, cases.ExclusionView),
     operation_path(quality.readmit, cases.ExclusionView),
-    money_path(money.bonus, preview="What a bonus would cost", of="For somebody's latest approved work."),
+    money_path(money.bonus, preview="What a bonus would cost", detail="For somebody's latest approved work."),
     money_path(
         money.top_up,
         preview="What top-ups would cost",
-        of="For all approved work below the study's floor.",
+        detail="For all approved work below the study's floor.",
     ),
-    money_path(money.budget, preview="What another budget would change", of="Of a study that was opened."),
-    money_path(call_decisions.retry, preview="What trying again costs", of="Of a call that is parked."),
     money_path(
-        call_decisions.confirm_call, preview="What saying so would book", of="Of a call that is parked."
+        money.budget, preview="What another budget would change", detail="Of a study that was opened."
     ),
-    money_path(call_decisions.repeat_call, preview="What asking again costs", of="Of a call that is parked."),
+    money_path(call_decisions.retry, preview="What trying again costs", detail="Of a call that is parked."),
+    money_path(
+        call_decisions.confirm_call,
+        preview="What saying so would book",
+        detail="Of a call that is parked.",
+    ),
+    money_path(
+        call_decisions.repeat_call, preview="What asking again costs", detail="Of a call that is parked."
+    ),
     path(f"{STUDY}/agreement/", results_api.AgreementView.as_view(), name="agreement"),
     path(f"{STUDY}/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),
     operation_path(quality.set_rule, rules.RuleView, "rules/<str:rule>"),

@@ -41,7 +41,7 @@ class JudgmentLog:
             self._votes[judgment.unit].append((page.worker, OthersJudgment(judgment.value, judgment.seconds)))
             if judgment.written is not None:
                 self._texts.append(
-                    OthersText(page.worker, judgment.unit, judgment.written.text, judgment.written.at)
+                    OthersText(page.worker, judgment.unit, judgment.written.text, judgment.written.position)
                 )
 
     def count(self, worker: int) -> int:

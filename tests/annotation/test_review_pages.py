@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from annotation.models import AppealNote, Assignment, Case, Exclusion, QualityRule
 from annotation.quality.reviews import (
     approve_without_objection,
-    reasons_against,
+    find_objections,
     reject_assignments,
     reject_with_findings,
 )
@@ -59,6 +60,15 @@ def test_a_dismissed_case_lets_the_worker_go_on_and_stays_to_be_seen(designer: C
     assert "Paused participants 0" in said
     twice = post(designer, study, "confirm-case", case=Case.objects.get().pk, why="After all.")
     assert "flag is already dismissed" in twice
+
+
+def test_exclusions_in_force_stand_before_lifted_ones_on_each_database(
+    designer: Client, study: Study
+) -> None:
+    spam = Case.objects.get().worker
+    lifted = Exclusion.objects.create(study=study, worker=spam, why="Too fast.", lifted_at=timezone.now())
+    current = Exclusion.objects.create(study=study, worker=spam, why="Too fast again.")
+    assert designer.get(page(study, "review")).context["exclusions"] == [current, lifted]
 
 
 def test_a_study_without_cases_says_so(designer: Client) -> None:
@@ -116,7 +126,7 @@ def test_what_nothing_speaks_against_is_approved_and_the_rest_waits(
     designer: Client, flagged_study: Study
 ) -> None:
     good, bad = work(flagged_study, "ada", careful, pages=2), work(flagged_study, "spam", left, pages=2)
-    found = reasons_against(flagged_study, {good[0].worker_id, bad[0].worker_id})
+    found = find_objections(flagged_study, {good[0].worker_id, bad[0].worker_id})
     assert list(found) == [bad[0].worker_id]
     assert "Answers that chose the left option: 20 of 20." in found[bad[0].worker_id][0]
     assert "Answers that chose the left option: 20 of 20." in words(designer.get(page(flagged_study, "work")))
@@ -177,5 +187,5 @@ def test_a_sign_neither_holds_pay_back_nor_is_the_reason_of_a_rejection(
     Case.objects.create(study=flagged_study, worker=ada, rule=rule, action="pause", evidence=evidence)
     with refuses(WrongState, "ada"):
         reject_with_findings(study=flagged_study, assignments=[done.pk])
-    assert reasons_against(flagged_study, [ada.pk], signs=True) == {ada.pk: ["Typed so."]}
+    assert find_objections(flagged_study, [ada.pk], with_signs=True) == {ada.pk: ["Typed so."]}
     assert approve_without_objection(study=flagged_study) == 1

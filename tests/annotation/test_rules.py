@@ -517,10 +517,10 @@ def test_the_same_sentence_about_the_same_item_is_no_sign() -> None:
 
 
 def test_nobody_is_flagged_because_others_copied_them() -> None:
-    own = [WrittenAnswer(text, at=place) for place, text in enumerate(OURS)]
-    later = [OthersText(7, 100 + place, text, at=50) for place, text in enumerate(OURS)]
+    own = [WrittenAnswer(text, position=place) for place, text in enumerate(OURS)]
+    later = [OthersText(7, 100 + place, text, position=50) for place, text in enumerate(OURS)]
     assert make_rule("phrasing", {}).examine(writes(own, later)) is None
-    earlier = [one._replace(at=0) for one in later]
+    earlier = [one._replace(position=0) for one in later]
     assert make_rule("phrasing", {}).examine(writes(own, earlier)) is not None
 
 

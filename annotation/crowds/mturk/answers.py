@@ -18,16 +18,16 @@ from annotation.crowds.mturk.questions import NON_XML, REPLACEMENT_CHARACTER, SC
 from common.errors import QuorumError
 
 MAX_ANSWER_BYTES = 2_000_000  # thirty times the size of the longest question
-MAX_FIELDS = 5_000
+MAX_FIELDS = 5_000  # many times those of the longest page
 VALUE_SEPARATOR = "|"  # separates the checked values of one name
 ROOT_TAG = re.compile(
     rf"\{{{re.escape(SCHEMAS)}/\d{{4}}-\d\d-\d\d/QuestionFormAnswers\.xsd\}}QuestionFormAnswers"
 )
-REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]+)|([0-9]+));")
-PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+CHARACTER_REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]+)|([0-9]+));")
+SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 # elements of an answer that hold values
-VALUES = ("FreeText", "SelectionIdentifier", "OtherSelectionText", "UploadedFileKey")
+VALUE_ELEMENTS = ("FreeText", "SelectionIdentifier", "OtherSelectionText", "UploadedFileKey")
 
 
 class AnswersUnreadable(QuorumError):
@@ -65,19 +65,19 @@ def parse_answer_document(document: str) -> tuple[FieldAnswer, ...]:
     if len(tree) > MAX_FIELDS:
         raise AnswersUnreadable(f"The answers have {len(tree):,} fields; expected at most {MAX_FIELDS:,}.")
     namespace = tree.tag.removesuffix("QuestionFormAnswers")
-    return tuple(_answer(element, namespace, number) for number, element in enumerate(tree, start=1))
+    return tuple(_read_answer(element, namespace, number) for number, element in enumerate(tree, start=1))
 
 
-def _answer(answer: Element, namespace: str, number: int) -> FieldAnswer:
-    names = [part.text or "" for part in answer if part.tag == f"{namespace}QuestionIdentifier"]
+def _read_answer(answer: Element, namespace: str, number: int) -> FieldAnswer:
+    names = [child.text or "" for child in answer if child.tag == f"{namespace}QuestionIdentifier"]
     if answer.tag != f"{namespace}Answer" or len(names) != 1 or not names[0].strip():
         raise AnswersUnreadable(
             f"Answer {number} names no field; expected an Answer with one QuestionIdentifier."
         )
-    wanted = {f"{namespace}{value}" for value in VALUES}
+    value_tags = {f"{namespace}{value}" for value in VALUE_ELEMENTS}
     return FieldAnswer(
         name=names[0].strip(),
-        values=tuple("".join(part.itertext()) for part in answer if part.tag in wanted),
+        values=tuple("".join(child.itertext()) for child in answer if child.tag in value_tags),
     )
 
 
@@ -98,16 +98,18 @@ def _repair_document(document: str) -> str:
 
     Surrogate pairs are joined, and other characters that XML does not allow are replaced.
     """
-    text = REFERENCE.sub(_keep_allowed_reference, document)
-    text = PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    text = CHARACTER_REFERENCE.sub(_keep_allowed_reference, document)
+    text = SURROGATE_PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
     return replace_forbidden(text)
 
 
 def _keep_allowed_reference(reference: re.Match[str]) -> str:
+    """Return the reference, or half of a surrogate pair, or the replacement of a character that XML does not allow."""
+    # eight digits are enough for every character; longer numbers would be slow to read
     digits, base = (reference[1], 16) if reference[1] else (reference[2], 10)
-    number = int(digits, base) if len(digits.lstrip("0")) <= 8 else 0
-    if 0xD800 <= number <= 0xDFFF:
-        return chr(number)  # half of a surrogate pair, joined later
-    if number > 0x10FFFF or NON_XML.match(chr(number)):
+    code_point = int(digits, base) if len(digits.lstrip("0")) <= 8 else 0  # 0 is not allowed
+    if 0xD800 <= code_point <= 0xDFFF:
+        return chr(code_point)  # half of a surrogate pair, joined later
+    if code_point > 0x10FFFF or NON_XML.match(chr(code_point)):
         return REPLACEMENT_CHARACTER
     return reference[0]

@@ -51,10 +51,10 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-# MTURK.md 2, Money
-FEE, MANY_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
-HIGHER_FEE_SLOTS = 10  # slots from which the fee is higher; a HIT with fewer can never reach it
-MIN_FEE = 1  # cents
+# percent of the reward, by the price list of Mechanical Turk
+BASE_FEE, MANY_SLOTS_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
+MANY_SLOTS = 10  # slots from which MANY_SLOTS_FEE is added; a HIT with fewer can never be extended so far
+MIN_FEE_CENTS = 1
 
 
 class MTurkBackend(CrowdBackend):
@@ -92,18 +92,18 @@ class MTurkBackend(CrowdBackend):
         The fee is rounded half up, and is at least one cent.
         """
         percent = (
-            FEE
-            + (MANY_FEE if places >= HIGHER_FEE_SLOTS else 0)
+            BASE_FEE
+            + (MANY_SLOTS_FEE if places >= MANY_SLOTS else 0)
             + (MASTERS_FEE if design.crowd.masters else 0)
         )
         reward = design.crowd.reward_cents
-        return Price(reward_cents=reward, fee_cents=fee_of(reward, percent, least=MIN_FEE))
+        return Price(reward_cents=reward, fee_cents=fee_of(reward, percent, min_cents=MIN_FEE_CENTS))
 
     def bonus_fee(self, cents: int) -> int:
-        return fee_of(cents, FEE, least=MIN_FEE)
+        return fee_of(cents, BASE_FEE, min_cents=MIN_FEE_CENTS)
 
     def fetch_balance(self, platform: str) -> int | None:
-        return client_of(platform).balance_cents()
+        return client_of(platform).fetch_balance_cents()
 
     def publication_plans(self, study: Study) -> Iterable[HITPlan]:
         hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
@@ -111,13 +111,13 @@ class MTurkBackend(CrowdBackend):
 
     def refuse_places(self, publication: Publication, places: int) -> None:
         """Raise WrongState if the added slots would change the fee rate (InvalidMaximumAssignmentsIncrease)."""
-        if publication.places < HIGHER_FEE_SLOTS <= publication.places + places:
+        if publication.places < MANY_SLOTS <= publication.places + places:
             raise WrongState(
                 _(
                     "Nothing was changed: Mechanical Turk cannot extend a HIT from fewer places than %(many)s (here: "
                     "%(places)s) to %(many)s or more. To publish another HIT, open the study again."
                 )
-                % {"many": HIGHER_FEE_SLOTS, "places": publication.places}
+                % {"many": MANY_SLOTS, "places": publication.places}
             )
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
@@ -161,7 +161,7 @@ class MTurkBackend(CrowdBackend):
                 % {"slug": study.slug}
             )
         try:
-            qualification_requirements(design.workers, more=[])
+            qualification_requirements(design.workers)
             if has_qualification_test(design):
                 quiz_backend().qualification_test(design, title=title_of(design))
             for hit in HIT.objects.filter(study=study).order_by("position"):
@@ -181,21 +181,21 @@ class MTurkBackend(CrowdBackend):
             publication.external_id: publication for publication in known if publication.external_id
         }
         yielded_ids: set[str] = set()
-        for hit in client.hits():
+        for hit in client.list_hits():
             token = token_in_annotation(hit.annotation, study)
             if hit.id in publications_by_id or token:
                 yielded_ids.add(hit.id)
                 yield _read_publication(hit, token or publications_by_id[hit.id].token)
         for external_id in publications_by_id.keys() - yielded_ids:
             try:
-                hit = client.hit(external_id)
+                hit = client.get_hit(external_id)
             except NotFoundAtTurk:
                 continue
             yield _read_publication(hit, publications_by_id[external_id].token)
 
     def fetch_work(self, publication: Publication) -> Iterator[CrowdWork]:
         try:
-            yield from client_of(publication.platform).assignments(publication.external_id)
+            yield from client_of(publication.platform).list_assignments(publication.external_id)
         except (NotFoundAtTurk, WrongStateAtTurk):  # the HIT was deleted meanwhile
             return
 
@@ -208,7 +208,7 @@ class MTurkBackend(CrowdBackend):
         a specific error, which does not name the worker.
         """
         try:
-            return client_of(publication.platform, hurried=True).assignment(work).worker == worker
+            return client_of(publication.platform, hurried=True).get_assignment(work).worker == worker
         except WrongStateAtTurk:
             return True
         except TurkRefusal:

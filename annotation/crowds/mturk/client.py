@@ -42,11 +42,11 @@ ENDPOINTS = {
     LIVE: "https://mturk-requester.us-east-1.amazonaws.com",
 }
 MAX_MESSAGES = 10  # the queue's maximum per request
-MAX_RECEIVES = 100
+MAX_RECEIVES = 100  # requests of one sync, which so ends even if messages keep coming
 EVENTS = ["AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired"]
-PAGE = 100  # maximum rows of a list's page
+PAGE_ROWS = 100  # maximum rows of one response to a list operation
 READ_ATTEMPTS = 5  # attempts of a call that changes nothing
-MAX_PAUSE = 8.0
+MAX_PAUSE_SECONDS = 8.0
 CONNECT_SECONDS, READ_SECONDS = 5, 30
 VISITOR_SECONDS = 3  # seconds to wait for a response while a visitor waits
 THROTTLING_CODES = {
@@ -91,7 +91,7 @@ class TokenAlreadyUsed(TurkRefusal):
 
 
 class HitAlreadyExists(TurkRefusal):
-    """Raised if the token created ``hit`` before; ``hit`` is "" if the id is unknown."""
+    """Raised if the token created ``hit`` before; ``hit`` is "" if its id is unknown."""
 
     def __init__(self, message: str, *, hit: str) -> None:
         super().__init__(message, code="HitAlreadyExists")
@@ -127,7 +127,7 @@ class TurkBonus:
     reason: str
 
 
-def dollars(cents: int) -> str:
+def format_dollars(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02d}"
 
 
@@ -174,12 +174,12 @@ def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
     Args:
         response: botocore's ``ClientError.response``.
     """
-    inner = response.get("Error", {})
-    name = str(inner.get("Code", ""))
-    code = str(response.get("TurkErrorCode") or inner.get("TurkErrorCode") or name).removeprefix(
+    error = response.get("Error", {})
+    name = str(error.get("Code", ""))
+    code = str(response.get("TurkErrorCode") or error.get("TurkErrorCode") or name).removeprefix(
         "AWS.MechanicalTurk."
     )
-    message = str(response.get("Message") or inner.get("Message") or "")
+    message = str(response.get("Message") or error.get("Message") or "")
     refusal = f"Mechanical Turk refused {operation}: {message}"
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if name in THROTTLING_CODES or status == 429:
@@ -195,7 +195,7 @@ def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
     if code == "InsufficientFunds":
         return OutOfFunds(f"The account at Mechanical Turk holds too little: {message}")
     if code == "HitAlreadyExists":
-        return HitAlreadyExists(refusal, hit=_hit_named(message))
+        return HitAlreadyExists(refusal, hit=_hit_id_in(message))
     if "already been processed" in message:
         return TokenAlreadyUsed(refusal, code=code)
     if code.endswith("DoesNotExist"):
@@ -205,10 +205,10 @@ def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
     return TurkRefusal(refusal, code=code)
 
 
-def _hit_named(message: str) -> str:
+def _hit_id_in(message: str) -> str:
     """Return the HIT id in a message like "... HITId: 3XYZ". Ids have about thirty letters and digits."""
-    named = re.search(r"\b(?=[A-Z0-9]*\d)[A-Z0-9]{20,40}\b", message)
-    return named.group() if named else ""
+    hit_id = re.search(r"\b(?=[A-Z0-9]*\d)[A-Z0-9]{20,40}\b", message)
+    return hit_id.group() if hit_id else ""
 
 
 def endpoint_of(platform: str) -> str:
@@ -236,13 +236,13 @@ def client_of(platform: str, *, hurried: bool = False) -> TurkClient:
         hurried: whether a visitor waits for the response. Reads are then sent once, with a short timeout.
     """
     seconds = VISITOR_SECONDS if hurried else READ_SECONDS
-    client = _client("mturk", platform, endpoint_of(platform), seconds=seconds)
-    return TurkClient(client, reads=1 if hurried else READ_ATTEMPTS)
+    client = _boto_client("mturk", platform, endpoint_of(platform), seconds=seconds)
+    return TurkClient(client, read_attempts=1 if hurried else READ_ATTEMPTS)
 
 
 def receive_messages(platform: str) -> Iterator[str]:
     """Yield the bodies of the queue's messages. Delete each message after the caller has used it."""
-    client = _client("sqs", platform, settings.SQS_ENDPOINT)
+    client = _boto_client("sqs", platform, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
     try:
         for _ in range(MAX_RECEIVES):
@@ -259,7 +259,7 @@ def receive_messages(platform: str) -> Iterator[str]:
         raise RetryLater(f"The queue of notifications cannot be read: {error}") from None
 
 
-def _client(service: str, platform: str, endpoint: str, *, seconds: int = READ_SECONDS) -> Any:
+def _boto_client(service: str, platform: str, endpoint: str, *, seconds: int = READ_SECONDS) -> Any:
     """Return the boto3 client of a service. Each is created once; boto3 sessions are not thread-safe."""
     import boto3  # takes half a second to load, and most processes never need it
     import botocore.session
@@ -269,7 +269,7 @@ def _client(service: str, platform: str, endpoint: str, *, seconds: int = READ_S
     with _clients_lock:
         if key not in _clients:
             session = botocore.session.Session()
-            session.register_component("data_loader", _descriptions())
+            session.register_component("data_loader", _description_loader())
             _clients[key] = boto3.session.Session(botocore_session=session).client(  # type: ignore[call-overload]  # a name in a variable
                 service,
                 region_name=REGION,
@@ -285,7 +285,7 @@ def _client(service: str, platform: str, endpoint: str, *, seconds: int = READ_S
 
 
 @cache
-def _descriptions() -> Any:
+def _description_loader() -> Any:
     """Return a loader of AWS's service descriptions. It is cached, since reading them takes a tenth of a second."""
     import botocore.session
 
@@ -295,13 +295,13 @@ def _descriptions() -> Any:
 class TurkClient:
     """The calls that the backend uses. All of them raise ``TurkRefusal``, ``RetryLater`` or ``OutOfFunds``."""
 
-    def __init__(self, client: Any, *, reads: int = READ_ATTEMPTS) -> None:
-        self._client, self._reads = client, reads
+    def __init__(self, client: Any, *, read_attempts: int = READ_ATTEMPTS) -> None:
+        self._client, self._read_attempts = client, read_attempts
 
-    def balance_cents(self) -> int:
+    def fetch_balance_cents(self) -> int:
         return cents_of(self._read_members("get_account_balance", "AvailableBalance")["AvailableBalance"])
 
-    def hit_type(self, properties: Mapping[str, Any]) -> str:
+    def create_hit_type(self, properties: Mapping[str, Any]) -> str:
         """Return the id of the HIT type with these properties; equal properties give the same id."""
         type_id: str = self._read_members("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
         return type_id
@@ -330,11 +330,11 @@ class TurkClient:
         )
         return hit_of(answer["HIT"])
 
-    def hit(self, hit: str) -> TurkHIT:
+    def get_hit(self, hit: str) -> TurkHIT:
         return hit_of(self._read_members("get_hit", "HIT", HITId=hit)["HIT"])
 
-    def hits(self) -> Iterator[TurkHIT]:
-        return map(hit_of, self._pages("list_hits", "HITs"))
+    def list_hits(self) -> Iterator[TurkHIT]:
+        return map(hit_of, self._rows_of("list_hits", "HITs"))
 
     def add_places(self, hit: str, *, places: int, token: str) -> None:
         """Add slots to a HIT. Raise ``TokenAlreadyUsed`` if the same token was used within the last 24 hours."""
@@ -345,31 +345,33 @@ class TurkClient:
             UniqueRequestToken=token,
         )
 
-    def set_expiration(self, hit: str, at: datetime) -> None:
+    def set_expiration(self, hit: str, expires_at: datetime) -> None:
         """Set the time from which new workers cannot accept the HIT.
 
         Raise ``TokenAlreadyUsed`` if the service refuses a time equal to the current one (Dallinger#3109).
         """
-        self._send_call("update_expiration_for_hit", HITId=hit, ExpireAt=at)
+        self._send_call("update_expiration_for_hit", HITId=hit, ExpireAt=expires_at)
 
     def delete(self, hit: str) -> None:
         """Delete a HIT and its results. Raise ``WrongStateAtTurk`` unless it is over and all its work is decided."""
         self._send_call("delete_hit", HITId=hit)
 
-    def assignments(self, hit: str) -> Iterator[CrowdWork]:
+    def list_assignments(self, hit: str) -> Iterator[CrowdWork]:
         statuses = ["Submitted", "Approved", "Rejected"]
-        rows = self._pages("list_assignments_for_hit", "Assignments", HITId=hit, AssignmentStatuses=statuses)
+        rows = self._rows_of(
+            "list_assignments_for_hit", "Assignments", HITId=hit, AssignmentStatuses=statuses
+        )
         return map(assignment_of, rows)
 
-    def assignment(self, assignment: str) -> CrowdWork:
+    def get_assignment(self, assignment: str) -> CrowdWork:
         """Return an assignment. Raise ``WrongStateAtTurk`` while somebody works on it (turkserver-meteor#56)."""
         return assignment_of(
             self._read_members("get_assignment", "Assignment", AssignmentId=assignment)["Assignment"]
         )
 
     def approve(self, assignment: str, *, feedback: str = "", override: bool = False) -> None:
-        more = {"RequesterFeedback": feedback} if feedback else {}
-        self._send_call("approve_assignment", AssignmentId=assignment, OverrideRejection=override, **more)
+        options = {"RequesterFeedback": feedback} if feedback else {}
+        self._send_call("approve_assignment", AssignmentId=assignment, OverrideRejection=override, **options)
 
     def reject(self, assignment: str, *, feedback: str) -> None:
         self._send_call("reject_assignment", AssignmentId=assignment, RequesterFeedback=feedback)
@@ -380,13 +382,13 @@ class TurkClient:
             "send_bonus",
             WorkerId=bonus.worker,
             AssignmentId=bonus.assignment,
-            BonusAmount=dollars(bonus.cents),
+            BonusAmount=format_dollars(bonus.cents),
             Reason=bonus.reason,
             UniqueRequestToken=token,
         )
 
-    def bonuses(self, assignment: str) -> Iterator[TurkBonus]:
-        for row in self._pages("list_bonus_payments", "BonusPayments", AssignmentId=assignment):
+    def list_bonuses(self, assignment: str) -> Iterator[TurkBonus]:
+        for row in self._rows_of("list_bonus_payments", "BonusPayments", AssignmentId=assignment):
             cents = cents_of(row["BonusAmount"])
             yield TurkBonus(row["WorkerId"], row["AssignmentId"], cents, row.get("Reason", ""))
 
@@ -411,9 +413,9 @@ class TurkClient:
         failures = answer["NotifyWorkersFailureStatuses"]
         return {row["WorkerId"]: row.get("NotifyWorkersFailureMessage", "not delivered") for row in failures}
 
-    def own_qualification(self, name: str) -> str | None:
+    def find_qualification(self, name: str) -> str | None:
         """Return the id of the account's qualification type with exactly this name; None if there is none."""
-        rows = self._pages(
+        rows = self._rows_of(
             "list_qualification_types",
             "QualificationTypes",
             Query=name,
@@ -445,26 +447,28 @@ class TurkClient:
         except (NotFoundAtTurk, WrongStateAtTurk):
             return
 
-    def _pages(self, operation: str, member: str, **parameters: Any) -> Iterator[dict[str, Any]]:
+    def _rows_of(self, operation: str, member: str, **parameters: Any) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a list operation, which are in ``member`` of each response."""
         token: dict[str, str] = {}
         while True:
-            answer = self._read_members(operation, member, MaxResults=PAGE, **parameters, **token)
+            answer = self._read_members(operation, member, MaxResults=PAGE_ROWS, **parameters, **token)
             yield from answer[member]
-            following = answer.get("NextToken")
-            if not following or not answer[member]:
+            next_token = answer.get("NextToken")
+            if not next_token or not answer[member]:
                 return
-            token = {"NextToken": following}
+            token = {"NextToken": next_token}
 
     def _read_members(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
+        """Send a call that changes nothing; repeat it after random pauses, which grow, while it fails temporarily."""
         rng = random.Random()
-        for times in range(1, self._reads):
+        for attempt in range(1, self._read_attempts):
             try:
                 return self._send_call(operation, *members, **parameters)
             except RetryLater as problem:
                 if problem.final:
                     raise
-                longest = min(MAX_PAUSE, settings.CROWD_BACKOFF_SECONDS * 2.0**times)
-                time.sleep(rng.uniform(0.0, longest))
+                max_pause = min(MAX_PAUSE_SECONDS, settings.CROWD_BACKOFF_SECONDS * 2.0**attempt)
+                time.sleep(rng.uniform(0.0, max_pause))
         return self._send_call(operation, *members, **parameters)
 
     def _send_call(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
@@ -485,7 +489,7 @@ class TurkClient:
             raise RetryLater(f"Mechanical Turk cannot be reached: {error}", had_no_effect=True) from None
         except BotoCoreError as error:
             raise RetryLater(f"The answer of Mechanical Turk to {operation} was lost: {error}") from None
-        missing = [member for member in members if member not in answer]
-        if missing:
+        missing_members = [member for member in members if member not in answer]
+        if missing_members:
             raise RetryLater(f"The answer of Mechanical Turk to {operation} was cut off.")
         return answer

@@ -17,13 +17,13 @@ from django.utils.translation import gettext as _
 from annotation.errors import ArrivalRefused
 from annotation.models import CrowdSession, Worker
 
-PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
-SUBMIT = "/mturk/externalSubmit"
-ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # letters and digits are the only characters seen so far
+PREVIEW_ASSIGNMENT = "ASSIGNMENT_ID_NOT_AVAILABLE"
+SUBMIT_PATH = "/mturk/externalSubmit"
+TURK_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # letters and digits are the only characters seen so far
 SALT = "annotation.frames"  # not the name of a module, since tickets live on in addresses at Mechanical Turk
 TICKET_SECONDS = 30 * 24 * 3600  # longer than any lease, and than the time in which work may be resubmitted
 
-# MTURK.md §2 Endpoints: the targets of forms. The worker's site shows the pages in a frame.
+# origins to which forms in the frame may be sent, by platform; pages of the admin name the first one
 SITES = {
     "mturk-live": ("https://www.mturk.com", "https://worker.mturk.com"),
     "mturk-sandbox": ("https://workersandbox.mturk.com",),
@@ -52,10 +52,10 @@ def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
                 % {"name": name}
             )
     hit, assignment, worker = (query.get(name, "") for name in ("hitId", "assignmentId", "workerId"))
-    if assignment in ("", PREVIEW) or not worker:
-        return Arrival(hit=hit if ID.fullmatch(hit) else "")
+    if assignment in ("", PREVIEW_ASSIGNMENT) or not worker:
+        return Arrival(hit=hit if TURK_ID.fullmatch(hit) else "")
     for name, value in (("hitId", hit), ("assignmentId", assignment), ("workerId", worker)):
-        if not ID.fullmatch(value):
+        if not TURK_ID.fullmatch(value):
             raise ArrivalRefused(
                 _(
                     "Nothing was recorded: “%(name)s” in the address of this page is not an id of "
@@ -67,11 +67,11 @@ def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
         hit=hit,
         assignment=assignment,
         worker=worker,
-        site=_allowed_site(query.get("turkSubmitTo", ""), sites),
+        site=_read_site(query.get("turkSubmitTo", ""), sites),
     )
 
 
-def _allowed_site(address: str, sites: Collection[str]) -> str:
+def _read_site(address: str, sites: Collection[str]) -> str:
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -134,12 +134,12 @@ def prefix_of(ticket: str) -> str:
 @contextmanager
 def addresses_under(prefix: str) -> Iterator[None]:
     """Let Django begin every address that it builds in the ``with`` block with ``prefix``."""
-    before = get_script_prefix()
+    previous_prefix = get_script_prefix()
     set_script_prefix(prefix)
     try:
         yield
     finally:
-        set_script_prefix(before)
+        set_script_prefix(previous_prefix)
 
 
 def framed_address(ticket: str, name: str, *args: object) -> str:

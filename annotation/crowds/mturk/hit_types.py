@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from annotation.crowds.base import CrowdRefusal, RetryLater
-from annotation.crowds.mturk.client import LIVE, TurkClient, TurkRefusal, dollars
+from annotation.crowds.mturk.client import LIVE, TurkClient, TurkRefusal, format_dollars
 from annotation.crowds.mturk.listings import description_of, has_qualification_test, title_of
 from annotation.crowds.mturk.requirements import (
     Requirement,
@@ -39,18 +39,18 @@ known_qualifications: dict[tuple[str, str], str] = {}
 
 def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDesign) -> str:
     crowd = design.crowd
-    more = [is_master(live=platform == LIVE)] if crowd.masters else []
-    more += _own_qualification_requirements(client, design.workers, platform=platform)
+    extra = [is_master(live=platform == LIVE)] if crowd.masters else []
+    extra += _own_qualification_requirements(client, design.workers, platform=platform)
     if has_qualification_test(design):
         test = quiz_backend().qualification_test(design, title=title_of(design))
-        more.append(score_at_least(_create_test(client, study, design), test.required_score))
+        extra.append(score_at_least(_create_test(client, study, design), test.required_score))
     properties: dict[str, Any] = {
         "Title": title_of(design),
         "Description": description_of(design),
-        "Reward": dollars(crowd.reward_cents),
+        "Reward": format_dollars(crowd.reward_cents),
         "AssignmentDurationInSeconds": crowd.lease_minutes * 60,
         "AutoApprovalDelayInSeconds": int(auto_approval(design).total_seconds()),
-        "QualificationRequirements": qualification_requirements(design.workers, more=more),
+        "QualificationRequirements": qualification_requirements(design.workers, extra=extra),
     }
     if crowd.keywords:
         properties["Keywords"] = crowd.keywords
@@ -59,7 +59,7 @@ def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDe
     key = (f"{platform} {settings.MTURK_ENDPOINT}", json.dumps([properties, people], sort_keys=True))
     if key not in known_hit_types:
         _grant_qualifications(client, people)
-        type_id = client.hit_type(properties)
+        type_id = client.create_hit_type(properties)
         if settings.MTURK_SQS_QUEUE:
             client.set_notification(type_id, transport="SQS", destination=settings.MTURK_SQS_QUEUE)
         elif settings.MTURK_SNS_TOPIC:
@@ -94,7 +94,7 @@ def _own_qualification_requirements(
                 "the qualification to somebody first."
             )
         requirements.append(
-            require_qualification(qualification or qualification_id(client, name), wanted=is_required)
+            require_qualification(qualification or qualification_id(client, name), must_have=is_required)
         )
     return requirements
 
@@ -102,7 +102,7 @@ def _own_qualification_requirements(
 def _find_qualification(client: TurkClient, platform: str, name: str) -> str | None:
     key = (f"{platform} {settings.MTURK_ENDPOINT}", name)
     if key not in known_qualifications:
-        qualification = client.own_qualification(_qualification_name(name))
+        qualification = client.find_qualification(_qualification_name(name))
         if qualification is None:
             return None
         known_qualifications[key] = qualification
@@ -116,23 +116,23 @@ def _grant_qualifications(client: TurkClient, people: Mapping[str, Collection[st
             client.qualify(qualification_id(client, name), worker, 1)
 
 
-def qualification_id(client: TurkClient, wanted: str) -> str:
+def qualification_id(client: TurkClient, name: str) -> str:
     properties = {
-        "Description": f"Given by the requester: {wanted}",
+        "Description": f"Given by the requester: {name}",
         "QualificationTypeStatus": "Active",
     }
-    return _qualification(client, _qualification_name(wanted), properties)
+    return _find_or_create_qualification(client, _qualification_name(name), properties)
 
 
-def _qualification_name(wanted: str) -> str:
-    return f"{wanted} ({installation_id()})"
+def _qualification_name(name: str) -> str:
+    return f"{name} ({installation_id()})"
 
 
 def _create_test(client: TurkClient, study: Study, design: StudyDesign) -> str:
     quiz = design.quiz
     test = quiz_backend().qualification_test(design, title=title_of(design))
     retry = {"RetryDelayInSeconds": RETRY_SECONDS} if quiz.attempts > 1 else {}
-    return _qualification(
+    return _find_or_create_qualification(
         client,
         f"Test for {quiz.qualification or study.slug} ({installation_id()})",
         {
@@ -146,9 +146,9 @@ def _create_test(client: TurkClient, study: Study, design: StudyDesign) -> str:
     )
 
 
-def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) -> str:
+def _find_or_create_qualification(client: TurkClient, name: str, properties: dict[str, Any]) -> str:
     """Return the id of the account's qualification with this name; create it if it is missing."""
-    existing = client.own_qualification(name)
+    existing = client.find_qualification(name)
     if existing is not None:
         return existing
     try:
@@ -156,7 +156,7 @@ def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) ->
     except TurkRefusal as problem:
         if "AlreadyExists" not in problem.code:
             raise
-        existing = client.own_qualification(name)
+        existing = client.find_qualification(name)
         if existing is None:
             raise RetryLater(str(problem)) from None
         return existing

@@ -18,22 +18,23 @@ from common.errors import QuorumError
 @csrf_exempt  # the message is signed by its sender
 @never_cache
 @require_POST
-def mturk(request: HttpRequest) -> HttpResponse:
+def receive_notification(request: HttpRequest) -> HttpResponse:
+    """Receive a message of the SNS topic: confirm the subscription, or note the HITs that have news."""
     topic = notifications.topic()
     if not topic:
         raise Http404("No topic is set.")
     try:
-        message = read_sns(
-            request.body, topic=topic, now=timezone.now(), certificate=notifications.certificate
+        content = read_sns(
+            request.body, topic=topic, now=timezone.now(), certificate=notifications.fetch_certificate
         )
-        if isinstance(message, Subscription):
-            notifications.confirm(message.url)
+        if isinstance(content, Subscription):
+            notifications.confirm(content.url)
             return HttpResponse(status=204)
     except QuorumError as problem:
         return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
     except notifications.NotFetched as problem:
         return HttpResponse(str(problem), status=503, content_type="text/plain; charset=utf-8")
-    for hit in message:
-        for platform in SITES:
+    for hit in content:
+        for platform in SITES:  # an event does not say whether it comes from the sandbox
             record_notification(platform=platform, external_id=hit)
     return HttpResponse(status=204)

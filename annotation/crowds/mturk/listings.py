@@ -41,7 +41,7 @@ def description_of(design: StudyDesign) -> str:
 
 
 def has_qualification_test(design: StudyDesign) -> bool:
-    """Return whether the quiz can be a qualification test of the service: it has questions and no known items."""
+    """Return whether the quiz is a qualification test of the service, as one with questions and without known items."""
     return bool(asks_anything(design.quiz)) and not design.quiz.items
 
 

@@ -22,23 +22,23 @@ from common.http.client import CallFailed, Client
 from common.incoming.json_documents import load_json
 
 MAX_AGE = timedelta(hours=1)
-CLOCK_TOLERANCE = timedelta(minutes=15)  # tolerated difference between two clocks
+CLOCK_TOLERANCE = timedelta(minutes=15)  # between the clocks of Amazon and of this server
 AMAZON_HOST = re.compile(r"sns\.[a-z0-9-]+\.amazonaws\.com")
-CERTIFICATE = re.compile(r"/[A-Za-z0-9_-]+\.pem")
+CERTIFICATE_PATH = re.compile(r"/[A-Za-z0-9_-]+\.pem")
 # the members that are signed, in order
-NOTIFICATION = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
-CONFIRMATION = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
+NOTIFICATION_FIELDS = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
+CONFIRMATION_FIELDS = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 SIGNED_FIELDS: dict[str, tuple[str, ...]] = {
-    "Notification": NOTIFICATION,
-    "SubscriptionConfirmation": CONFIRMATION,
-    "UnsubscribeConfirmation": CONFIRMATION,
+    "Notification": NOTIFICATION_FIELDS,
+    "SubscriptionConfirmation": CONFIRMATION_FIELDS,
+    "UnsubscribeConfirmation": CONFIRMATION_FIELDS,
 }
 OPTIONAL_FIELD = "Subject"
 HIT_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAX_BYTES = 1_000_000  # four times the maximum of SNS and SQS
-SECONDS = 10
-MAX_TOPIC_BYTES = 100_000
-MAX_CERTIFICATES = 20
+TIMEOUT_SECONDS = 10
+MAX_RESPONSE_BYTES = 100_000
+MAX_CERTIFICATES = 20  # in the cache
 
 _certificates: dict[str, bytes] = {}  # SNS uses one certificate for months
 
@@ -114,10 +114,10 @@ def topic() -> str:
     return str(settings.MTURK_SNS_TOPIC)
 
 
-def certificate(address: str) -> bytes:
+def fetch_certificate(address: str) -> bytes:
     """Return the certificate (PEM) at a verified address. Raise NotFetched if it cannot be fetched."""
     if address not in _certificates:
-        pem = _fetch_certificate(address)
+        pem = _fetch_from_amazon(address)
         if len(_certificates) >= MAX_CERTIFICATES:
             _certificates.clear()
         _certificates[address] = pem
@@ -125,7 +125,8 @@ def certificate(address: str) -> bytes:
 
 
 def confirm(address: str) -> None:
-    _fetch_certificate(address)
+    """Confirm a subscription by fetching its address. Raise NotFetched if that fails."""
+    _fetch_from_amazon(address)
 
 
 def _parse_object(body: str | bytes) -> dict[str, Any]:
@@ -169,18 +170,18 @@ def _verify_message(
     Raises:
         NotificationUnreadable, NotificationForged, NotificationTooOld: the message must be ignored.
     """
-    at = _check_form(message)
+    signed_at = _check_form(message)
     if message["TopicArn"] != topic:
         raise NotificationForged(
             f"The message is of the topic {message['TopicArn'][:200]!r}; expected {topic!r}."
         )
-    if not now - MAX_AGE <= at <= now + CLOCK_TOLERANCE:
+    if not now - MAX_AGE <= signed_at <= now + CLOCK_TOLERANCE:
         raise NotificationTooOld(
-            f"The message was signed at {at.isoformat()}; expected at most an hour before {now.isoformat()}."
+            f"The message was signed at {signed_at.isoformat()}; expected at most an hour before {now.isoformat()}."
         )
     address = _amazon_address(message, "SigningCertURL")
     parts = urlsplit(address)
-    if parts.query or parts.fragment or not CERTIFICATE.fullmatch(parts.path):
+    if parts.query or parts.fragment or not CERTIFICATE_PATH.fullmatch(parts.path):
         # the host may also serve other text, such as the response of an action
         raise NotificationForged(f"SigningCertURL is {address[:200]!r}, no address of a certificate.")
     if "SubscribeURL" in SIGNED_FIELDS[message["Type"]]:
@@ -198,14 +199,14 @@ def _check_form(message: Mapping[str, Any]) -> datetime:
         if not (isinstance(value, str) and value) and not (name == OPTIONAL_FIELD and value is None):
             raise NotificationUnreadable(f"{name} of the message is missing or no text.")
     try:
-        at = datetime.fromisoformat(message["Timestamp"])
+        signed_at = datetime.fromisoformat(message["Timestamp"])
     except ValueError:
-        at = None
-    if at is None or at.tzinfo is None:
+        signed_at = None
+    if signed_at is None or signed_at.tzinfo is None:
         raise NotificationUnreadable(
             f"Timestamp is {message['Timestamp'][:80]!r}; expected a time such as 2026-01-31T23:59:59Z."
         )
-    return at
+    return signed_at
 
 
 def _amazon_address(message: Mapping[str, Any], name: str) -> str:
@@ -231,8 +232,8 @@ def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -
 
     version = message.get("SignatureVersion")
     # Topics use SHA-1 by default, and the sender chooses it.
-    method = {"1": SHA1(), "2": SHA256()}.get(version) if isinstance(version, str) else None  # noqa: S303
-    if method is None:
+    hash_algorithm = {"1": SHA1(), "2": SHA256()}.get(version) if isinstance(version, str) else None  # noqa: S303
+    if hash_algorithm is None:
         raise NotificationForged(f"SignatureVersion is {str(version)[:80]!r}; expected '1' or '2'.")
     try:
         signature = base64.b64decode(str(message.get("Signature")), validate=True)
@@ -245,15 +246,15 @@ def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -
     if not signer.not_valid_before_utc <= now <= signer.not_valid_after_utc:
         raise NotificationForged("The certificate of the signature is not valid now.")
     try:
-        key.verify(signature, string_to_sign(message), PKCS1v15(), method)
+        key.verify(signature, string_to_sign(message), PKCS1v15(), hash_algorithm)
     except InvalidSignature:
         problem = f"The signature does not fit the message {message['MessageId'][:80]!r}."
         raise NotificationForged(problem) from None
 
 
-def _fetch_certificate(address: str) -> bytes:
+def _fetch_from_amazon(address: str) -> bytes:
     try:
-        with Client(seconds=SECONDS, largest=MAX_TOPIC_BYTES, in_time=True) as client:
+        with Client(seconds=TIMEOUT_SECONDS, largest=MAX_RESPONSE_BYTES, in_time=True) as client:
             answer = client.send("GET", address)
     except CallFailed as problem:
         raise NotFetched(f"{urlsplit(address).hostname} {problem}.") from None

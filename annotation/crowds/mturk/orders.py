@@ -74,7 +74,7 @@ def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
             token=call.key,
         )
     except HitAlreadyExists as conflict:
-        existing = client.hit(conflict.hit) if conflict.hit else _find_by_token(client, study, call.key)
+        existing = client.get_hit(conflict.hit) if conflict.hit else _find_by_token(client, study, call.key)
         if existing is None:
             raise RetryLater(
                 "Mechanical Turk says that the HIT is there already, and does not show it."
@@ -88,7 +88,9 @@ def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _find_by_token(client: TurkClient, study: Study, token: str) -> TurkHIT | None:
-    return next((hit for hit in client.hits() if token_in_annotation(hit.annotation, study) == token), None)
+    return next(
+        (hit for hit in client.list_hits() if token_in_annotation(hit.annotation, study) == token), None
+    )
 
 
 def _publication_facts(hit: TurkHIT) -> dict[str, Any]:
@@ -102,15 +104,17 @@ def _publication_facts(hit: TurkHIT) -> dict[str, Any]:
 def _extend_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     publication = call.publication_now()
     places = int(call.payload.get("places", 0))
-    until = parse_datetime(call.payload.get("expires_at", "") or "")
+    expires_at = parse_datetime(call.payload.get("expires_at", "") or "")
     if places:
-        wanted = publication.places + places
-        is_extended = _token_may_be_forgotten(call) and client.hit(publication.external_id).places >= wanted
+        target = publication.places + places
+        is_extended = (
+            _token_may_be_forgotten(call) and client.get_hit(publication.external_id).places >= target
+        )
         if not is_extended:
             add_places = partial(client.add_places, publication.external_id, places=places, token=call.key)
             _ignore_used_token(add_places)
-    if until is not None:
-        _set_expiration(client, publication.external_id, until)
+    if expires_at is not None:
+        _set_expiration(client, publication.external_id, expires_at)
     return {}
 
 
@@ -118,7 +122,7 @@ def _expire_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Set the expiration to a time in the past. Each attempt uses a different time, since an equal one is refused."""
     publication = call.publication_now()
     try:
-        hit = client.hit(publication.external_id)
+        hit = client.get_hit(publication.external_id)
     except NotFoundAtTurk:
         return {}  # the HIT no longer exists, so it is closed
     if hit.status == "Disposed" or (hit.expires_at is not None and hit.expires_at <= timezone.now()):
@@ -133,7 +137,7 @@ def _delete_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     if _is_gone(client, publication.external_id):
         return {}
     statuses = dict(publication.sessions.exclude(booked="").values_list("external_id", "status"))
-    for work in client.assignments(publication.external_id):
+    for work in client.list_assignments(publication.external_id):
         if statuses.get(work.external_id) != work.status:
             raise RetryLater(
                 f"HIT {publication.external_id} is not deleted: assignment {work.external_id} is "
@@ -151,17 +155,18 @@ def _delete_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 def _is_gone(client: TurkClient, hit: str) -> bool:
     try:
-        return client.hit(hit).status == "Disposed"
+        return client.get_hit(hit).status == "Disposed"
     except NotFoundAtTurk:
         return True
 
 
-def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
-    at = at.replace(microsecond=0)
-    expires_at = client.hit(hit).expires_at
-    if expires_at is not None and abs(expires_at - at) < timedelta(seconds=1):
+def _set_expiration(client: TurkClient, hit: str, expires_at: datetime) -> None:
+    """Set the time at which a HIT expires, in whole seconds. An equal time is not sent, since it would be refused."""
+    expires_at = expires_at.replace(microsecond=0)
+    current = client.get_hit(hit).expires_at
+    if current is not None and abs(current - expires_at) < timedelta(seconds=1):
         return
-    _ignore_used_token(lambda: client.set_expiration(hit, at))
+    _ignore_used_token(lambda: client.set_expiration(hit, expires_at))
 
 
 def _approve_work(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
@@ -175,11 +180,17 @@ def _reject_work(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _decide_work(
-    client: TurkClient, call: CrowdCall, order: Callable[..., None], decision: str, *, overrides: bool = False
+    client: TurkClient, call: CrowdCall, send: Callable[..., None], decision: str, *, overrides: bool = False
 ) -> dict[str, Any]:
     """Approve or reject the work of a session once; return the status that the work then has at the service.
 
-    The state is read first: the call takes no token, and another person may have decided.
+    The status is read first, because the call takes no token that would prevent a repetition, and because another
+    person may have decided.
+
+    Args:
+        send: the client's method that approves or rejects.
+        decision: the status after it.
+        overrides: whether the decision may replace a rejection.
     """
     session = call.session_now()
     status = _status_at_turk(client, session)
@@ -187,7 +198,7 @@ def _decide_work(
     if status == Status.SUBMITTED or overturns:
         options = {"override": True} if overturns else {}
         try:
-            order(session.external_id, feedback=call.why[:MAX_FEEDBACK_LENGTH], **options)
+            send(session.external_id, feedback=call.why[:MAX_FEEDBACK_LENGTH], **options)
             status = decision
         except WrongStateAtTurk:  # another person decided first
             status = _status_at_turk(client, session)
@@ -204,7 +215,7 @@ def _status_at_turk(client: TurkClient, session: CrowdSession) -> str:
         RetryLater: the service may not know the work yet.
     """
     try:
-        work = client.assignment(session.external_id)
+        work = client.get_assignment(session.external_id)
     except (NotFoundAtTurk, WrongStateAtTurk) as problem:
         if session.confirmed:  # the crowd had confirmed the session
             raise CrowdRefusal(f"{problem} It may have been deleted there.") from None
@@ -230,11 +241,11 @@ def _send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 def _is_paid(client: TurkClient, call: CrowdCall, bonus: TurkBonus) -> bool:
     """Return whether the service lists more payments of this bonus than the outbox has marked as done."""
-    done = CrowdCall.objects.filter(
+    paid_calls = CrowdCall.objects.filter(
         session=call.session, kind=Ability.BONUS, why=call.why, state=CrowdCall.State.DONE
     )
-    booked = done.filter(payload__bonus_cents=bonus.cents).count()
-    return list(client.bonuses(bonus.assignment)).count(bonus) > booked
+    booked_count = paid_calls.filter(payload__bonus_cents=bonus.cents).count()
+    return list(client.list_bonuses(bonus.assignment)).count(bonus) > booked_count
 
 
 def _block_worker(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
@@ -286,10 +297,10 @@ def raw_id(worker: Worker) -> str:
     return row.value
 
 
-def _ignore_used_token(order: Callable[[], None]) -> None:
-    """Send an order, unless the service says that an earlier attempt has sent it with this token."""
+def _ignore_used_token(send_call: Callable[[], None]) -> None:
+    """Send a call, unless the service says that an earlier attempt has sent it with this token."""
     try:
-        order()
+        send_call()
     except TokenAlreadyUsed:
         return  # an earlier attempt has sent it
 

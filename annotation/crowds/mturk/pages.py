@@ -34,7 +34,7 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, Unit
 
 PLACEHOLDER_WORKER = Worker(name="html question")  # one document serves all workers of a HIT
-ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")  # http: an emulator on this machine
+ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")  # http is for an emulator on this machine
 BETWEEN_TAGS = re.compile(r">\s*\n\s*<")
 KEY_HINTS = re.compile(r'<kbd aria-hidden="true">[^<]*</kbd>')  # keys need scripts, which are missing here
 
@@ -76,7 +76,7 @@ def html_page(
         steps = steps_of(
             arrange_units(units, layout.order, layout.sides),
             design=design,
-            picture_url=_pictures(hit, design),
+            picture_url=_picture_address_maker(hit, design),
             answers={},
         )
         context = {
@@ -110,10 +110,10 @@ def language_of(design: StudyDesign) -> str:
 def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
     """Return the possible layouts of a HIT's document: the drawn one and, if the kind has sides, its mirror image."""
     kind = KINDS[design.protocol].for_design(design)
-    drawn = draw_layout(design=design, hit=hit, worker=PLACEHOLDER_WORKER, units=units, with_withdrawn=True)
-    if not drawn.sides:
-        return [drawn]
-    return [drawn, Layout(order=drawn.order, sides=[kind.sides.mirror(side) for side in drawn.sides])]
+    layout = draw_layout(design=design, hit=hit, worker=PLACEHOLDER_WORKER, units=units, with_withdrawn=True)
+    if not layout.sides:
+        return [layout]
+    return [layout, Layout(order=layout.order, sides=[kind.sides.mirror(side) for side in layout.sides])]
 
 
 def answers_of_page(
@@ -122,25 +122,25 @@ def answers_of_page(
     """Read the answers to a page that ``html_page`` made from the same design, HIT and units."""
     kind = KINDS[design.protocol].for_design(design)
     fields = fields_of(parse_answer_document(document))
-    answers_as_shown = {
+    layouts_by_number = {
         str(number): layout for number, layout in enumerate(layouts(design=design, hit=hit, units=units))
     }
-    layout = answers_as_shown.get(fields.get("layout", "0"))
+    layout = layouts_by_number.get(fields.get("layout", "0"))
     if layout is None:
         raise AnswersUnreadable(
-            f"HIT {hit.key}: layout is {fields['layout'][:80]!r}; expected {' or '.join(answers_as_shown)}."
+            f"HIT {hit.key}: layout is {fields['layout'][:80]!r}; expected {' or '.join(layouts_by_number)}."
         )
     if design.consent and fields.get("consent") != "1":
         raise AnswersUnreadable(
             "Its worker did not agree to the study's consent text: nothing of it is used."
         )
-    places = arrange_units(units, layout.order, layout.sides)
-    form_answers = answers_of_form(fields, places, kind=kind, final=True, saved={})
-    answers, _unfinished = split_unfinished(form_answers, design=design, page_units=places)
+    page_units = arrange_units(units, layout.order, layout.sides)
+    form_answers = answers_of_form(fields, page_units, kind=kind, final=True, saved={})
+    answers, _unfinished = split_unfinished(form_answers, design=design, page_units=page_units)
     by_position = {str(answer["position"]): answer for answer in answers}
     missing_positions = {
-        *open_positions(places, by_position, kind=kind),
-        *undecided_positions(fields, places, kind),
+        *open_positions(page_units, by_position, kind=kind),
+        *undecided_positions(fields, page_units, kind),
     }
     return SubmittedAnswers(
         layout=layout,
@@ -149,13 +149,14 @@ def answers_of_page(
     )
 
 
-def _pictures(hit: HIT, design: StudyDesign) -> Callable[[PageUnit], str]:
+def _picture_address_maker(hit: HIT, design: StudyDesign) -> Callable[[PageUnit], str]:
+    """Return a function that returns the checked address of a unit's picture, or "" if it has none."""
     kind = KINDS[design.protocol].for_design(design)
-    needed = kind.page.shows_picture and design.about_pictures
+    always_has_picture = kind.page.shows_picture and design.about_pictures
 
-    def address(placed: PageUnit) -> str:
-        item = placed.unit.item
-        has_picture = needed or (
+    def address(page_unit: PageUnit) -> str:
+        item = page_unit.unit.item
+        has_picture = always_has_picture or (
             (kind.page.shows_picture or kind.page.custom) and bool(item.picture or item.url)
         )
         return _check_address(item.url, f"HIT {hit.key}: image {item.name!r}") if has_picture else ""
@@ -163,15 +164,16 @@ def _pictures(hit: HIT, design: StudyDesign) -> Callable[[PageUnit], str]:
     return address
 
 
-def _check_address(address: str, what: str) -> str:
+def _check_address(address: str, subject: str) -> str:
+    """Return the address. Raise QuestionProblem about ``subject`` unless it is one of https."""
     try:
         parts = urlsplit(address)
-        fine = parts.scheme == "https" and bool(parts.hostname)
+        is_https = parts.scheme == "https" and bool(parts.hostname)
     except ValueError:
-        fine = False
-    if not fine:
+        is_https = False
+    if not is_https:
         raise QuestionProblem(
-            f"{what} is at {address[:200]!r}; a page on Mechanical Turk's servers can show pictures with an https "
+            f"{subject} is at {address[:200]!r}; a page on Mechanical Turk's servers can show pictures with an https "
             "address only."
         )
     return address
@@ -186,30 +188,30 @@ def _check_host(host: str) -> None:
 
 def _render_inlined(context: dict[str, Any]) -> str:
     """Render the document with its script and styles inline, and with a policy (CSP) that allows no others."""
-    script = _script()
+    script = _read_script()
     policy = (
         "default-src 'none'; img-src https:; media-src https:; style-src 'unsafe-inline'; base-uri 'none'; "
         f"script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
     )
-    inside = {"policy": policy, "script": SafeString(f"<script>{script}</script>")}
-    # the styles depend on the content
-    document = str(render_to_string("annotation/mturk/page.html", context | inside))
+    inline_parts = {"policy": policy, "script": SafeString(f"<script>{script}</script>")}
+    # first render without styles, because the content decides which styles are needed
+    document = str(render_to_string("annotation/mturk/page.html", context | inline_parts))
     document = KEY_HINTS.sub("", BETWEEN_TAGS.sub(">\n<", document))
     head, body = document.split("</head>", 1)
-    return f"{head}<style>{styles_for(document, _sheet())}</style>\n</head>{body}"
+    return f"{head}<style>{styles_for(document, _read_style_sheet())}</style>\n</head>{body}"
 
 
 @cache
-def _script() -> str:
-    lines = (line.strip() for line in _static("js/crowds/mturk_page.js").splitlines())
+def _read_script() -> str:
+    lines = (line.strip() for line in _read_static_file("js/crowds/mturk_page.js").splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 @cache
-def _sheet() -> str:
-    return "".join(_static(f"css/{name}.css") for name in ("app", "crowds/mturk_page"))
+def _read_style_sheet() -> str:
+    return "".join(_read_static_file(f"css/{name}.css") for name in ("app", "crowds/mturk_page"))
 
 
-def _static(name: str) -> str:
+def _read_static_file(name: str) -> str:
     """Return the text of a static file. It is read from its source folder, since collected files have other names."""
     return (Path(settings.BASE_DIR) / "static" / name).read_text(encoding="utf-8")

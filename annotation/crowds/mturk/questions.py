@@ -21,11 +21,11 @@ REPLACEMENT_CHARACTER = "\ufffd"  # replaces characters that cannot be shown
 # XML 1.0 section 2.2 does not allow these characters, not even as references
 NON_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-MAX_BYTES = 65_535
+MAX_BYTES = 65_535  # of a question
 RESERVED_NAMES = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
 CONTENT_PLACEHOLDER = "quorum-content"  # stands for the page; no other text of the XML contains it
 
-WINDOW_HEIGHT = 0  # a frame's height in pixels
+FRAME_HEIGHT = 0  # pixels; 0 means as high as the worker's window
 
 
 def replace_forbidden(text: str) -> str:
@@ -61,7 +61,7 @@ def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
     _check_address(url, hit=hit, loopback=loopback)
     document = root_element("ExternalQuestion", EXTERNAL_QUESTION)
     add_element(document, "ExternalURL", url)
-    add_element(document, "FrameHeight", WINDOW_HEIGHT)
+    add_element(document, "FrameHeight", FRAME_HEIGHT)
     return _check_question_size(document_text(document), hit=hit)
 
 
@@ -69,11 +69,11 @@ def html_question_of(page: str, *, hit: str) -> str:
     """Return the XML that contains ``page``, a whole HTML document, in CDATA."""
     document = root_element("HTMLQuestion", HTML_QUESTION)
     add_element(document, "HTMLContent", CONTENT_PLACEHOLDER)
-    add_element(document, "FrameHeight", WINDOW_HEIGHT)
+    add_element(document, "FrameHeight", FRAME_HEIGHT)
     before, _, after = document_text(document).partition(CONTENT_PLACEHOLDER)
-    # CDATA ends at the first "]]>", so split one inside the page
-    inside = replace_forbidden(page).replace("]]>", "]]]]><![CDATA[>")
-    return _check_question_size(f"{before}<![CDATA[{inside}]]>{after}", hit=hit)
+    # CDATA ends at the first "]]>", so one inside the page is split
+    content = replace_forbidden(page).replace("]]>", "]]]]><![CDATA[>")
+    return _check_question_size(f"{before}<![CDATA[{content}]]>{after}", hit=hit)
 
 
 def _check_address(url: str, *, hit: str, loopback: bool) -> None:
@@ -82,8 +82,8 @@ def _check_address(url: str, *, hit: str, loopback: bool) -> None:
         host, _ = parts.hostname, parts.port  # raises for a malformed port
     except ValueError:
         raise QuestionProblem(f"HIT {hit}: {url!r} is no address; expected https://host/path.") from None
-    local = loopback and parts.scheme == "http" and host in THIS_MACHINE
-    if not host or not (parts.scheme == "https" or local):
+    is_local_emulator = loopback and parts.scheme == "http" and host in THIS_MACHINE
+    if not host or not (parts.scheme == "https" or is_local_emulator):
         raise QuestionProblem(
             f"HIT {hit}: its page is at {url!r}; Mechanical Turk shows https addresses only."
         )

@@ -17,7 +17,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from annotation.crowds.mturk.frames import (
-    SUBMIT,
+    SUBMIT_PATH,
     Arrival,
     Frame,
     framed_address,
@@ -76,8 +76,8 @@ def show_arrival(request: HttpRequest, slug: str) -> HttpResponseBase:
         raise Http404("This study is not at Mechanical Turk.")
     mark_as_framed(request)
     policy = {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
-    arrived = errors_as_pages(_admit_arrival)
-    response = csp_replace(policy)(lambda framed: arrived(framed, study=study, sites=sites))(request)
+    admit = errors_as_pages(_admit_arrival)
+    response = csp_replace(policy)(lambda framed: admit(framed, study=study, sites=sites))(request)
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
 
@@ -86,11 +86,11 @@ def _admit_arrival(request: HttpRequest, *, study: Study, sites: tuple[str, ...]
     arrival = read_arrival(request.GET, sites=sites)
     design = read_design(study)
     if arrival.is_preview:
-        return _entrance(request, study, design, preview=True)
-    publication = _publication(study, arrival)
+        return _render_entrance(request, study, design, preview=True)
+    publication = _find_publication(study, arrival)
     agreed = "consent" in request.POST
-    if design.consent and not agreed and not _is_known(study, arrival):
-        return _entrance(request, study, design, missing=request.method == "POST")
+    if design.consent and not agreed and not _has_joined(study, arrival):
+        return _render_entrance(request, study, design, missing=request.method == "POST")
     session = receive_worker(
         publication=publication, raw=arrival.worker, external_id=arrival.assignment, consent=agreed
     )
@@ -109,7 +109,7 @@ def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
     return not Assignment.objects.filter(study=session.study, worker=session.worker).exists()
 
 
-def _publication(study: Study, arrival: Arrival) -> Publication:
+def _find_publication(study: Study, arrival: Arrival) -> Publication:
     rows = Publication.objects.select_related("study", "hit")
     publication = rows.filter(
         study=study,
@@ -129,11 +129,12 @@ def _publication(study: Study, arrival: Arrival) -> Publication:
     return publication
 
 
-def _is_known(study: Study, arrival: Arrival) -> bool:
+def _has_joined(study: Study, arrival: Arrival) -> bool:
+    """Return whether the worker has joined the study, and has agreed to its current consent text if it has one."""
     name = pseudonym(study.platform, arrival.worker)
-    known = Participation.objects.filter(study=study, worker__platform=study.platform, worker__name=name)
+    rows = Participation.objects.filter(study=study, worker__platform=study.platform, worker__name=name)
     version = consent_version(design_of(study))
-    return known.filter(consent_version=version).exists() if version else known.exists()
+    return rows.filter(consent_version=version).exists() if version else rows.exists()
 
 
 def _refused_by_quiz(session: CrowdSession, design: StudyDesign) -> NotAdmitted | None:
@@ -153,12 +154,12 @@ def _refused_by_quiz(session: CrowdSession, design: StudyDesign) -> NotAdmitted 
 
 def _take_hit(session: CrowdSession) -> None:
     hit = session.publication.hit
-    assert hit is not None  # guaranteed by ``arrive``
+    assert hit is not None  # ``_find_publication`` finds only publications of HITs
     if session.status == CrowdSession.Status.WORKING:
         claim_for_session(session=session, hit=hit)
 
 
-def _entrance(
+def _render_entrance(
     request: HttpRequest, study: Study, design: StudyDesign, *, preview: bool = False, missing: bool = False
 ) -> HttpResponse:
     """Show the study's description without any unit, or the consent form.
@@ -203,14 +204,14 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
         or assignment.expires_at is None
         or assignment.expires_at <= timezone.now()
     ):
-        return late_page(request, assignment)
+        return render_late_page(request, assignment)
     assignment.study = session.study
     return render_sheet(request, assignment, page_units_of(assignment))
 
 
-def late_page(request: HttpRequest, assignment: Assignment) -> HttpResponse:
-    apart = assignment.state == Assignment.State.APART
-    message = late_note() if apart else _(
+def render_late_page(request: HttpRequest, assignment: Assignment) -> HttpResponse:
+    is_apart = assignment.state == Assignment.State.APART
+    message = late_note() if is_apart else _(
         "The time that Mechanical Turk allows for this HIT is over. Your answers are kept, but they count "
         "only if you submitted them in time."
     )  # fmt: skip
@@ -239,7 +240,7 @@ def show_submission(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "study": frame.session.study,
         "design": read_design(frame.session.study),
-        "action": frame.site + SUBMIT,
+        "action": frame.site + SUBMIT_PATH,
         "assignment_id": frame.session.external_id,
         "receipt": str(assignment.pk),
         "known": frame.session.confirmed,

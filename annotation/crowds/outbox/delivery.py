@@ -29,14 +29,15 @@ from judgments.jobs.runs import Progress
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-TRIES = 6  # attempts per call and run
-MAX_TRIES = 60  # attempts per call, after which a person has to look
+ATTEMPTS_PER_RUN = 6  # of one call
+MAX_ATTEMPTS = 60  # of one call, after which a person has to look
 MAX_UNANSWERED = 25  # unanswered calls after which a run ends
-MAX_WAIT = 30.0  # seconds that a run waits for a call; longer waits are left to the next run
+MAX_WAIT_SECONDS = 30.0  # that a run waits for a call; longer waits are left to the next run
+MAX_BACKOFF_SECONDS = 60.0
 # calls that are skipped if the account lacks money
 PAID_ABILITIES = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
 UNFINISHED_STATES = (CrowdCall.State.WAITING, CrowdCall.State.STARTED)
-UNDECIDED_CALLS = (*UNFINISHED_STATES, CrowdCall.State.FAILED)  # a slower runner may complete a failed call
+UNDECIDED_STATES = (*UNFINISHED_STATES, CrowdCall.State.FAILED)  # a slower runner may complete a failed call
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,10 @@ def carry_out_calls(
     rng = rng or random.Random()
     backend = backend_of(study)
     attempts: Counter[int] = Counter()
-    stopped = _funds_problem(study, backend)
-    skipped_abilities: tuple[str, ...] = tuple(PAID_ABILITIES) if stopped else ()
-    done_count = parked = unanswered = 0
-    while unanswered < MAX_UNANSWERED:
+    stop_reason = _funds_problem(study, backend)
+    skipped_abilities: tuple[str, ...] = tuple(PAID_ABILITIES) if stop_reason else ()
+    done_count = parked_count = unanswered_count = 0
+    while unanswered_count < MAX_UNANSWERED:
         call = _next_call(study, attempts, skipped_abilities)
         if call is None:
             break
@@ -74,44 +75,48 @@ def carry_out_calls(
         if not _start_call(call):
             continue
         attempts[call.pk] += 1
-        unanswered += 1
+        unanswered_count += 1
         try:
             answer = backend.carry_out(call)
             done_count += finish_call(call=call, answer=answer)
-            unanswered = 0
+            unanswered_count = 0
         # the crowd carried out the call, but the budget cannot cover it
         except (OverBudget, OverLimit, NeedsConfirmation) as problem:
-            parked += _park_call(call, f"The crowd did it, but it is not booked: {problem}", unsure=True)
+            message = f"The crowd did it, but it is not booked: {problem}"
+            parked_count += _park_call(call, message, unsure=True)
         except (CrowdRefusal, QuorumError) as problem:
-            parked += _park_call(call, error_of_call(call, str(problem)))
-            unanswered = 0
+            parked_count += _park_call(call, error_of_call(call, str(problem)))
+            unanswered_count = 0
         except UnknownOutcome as problem:
-            parked += _park_call(call, error_of_call(call, str(problem)), unsure=True)
-            unanswered = 0
+            parked_count += _park_call(call, error_of_call(call, str(problem)), unsure=True)
+            unanswered_count = 0
         except OutOfFunds as problem:
-            stopped = error_of_call(call, str(problem))
-            _postpone_call(call, stopped, after=0.0, had_no_effect=True)
+            stop_reason = error_of_call(call, str(problem))
+            _postpone_call(call, stop_reason, after=0.0, had_no_effect=True)
             skipped_abilities = tuple(PAID_ABILITIES)
         except RetryLater as problem:
             message = error_of_call(call, str(problem))
-            if call.attempts >= MAX_TRIES:
-                parked += _park_call(
+            if call.attempts >= MAX_ATTEMPTS:
+                parked_count += _park_call(
                     call,
                     f"Given up after {call.attempts} attempts: {message}",
                     unsure=_may_have_succeeded(call) or not problem.had_no_effect,
                 )
             else:
-                pause = _pause(rng, attempts[call.pk], problem.after)
+                pause = _draw_pause(rng, attempts[call.pk], problem.after)
                 _postpone_call(call, message, after=pause, had_no_effect=problem.had_no_effect)
             if problem.final:
-                stopped = message
+                stop_reason = message
                 break
         if progress is not None:
             unfinished = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
             progress(done_count / max(1, done_count + unfinished), f"{done_count} done, {unfinished} to go")
-    waiting = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
+    waiting_count = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
     return DeliveryResult(
-        done_count=done_count, postponed_count=parked, waiting_count=waiting, stop_reason=stopped
+        done_count=done_count,
+        postponed_count=parked_count,
+        waiting_count=waiting_count,
+        stop_reason=stop_reason,
     )
 
 
@@ -139,15 +144,17 @@ def _funds_problem(study: Study, backend: CrowdBackend) -> str:
     )
 
 
-def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> CrowdCall | None:
+def _next_call(study: Study, attempts: Counter[int], skipped_abilities: tuple[str, ...]) -> CrowdCall | None:
+    """Return the oldest call that is due, else the call that is due soonest, if the run can wait for it."""
     now = timezone.now()
-    spent = [pk for pk, times in tried.items() if times >= TRIES]
-    calls = CrowdCall.objects.filter(_open_calls(now), study=study, platform=study.platform)
-    calls = calls.exclude(pk__in=spent).exclude(kind__in=skipped).select_related("publication", "session")
-    due = calls.filter(next_at__lte=now).order_by("pk").first()
-    if due is not None:
-        return due
-    return calls.filter(next_at__lte=now + timedelta(seconds=MAX_WAIT)).order_by("next_at").first()
+    exhausted_ids = [pk for pk, count in attempts.items() if count >= ATTEMPTS_PER_RUN]
+    rows = CrowdCall.objects.select_related("publication", "session")
+    calls = rows.filter(_open_calls(now), study=study, platform=study.platform)
+    calls = calls.exclude(pk__in=exhausted_ids).exclude(kind__in=skipped_abilities)
+    due_call = calls.filter(next_at__lte=now).order_by("pk").first()
+    if due_call is not None:
+        return due_call
+    return calls.filter(next_at__lte=now + timedelta(seconds=MAX_WAIT_SECONDS)).order_by("next_at").first()
 
 
 def _open_calls(now: datetime) -> Q:
@@ -165,20 +172,20 @@ def _start_call(call: CrowdCall) -> bool:
     Return False if another runner has taken the call.
     """
     now = timezone.now()
-    moved = CrowdCall.objects.filter(_open_calls(now), pk=call.pk).update(
+    row_count = CrowdCall.objects.filter(_open_calls(now), pk=call.pk).update(
         state=CrowdCall.State.STARTED,
         started_at=now,
         first_started_at=Coalesce("first_started_at", now),
         attempts=F("attempts") + 1,
     )
-    if moved:
+    if row_count:
         call.refresh_from_db()
-    return bool(moved)
+    return bool(row_count)
 
 
 def _postpone_call(call: CrowdCall, problem: str, *, after: float, had_no_effect: bool) -> None:
     """Return a call to the queue for another attempt. If it certainly had no effect, it counts as never started."""
-    _own_attempt(call).update(
+    _current_attempt(call).update(
         state=CrowdCall.State.WAITING,
         problem=problem[:1000],
         next_at=timezone.now() + timedelta(seconds=after),
@@ -186,7 +193,7 @@ def _postpone_call(call: CrowdCall, problem: str, *, after: float, had_no_effect
     )
 
 
-def _own_attempt(call: CrowdCall) -> QuerySet[CrowdCall]:
+def _current_attempt(call: CrowdCall) -> QuerySet[CrowdCall]:
     """Return a queryset with the call; it is empty if another runner has taken the call."""
     return CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.STARTED, started_at=call.started_at)
 
@@ -195,9 +202,10 @@ def _may_have_succeeded(call: CrowdCall) -> bool:
     return call.first_started_at != call.started_at
 
 
-def _pause(rng: random.Random, times: int, requested: float) -> float:
-    longest = min(60.0, settings.CROWD_BACKOFF_SECONDS * 2.0**times)
-    return max(requested, rng.uniform(0.0, longest))
+def _draw_pause(rng: random.Random, attempt: int, requested_seconds: float) -> float:
+    """Draw the seconds until the next attempt, at most a bound that doubles, at least what the crowd requested."""
+    max_pause = min(MAX_BACKOFF_SECONDS, settings.CROWD_BACKOFF_SECONDS * 2.0**attempt)
+    return max(requested_seconds, rng.uniform(0.0, max_pause))
 
 
 @transaction.atomic
@@ -211,15 +219,15 @@ def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
             changes.
     """
     # The effect must move the reservation before the row is done (constraint a_call_that_is_done_keeps_no_money).
-    locked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state__in=UNDECIDED_CALLS).first()
+    locked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state__in=UNDECIDED_STATES).first()
     if locked is None:
         return False
     locked.answer = answer
     apply_success(locked)
-    ended = CrowdCall.objects.filter(pk=call.pk).update(
+    row_count = CrowdCall.objects.filter(pk=call.pk).update(
         state=CrowdCall.State.DONE, done_at=timezone.now(), answer=answer, problem="", reserved_cents=0
     )
-    return bool(ended)
+    return bool(row_count)
 
 
 @transaction.atomic
@@ -231,7 +239,7 @@ def _park_call(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
     Args:
         unsure: whether the call becomes indeterminate.
     """
-    parked = _own_attempt(call).update(
+    parked = _current_attempt(call).update(
         state=CrowdCall.State.FAILED,
         problem=problem[:1000] or "The crowd gave no reason.",
         answer={**call.answer, **({"unsure": True} if unsure else {})},

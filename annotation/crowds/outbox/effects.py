@@ -26,7 +26,7 @@ from annotation.money.bookings import (
 from judgments.models import Study
 
 Status = CrowdSession.Status
-UNDECIDED_SESSIONS = (Status.WORKING, Status.SUBMITTED)
+UNDECIDED_STATUSES = (Status.WORKING, Status.SUBMITTED)
 DECIDED_STATUSES = (Status.APPROVED, Status.REJECTED)
 
 
@@ -40,14 +40,14 @@ def release_unfilled(*, publication: Publication) -> int:
     locked = closed.select_for_update(of=("self",)).select_related("study").first()
     if locked is None or Ability.LIST in backend_of(locked.study).can:
         return 0
-    waiting = CrowdSession.objects.filter(
-        publication=locked, status__in=UNDECIDED_SESSIONS, booked=""
+    undecided_count = CrowdSession.objects.filter(
+        publication=locked, status__in=UNDECIDED_STATUSES, booked=""
     ).count()
-    unfilled = max(0, locked.held_slots - waiting)
-    released = release_slot_money(publication=locked, places=unfilled)
-    if not waiting:
+    free_count = max(0, locked.held_slots - undecided_count)
+    is_released = release_slot_money(publication=locked, places=free_count)
+    if not undecided_count:
         Publication.objects.filter(pk=locked.pk).update(state=Publication.State.FINISHED)
-    return unfilled if released else 0
+    return free_count if is_released else 0
 
 
 def apply_success(call: CrowdCall) -> None:
@@ -66,14 +66,14 @@ def apply_failure(call: CrowdCall) -> None:
 
 def _apply_publishing(call: CrowdCall) -> None:
     publication = call.publication_now()
-    until = parse_datetime(call.answer.get("expires_at", "") or "")
+    expires_at = parse_datetime(call.answer.get("expires_at", "") or "")
     Publication.objects.filter(
         pk=publication.pk, state__in=[Publication.State.PLANNED, Publication.State.WITHDRAWN]
     ).update(
         state=Publication.State.PUBLISHED,
         external_id=call.answer["external_id"],
         group_id=call.answer.get("group_id", ""),
-        expires_at=until or publication.expires_at,
+        expires_at=expires_at or publication.expires_at,
     )
     _reserve_again(call)
     hold_slots(
@@ -90,27 +90,29 @@ def _reserve_again(call: CrowdCall) -> None:
 def _apply_extension(call: CrowdCall) -> None:
     """Store added slots or time. The external HIT is published again, and released slots are opened again."""
     publication = Publication.objects.select_for_update().get(pk=call.publication_now().pk)
-    places, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
-    more, again = int(call.payload.get("screen_outs", 0)), int(call.payload.get("screen_outs_again", 0))
-    until = parse_datetime(call.payload.get("expires_at", "") or "")
-    decided = publication.sessions.exclude(booked="").count()
+    places, reopened_places = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
+    added_screen_outs = int(call.payload.get("screen_outs", 0))
+    reopened_screen_outs = int(call.payload.get("screen_outs_again", 0))
+    expires_at = parse_datetime(call.payload.get("expires_at", "") or "")
+    decided_count = publication.sessions.exclude(booked="").count()
     # slots of another extension that was requested meanwhile are already reserved
-    empty = max(0, publication.places + places - publication.held_slots - decided)
+    free_count = max(0, publication.places + places - publication.held_slots - decided_count)
     Publication.objects.filter(pk=publication.pk).update(
         places=F("places") + places,
-        screen_outs=F("screen_outs") + more,
-        expires_at=until or publication.expires_at,
+        screen_outs=F("screen_outs") + added_screen_outs,
+        expires_at=expires_at or publication.expires_at,
         state=Publication.State.PUBLISHED,
     )
-    if places + reopened + more + again:
+    if places + reopened_places + added_screen_outs + reopened_screen_outs:
         _reserve_again(call)
-        paid = publication.entries.filter(what="screened-out").count()
-        unpaid = max(0, publication.screen_outs + more - publication.screen_outs_held - paid)
+        paid_count = publication.entries.filter(what="screened-out").count()
+        screen_outs = publication.screen_outs + added_screen_outs
+        unpaid_count = max(0, screen_outs - publication.screen_outs_held - paid_count)
         hold_slots(
             call=call,
             publication=publication,
-            places=min(places + reopened, empty),
-            screen_outs=min(more + again, unpaid),
+            places=min(places + reopened_places, free_count),
+            screen_outs=min(added_screen_outs + reopened_screen_outs, unpaid_count),
         )
 
 
@@ -155,20 +157,20 @@ def settle_session(
     status: str,
     decided_at: datetime | None = None,
     feedback: str = "",
-    fact: bool = False,
+    is_fact: bool = False,
 ) -> bool:
     """Book that the crowd paid or rejected a session, and update its assignments. Return False if nothing changed.
 
     The crowd's status takes precedence over the stored one.
 
     Args:
-        fact: whether the crowd has decided already. The payment is then booked even beyond the budget.
+        is_fact: whether the crowd has decided already. The payment is then booked even beyond the budget.
 
     Raises:
         OverBudget: rejected work is approved, and the budget has nothing left; nothing changes.
     """
     work = Assignment.objects.filter(session=session)
-    pages = list(work.select_for_update().order_by("pk").values_list("pk", flat=True))
+    assignment_ids = list(work.select_for_update().order_by("pk").values_list("pk", flat=True))
     # Do not lock the study's row. A transaction that holds the budget would wait for the study, while this one
     # waits for the budget.
     rows = CrowdSession.objects.select_for_update(of=("self", "publication"))
@@ -181,15 +183,15 @@ def settle_session(
         return False
     locked.status = status
     if status == Status.APPROVED:
-        pay_session(session=locked, fact=fact)
+        pay_session(session=locked, is_fact=is_fact)
         locked.booked = CrowdSession.Booked.SPENT
         state, reason = Assignment.State.APPROVED, ""
-        changes = Assignment.objects.filter(pk__in=pages, state__in=["submitted", "rejected"])
+        changes = Assignment.objects.filter(pk__in=assignment_ids, state__in=["submitted", "rejected"])
     else:
         release_rejected(session=locked)
         locked.booked = CrowdSession.Booked.RELEASED
         state, reason = Assignment.State.REJECTED, feedback[:500]
-        changes = Assignment.objects.filter(pk__in=pages, state__in=["submitted", "approved"])
+        changes = Assignment.objects.filter(pk__in=assignment_ids, state__in=["submitted", "approved"])
     locked.decided_at = decided_at or timezone.now()
     locked.feedback = feedback[:1024]
     locked.save(update_fields=["status", "booked", "decided_at", "feedback"])

@@ -21,7 +21,7 @@ from judgments.models import Study
 
 MAX_MESSAGE_LENGTH = 4096
 MAX_SUBJECT_LENGTH = 200
-MAX_NAMED = 1_000  # workers named in one log entry
+MAX_WORKERS_IN_EVENT = 1_000  # whose names one log entry lists
 WORKER_ACTIONS = {
     Ability.BLOCK: "block",
     Ability.UNBLOCK: "lift its block of",
@@ -80,12 +80,12 @@ def write_message(
 
 
 def ask_to_take_down(
-    *, publication: Publication, by: User | None = None, for_a_while: bool = False, why: str = ""
+    *, publication: Publication, by: User | None = None, is_pause: bool = False, why: str = ""
 ) -> CrowdCall:
     """Write a message that closes an external HIT to new workers.
 
     Args:
-        for_a_while: whether the crowd should only pause the HIT, if it can.
+        is_pause: whether the crowd should only pause the HIT, if it can.
     """
     number = publication.calls.filter(kind=Ability.EXPIRE).count() + 1
     return write_message(
@@ -93,7 +93,7 @@ def ask_to_take_down(
         kind=Ability.EXPIRE,
         key=call_key(Ability.EXPIRE, publication.token, number),
         publication=publication,
-        payload={"pause": True} if for_a_while else {},
+        payload={"pause": True} if is_pause else {},
         why=why,
         by=by,
     )
@@ -111,22 +111,22 @@ def ask_to_delete(*, publication: Publication) -> CrowdCall:
 
 @transaction.atomic
 def ask_to_block(*, study: Study, worker: Worker, why: str, by: User | None = None) -> CrowdCall:
-    return _ask_about(study, worker, Ability.BLOCK, why=why, by=by, after=Ability.UNBLOCK)
+    return _ask_about(study, worker, Ability.BLOCK, why=why, by=by, opposite=Ability.UNBLOCK)
 
 
 @transaction.atomic
 def ask_to_unblock(*, study: Study, worker: Worker, why: str = "", by: User | None = None) -> CrowdCall:
-    return _ask_about(study, worker, Ability.UNBLOCK, why=why, by=by, after=Ability.BLOCK)
+    return _ask_about(study, worker, Ability.UNBLOCK, why=why, by=by, opposite=Ability.BLOCK)
 
 
 def _ask_about(
-    study: Study, worker: Worker, kind: Ability, *, why: str, by: User | None, after: Ability
+    study: Study, worker: Worker, kind: Ability, *, why: str, by: User | None, opposite: Ability
 ) -> CrowdCall:
-    """Write a message about a worker. A repeated call returns the first message until one of kind ``after`` follows.
+    """Write a message about a worker. A repeated call returns the first message until one of kind ``opposite`` follows.
 
-    ``after`` is the opposite of ``kind``.
+    ``opposite`` is the ability that takes the effect of ``kind`` back.
     """
-    number = CrowdCall.objects.filter(platform=study.platform, worker=worker, kind=after).count()
+    number = CrowdCall.objects.filter(platform=study.platform, worker=worker, kind=opposite).count()
     return write_message(
         study=study,
         kind=kind,
@@ -146,11 +146,11 @@ def ask_to_qualify(
     )
     # the qualification may be given again after it was taken away
     changes = earlier_calls.exclude(payload__value=value).count()
-    again = [changes] if changes else []
+    change_number = [changes] if changes else []
     return write_message(
         study=study,
         kind=Ability.QUALIFY,
-        key=call_key(Ability.QUALIFY, study.platform, worker.pk, qualification, value, *again),
+        key=call_key(Ability.QUALIFY, study.platform, worker.pk, qualification, value, *change_number),
         worker=worker,
         payload={"qualification": qualification, "value": value},
         by=by,
@@ -176,6 +176,6 @@ def ask_to_write(
     messages = "One message is" if len(calls) == 1 else f"{len(calls)} messages are"
     note_event(
         study=study, what="written-to", sentence=f"{messages} to be sent: {subject}.", by=by, text=text,
-        workers=[worker.name for worker in workers][:MAX_NAMED],
+        workers=[worker.name for worker in workers][:MAX_WORKERS_IN_EVENT],
     )  # fmt: skip
     return calls

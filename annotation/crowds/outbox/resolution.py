@@ -21,12 +21,12 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
     A publish call that was cancelled when the study closed is not retried: reopening the study publishes it.
     """
-    withdrawn = call.publication is not None and call.publication.state == Publication.State.WITHDRAWN
-    if withdrawn and call.study.state != Study.State.OPEN:
+    is_withdrawn = call.publication is not None and call.publication.state == Publication.State.WITHDRAWN
+    if is_withdrawn and call.study.state != Study.State.OPEN:
         raise WrongState(
             "Nothing was changed: the study is not open; open it, which publishes what is missing."
         )
-    _start_again(call, "Nothing was changed: only a failed call can be tried again.", by)
+    _reset_failed_call(call, "Nothing was changed: only a failed call can be tried again.", by)
     message = f"A failed call is tried again: {call.kind}."
     note_event(study=call.study, what="call-retried", sentence=message, by=by, call=call.pk)
     return call
@@ -40,31 +40,32 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
             "Nothing was changed: ask for the publication again; what stands there already is found."
         )
     # The effect must move the reservation before the row is done (constraint a_call_that_is_done_keeps_no_money).
-    parked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.FAILED).first()
-    if parked is None:
+    failed = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.FAILED).first()
+    if failed is None:
         raise WrongState("Nothing was changed: only a failed call can be marked as done.")
-    apply_success(parked)
+    apply_success(failed)
     CrowdCall.objects.filter(pk=call.pk).update(
         state=CrowdCall.State.DONE, done_at=timezone.now(), reserved_cents=0
     )
-    _note_resolution(parked, "it was done", by)
-    parked.refresh_from_db()
-    return parked
+    _note_resolution(failed, "it was done", by)
+    failed.refresh_from_db()
+    return failed
 
 
 @transaction.atomic
 def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     refusal = "Nothing was changed: only a failed call can be marked as not done."
-    _start_again(call, refusal, by, answer={})
+    _reset_failed_call(call, refusal, by, answer={})
     _note_resolution(call, "it was not done, so it is asked for again", by)
     return call
 
 
-def _start_again(call: CrowdCall, refusal: str, by: User | None, **changes: object) -> None:
-    moved = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.FAILED).update(
+def _reset_failed_call(call: CrowdCall, refusal: str, by: User | None, **changes: object) -> None:
+    """Return a failed call to the queue and reserve its cost again. Raise WrongState(refusal) if it has not failed."""
+    row_count = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.FAILED).update(
         state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0, **changes
     )
-    if not moved:
+    if not row_count:
         raise WrongState(refusal)
     call.refresh_from_db()
     cents = int(call.payload.get("cents", 0))

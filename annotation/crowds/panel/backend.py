@@ -45,7 +45,7 @@ Status = CrowdSession.Status
 MANUAL_ABILITIES = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
 CODE_LENGTH = 10
 MAX_ID_LENGTH = 100
-MAX_LINKS = 20_000
+MAX_LINKS = 20_000  # that are signed at once
 DAY_SECONDS = 24 * 3600
 SALT = "quorum.panel"
 # an id starts with a letter or digit, so that no spreadsheet takes it for a formula
@@ -159,15 +159,15 @@ class PanelIds:
 
 def ids_of_link(panel: Panel, query: Mapping[str, str]) -> PanelIds:
     return PanelIds(
-        worker=_id(query, worker_parameter(panel)),
-        session=_id(query, session_parameter(panel)),
-        project=_id(query, project_parameter(panel), needed=False),
+        worker=_read_id(query, worker_parameter(panel)),
+        session=_read_id(query, session_parameter(panel)),
+        project=_read_id(query, project_parameter(panel), required=False),
     )
 
 
-def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
+def _read_id(query: Mapping[str, str], name: str, *, required: bool = True) -> str:
     value = query.get(name, "").strip() if name else ""
-    if name and not value and needed:
+    if name and not value and required:
         raise LinkProblem(
             _(
                 "Nothing was recorded: “%(name)s” is missing in the link that you followed. "
@@ -176,7 +176,7 @@ def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
             % {"name": name}
         )
     if value and not ID_PATTERN.fullmatch(value):
-        if not needed:
+        if not required:
             return ""
         raise LinkProblem(
             _(
@@ -208,9 +208,9 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
     code = design.panel.code_of(outcome)
     if code:
         return code
-    person = [session] if design.panel.personal_codes and session else []
-    number = int(keyed_hash("code", str(study.pk), study.slug, outcome, *person), 16)
-    letters = []
+    session_part = [session] if design.panel.personal_codes and session else []
+    number = int(keyed_hash("code", str(study.pk), study.slug, outcome, *session_part), 16)
+    letters = []  # the digits of the hash in the base of the alphabet
     for _letter in range(CODE_LENGTH):
         number, letter = divmod(number, len(CAPITALS))
         letters.append(CAPITALS[letter])
@@ -263,8 +263,8 @@ def pages_handed_in(session: CrowdSession) -> int:
     return Assignment.objects.filter(session=session, submitted_at__isnull=False).count()
 
 
-def note_page(*, assignment: Assignment) -> None:
-    """Complete a session if this was its last assignment. Call it in the transaction of the submission.
+def complete_session_after(*, assignment: Assignment) -> None:
+    """Complete the session of a submitted assignment if this was its last. Call it in the submission's transaction.
 
     The completion must be stored before anybody is notified (Dallinger PR#6183).
     """
@@ -276,7 +276,7 @@ def note_page(*, assignment: Assignment) -> None:
 def end_session_with_status(*, session: CrowdSession, status: str, why: str = "") -> bool:
     """End a running session, and store the completion code for its outcome. Return False if it had ended before."""
     now = timezone.now()
-    ended = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(
+    row_count = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(
         status=status,
         code=code_for(
             session.study, design_of(session.study), OUTCOMES_BY_STATUS[status], session.external_id
@@ -285,15 +285,16 @@ def end_session_with_status(*, session: CrowdSession, status: str, why: str = ""
         **({"submitted_at": now} if status == Status.SUBMITTED else {"decided_at": now}),
     )
     session.refresh_from_db()
-    return bool(ended)
+    return bool(row_count)
 
 
-def idle_since(study: Study, *, minutes: int) -> QuerySet[CrowdSession]:
-    """Return running sessions that have had no lease in the last ``minutes``."""
+def idle_sessions(study: Study, *, minutes: int) -> QuerySet[CrowdSession]:
+    """Return running sessions that began at least ``minutes`` ago and hold no lease now."""
     now = timezone.now()
-    leased = Assignment.objects.filter(session=OuterRef("pk"), expires_at__gt=now)
-    before = now - timedelta(minutes=minutes)
-    return panel_sessions(study).filter(~Exists(leased), status=Status.WORKING, arrived_at__lte=before)
+    current_leases = Assignment.objects.filter(session=OuterRef("pk"), expires_at__gt=now)
+    latest_arrival = now - timedelta(minutes=minutes)
+    sessions = panel_sessions(study).filter(status=Status.WORKING, arrived_at__lte=latest_arrival)
+    return sessions.filter(~Exists(current_leases))
 
 
 def link_key(study: Study) -> str:
@@ -325,6 +326,7 @@ def signed_links(*, study: Study, people: str, address: str) -> list[tuple[str, 
     Args:
         people: their ids, one per line.
         address: the public address of this server.
+
     Raises:
         WrongState: links are not signed, or need a submission's id, or a line is not a valid id.
     """
@@ -338,10 +340,10 @@ def signed_links(*, study: Study, people: str, address: str) -> list[tuple[str, 
     ids = [line.strip() for line in people.splitlines() if line.strip()]
     if not 1 <= len(ids) <= MAX_LINKS:
         raise WrongState(f"No links were made: {len(ids)} ids were given; expected 1 to {MAX_LINKS:,}.")
-    wrong = next((worker for worker in ids if not ID_PATTERN.fullmatch(worker)), None)
-    if wrong is not None:
+    invalid_id = next((worker for worker in ids if not ID_PATTERN.fullmatch(worker)), None)
+    if invalid_id is not None:
         raise WrongState(
-            f"No links were made: {wrong[:80]!r} is no id; expected letters, digits and ._@+:~-, one id a line."
+            f"No links were made: {invalid_id[:80]!r} is no id; expected letters, digits and ._@+:~-, one id a line."
         )
     return [
         (

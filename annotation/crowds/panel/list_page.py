@@ -42,9 +42,9 @@ from judgments.studies.study_page import add_step, study_page_address
 
 SALT = "quorum.panel-list"  # for the signature of a list in the page
 LIST_SECONDS = 3600  # seconds within which such a list can be confirmed
-MAX_BYTES = 5_000_000  # size of an uploaded list
+MAX_LIST_BYTES = 5_000_000  # of an uploaded list
 READ_LIST = "read_panel_list"  # the kind of job
-MAX_LINES_SHOWN = 300  # lines of each group on the page; the list to download has all
+MAX_SHOWN_LINES = 300  # of each group on the page; the list to download has all
 # Each group of the page, in order: the verdict on its sessions, its title and its explanation.
 VERDICT_GROUPS = (
     ("pay", gettext_noop("To be paid"), gettext_noop("Finished here, not yet approved at the panel.")),
@@ -65,22 +65,23 @@ VERDICT_GROUPS = (
 
 
 def _reconcile_list(request: HttpRequest, study: Study) -> HttpResponse:
+    """Compare an uploaded list: in a job if it is large, or if a job could not find its columns; otherwise at once."""
     columns = {kind: request.POST.get(f"column-{kind}", "").strip() for kind in LIST_COLUMNS}
     upload = request.FILES.get("list")
     if "job" in request.POST:
         return _start_job(
-            request, study, _job_of(request, study, request.POST["job"]).args["upload"], columns
+            request, study, _find_list_job(request, study, request.POST["job"]).args["upload"], columns
         )
-    if upload is not None and MAX_REQUEST_BYTES < (upload.size or 0) <= MAX_BYTES:
+    if upload is not None and MAX_REQUEST_BYTES < (upload.size or 0) <= MAX_LIST_BYTES:
         upload.name = "list.csv"
         return _start_job(request, study, uploads.store_upload([upload]), columns)
-    text = _text_of(request)
+    text = _read_list_text(request)
     try:
         submissions = read_submissions(text, design_of(study).panel, columns=columns)
     except ListProblem as problem:
         sealed = signing.dumps(text, salt=SALT, compress=True) if problem.columns else ""
-        page = {"problem": str(problem), "columns": problem.columns, "hidden": ("text", sealed)}
-        return _show_problem(request, study, page)
+        context = {"problem": str(problem), "columns": problem.columns, "hidden": ("text", sealed)}
+        return _show_problem(request, study, context)
     return _show_list(request, study, submissions)
 
 
@@ -90,7 +91,7 @@ def _start_job(request: HttpRequest, study: Study, upload: str, columns: dict[st
     return redirect("admin:judgments_job_change", job.pk)
 
 
-def _job_of(request: HttpRequest, study: Study, pk: str) -> Job:
+def _find_list_job(request: HttpRequest, study: Study, pk: str) -> Job:
     """Return the finished job in which this account read a panel's list of the study; raise Http404 if none exists."""
     jobs = Job.objects.filter(kind=READ_LIST, state=Job.State.DONE, args__study=study.slug)
     return row_or_404(jobs.filter(created_by=signed_in(request)), pk)
@@ -98,13 +99,13 @@ def _job_of(request: HttpRequest, study: Study, pk: str) -> Job:
 
 def show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse:
     """Show the list that a job has read. The upload is then deleted, so the list is shown only once."""
-    upload = _job_of(request, study, pk).args["upload"]
+    upload = _find_list_job(request, study, pk).args["upload"]
     try:
-        shown = load_json(uploads.job_file(upload).read_text())
-        if "rows" not in shown:
-            return _show_problem(request, study, shown | {"hidden": ("job", pk)})
+        result = load_json(uploads.job_file(upload).read_text())
+        if "rows" not in result:
+            return _show_problem(request, study, result | {"hidden": ("job", pk)})
         uploads.discard_upload(upload)
-        return _show_list(request, study, [PanelListLine(*row) for row in shown["rows"]])
+        return _show_list(request, study, [PanelListLine(*row) for row in result["rows"]])
     except FileNotFoundError:
         return _show_problem(
             request, study, {"problem": _("The uploaded list has expired; please upload it again.")}
@@ -114,18 +115,18 @@ def show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse:
 
 
 def _show_problem(request: HttpRequest, study: Study, problem: dict[str, Any]) -> HttpResponse:
-    page = _page(request, study) | problem
-    return TemplateResponse(request, "admin/annotation/study_panel.html", page, status=400)
+    context = _page_context(request, study) | problem
+    return TemplateResponse(request, "admin/annotation/study_panel.html", context, status=400)
 
 
 def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelListLine]) -> HttpResponse:
-    page = _page(request, study)
+    context = _page_context(request, study)
     compared = compare_panel_list(study=study, submissions=submissions)
-    rows = [submission.as_json() for submission in submissions]
-    page |= {
+    json_lines = [submission.as_json() for submission in submissions]
+    context |= {
         "subtitle": _("The panel's list"),
         "groups": [
-            {"title": _(title), "about": _(about), "rows": group[:MAX_LINES_SHOWN], "count": len(group)}
+            {"title": _(title), "about": _(about), "rows": group[:MAX_SHOWN_LINES], "count": len(group)}
             for name, title, about in VERDICT_GROUPS
             if (group := [row for row in compared if row.verdict == name])
         ],
@@ -134,9 +135,9 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
         "pay": sum(row.verdict == "pay" for row in compared),
         "to_approve": sum(_needs_approval(row) for row in compared),
         "books": sum(bool(row.new_status or row.unmatched_payment) for row in compared),
-        "sealed": signing.dumps([study.pk, rows], salt=SALT, compress=True),
+        "sealed": signing.dumps([study.pk, json_lines], salt=SALT, compress=True),
     }
-    return TemplateResponse(request, "admin/annotation/study_reconcile.html", page)
+    return TemplateResponse(request, "admin/annotation/study_reconcile.html", context)
 
 
 def _needs_approval(row: ComparedSubmission) -> bool:
@@ -147,12 +148,12 @@ def _needs_approval(row: ComparedSubmission) -> bool:
     )
 
 
-def _page(request: HttpRequest, study: Study) -> dict[str, Any]:
+def _page_context(request: HttpRequest, study: Study) -> dict[str, Any]:
     context = study_context(admin.site, request, study, active="panel")
     return context | panel_context(request, study)
 
 
-def _text_of(request: HttpRequest) -> str:
+def _read_list_text(request: HttpRequest) -> str:
     upload = request.FILES.get("list")
     if upload is None:
         try:
@@ -160,12 +161,12 @@ def _text_of(request: HttpRequest) -> str:
         except signing.BadSignature:
             raise WrongState(_("Nothing was compared: choose the panel's list (a CSV file) first.")) from None
     try:
-        return uploaded_text(upload, most=MAX_BYTES)
+        return uploaded_text(upload, most=MAX_LIST_BYTES)
     except TextRefused as error:
         raise WrongState(_("Nothing was compared: %(error)s") % {"error": error}) from None
 
 
-def _signed_list(request: HttpRequest, study: Study) -> list[PanelListLine]:
+def _read_signed_list(request: HttpRequest, study: Study) -> list[PanelListLine]:
     try:
         pk, rows = signing.loads(request.POST.get("sealed", ""), salt=SALT, max_age=LIST_SECONDS)
         if pk == study.pk:
@@ -176,26 +177,26 @@ def _signed_list(request: HttpRequest, study: Study) -> list[PanelListLine]:
 
 
 def _book_list(request: HttpRequest, study: Study) -> HttpResponse:
-    booked = book_list(
+    counts = book_list(
         study=study,
-        submissions=_signed_list(request, study),
+        submissions=_read_signed_list(request, study),
         approve="approve" in request.POST,
         by=signed_in(request),
     )
-    if booked.change_count:
+    if counts.change_count:
         message = (
             _(
                 "Sessions recorded as approved: %(approved)s; as rejected: %(rejected)s; as "
                 "ended: %(ended)s. Payments at the panel without a session on this site: "
                 "%(unmatched)s. Uploading the same list again changes nothing."
             )
-            if booked.unmatched
+            if counts.unmatched
             else _(
                 "Sessions recorded as approved: %(approved)s; as rejected: %(rejected)s; as "
                 "ended: %(ended)s. Uploading the same list again changes nothing."
             )
         )
-        messages.success(request, message % asdict(booked))
+        messages.success(request, message % asdict(counts))
     else:
         messages.info(request, _("Nothing was changed: everything in the list is already recorded."))
     return redirect(study_page_address(study, "panel"))
@@ -203,7 +204,7 @@ def _book_list(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _payment_list(request: HttpRequest, study: Study) -> HttpResponse:
     with translation.override("en"):  # the file is in English, like the one that the command writes
-        compared = compare_panel_list(study=study, submissions=_signed_list(request, study))
+        compared = compare_panel_list(study=study, submissions=_read_signed_list(request, study))
     return csv_download(payment_list(study, compared), f"{study.slug}-payments.csv")
 
 

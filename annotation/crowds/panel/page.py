@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.crowds.outbox.delivery import carry_out_calls
-from annotation.crowds.panel.backend import signed_links
+from annotation.crowds.panel.backend import ExternalBackend, signed_links
 from annotation.crowds.panel.list_page import csv_download, show_read_list
 from annotation.crowds.panel.page_context import panel_context, site_address
 from annotation.crowds.panel.payouts import bonus_list, pay_pages
@@ -26,7 +26,7 @@ from judgments.studies.study_page import add_step, study_page, study_page_addres
 
 
 def has_panel(study: Study) -> bool:
-    return str(study.design.get("crowd", {}).get("backend", "")) == "external"
+    return str(study.design.get("crowd", {}).get("backend", "")) == ExternalBackend.name
 
 
 @study_page(
@@ -47,10 +47,11 @@ def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 
 def _bonus_list(request: HttpRequest, study: Study) -> HttpResponse:
-    wanted = request.POST.get("number", "")
+    number_text = request.POST.get("number", "")
     number, lines = bonus_list(
         study=study,
-        number=int(wanted) if wanted.isdecimal() and len(wanted) < 6 else 0,
+        # 0 makes a new list
+        number=int(number_text) if number_text.isdecimal() and len(number_text) < 6 else 0,
         by=signed_in(request),
     )
     return csv_download(lines, f"{study.slug}-bonuses-{number}.csv")
@@ -83,9 +84,9 @@ def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
 def _forget_ids(request: HttpRequest, study: Study) -> HttpResponse:
     if request.POST.get("typed", "").strip() != study.slug:
         raise WrongState(_("Nothing was deleted: to confirm, type %(slug)s.") % {"slug": study.slug})
-    gone = forget_raw_ids(study=study, by=signed_in(request))
-    message = ngettext("One raw id is deleted.", "%(gone)s raw ids are deleted.", gone)
-    messages.success(request, message % {"gone": gone})
+    count = forget_raw_ids(study=study, by=signed_in(request))
+    message = ngettext("One raw id is deleted.", "%(gone)s raw ids are deleted.", count)
+    messages.success(request, message % {"gone": count})
     return redirect(study_page_address(study, "panel"))
 
 

@@ -18,7 +18,7 @@ from annotation.crowds.panel.backend import (
     link_key,
     panel_title,
 )
-from annotation.crowds.panel.payouts import listed_bonuses, unpaid_pages
+from annotation.crowds.panel.payouts import last_bonus_list, unlisted_bonuses, unpaid_pages
 from annotation.crowds.panel.submission_list import LIST_COLUMNS
 from annotation.models import CrowdSession, Publication, RawId
 from judgments.design.panel_links import session_parameter
@@ -40,20 +40,19 @@ OUTCOME_WORDS = {
 def panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
     design = design_of(study)
     link = site_address(request) + entry_path(study, design)
-    last, unlisted = listed_bonuses(study)
-    partial = unpaid_pages(study) if study.platform else []
+    unpaid = unpaid_pages(study) if study.platform else []
     return {
         "design": design,
         "panel_title": panel_title(design),
         "link": link,
-        "outcomes": [_outcome(study, design, outcome) for outcome in OUTCOMES],
+        "outcomes": [_describe_outcome(study, design, outcome) for outcome in OUTCOMES],
         "pay_cents": design.crowd.reward_cents * design.panel.hits,
-        "places": _places(study),
+        "places": _count_places(study),
         "kinds": LIST_COLUMNS,
-        "partial": len(partial),
-        "partial_cents": sum(part.cents for part in partial),
-        "bonus_lists": range(1, last + 1),
-        "unlisted": unlisted,
+        "partial": len(unpaid),
+        "partial_cents": sum(pages.cents for pages in unpaid),
+        "bonus_lists": range(1, last_bonus_list(study) + 1),
+        "unlisted": unlisted_bonuses(study).count(),
         "raw_ids": RawId.objects.filter(worker__crowd_sessions__study=study).distinct().count(),
         "undecided": CrowdSession.objects.filter(study=study, status="submitted").count(),
         "needs_address": _needs_address(design),
@@ -66,19 +65,19 @@ def site_address(request: HttpRequest) -> str:
     return settings.PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")
 
 
-def _places(study: Study) -> int:
+def _count_places(study: Study) -> int:
     published = Publication.objects.filter(study=study, hit=None, state=Publication.State.PUBLISHED)
     return published.aggregate(n=Sum("places"))["n"] or 0
 
 
-def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
+def _describe_outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
     code = code_for(study, design, outcome)
-    shown = PanelIds(worker="WORKER", session="SESSION")
+    placeholder_ids = PanelIds(worker="WORKER", session="SESSION")
     return {
         "name": outcome,
         "when": _(OUTCOME_WORDS[outcome]),
         "code": "" if design.panel.personal_codes else code,
-        "back": address_back(design, outcome, code=code, ids=shown),
+        "back": address_back(design, outcome, code=code, ids=placeholder_ids),
     }
 
 

@@ -26,14 +26,14 @@ from judgments.design.panels import PANEL_PRESETS
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-# The number of the bonus for a session's pages of work. Bonuses that people give have smaller numbers.
+# Number of the bonus that pays for a session's pages. It is larger than the numbers of bonuses that people give.
 PARTIAL_BONUS = 900
 
 
 def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[list[object]]:
     publications = {publication.pk: publication for publication in study.publications.all()}
-    heads = ["participant id", "submission id", "amount", "status there", "code there", "why"]
-    rows: list[list[object]] = [[*heads]]
+    header = ["participant id", "submission id", "amount", "status there", "code there", "why"]
+    rows: list[list[object]] = [[*header]]
     for row in compared:
         if row.verdict != "pay" or row.session is None or row.panel_line is None:
             continue
@@ -58,41 +58,38 @@ def unpaid_pages(study: Study) -> list[UnpaidPages]:
     Rejected assignments, and sessions whose pages were paid before, are left out.
     """
     reward = design_of(study).crowd.reward_cents
-    requested = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
-    good = Q(assignments__state__in=["submitted", "approved"])
-    paid_there = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
-    ended = panel_sessions(study).filter(status__in=ABANDONED_STATUSES)
-    ended = ended.exclude(pk__in=requested.values("session")).exclude(pk__in=paid_there.values("session"))
-    counted = ended.annotate(n=Count("assignments", filter=good)).filter(n__gt=0).order_by("pk")
-    sessions = counted.select_related("worker", "study") if reward else ()
-    return [UnpaidPages(session, session.n, session.n * reward) for session in sessions]
+    requests = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
+    is_submitted = Q(assignments__state__in=["submitted", "approved"])
+    unmatched = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
+    sessions = panel_sessions(study).filter(status__in=ABANDONED_STATUSES)
+    sessions = sessions.exclude(pk__in=requests.values("session")).exclude(pk__in=unmatched.values("session"))
+    counted = sessions.annotate(n=Count("assignments", filter=is_submitted)).filter(n__gt=0).order_by("pk")
+    rows = counted.select_related("worker", "study") if reward else ()
+    return [UnpaidPages(session, session.n, session.n * reward) for session in rows]
 
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
     """Book a bonus for each session of ``unpaid_pages``; return their number."""
     with one_order(study, by.pk if by else None):
-        partial = unpaid_pages(study)
-        if not partial:
+        unpaid = unpaid_pages(study)
+        if not unpaid:
             raise WrongState(_("Nothing was paid: there are no unpaid pages of sessions that ended early."))
-        for part in partial:
-            call = ask_for_bonus(session=part.session, cents=part.cents, why=why, number=PARTIAL_BONUS, by=by)
+        for row in unpaid:
+            call = ask_for_bonus(session=row.session, cents=row.cents, why=why, number=PARTIAL_BONUS, by=by)
             CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
-        total = spell_cents(sum(part.cents for part in partial), design_of(study).currency)
-        message = f"Bonuses of {total} for the pages of {len(partial)} sessions."
+        total = spell_cents(sum(row.cents for row in unpaid), design_of(study).currency)
+        message = f"Bonuses of {total} for the pages of {len(unpaid)} sessions."
         note_event(study=study, what="partial-pay", sentence=message, by=by)
-    return len(partial)
+    return len(unpaid)
 
 
-def listed_bonuses(study: Study) -> tuple[int, int]:
-    """Return the number of the last list (0 if there is none) and the number of bonuses that are in no list.
-
-    Both are 0 at a crowd with an API, which has no lists.
-    """
+def last_bonus_list(study: Study) -> int:
+    """Return the number of the last list of bonuses; 0 if there is none, as at a crowd with an API."""
     if Ability.APPROVE in backend_of(study).can:
-        return 0, 0
+        return 0
     answers = _paid_bonuses(study).values_list("answer", flat=True)
     numbers = [int(answer["list"]) for answer in answers if "list" in answer]
-    return max(numbers, default=0), unlisted_bonuses(study).count()
+    return max(numbers, default=0)
 
 
 def _paid_bonuses(study: Study) -> QuerySet[CrowdCall]:
@@ -119,32 +116,31 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
     if Ability.APPROVE in backend_of(study).can:
         raise WrongState(_("No list was created: Quorum reports bonuses to this crowd automatically."))
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # one list at a time
-    last, _count = listed_bonuses(study)
     calls = _paid_bonuses(study).filter(answer__list=number) if number else unlisted_bonuses(study)
-    unlisted_calls = list(calls.order_by("pk"))
-    if not unlisted_calls:
+    bonus_calls = list(calls.order_by("pk"))
+    if not bonus_calls:
         if number:
             raise WrongState(_("There is no bonus list %(number)s.") % {"number": number})
         raise WrongState(_("No list was created: every bonus is already in a list."))
-    lines = _bonus_lines(study, unlisted_calls)
+    lines = _bonus_lines(study, bonus_calls)
     if not lines:
         raise WrongState(
             _(
                 "No list was created: the raw id of %(worker)s was deleted, so this participant cannot be paid."
             )
-            % {"worker": unlisted_calls[0].worker}
+            % {"worker": bonus_calls[0].worker}
         )
     if not number:
-        number = last + 1
-        for call in unlisted_calls:
+        number = last_bonus_list(study) + 1
+        for call in bonus_calls:
             if call.pk in lines:
                 CrowdCall.objects.filter(pk=call.pk).update(answer=call.answer | {"list": number})
-        missing_count = len(unlisted_calls) - len(lines)
-        left_out = f", without {missing_count} of people whose id was deleted" if missing_count else ""
+        missing_count = len(bonus_calls) - len(lines)
+        omission = f", without {missing_count} of people whose id was deleted" if missing_count else ""
         note_event(
             study=study,
             what="bonus-list",
-            sentence=f"Bonus list {number} was made, with {len(lines)} lines{left_out}.",
+            sentence=f"Bonus list {number} was made, with {len(lines)} lines{omission}.",
             by=by,
         )
     return number, list(lines.values())
@@ -156,7 +152,7 @@ def _bonus_lines(study: Study, calls: list[CrowdCall]) -> dict[int, tuple[str, s
     Bonuses of people whose id was deleted are left out.
     """
     panel = design_of(study).panel
-    by_session = PANEL_PRESETS[panel.preset].pays_by_session
+    pays_by_session = PANEL_PRESETS[panel.preset].pays_by_session
     sessions = dict(
         RawId.objects.filter(session__study=study, name=session_parameter(panel)).values_list(
             "session", "value"
@@ -171,10 +167,10 @@ def _bonus_lines(study: Study, calls: list[CrowdCall]) -> dict[int, tuple[str, s
     for call in calls:
         assert call.session_id is not None  # a bonus belongs to a session
         assert call.worker_id is not None
-        raw = sessions.get(call.session_id) if by_session else None
-        raw = raw or workers.get(call.worker_id)
-        if raw is not None:
-            lines[call.pk] = (raw, spell_cents(int(call.payload["bonus_cents"])))
+        raw_id = sessions.get(call.session_id) if pays_by_session else None
+        raw_id = raw_id or workers.get(call.worker_id)
+        if raw_id is not None:
+            lines[call.pk] = (raw_id, spell_cents(int(call.payload["bonus_cents"])))
     return lines
 
 

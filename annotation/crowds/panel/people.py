@@ -27,7 +27,7 @@ from annotation.crowds.panel.backend import (
     PanelIds,
     code_for,
     end_session_with_status,
-    idle_since,
+    idle_sessions,
     pages_handed_in,
     panel_sessions,
     session_name,
@@ -58,17 +58,20 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
-MAX_TRIES = 5  # attempts to find a slot for a person whom the crowd confirms
+MAX_ENTRIES = 5  # attempts to find a slot for a person whom the crowd confirms
+# statuses of sessions that take a place, and of sessions whose person took part
 PLACE_STATUSES = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)
 PARTICIPANT_STATUSES = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
-SCREENING = (CountryProblem, RequirementNotMet, WorkPaused, WorkerExcluded)
+SCREENING_ERRORS = (CountryProblem, RequirementNotMet, WorkPaused, WorkerExcluded)
+TOOK_PART_BEFORE = "The person took part before."
 
 
 class PlacesTaken(Exception):
     """Raised if all slots are taken. People with invented ids may hold some of them."""
 
 
-def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
+def find_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
+    """Return the session of the ids in a link; None if it has not begun. Raise LinkProblem if it is somebody else's."""
     rows = CrowdSession.objects.filter(platform=study.platform, external_id=session_name(study, ids))
     session = rows.select_related("worker", "publication").first()
     if session is None:
@@ -97,7 +100,7 @@ def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = 
         LinkProblem, JoinRefused, CountryProblem, StudyPaused, TooManyAttempts: nothing is stored.
     """
     design = design_of(study)
-    session = known_session(study=study, ids=ids)
+    session = find_session(study=study, ids=ids)
     if session is None:
         if design.consent and not consent:
             raise JoinRefused(_("Please read the consent text and agree to it before you join."))
@@ -105,7 +108,7 @@ def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = 
     country = checked_country(country)
     attempt = partial(_enter_session, study, design, ids, consent=consent, country=country)
     outcome = FreeingOutcome.FREED
-    for _try in range(MAX_TRIES):  # another person may take the freed slot first
+    for _try in range(MAX_ENTRIES):  # another person may take the freed slot first
         try:
             return _retry_on_conflict(attempt)
         except PlacesTaken:
@@ -126,15 +129,15 @@ def _free_slot(study: Study, ids: PanelIds) -> FreeingOutcome:
     publication, backend = _publications(study).last(), backend_of(study)
     if publication is None or design_of(study).panel.signature:  # the ids in signed links cannot be invented
         return FreeingOutcome.NONE
-    named = backend.knows_work(publication, worker=ids.worker, work=ids.session)
-    if named is False:
+    is_confirmed = backend.knows_work(publication, worker=ids.worker, work=ids.session)
+    if is_confirmed is False:
         raise AllSlotsTaken(
             _(
                 "Nothing was recorded: all places are taken, and the panel does not know your submission. "
                 "If you have just started it at the panel, press “Start” again in a minute."
             )
         )
-    work_ids = backend.fetch_work_ids(publication) if named else None
+    work_ids = backend.fetch_work_ids(publication) if is_confirmed else None
     if work_ids is None:
         return FreeingOutcome.UNCLEAR
     for session in _unmatched_sessions(publication):
@@ -145,10 +148,10 @@ def _free_slot(study: Study, ids: PanelIds) -> FreeingOutcome:
             continue
         if backend.knows_work(publication, worker=raw.worker, work=raw.session, at_work=False) is False:
             why = "The panel does not know of it."
-            ended = end_panel_session(session=session, status=Status.RETURNED, why=why)
+            is_ended = end_panel_session(session=session, status=Status.RETURNED, why=why)
             if pages_handed_in(session) and exclude_unknown_work(session=session):
-                ended = True
-            if ended:  # otherwise another request has ended it
+                is_ended = True
+            if is_ended:  # otherwise another request has ended it
                 return FreeingOutcome.FREED
     return FreeingOutcome.NONE
 
@@ -159,10 +162,10 @@ def _publications(study: Study) -> QuerySet[Publication]:
 
 def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
     """Return sessions that hold a slot and that the crowd has not confirmed, oldest first."""
-    taking = CrowdSession.objects.filter(
+    sessions = CrowdSession.objects.filter(
         publication=publication, status__in=[Status.WORKING, Status.SUBMITTED]
     )
-    return taking.filter(confirmed=False, booked="").select_related("study", "publication").order_by("pk")
+    return sessions.filter(confirmed=False, booked="").select_related("study", "publication").order_by("pk")
 
 
 def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
@@ -172,13 +175,13 @@ def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
     answer. Otherwise it may be replaced only while it has no answer.
     """
     pages = Assignment.objects.filter(session=OuterRef("pk"))
-    tested = QuizAttempt.objects.filter(study=publication.study_id, worker=OuterRef("worker"))
-    silent = ~Exists(pages.exclude(answers={}, submitted_at=None)) & ~Exists(tested.exclude(answers={}))
-    last = pages.order_by().values("session").annotate(at=Max(Coalesce("submitted_at", "answered_at")))
-    stopped = Coalesce(Subquery(last.values("at")), "arrived_at") + longest_pause(publication.study)
-    running = _unmatched_sessions(publication).filter(status=Status.WORKING)
-    candidates = running.annotate(people=people_at_same_address("session")).filter(silent | Q(people__gt=1))
-    due = Case(When(people__gt=1, then=stopped), default=F("arrived_at") + MIN_UNANSWERED_TIME)
+    attempts = QuizAttempt.objects.filter(study=publication.study_id, worker=OuterRef("worker"))
+    is_silent = ~Exists(pages.exclude(answers={}, submitted_at=None)) & ~Exists(attempts.exclude(answers={}))
+    answers = pages.order_by().values("session").annotate(at=Max(Coalesce("submitted_at", "answered_at")))
+    free_at = Coalesce(Subquery(answers.values("at")), "arrived_at") + longest_pause(publication.study)
+    rows = _unmatched_sessions(publication).filter(status=Status.WORKING)
+    candidates = rows.annotate(people=people_at_same_address("session")).filter(is_silent | Q(people__gt=1))
+    due = Case(When(people__gt=1, then=free_at), default=F("arrived_at") + MIN_UNANSWERED_TIME)
     return candidates.annotate(due=due).order_by("due")
 
 
@@ -208,13 +211,13 @@ def _enter_session(
     publication = _publications(study).select_for_update().last()
     if publication is None:
         raise LinkProblem(_("Nothing was recorded: this study is not published at a panel yet."))
-    known = known_session(study=study, ids=ids)
-    if known is not None:
-        return known
+    session = find_session(study=study, ids=ids)
+    if session is not None:
+        return session
     refuse_paused_study(study)
-    made_up = not design.panel.knows_its_people  # whether ids may be invented
-    pages_done = panel_sessions(study).filter(status__in=[Status.SUBMITTED, Status.APPROVED]).count()
-    if made_up and not may_take_seat(study, unfinished=publication.places - pages_done):
+    may_be_invented = not design.panel.knows_its_people
+    done_count = panel_sessions(study).filter(status__in=[Status.SUBMITTED, Status.APPROVED]).count()
+    if may_be_invented and not may_take_seat(study, unfinished=publication.places - done_count):
         raise AddressFull
     worker = worker_for_crowd_id(study=study, raw=ids.worker, name=worker_parameter(design.panel))
     Worker.objects.filter(pk=worker.pk, token_hash="").update(
@@ -231,16 +234,16 @@ def _enter_session(
         RawId.objects.create(
             worker=worker, session=session, name=session_parameter(design.panel), value=ids.session
         )
-    earlier = list(panel_sessions(study).filter(worker=worker).exclude(pk=session.pk))
-    for previous in earlier:
+    earlier_sessions = list(panel_sessions(study).filter(worker=worker).exclude(pk=session.pk))
+    for previous in earlier_sessions:
         # the panel gave the person a new submission, so the previous session is over
         if previous.status == Status.WORKING:
             why = "The panel sent the person again, with another submission."
             end_panel_session(session=previous, status=Status.RETURNED, why=why)
-    _settle_arrival(session, design, earlier=earlier, country=country, replace=replace)
+    _settle_arrival(session, design, earlier_sessions=earlier_sessions, country=country, replace=replace)
     if session.status == Status.WORKING:
         join_from_crowd(study=study, worker=worker, consent=consent)
-        if made_up:
+        if may_be_invented:
             note_seat(study, session)
     return session
 
@@ -249,15 +252,20 @@ def _settle_arrival(
     session: CrowdSession,
     design: StudyDesign,
     *,
-    earlier: list[CrowdSession],
+    earlier_sessions: list[CrowdSession],
     country: str,
     replace: bool | None,
 ) -> None:
+    """End a new session at once if its person may not take part, or if no slot is free.
+
+    Args:
+        replace: as for ``_enter_session``.
+    """
     worker = session.worker
-    if any(previous.status in PARTICIPANT_STATUSES for previous in earlier):
-        end_session_with_status(session=session, status=Status.RETURNED, why="The person took part before.")
+    if any(previous.status in PARTICIPANT_STATUSES for previous in earlier_sessions):
+        end_session_with_status(session=session, status=Status.RETURNED, why=TOOK_PART_BEFORE)
         return
-    if any(previous.status == Status.SCREENED_OUT for previous in earlier):
+    if any(previous.status == Status.SCREENED_OUT for previous in earlier_sessions):
         end_session_with_status(
             session=session, status=Status.SCREENED_OUT, why="The person was screened out before."
         )
@@ -274,7 +282,7 @@ def _settle_arrival(
     if session.study.state != Study.State.OPEN or publication.state != Publication.State.PUBLISHED:
         end_session_with_status(session=session, status=Status.FULL)
         return
-    if _has_place(session, design):
+    if _find_place(session, design):
         return
     if replace is None:
         raise PlacesTaken
@@ -282,14 +290,14 @@ def _settle_arrival(
         end_session_with_status(session=session, status=Status.FULL)
 
 
-def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return whether a slot is free, after abandoned sessions are ended."""
+def _find_place(session: CrowdSession, design: StudyDesign) -> bool:
+    """Return whether a slot is free for the session. If none seems free, end abandoned sessions first."""
     publication = session.publication
     taken = CrowdSession.objects.filter(publication=publication, status__in=PLACE_STATUSES)
-    others = taken.exclude(pk=session.pk)
-    if others.count() >= publication.places:
+    other_sessions = taken.exclude(pk=session.pk)
+    if other_sessions.count() >= publication.places:
         time_out(study=session.study, minutes=design.crowd.lease_minutes)
-    return others.count() < publication.places
+    return other_sessions.count() < publication.places
 
 
 def _replace_silent(session: CrowdSession) -> bool:
@@ -299,11 +307,11 @@ def _replace_silent(session: CrowdSession) -> bool:
         AllSlotsTaken: everybody arrived or answered recently, and may still be reading.
     """
     other_sessions: QuerySet[Any] = _silent_sessions(session.publication).exclude(pk=session.pk)
-    first, now = other_sessions.first(), timezone.now()
-    if first is None:
+    oldest, now = other_sessions.first(), timezone.now()
+    if oldest is None:
         return False
-    if first.due > now:
-        minutes = 1 + int((first.due - now).total_seconds() // 60)
+    if oldest.due > now:
+        minutes = 1 + int((oldest.due - now).total_seconds() // 60)
         raise AllSlotsTaken(
             ngettext(
                 "Nothing was recorded: all places are taken, but somebody with a place has not "
@@ -316,12 +324,12 @@ def _replace_silent(session: CrowdSession) -> bool:
             )
             % {"n": minutes}
         )
-    list(Assignment.objects.filter(session=first).select_for_update().order_by("pk"))
+    list(Assignment.objects.filter(session=oldest).select_for_update().order_by("pk"))
     # if an answer has just arrived, the session keeps its place
-    if not other_sessions.filter(pk=first.pk, due__lte=now).exists():
+    if not other_sessions.filter(pk=oldest.pk, due__lte=now).exists():
         return _replace_silent(session)
     return end_panel_session(
-        session=first,
+        session=oldest,
         status=Status.TIMED_OUT,
         why="No answers came, and somebody else needed the place.",
     )
@@ -329,8 +337,8 @@ def _replace_silent(session: CrowdSession) -> bool:
 
 @transaction.atomic
 def time_out(*, study: Study, minutes: int) -> int:
-    """End sessions that have had no lease for ``minutes``; return their number."""
-    idle = idle_since(study, minutes=minutes).select_related("study", "publication").order_by("pk")
+    """End running sessions that began at least ``minutes`` ago and hold no lease now; return their number."""
+    idle = idle_sessions(study, minutes=minutes).select_related("study", "publication").order_by("pk")
     return sum(end_panel_session(session=session, status=Status.TIMED_OUT) for session in idle)
 
 
@@ -343,7 +351,7 @@ def end_abandoned_sessions(*, study: Study) -> int:
 
 def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
     """End the session if ``error`` is a reason to screen the person out; return whether it is."""
-    if not isinstance(error, SCREENING):
+    if not isinstance(error, SCREENING_ERRORS):
         return False
     end_panel_session(session=session, status=Status.SCREENED_OUT, why=str(error))
     return True

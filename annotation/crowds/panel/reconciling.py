@@ -20,7 +20,7 @@ from annotation.crowds.people import erased_people, is_session_of, pseudonym
 from annotation.models import CrowdSession, LedgerEntry, Publication, RawId, at_crowd
 from annotation.money.bookings import pay_unmatched, unmatched_key
 from annotation.money.payments import decide_session
-from annotation.quality.reviews import reasons_against
+from annotation.quality.reviews import find_objections
 from common.errors import WrongState
 from judgments.access.study_log import note_event
 from judgments.design.panel_links import session_parameter
@@ -32,6 +32,8 @@ ENDED_STATUSES = (Status.RETURNED, Status.TIMED_OUT)
 
 
 class _Verdict(NamedTuple):
+    """The last fields of ``ComparedSubmission``, which says what they mean."""
+
     verdict: str
     reason: str
     new_status: str = ""
@@ -65,6 +67,11 @@ class ComparedSubmission:
 
 @dataclass(frozen=True, slots=True)
 class BookingCounts:
+    """How many sessions a list changed. ``unmatched`` counts payments of the panel that have no session.
+
+    ``confirmed`` counts sessions that the list named for the first time, which changes nothing else.
+    """
+
     approved: int = 0
     rejected: int = 0
     ended: int = 0
@@ -85,30 +92,30 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
         )
     rows = panel_sessions(study).select_related("worker", "study").order_by("pk")
     sessions = {session.external_id: session for session in rows}
-    against = reasons_against(study, {session.worker_id for session in sessions.values()})
+    objections = find_objections(study, {session.worker_id for session in sessions.values()})
     design = design_of(study)
     codes = {name: code_for(study, design, "completed", name) for name in sessions}
-    finished = {code.lower() for code in codes.values()}
-    by_worker = {session.worker.name for session in sessions.values()}
-    with_ids = bool(session_parameter(design.panel))
+    all_codes = {code.lower() for code in codes.values()}
+    worker_names = {session.worker.name for session in sessions.values()}
+    has_session_ids = bool(session_parameter(design.panel))
     erased = erased_people(study)
     compared = []
     for panel_line in submissions:
-        ids = PanelIds(worker=panel_line.worker, session=panel_line.session if with_ids else "")
+        ids = PanelIds(worker=panel_line.worker, session=panel_line.session if has_session_ids else "")
         name = pseudonym(study.platform, panel_line.worker)
         session = sessions.get(session_name(study, ids))
         # a list of people without submissions: use each person's latest session
-        if with_ids and not panel_line.session:
+        if has_session_ids and not panel_line.session:
             newest_first = reversed(sessions.values())
             session = next((other for other in newest_first if is_session_of(other, name, erased)), None)
         if session is None or not is_session_of(session, name, erased):
             compared.append(
-                _compare_list_line(panel_line, another=name in by_worker, known_id=session is not None)
+                _compare_list_line(panel_line, took_part=name in worker_names, is_taken=session is not None)
             )
             continue
         del sessions[session.external_id]
-        reasons, code = against.get(session.worker_id, []), session.code or codes[session.external_id]
-        verdict = _compare_both(panel_line, session, code=code, finished=finished, against=reasons)
+        reasons, code = objections.get(session.worker_id, []), session.code or codes[session.external_id]
+        verdict = _compare_both(panel_line, session, code=code, all_codes=all_codes, objections=reasons)
         compared.append(ComparedSubmission(panel_line, session, panel_line.worker, *verdict))
     compared = _add_unmatched_payments(study, compared)
     raw_ids = raw_ids_of(study)
@@ -120,14 +127,15 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
 
 def _add_unmatched_payments(study: Study, compared: list[ComparedSubmission]) -> list[ComparedSubmission]:
     entries = LedgerEntry.objects.filter(budget__study=study, what="unmatched")
-    booked = set(entries.values_list("key", flat=True))
+    booked_keys = set(entries.values_list("key", flat=True))
     return [
-        replace(row, unmatched_payment=key) if (key := _unmatched_payment(study, row)) not in booked else row
+        replace(row, unmatched_payment=key) if (key := _payment_key(study, row)) not in booked_keys else row
         for row in compared
     ]
 
 
-def _unmatched_payment(study: Study, row: ComparedSubmission) -> str:
+def _payment_key(study: Study, row: ComparedSubmission) -> str:
+    """Return the ledger key of a payment at the panel that has no session to be booked for; "" if there is none."""
     panel_line = row.panel_line
     if panel_line is None or panel_line.status != Status.APPROVED or row.verdict not in ("no", "only-there"):
         return ""
@@ -137,27 +145,34 @@ def _unmatched_payment(study: Study, row: ComparedSubmission) -> str:
 
 
 def raw_ids_of(study: Study) -> dict[int, str]:
+    """Return the panel's ids of people whose ids were not deleted, by the worker's row id."""
     rows = RawId.objects.filter(worker__crowd_sessions__study=study, session=None)
     return dict(rows.values_list("worker", "value"))
 
 
-def _compare_list_line(panel_line: PanelListLine, *, another: bool, known_id: bool) -> ComparedSubmission:
-    if known_id:
+def _compare_list_line(panel_line: PanelListLine, *, took_part: bool, is_taken: bool) -> ComparedSubmission:
+    """Compare a line that has no session.
+
+    Args:
+        took_part: whether the person has a session of the study.
+        is_taken: whether the submission's id belongs to the session of another person.
+    """
+    if is_taken:
         reason = _("In this study, this submission has the id of another participant.")
-    elif another:
+    elif took_part:
         reason = _("The participant took part in this study, but not with this submission.")
     else:
         reason = _("No participant of this study has this id.")
-    contradictory = known_id or panel_line.status in (Status.SUBMITTED, Status.APPROVED)
+    is_contradictory = is_taken or panel_line.status in (Status.SUBMITTED, Status.APPROVED)
     return ComparedSubmission(
-        panel_line, None, panel_line.worker, "only-there", reason, is_contradictory=contradictory
+        panel_line, None, panel_line.worker, "only-there", reason, is_contradictory=is_contradictory
     )
 
 
 def _compare_session(session: CrowdSession, panel_worker_id: str) -> ComparedSubmission:
-    done = session.status in (Status.SUBMITTED, Status.APPROVED)
+    is_done = session.status in (Status.SUBMITTED, Status.APPROVED)
     reason = _("Not in the list. Here the session is %(status)s.") % {"status": session.get_status_display()}
-    return ComparedSubmission(None, session, panel_worker_id, "only-here", reason, is_contradictory=done)
+    return ComparedSubmission(None, session, panel_worker_id, "only-here", reason, is_contradictory=is_done)
 
 
 def _compare_both(
@@ -165,17 +180,24 @@ def _compare_both(
     session: CrowdSession,
     *,
     code: str,
-    finished: Collection[str],
-    against: Sequence[str],
+    all_codes: Collection[str],
+    objections: Sequence[str],
 ) -> _Verdict:
+    """Compare a line with its session.
+
+    Args:
+        code: the completion code of the session.
+        all_codes: the completion codes of all sessions, in lower case.
+        objections: reasons why the session should not be paid yet.
+    """
     if session.booked == CrowdSession.Booked.SPENT:
         return _compare_paid(panel_line)
     if panel_line.status == "":
         sentence = _("Quorum does not know the panel's status %(said)r.") % {"said": panel_line.panel_status}
         return _Verdict("wait", sentence, is_contradictory=True)
     if session.status in (Status.SUBMITTED, Status.REJECTED):
-        return _compare_finished(panel_line, session, code=code, against=against)
-    return _compare_unfinished(panel_line, session, finished=finished)
+        return _compare_finished(panel_line, session, code=code, objections=objections)
+    return _compare_unfinished(panel_line, session, all_codes=all_codes)
 
 
 def _compare_paid(panel_line: PanelListLine) -> _Verdict:
@@ -191,7 +213,7 @@ def _compare_paid(panel_line: PanelListLine) -> _Verdict:
 
 
 def _compare_finished(
-    panel_line: PanelListLine, session: CrowdSession, *, code: str, against: Sequence[str]
+    panel_line: PanelListLine, session: CrowdSession, *, code: str, objections: Sequence[str]
 ) -> _Verdict:
     if panel_line.status == Status.APPROVED:
         return _Verdict("paid", _("Approved at the panel."), new_status=Status.APPROVED)
@@ -209,8 +231,8 @@ def _compare_finished(
             new_status=Status.RETURNED,
             is_contradictory=True,
         )
-    if against:
-        return _Verdict("no", _("Review the work first: %(reasons)s") % {"reasons": " ".join(against)})
+    if objections:
+        return _Verdict("no", _("Review the work first: %(reasons)s") % {"reasons": " ".join(objections)})
     if panel_line.status == Status.WORKING:
         return _Verdict(
             "wait",
@@ -240,7 +262,7 @@ def _compare_finished(
 
 
 def _compare_unfinished(
-    panel_line: PanelListLine, session: CrowdSession, *, finished: Collection[str]
+    panel_line: PanelListLine, session: CrowdSession, *, all_codes: Collection[str]
 ) -> _Verdict:
     state = session.get_status_display()
     new_status = (
@@ -254,7 +276,7 @@ def _compare_unfinished(
             % {"state": state, "why": why},
             is_contradictory=True,
         )
-    if panel_line.code.lower() in finished:
+    if panel_line.code.lower() in all_codes:
         pages_done = pages_handed_in(session)
         pages_wanted = design_of(session.study).panel.hits
         return _Verdict(
@@ -265,7 +287,7 @@ def _compare_unfinished(
             )
             % {"done": pages_done, "wanted": pages_wanted},
             new_status,
-            True,
+            is_contradictory=True,
         )
     if panel_line.status == Status.SUBMITTED:
         return _Verdict(
@@ -306,38 +328,39 @@ def book_list(
         if row.new_status in (Status.APPROVED, Status.REJECTED):
             feedback = "The panel rejected it." if row.new_status == Status.REJECTED else ""
             counts[row.new_status] += settle_session(
-                session=row.session, status=row.new_status, feedback=feedback, fact=True
+                session=row.session, status=row.new_status, feedback=feedback, is_fact=True
             )
         elif row.new_status:
             counts["ended"] += _end_session(row.session, row.new_status)
         elif approve and row.verdict == "pay" and row.session.status == Status.SUBMITTED:
             decide_session(session=row.session, approve=True, by=by)
             counts[Status.APPROVED] += 1
-        fresh = CrowdSession.objects.filter(pk=row.session.pk, confirmed=False)
-        counts["confirmed"] += fresh.update(confirmed=True, seen_at=timezone.now())
+        unconfirmed = CrowdSession.objects.filter(pk=row.session.pk, confirmed=False)
+        counts["confirmed"] += unconfirmed.update(confirmed=True, seen_at=timezone.now())
     end_abandoned_sessions(study=study)
     for publication in at_crowd(Publication, study).filter(hit=None):
         release_unfilled(publication=publication)
-    booked = BookingCounts(
+    totals = BookingCounts(
         counts[Status.APPROVED],
         counts[Status.REJECTED],
         counts["ended"],
         counts["confirmed"],
         counts["unmatched"],
     )
-    if booked.change_count:
+    if totals.change_count:
         note_event(
             study=study,
             what="reconciled",
-            sentence=f"A list of {len(submissions)} submissions was booked: {booked.approved} approved, "
-            f"{booked.rejected} rejected, {booked.ended} ended"
-            + (f", {booked.unmatched} paid there that do not count here." if booked.unmatched else "."),
+            sentence=f"A list of {len(submissions)} submissions was booked: {totals.approved} approved, "
+            f"{totals.rejected} rejected, {totals.ended} ended"
+            + (f", {totals.unmatched} paid there that do not count here." if totals.unmatched else "."),
             by=by,
         )
-    return booked
+    return totals
 
 
 def _end_session(session: CrowdSession, status: str) -> int:
+    """End a running or finished session, as the panel did. Return the number of sessions changed, 0 or 1."""
     if session.status == Status.WORKING:
         return int(end_panel_session(session=session, status=status, why="The panel says so."))
     return CrowdSession.objects.filter(pk=session.pk, status=Status.SUBMITTED).update(

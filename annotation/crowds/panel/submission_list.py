@@ -1,4 +1,4 @@
-"""Read a panel's list of submissions."""
+"""Parse a panel's list of submissions, whose columns and words for a status differ between panels."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from common.errors import QuorumError
 from judgments.design.panels import PANEL_PRESETS
 from judgments.design.tables.panel import Panel
 
-MAX_ROWS = 20_000
-MAX_CHARACTERS = 5_000_000
+MAX_ROWS = 20_000  # of a list
+MAX_CHARACTERS = 5_000_000  # of a list
 LIST_COLUMNS = ("worker", "session", "status", "code")
-# The panel's word for a status, in lower case without blanks and hyphens, and the value of CrowdSession.Status.
+# The value of CrowdSession.Status for each word that panels use for a status, after ``normalise_name``.
 STATUSES = {
     "approved": "approved",
     "accepted": "approved",
@@ -88,18 +88,18 @@ def read_submissions(
         )
     if "\x00" in text:
         raise ListProblem(_("The list contains the character U+0000, so it is not CSV."))
-    lines = _lines(text.removeprefix("\ufeff"))
+    lines = _read_lines(text.removeprefix("\ufeff"))
     _number, header = next(lines, (0, []))
     if not header:
         raise ListProblem(_("The list is empty; expected a header and a line for each submission."))
-    places = _places([cell.strip() for cell in header], panel, columns or {})
+    columns_by_kind = _find_columns([cell.strip() for cell in header], panel, columns or {})
     submissions: dict[tuple[str, str], PanelListLine] = {}
-    for count, (number, cells) in enumerate(lines):
-        if count == MAX_ROWS:
+    for index, (line_number, cells) in enumerate(lines):
+        if index == MAX_ROWS:
             raise ListProblem(
                 _("The list has too many lines; expected at most %(most)s.") % {"most": thousands(MAX_ROWS)}
             )
-        submission = _submission(number, cells, places)
+        submission = _read_submission(line_number, cells, columns_by_kind)
         earlier_submission = submissions.setdefault((submission.worker, submission.session), submission)
         if (earlier_submission.status, earlier_submission.code) != (submission.status, submission.code):
             raise ListProblem(
@@ -112,9 +112,10 @@ def read_submissions(
     return list(submissions.values())
 
 
-def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    first = text.split("\n", 1)[0]
-    separator = max((",", ";", "\t"), key=first.count)
+def _read_lines(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the cells of each line that is not blank. The first line shows which separator is used."""
+    first_line = text.split("\n", 1)[0]
+    separator = max((",", ";", "\t"), key=first_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         yield from ((reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells))
@@ -125,17 +126,17 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
         ) from None
 
 
-def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> dict[str, int]:
+def _find_columns(header: Sequence[str], panel: Panel, chosen_columns: Mapping[str, str]) -> dict[str, int]:
     """Return the index of the column for each name of LIST_COLUMNS.
 
     Raises:
         ListProblem: no column has the participants' ids, or a chosen column is missing.
     """
-    plain = [normalise_name(name) for name in header]
-    usual = PANEL_PRESETS[panel.preset].columns
+    plain_header = [normalise_name(name) for name in header]
+    usual_columns = PANEL_PRESETS[panel.preset].columns
     columns: dict[str, int] = {}
     for kind in LIST_COLUMNS:
-        if name := chosen.get(kind, ""):
+        if name := chosen_columns.get(kind, ""):
             if name not in header:
                 raise ListProblem(
                     _("The list has no column %(name)r. Its columns are: %(header)s.")
@@ -144,8 +145,8 @@ def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> d
                 )
             columns[kind] = header.index(name)
             continue
-        names = [normalise_name(name) for name in (*getattr(usual, kind), getattr(panel, kind, ""))]
-        column = next((plain.index(name) for name in names if name and name in plain), None)
+        names = [normalise_name(name) for name in (*getattr(usual_columns, kind), getattr(panel, kind, ""))]
+        column = next((plain_header.index(name) for name in names if name and name in plain_header), None)
         if column is not None:
             columns[kind] = column
     if "worker" not in columns:
@@ -160,21 +161,22 @@ def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> d
 
 
 def normalise_name(name: str) -> str:
+    """Return a column name or status in lower case, with letters and digits only."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _submission(number: int, cells: Sequence[str], columns: Mapping[str, int]) -> PanelListLine:
-    def cell(kind: str) -> str:
+def _read_submission(line_number: int, cells: Sequence[str], columns: Mapping[str, int]) -> PanelListLine:
+    def read_cell(kind: str) -> str:
         column = columns.get(kind)
         return cells[column].strip() if column is not None and column < len(cells) else ""
 
-    status, code = cell("status"), cell("code")
-    if not cell("worker"):
-        raise ListProblem(_("Line %(number)s of the list has no participant's id.") % {"number": number})
+    status, code = read_cell("status"), read_cell("code")
+    if not read_cell("worker"):
+        raise ListProblem(_("Line %(number)s of the list has no participant's id.") % {"number": line_number})
     return PanelListLine(
-        line=number,
-        worker=cell("worker")[:200],
-        session=cell("session")[:200],
+        line=line_number,
+        worker=read_cell("worker")[:200],
+        session=read_cell("session")[:200],
         status=STATUSES.get(normalise_name(status), ""),
         panel_status=status[:80],
         code="" if code.lower() in MISSING_CODES else code[:80],

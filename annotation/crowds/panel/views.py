@@ -11,6 +11,7 @@ from django.utils.translation import gettext_noop
 from django.views.decorators.csrf import csrf_exempt
 
 from annotation.crowds.panel.backend import (
+    ExternalBackend,
     PanelIds,
     address_back,
     code_for,
@@ -21,10 +22,11 @@ from annotation.crowds.panel.backend import (
     sign_ids,
 )
 from annotation.crowds.panel.people import (
+    TOOK_PART_BEFORE,
     code_of,
     end_panel_session,
+    find_session,
     ids_of,
-    known_session,
     outcome_of,
     session_token_of,
     start_session,
@@ -52,11 +54,11 @@ class CrossSiteForm(QuorumError):
 
 @csrf_exempt  # no cookie is set before the start, the ids are signed, and posts from other sites are refused below
 @worker_page(FORM)
-def entry(request: HttpRequest, slug: str) -> HttpResponse:
+def show_entry(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the study with a start button. Redirect people who have started. A GET request stores nothing."""
     study = find_study(slug)
     design = read_design(study)
-    if design.crowd.backend != "external":
+    if design.crowd.backend != ExternalBackend.name:
         raise Http404("This study has no panel.")
     if study.simulated or study.state in (Study.State.DRAFT, Study.State.GENERATED):
         why = "simulated" if study.simulated else "not yet"
@@ -65,29 +67,29 @@ def entry(request: HttpRequest, slug: str) -> HttpResponse:
         return _start_session(request, study, design)
     ids = ids_of_link(design.panel, request.GET)
     refuse_unsigned(study=study, design=design, ids=ids, query=request.GET)
-    session = known_session(study=study, ids=ids)
+    session = find_session(study=study, ids=ids)
     if session is not None and outcome_of(session):
-        return _outcome_page(request, study, design, outcome_of(session), session)
+        return _render_outcome(request, study, design, outcome_of(session), session)
     if session is None and study.state != Study.State.OPEN:
-        return _outcome_page(request, study, design, "full")
+        return _render_outcome(request, study, design, "full")  # the study is closed
     if session is None:
         refuse_paused_study(study)
-    return _entry_page(request, study, design, ids, session)
+    return _render_entry(request, study, design, ids, session)
 
 
-def _entry_page(
+def _render_entry(
     request: HttpRequest,
     study: Study,
     design: StudyDesign,
     ids: PanelIds,
-    known: CrowdSession | None,
+    session: CrowdSession | None,
     *,
     problem: str = "",
     status: int = 200,
 ) -> HttpResponse:
     hits = design.panel.hits
     effort = describe_effort(study)
-    asks_country = bool(design.requirements_checked_here.countries) and known is None
+    asks_country = bool(design.requirements_checked_here.countries) and session is None
     context: dict[str, Any] = {
         "study": study,
         "design": design,
@@ -96,7 +98,7 @@ def _entry_page(
         "country": request.POST.get("country", ""),
         "has_quiz": asks_anything(design.quiz),
         "seal": sign_ids(study, ids),
-        "back_again": known is not None,
+        "back_again": session is not None,
         "problem": problem,
         "pages": hits,
         "whole": spell_duration(hits * effort["seconds"]),
@@ -111,8 +113,8 @@ def _start_session(request: HttpRequest, study: Study, design: StudyDesign) -> H
         raise CrossSiteForm(_("Nothing was recorded: please press “Start” on the page of the study."))
     ids = read_signed_ids(study, request.POST.get("seal", ""))
     if "decline" in request.POST:  # nothing is stored about people who decline
-        return _outcome_page(request, study, design, "returned")
-    known = known_session(study=study, ids=ids)
+        return _render_outcome(request, study, design, "returned")
+    earlier = find_session(study=study, ids=ids)
     try:
         session = start_session(
             study=study,
@@ -121,17 +123,18 @@ def _start_session(request: HttpRequest, study: Study, design: StudyDesign) -> H
             country=request.POST.get("country", "")[:10],
         )
     except (AddressFull, JoinRefused, CountryProblem) as error:
-        return _entry_page(request, study, design, ids, known, problem=str(error), status=error.status)
+        return _render_entry(request, study, design, ids, earlier, problem=str(error), status=error.status)
     if outcome_of(session):
         response: HttpResponse = see_other("annotation:panel-end", study.slug)
     else:
-        response = see_other("annotation:work" if known is not None else "annotation:start", study.slug)
+        response = see_other("annotation:work" if earlier is not None else "annotation:start", study.slug)
     remember_worker(response, session_token_of(session))
     return response
 
 
 @worker_page(FORM)
-def end(request: HttpRequest, slug: str) -> HttpResponse:
+def show_end(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the outcome of an ended session, or ask whether to end a running one."""
     study = find_study(slug)
     worker = worker_of(request)
     session = session_of(study=study, worker=worker) if worker is not None else None
@@ -142,7 +145,7 @@ def end(request: HttpRequest, slug: str) -> HttpResponse:
         return see_other("annotation:panel-end", slug)
     design = read_design(study)
     if outcome_of(session):
-        return _outcome_page(request, study, design, outcome_of(session), session)
+        return _render_outcome(request, study, design, outcome_of(session), session)
     context = {
         "study": study,
         "design": design,
@@ -153,7 +156,7 @@ def end(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/panel/stop.html", context)
 
 
-def _outcome_page(
+def _render_outcome(
     request: HttpRequest, study: Study, design: StudyDesign, outcome: str, session: CrowdSession | None = None
 ) -> HttpResponse:
     code = code_of(session) if session is not None else code_for(study, design, outcome)
@@ -168,6 +171,6 @@ def _outcome_page(
         "pages": design.panel.hits,
         "recorded": session is not None,
         "screen_out_pays": spell_money(design.crowd.screen_out_cents, design.named_currency),
-        "again": session is not None and session.feedback.startswith("The person took part before"),
+        "again": session is not None and session.feedback == TOOK_PART_BEFORE,
     }
     return render(request, "annotation/panel/outcome.html", context)

@@ -30,7 +30,12 @@ FULL_READ_INTERVAL = timedelta(hours=24)  # after this time, unchanged external 
 
 @dataclass(slots=True)
 class Comparison:
-    """The comparison of all external HITs of a study with those at its crowd."""
+    """The comparison of all external HITs of a study with those at its crowd.
+
+    Attributes:
+        is_full: whether to read the work on external HITs that seem unchanged, too.
+        asked_at: when the crowd was asked for its external HITs.
+    """
 
     study: Study
     backend: CrowdBackend
@@ -45,11 +50,11 @@ class Comparison:
         self.mark_news()
         expire_overdue(study=self.study)
         publications = Publication.objects.filter(platform=self.study.platform, study=self.study)
-        ours = list(publications.filter(state__in=[State.PUBLISHED, State.EXPIRED]))
+        open_publications = list(publications.filter(state__in=[State.PUBLISHED, State.EXPIRED]))
         self.asked_at = timezone.now()
-        listed = list(self.backend.fetch_publications(self.study, known=ours))
-        self.sync_listed(listed, progress)
-        self.note_missing(ours, {reported.external_id for reported in listed})
+        reports = list(self.backend.fetch_publications(self.study, known=open_publications))
+        self.sync_listed(reports, progress)
+        self.note_missing(open_publications, {reported.external_id for reported in reports})
         remove_extra_slots(study=self.study)
 
     def mark_news(self) -> None:
@@ -58,33 +63,33 @@ class Comparison:
         for external_id in self.backend.ids_with_news(self.study.platform):
             publications.filter(external_id=external_id).update(hinted_at=timezone.now())
 
-    def sync_listed(self, listed: list[CrowdPublication], progress: Progress | None) -> None:
+    def sync_listed(self, reports: list[CrowdPublication], progress: Progress | None) -> None:
         """Synchronise the external HITs that the crowd lists. Stop after several unreadable ones in a row."""
-        unreadable = 0
-        for number, reported in enumerate(listed, 1):
+        unreadable_count = 0
+        for number, reported in enumerate(reports, 1):
             publication = self.publication_of(reported)
             if publication is None or self.is_settled(publication, reported):
                 continue
             try:
                 self.sync_publication(publication, reported)
-                unreadable = 0
+                unreadable_count = 0
             except RetryLater as problem:  # the next sync reads it again, since it is not marked as read
-                unreadable += 1
+                unreadable_count += 1
                 name = publication.external_id
                 self.note("not-looked-at", f"{name}: {problem}", publication=name)
-                if unreadable == MAX_UNREADABLE:
+                if unreadable_count == MAX_UNREADABLE:
                     break
             if progress is not None:
-                progress(number / len(listed), f"{number} of {len(listed)} looked at")
+                progress(number / len(reports), f"{number} of {len(reports)} looked at")
 
     def is_settled(self, publication: Publication, reported: CrowdPublication) -> bool:
         unchanged = publication.state == State.FINISHED and publication.seen == dict(reported.facts)
         return unchanged and not self.is_full
 
-    def note_missing(self, ours: list[Publication], listed_ids: set[str]) -> None:
+    def note_missing(self, publications: list[Publication], listed_ids: set[str]) -> None:
         """Note external HITs that are published according to the database, but that the crowd does not list."""
         currency = design_of(self.study).currency
-        for publication in ours:
+        for publication in publications:
             if publication.external_id not in listed_ids:
                 cents = spell_cents(publication.held_slots * publication.price_cents, currency)
                 self.note(
@@ -112,10 +117,10 @@ class Comparison:
                 publication=name,
             )
             return None
-        first = publication.external_id
-        if first:
-            sentence = f"{name} was published a second time for what {first} is; close it by hand."
-            self.note("twice-there", sentence, publication=name, first=first)
+        first_id = publication.external_id
+        if first_id:
+            sentence = f"{name} was published a second time for what {first_id} is; close it by hand."
+            self.note("twice-there", sentence, publication=name, first=first_id)
             return None
         call = CrowdCall.objects.get(key=publication.token)
         expires_at = reported.expires_at.isoformat() if reported.expires_at else ""
@@ -131,7 +136,7 @@ class Comparison:
 
     def sync_publication(self, publication: Publication, reported: CrowdPublication) -> None:
         self.compare(publication, reported)
-        began = timezone.now()
+        read_at = timezone.now()
         # read the work before excluding unconfirmed work
         if (
             self.is_full
@@ -147,17 +152,18 @@ class Comparison:
                     self.note("no-answers", sentence, publication=publication.external_id, assignment=name)
             end_superseded_sessions(publication)
         if reported.is_over and reported.readable:
-            end_publication(publication, began_before=began, asked_at=self.asked_at)
-        Publication.objects.filter(pk=publication.pk).update(seen=dict(reported.facts), looked_at=began)
+            end_publication(publication, read_at=read_at, asked_at=self.asked_at)
+        Publication.objects.filter(pk=publication.pk).update(seen=dict(reported.facts), looked_at=read_at)
 
     def compare(self, publication: Publication, reported: CrowdPublication) -> None:
+        """Note whether the crowd deleted an external HIT, or reports another pay or number of places."""
         name, title = publication.external_id, self.backend.title
-        spelled = partial(spell_cents, currency=design_of(publication.study).currency)
+        spell = partial(spell_cents, currency=design_of(publication.study).currency)
         if not reported.readable:
             sentence = f"{name} was deleted at {title}; what was submitted is not shown there."
             self.note("deleted-there", sentence, publication=name)
         if reported.reward_cents is not None and reported.reward_cents != publication.reward_cents:
-            pay = f"{spelled(reported.reward_cents)} at {title}, and {spelled(publication.reward_cents)}"
+            pay = f"{spell(reported.reward_cents)} at {title}, and {spell(publication.reward_cents)}"
             self.note("money", f"{name} pays {pay} by our rows.", publication=name)
         extensions = publication.calls.filter(kind=Ability.EXTEND).exclude(
             state__in=[CrowdCall.State.DONE, CrowdCall.State.DROPPED]
@@ -168,10 +174,10 @@ class Comparison:
 
 
 def _has_news(publication: Publication, reported: CrowdPublication) -> bool:
-    last = publication.looked_at
-    if last is None or publication.seen != dict(reported.facts) or timezone.now() - last > FULL_READ_INTERVAL:
+    read_at, facts = publication.looked_at, dict(reported.facts)
+    if read_at is None or publication.seen != facts or timezone.now() - read_at > FULL_READ_INTERVAL:
         return True
-    return publication.hinted_at is not None and publication.hinted_at >= last
+    return publication.hinted_at is not None and publication.hinted_at >= read_at
 
 
 def _has_unconfirmed(publication: Publication) -> bool:

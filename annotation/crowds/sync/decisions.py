@@ -12,7 +12,7 @@ from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox.messages import ask_to_delete
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, at_crowd
 from annotation.money.payments import decide_session
-from annotation.quality.reviews import reasons_against
+from annotation.quality.reviews import find_objections
 from common.amounts import with_noun
 from common.errors import WrongState
 from judgments.access.study_log import note_event
@@ -35,16 +35,16 @@ def approve_what_is_due(*, study: Study) -> int:
     decision_calls = CrowdCall.objects.filter(
         study=study, kind__in=[Ability.APPROVE, Ability.REJECT], session__isnull=False
     ).exclude(state=CrowdCall.State.DROPPED)
-    submitted = at_crowd(CrowdSession, study).filter(confirmed=True, status=Status.SUBMITTED)
-    due = submitted.filter(submitted_at__lte=timezone.now() - timedelta(hours=hours))
-    waiting = due.exclude(pk__in=decision_calls.values("session"))
+    rows = at_crowd(CrowdSession, study).filter(confirmed=True, status=Status.SUBMITTED)
+    rows = rows.filter(submitted_at__lte=timezone.now() - timedelta(hours=hours))
+    rows = rows.exclude(pk__in=decision_calls.values("session"))
     has_answers = Exists(Assignment.objects.filter(session=OuterRef("pk"), state=Assignment.State.SUBMITTED))
-    answered = waiting.filter(has_answers)
-    sessions = list(answered.select_related("study", "worker", "publication").order_by("pk"))
-    against = reasons_against(study, {session.worker_id for session in sessions})
+    rows = rows.filter(has_answers).select_related("study", "worker", "publication")
+    sessions = list(rows.order_by("pk"))
+    objections = find_objections(study, {session.worker_id for session in sessions})
     count = 0
     for session in sessions:
-        if session.worker_id in against or not _has_no_open_assignment(session):
+        if session.worker_id in objections or not _has_no_open_assignment(session):
             continue
         try:
             decide_session(session=session, approve=True)
@@ -85,12 +85,12 @@ def deletable_publications() -> QuerySet[Publication]:
     """
     calls = CrowdCall.objects.filter(Q(publication=OuterRef("pk")) | Q(session__publication=OuterRef("pk")))
     states = CrowdCall.State
-    unfinished = calls.filter(state__in=[states.WAITING, states.STARTED, states.FAILED])
+    unfinished_calls = calls.filter(state__in=[states.WAITING, states.STARTED, states.FAILED])
     sessions = CrowdSession.objects.filter(publication=OuterRef("pk"))
-    rejected = sessions.filter(status=Status.REJECTED, decided_at__gt=timezone.now() - OVERRIDE_PERIOD)
+    rejections = sessions.filter(status=Status.REJECTED, decided_at__gt=timezone.now() - OVERRIDE_PERIOD)
     answers = Assignment.objects.filter(session=OuterRef("pk"), submitted_at__isnull=False)
     # confirmed by the crowd, but their answers have not arrived
-    unanswered = sessions.filter(~Exists(answers), confirmed=True)
+    unanswered_sessions = sessions.filter(~Exists(answers), confirmed=True)
     return (
         Publication.objects.filter(state=State.FINISHED)
         .exclude(external_id="")
@@ -98,9 +98,9 @@ def deletable_publications() -> QuerySet[Publication]:
         .filter(
             Q(study__state=Study.State.CLOSED) | Q(decided__gte=F("places")),
             ~Exists(calls.filter(kind=Ability.DELETE)),
-            ~Exists(unfinished),
-            ~Exists(rejected),
-            ~Exists(unanswered),
+            ~Exists(unfinished_calls),
+            ~Exists(rejections),
+            ~Exists(unanswered_sessions),
         )
     )
 
@@ -108,5 +108,5 @@ def deletable_publications() -> QuerySet[Publication]:
 def _has_no_open_assignment(session: CrowdSession) -> bool:
     """Return whether all assignments of a session are submitted, except those that were returned or expired."""
     states = set(session.assignments.values_list("state", flat=True))
-    ended = {Assignment.State.RETURNED, Assignment.State.EXPIRED}
-    return states - ended == {Assignment.State.SUBMITTED}
+    ended_states = {Assignment.State.RETURNED, Assignment.State.EXPIRED}
+    return states - ended_states == {Assignment.State.SUBMITTED}

@@ -27,8 +27,8 @@ def close_if_all_refused(study: Study) -> str:
     lock_study(study)
     rows = at_crowd(Publication, study)
     calls = at_crowd(CrowdCall, study).filter(kind=Ability.PUBLISH, state=CrowdCall.State.FAILED)
-    refused = calls.order_by("pk").first()
-    if study.state != Study.State.OPEN or refused is None:
+    refused_call = calls.order_by("pk").first()
+    if study.state != Study.State.OPEN or refused_call is None:
         return ""
     if rows.exclude(state=Publication.State.WITHDRAWN).exists():
         return ""
@@ -36,7 +36,7 @@ def close_if_all_refused(study: Study) -> str:
         "Study %(slug)r was not opened, because its crowd accepted none of its pages of work. The "
         "first error message from the crowd: %(answer)s"
     )
-    sentence %= {"slug": study.slug, "answer": refused.problem}
+    sentence %= {"slug": study.slug, "answer": refused_call.problem}
     mark_closed(study=study)
     note_event(study=study, what="closed", sentence="Closed: its crowd refused every publication.")
     return sentence
@@ -45,52 +45,58 @@ def close_if_all_refused(study: Study) -> str:
 def end_superseded_sessions(publication: Publication) -> None:
     """End unconfirmed sessions whose id now belongs to another worker, since the crowd took their work back."""
     sessions = CrowdSession.objects.filter(publication=publication)
-    named = sessions.filter(confirmed=True).values("external_id")
-    for session in sessions.filter(confirmed=False, external_id__in=named):
+    confirmed_ids = sessions.filter(confirmed=True).values("external_id")
+    for session in sessions.filter(confirmed=False, external_id__in=confirmed_ids):
         if session.status == Status.WORKING:
             end_session(session=session, status=Status.RETURNED)
         elif session.status == Status.SUBMITTED:
             exclude_unknown_work(session=session)
 
 
-def end_publication(publication: Publication, *, began_before: datetime, asked_at: datetime) -> None:
-    """End an external HIT that is over, and exclude work that the crowd did not confirm."""
-    grace = began_before - timedelta(seconds=settings.CROWD_GRACE_SECONDS)
-    unnamed = CrowdSession.objects.filter(publication=publication, confirmed=False)
-    for session in unnamed.filter(status=Status.WORKING, arrived_at__lte=grace):
+def end_publication(publication: Publication, *, read_at: datetime, asked_at: datetime) -> None:
+    """End an external HIT that is over, and exclude work that the crowd did not confirm.
+
+    Args:
+        read_at: when reading the crowd's list of the work began. Work is kept for ``CROWD_GRACE_SECONDS`` after its
+            submission, even if it is not in the list.
+        asked_at: when the crowd reported that the HIT was over.
+    """
+    grace_start = read_at - timedelta(seconds=settings.CROWD_GRACE_SECONDS)
+    unconfirmed = CrowdSession.objects.filter(publication=publication, confirmed=False)
+    for session in unconfirmed.filter(status=Status.WORKING, arrived_at__lte=grace_start):
         end_session(session=session, status=Status.TIMED_OUT)
-    waiting = 0
-    for session in unnamed.filter(status=Status.SUBMITTED):
+    waiting_count = 0
+    for session in unconfirmed.filter(status=Status.SUBMITTED):
         pages = Assignment.objects.filter(session=session)
-        if pages.filter(submitted_at__gt=grace).exists():  # the crowd may not list it yet (ParlAI#2957)
-            waiting += 1
+        if pages.filter(submitted_at__gt=grace_start).exists():  # the crowd may not list it yet (ParlAI#2957)
+            waiting_count += 1
         else:
             exclude_unknown_work(session=session)
-    _release_open_slots(publication, waiting, asked_at)
+    _release_open_slots(publication, waiting_count, asked_at)
 
 
 @transaction.atomic
-def _release_open_slots(publication: Publication, waiting: int, asked_at: datetime) -> None:
+def _release_open_slots(publication: Publication, waiting_count: int, asked_at: datetime) -> None:
     """Release the money of slots that nobody will fill. Mark the publication as finished once all work is decided.
 
     Args:
-        waiting: number of slots that may still turn out to be filled.
+        waiting_count: number of slots that may still turn out to be filled.
         asked_at: when the crowd reported that the publication was over. A publication that was extended since then
             is left unchanged.
     """
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if locked.state not in (State.PUBLISHED, State.EXPIRED):
         return
-    extending = Q(state__in=["waiting", "started"]) | Q(done_at__gte=asked_at)
-    if CrowdCall.objects.filter(extending, publication=locked, kind=Ability.EXTEND).exists():
+    is_recent = Q(state__in=["waiting", "started"]) | Q(done_at__gte=asked_at)
+    if CrowdCall.objects.filter(is_recent, publication=locked, kind=Ability.EXTEND).exists():
         return
-    undecided = locked.sessions.filter(confirmed=True, status=Status.SUBMITTED).count() + waiting
-    free = locked.held_slots - undecided
-    if free > 0:
-        release_slot_money(publication=locked, places=free)
+    undecided_count = locked.sessions.filter(confirmed=True, status=Status.SUBMITTED).count() + waiting_count
+    free_count = locked.held_slots - undecided_count
+    if free_count > 0:
+        release_slot_money(publication=locked, places=free_count)
         locked.refresh_from_db()
-    finished = not locked.held_slots and not undecided
-    if finished:
+    is_finished = not locked.held_slots and not undecided_count
+    if is_finished:
         release_screen_outs(publication=locked)
-    locked.state = State.FINISHED if finished else State.EXPIRED
+    locked.state = State.FINISHED if is_finished else State.EXPIRED
     locked.save(update_fields=["state"])

@@ -29,7 +29,7 @@ class Discrepancy:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """The result of a sync (CONTRACT.md 1)."""
+    """The result of a sync. Results of jobs have the same fields."""
 
     hits: int
     assignments: dict[str, int]
@@ -43,6 +43,7 @@ class SyncReport:
 
 
 def report_of(study: Study, discrepancies: Iterable[Discrepancy]) -> SyncReport:
+    """Return the report of a sync, with further discrepancies: failed calls, unconfirmed answers, and odd sums."""
     budget = at_crowd(Budget, study).first()
     states = Assignment.objects.filter(study=study).order_by().values_list("state").annotate(n=Count("pk"))
     publications = at_crowd(Publication, study).exclude(external_id="")
@@ -80,9 +81,9 @@ def _unconfirmed_discrepancies(study: Study) -> list[Discrepancy]:
     unknown = sessions.filter(status=Status.UNKNOWN)
     discrepancies = [_answers_discrepancy("apart", session, reason) for session in unknown]
     if Ability.LIST in backend_of(study).can:
-        unnamed = sessions.filter(status=Status.SUBMITTED, confirmed=False)
+        unconfirmed = sessions.filter(status=Status.SUBMITTED, confirmed=False)
         discrepancies += [
-            _answers_discrepancy("unnamed", session, "does not name (yet).") for session in unnamed
+            _answers_discrepancy("unnamed", session, "does not name (yet).") for session in unconfirmed
         ]
     return discrepancies
 
@@ -98,22 +99,22 @@ def _answers_discrepancy(kind: str, session: CrowdSession, reason: str) -> Discr
 def _check_books(budget: Budget | None) -> list[Discrepancy]:
     if budget is None:
         return []
-    spelled = partial(spell_cents, currency=budget.currency)
+    spell = partial(spell_cents, currency=budget.currency)
     discrepancies = []
     if budget.over_cents:
-        message = f"The crowd paid {spelled(budget.over_cents)} beyond the budget: raise it."
+        message = f"The crowd paid {spell(budget.over_cents)} beyond the budget: raise it."
         discrepancies.append(Discrepancy("money", message))
     unmatched = budget.entries.filter(what__in=["unmatched", "matched"]).aggregate(cents=Sum("spent_cents"))
     if unmatched["cents"]:
-        message = f"The crowd paid {spelled(unmatched['cents'])} for work that does not count here."
+        message = f"The crowd paid {spell(unmatched['cents'])} for work that does not count here."
         discrepancies.append(Discrepancy("paid-there", message))
     reserved, spent = ledger_sums(budget)
     held_cents = reserved_cents(budget)
     if (reserved, spent) != (budget.reserved_cents, budget.spent_cents) or held_cents != reserved:
         message = (
-            f"The ledger holds {spelled(reserved)} reserved and {spelled(spent)} spent, the budget "
-            f"{spelled(budget.reserved_cents)} and {spelled(budget.spent_cents)}, and places and calls keep "
-            f"{spelled(held_cents)}."
+            f"The ledger holds {spell(reserved)} reserved and {spell(spent)} spent, the budget "
+            f"{spell(budget.reserved_cents)} and {spell(budget.spent_cents)}, and places and calls keep "
+            f"{spell(held_cents)}."
         )
         discrepancies.append(Discrepancy("books", message))
     return discrepancies

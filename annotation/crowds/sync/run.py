@@ -44,7 +44,7 @@ def sync_with_crowd(
 
 
 def _carry_out(study: Study, wait: Callable[[float], None], progress: Progress | None) -> list[Discrepancy]:
-    carried = carry_out_calls(study=study, wait=wait, progress=progress)
-    stopped = [Discrepancy("stopped", carried.stop_reason)] if carried.stop_reason else []
+    delivery = carry_out_calls(study=study, wait=wait, progress=progress)
+    discrepancies = [Discrepancy("stopped", delivery.stop_reason)] if delivery.stop_reason else []
     refused = close_if_all_refused(study)
-    return stopped + ([Discrepancy("refused", refused)] if refused else [])
+    return discrepancies + ([Discrepancy("refused", refused)] if refused else [])

@@ -21,12 +21,12 @@ MIN_HINT_INTERVAL = timedelta(minutes=1)  # time between two syncs started by hi
 CLOSED_INTERVAL_FACTOR = 12  # factor of the usual interval in a closed study that only waits for decisions
 
 
-def ask_to_sync(*, study: Study, by: User | None = None, soonest: timedelta | None = None) -> Job | None:
-    """Queue a sync. Return None if one is queued already, or the last one began within ``soonest``."""
+def ask_to_sync(*, study: Study, by: User | None = None, min_interval: timedelta | None = None) -> Job | None:
+    """Queue a sync. Return None if one is queued already, or the last one began within ``min_interval``."""
     jobs = Job.objects.filter(kind=SYNC, args__study=study.slug)
     if jobs.filter(state=Job.State.QUEUED).exists():
         return None
-    if soonest is not None and jobs.filter(created_at__gt=timezone.now() - soonest).exists():
+    if min_interval is not None and jobs.filter(created_at__gt=timezone.now() - min_interval).exists():
         return None
     return enqueue(kind=SYNC, args={"study": study.slug}, user=by)
 
@@ -42,24 +42,26 @@ SYNC_LATER = FollowUp(carry_out=lambda study: "", enqueue=sync_if_calls_wait)
 
 def sync_what_is_due() -> list[str]:
     """Queue a sync of every study that is due for one (``CROWD_SYNC_SECONDS``); return their slugs."""
-    every = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
+    usual = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
     unfinished = Publication.objects.filter(
         study=OuterRef("pk"), state__in=["planned", "published", "expired"]
     )
     calls = CrowdCall.objects.filter(study=OuterRef("pk"), state__in=["waiting", "started"])
-    crowds = Study.objects.exclude(platform__in=["", "local"]).annotate(asks=Exists(calls))
+    studies = Study.objects.exclude(platform__in=["", "local"]).annotate(is_busy=Exists(calls))
     names = [backend.name for backend in BACKENDS if Ability.DELETE in backend.can]
     deletable = Q(
         Exists(deletable_publications().filter(study=OuterRef("pk"))), design__crowd__backend__in=names
     )
     slugs = []
-    for study in crowds.filter(Exists(unfinished) | Q(asks=True) | deletable).order_by("pk"):
-        pause = every if study.state == Study.State.OPEN or study.asks else every * CLOSED_INTERVAL_FACTOR
+    for study in studies.filter(Exists(unfinished) | Q(is_busy=True) | deletable).order_by("pk"):
+        interval = (
+            usual if study.state == Study.State.OPEN or study.is_busy else usual * CLOSED_INTERVAL_FACTOR
+        )
         if isinstance(backend_of(study), UnavailableBackend):
             continue
         if Job.objects.under_way().filter(kind=SYNC, args__study=study.slug).exists():
             continue
-        if ask_to_sync(study=study, soonest=pause) is not None:
+        if ask_to_sync(study=study, min_interval=interval) is not None:
             slugs.append(study.slug)
     return slugs
 
@@ -71,5 +73,5 @@ def record_notification(*, platform: str, external_id: str) -> bool:
     if publication is None:
         return False
     rows.update(hinted_at=timezone.now())
-    ask_to_sync(study=publication.study, soonest=MIN_HINT_INTERVAL)
+    ask_to_sync(study=publication.study, min_interval=MIN_HINT_INTERVAL)
     return True

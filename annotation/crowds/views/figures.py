@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from annotation.money.forecast import Forecast, forecast_of
 from annotation.money.previews import top_ups_of
-from annotation.money.wages import Overclaim, Pay, Wages, pay_and_claims, wages_of
+from annotation.money.wages import Overclaim, Pay, Wages, pay_and_overclaims, wages_of
 from annotation.quality.reviews import assignments_without_objection
 from annotation.snapshots import has_many_assignments
 from judgments.figures import Figures, add_figures
@@ -56,7 +56,7 @@ class CrowdFigures:
 
 
 def crowd_figures(study: Study) -> CrowdFigures:
-    pays, overclaims = pay_and_claims(study)
+    pays, overclaims = pay_and_overclaims(study)
     lowest = [pay for pay in pays if pay.top_up_cents][:MAX_LINES_SHOWN]
     previews = [
         top_ups_of(study, pays, overclaims, worker)

@@ -20,6 +20,7 @@ class CrowdForm:
 
     Attributes:
         ability: the ability that the crowd must have; None if any crowd will do.
+        button: the CSS class of the button, if it is not the usual one.
         key: the setting of the design that must be on; "" if there is no such condition.
     """
 

@@ -65,14 +65,14 @@ def log_lines(calls: QuerySet[CrowdCall]) -> list[LogLine]:
     rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LATEST_CALLS]
     lines = []
     for _key, group in groupby(rows, key=_group_key):
-        same = list(group)
+        similar_calls = list(group)
         lines.append(
             LogLine(
-                first=same[0],
-                count=len(same),
-                order=_describe_order(same[0]),
-                subject=_describe_subject(same[0]) if len(same) == 1 else "",
-                cents=sum(int(call.payload.get("bonus_cents", 0)) for call in same),
+                first=similar_calls[0],
+                count=len(similar_calls),
+                order=_describe_order(similar_calls[0]),
+                subject=_describe_subject(similar_calls[0]) if len(similar_calls) == 1 else "",
+                cents=sum(int(call.payload.get("bonus_cents", 0)) for call in similar_calls),
             )
         )
     return lines

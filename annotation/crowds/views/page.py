@@ -29,7 +29,8 @@ from judgments.studies.step_form import Refusal, take_refusal
 from judgments.studies.study_page import STEPS, study_page
 
 MAX_SUGGESTIONS = 200  # number of workers' names suggested in a field
-LIMITS_SHOWN = (
+# abilities whose lack the page mentions
+ABILITIES = (
     Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.LIST, Ability.APPROVE, Ability.REJECT, Ability.BONUS,
     Ability.BLOCK, Ability.MESSAGE, Ability.COST,
 )  # fmt: skip
@@ -39,8 +40,8 @@ def _concerns_a_crowd(study: Study) -> bool:
     """Return whether the study uses a crowd, pays money, or uses qualifications."""
     design = design_of(study)
     workers = design.workers
-    named = workers.requires or workers.forbids or workers.grants
-    return bool(backend_of(study).sends_people or design.crowd.reward_cents or named)
+    names_qualification = workers.requires or workers.forbids or workers.grants
+    return bool(backend_of(study).sends_people or design.crowd.reward_cents or names_qualification)
 
 
 @study_page(
@@ -58,16 +59,16 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         raise backend.error()
     calls = CrowdCall.objects.filter(study=study)
     spending = at_crowd(Budget, study).first()
-    asks = bool(study.platform) and backend.sends_people and context["may_review"]
+    can_be_asked = bool(study.platform) and backend.sends_people and context["may_review"]
     refusal = take_refusal(request, study)
     crowd_figures = cached_figures(study, FIGURES)
     figures = required_figures(crowd_figures)
-    budget = spending.budget_cents if spending else 0
+    budget_cents = spending.budget_cents if spending else 0
     can = backend.can if study.state == Study.State.OPEN else backend.can - {Ability.EXTEND}
     forms = [
         form
         for form in FORMS
-        if (asks or form.step == "qualify-worker")
+        if (can_be_asked or form.step == "qualify-worker")
         and (form.ability is None or form.ability in can)
         and (not form.key or getattr(design.crowd, form.key))
         and STEPS[form.step].permission in context["rights"]
@@ -77,7 +78,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "backend": backend,
         "design": design,
         "can": {ability.value for ability in backend.can},
-        "cannot": [_(ABILITY_PHRASES[ability]) for ability in LIMITS_SHOWN if ability not in backend.can],
+        "cannot": [_(ABILITY_PHRASES[ability]) for ability in ABILITIES if ability not in backend.can],
         "where": backend.describe_entrance(study) if study.platform else "",
         "counted": crowd_figures,
         "forecast": figures.forecast,
@@ -106,9 +107,9 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "qualifications": _qualifications(study, design.workers),
         "pause": spell_seconds(settings.CROWD_SYNC_SECONDS),
         "forms": forms,
-        "names": _suggested_names(study) if asks else [],
+        "names": _suggested_names(study) if can_be_asked else [],
         "begin": {
-            "set-budget": {"amount": spell_cents(budget)},
+            "set-budget": {"amount": spell_cents(budget_cents)},
             "extend-crowd": {"hours": design.crowd.lifetime_hours},
             # the form is refused if a bonus was ordered after the page loaded
             "bonus": {"seen": calls.latest("pk").pk if states else 0},
@@ -126,8 +127,8 @@ def _is_shown_in_form(refusal: Refusal, forms: list[CrowdForm], wages: Wages) ->
 
 
 def _suggested_names(study: Study) -> list[str]:
-    taking_part = Worker.objects.filter(participations__study=study)
-    return list(taking_part.order_by("-participations__pk").values_list("name", flat=True)[:MAX_SUGGESTIONS])
+    workers = Worker.objects.filter(participations__study=study)
+    return list(workers.order_by("-participations__pk").values_list("name", flat=True)[:MAX_SUGGESTIONS])
 
 
 def _count_by(rows: QuerySet[Any], field: str, choices: type[TextChoices]) -> list[tuple[str, int]]:
@@ -146,10 +147,10 @@ def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
 
 def _last_comparison(study: Study) -> dict[str, object] | None:
     """Return the findings of the last sync, without failed calls, which the page shows separately."""
-    last = Job.objects.filter(kind=SYNC, args__study=study.slug, state=Job.State.DONE).first()
-    if last is None or not last.result:
+    job = Job.objects.filter(kind=SYNC, args__study=study.slug, state=Job.State.DONE).first()
+    if job is None or not job.result:
         return None
     discrepancies = [
-        discrepancy for discrepancy in last.result.get("discrepancies", []) if discrepancy["kind"] != "parked"
+        discrepancy for discrepancy in job.result.get("discrepancies", []) if discrepancy["kind"] != "parked"
     ]
-    return {"at": last.finished_at, "found": discrepancies[:MAX_LINES_SHOWN], "count": len(discrepancies)}
+    return {"at": job.finished_at, "found": discrepancies[:MAX_LINES_SHOWN], "count": len(discrepancies)}

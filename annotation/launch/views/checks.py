@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from annotation.crowds import Ability, backend_of
-from annotation.crowds.opening import obstacles
-from annotation.crowds.panel.backend import describe_unsigned
+from annotation.crowds.opening import ObstacleTopic, obstacles
+from annotation.crowds.panel.backend import ExternalBackend, describe_unsigned
 from annotation.launch.check_questions import chance_of_exclusion, describe_rule
 from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from annotation.launch.views.points import CONSENT_CHECKS, add_check
@@ -26,30 +27,38 @@ from judgments.templatetags.judgments_tags import cents
 
 TOLERABLE_LOSS = 0.05  # tolerable probability that a careful person's answers are not used
 
-# By the topic of an obstacle: the title of its point, and the design key to change.
-OBSTACLE_PLACES = {
-    "requirements": (
+
+class ObstaclePlace(NamedTuple):
+    """The title of an obstacle's point, the key of the design to change, and the words of the link to it."""
+
+    title: str
+    key: str
+    link_words: str
+
+
+OBSTACLE_PLACES: dict[ObstacleTopic, ObstaclePlace] = {
+    "requirements": ObstaclePlace(
         gettext_noop("Participants"),
         "workers.requirements",
         gettext_noop("Change the question"),
     ),
-    "quiz": (
+    "quiz": ObstaclePlace(
         gettext_noop("Quiz or check questions"),
         "controls.per_hit",
         gettext_noop("Change the settings"),
     ),
-    "budget": (gettext_noop("Cost"), "crowd.budget_cents", gettext_noop("Change the budget")),
-    "crowd": (gettext_noop("Crowd"), "crowd.backend", gettext_noop("Change the settings")),
+    "budget": ObstaclePlace(gettext_noop("Cost"), "crowd.budget_cents", gettext_noop("Change the budget")),
+    "crowd": ObstaclePlace(gettext_noop("Crowd"), "crowd.backend", gettext_noop("Change the settings")),
 }
 
 NO_CONSENT = gettext_noop("There is no consent text: participants begin without agreeing to anything.")
 
 
-def _obstacles(launch: Launch) -> Iterable[ChecklistItem]:
+def _check_obstacles(launch: Launch) -> Iterable[ChecklistItem]:
     study, blocks = launch.study, Readiness.BLOCKS
     if launch.problem:
-        where = str(launch.plan["problem_link"])
-        yield ChecklistItem(_("Pages of work"), blocks, launch.problem, where, _("Change the settings"))
+        link = str(launch.plan["problem_link"])
+        yield ChecklistItem(_("Pages of work"), blocks, launch.problem, link, _("Change the settings"))
     if study.state == Study.State.OPEN:
         return
     for obstacle in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
@@ -59,13 +68,14 @@ def _obstacles(launch: Launch) -> Iterable[ChecklistItem]:
                 sentence = _("%(words)s Generating pages of work freezes the design.") % {"words": problem}
                 yield launch.point(_("Pages of work"), blocks, sentence)
         else:
-            title, key, link_words = OBSTACLE_PLACES.get(obstacle.topic, OBSTACLE_PLACES["crowd"])
-            yield launch.point(_(title), blocks, problem, key=key, link_words=_(link_words))
+            place = OBSTACLE_PLACES.get(obstacle.topic, OBSTACLE_PLACES["crowd"])
+            link_words = _(place.link_words)
+            yield launch.point(_(place.title), blocks, problem, key=place.key, link_words=link_words)
 
 
-def _consent(launch: Launch) -> Iterable[ChecklistItem]:
-    if said := [point for check in CONSENT_CHECKS for point in check(launch)]:
-        yield from said
+def _check_consent(launch: Launch) -> Iterable[ChecklistItem]:
+    if points := [point for check in CONSENT_CHECKS for point in check(launch)]:
+        yield from points
         return
     title = _("Consent")
     if launch.design.consent.strip():
@@ -82,7 +92,7 @@ def _readiness_of(can_be_improved: object) -> Readiness:
     return Readiness.MISSING if can_be_improved else Readiness.READY
 
 
-def _contact(launch: Launch) -> Iterable[ChecklistItem]:
+def _check_contact(launch: Launch) -> Iterable[ChecklistItem]:
     contact = launch.design.contact.strip()
     sentence = (
         _("Contact for participants: %(contact)s") % {"contact": contact}
@@ -92,16 +102,16 @@ def _contact(launch: Launch) -> Iterable[ChecklistItem]:
     yield launch.point(_("Contact"), _readiness_of(not contact), sentence, key="contact")
 
 
-def _links(launch: Launch) -> Iterable[ChecklistItem]:
+def _check_links(launch: Launch) -> Iterable[ChecklistItem]:
     panel = launch.design.panel
-    if launch.design.crowd.backend == "external" and not panel.knows_its_people:
+    if launch.design.crowd.backend == ExternalBackend.name and not panel.knows_its_people:
         key = "panel.api" if panel.preset in CROWDS else ""
         if panel.preset == "plain":
             key = "panel.signature"
         yield launch.point(_("Panel links"), Readiness.MISSING, describe_unsigned(), key=key)
 
 
-def _attention_item(launch: Launch) -> Iterable[ChecklistItem]:
+def _check_attention(launch: Launch) -> Iterable[ChecklistItem]:
     controls, quiz = launch.design.controls.per_hit, asks_anything(launch.design.quiz)
     title = _("Quiz or check questions")
     if not quiz and not controls:
@@ -120,49 +130,49 @@ def _attention_item(launch: Launch) -> Iterable[ChecklistItem]:
             if quiz
             else _("Each page of work has check questions (%(n)s).")
         ) % {"n": controls}
-    rule, rates = launch.design.controls, describe_rule(launch.design)
-    if not rates:
+    rule, rates_sentence = launch.design.controls, describe_rule(launch.design)
+    if not rates_sentence:
         yield launch.point(title, Readiness.READY, sentence)
         return
     seen_count, careful = chance_of_exclusion(launch.design, CAREFUL_ACCURACY)
-    usual, met = usual_least(rule.threshold), launch.max_distinct_checks
-    parts, key = [sentence, rates], ""
+    usual_count, max_checks = usual_least(rule.threshold), launch.max_distinct_checks
+    parts, key = [sentence, rates_sentence], ""
     if careful > TOLERABLE_LOSS:
         key = "controls.least"
         if rule.excludes(seen_count, seen_count - 1):
             parts.append(_("One wrong answer is enough to be below the pass mark."))
-        if usual > rule.least:
+        if usual_count > rule.least:
             remedy = ngettext(
                 "After one check question, at most 1 of 100 careful participants would be below the pass mark.",
                 "After %(n)s check questions, at most 1 of 100 careful participants would be below the pass mark.",
-                usual,
+                usual_count,
             )
-            parts.append(remedy % {"n": usual})
-    elif met is not None and met < max(rule.least, usual):
+            parts.append(remedy % {"n": usual_count})
+    elif max_checks is not None and max_checks < max(rule.least, usual_count):
         key = "controls.per_hit"
         remedy = _(
             "The maximum number of check questions for one participant is %(n)s. This is too few to tell careful "
             "answers from guesses. Ask for more check questions on each page, or add data or known-good items."
         )
-        parts.append(remedy % {"n": met})
+        parts.append(remedy % {"n": max_checks})
     link_words = _("Change the check questions")
     yield launch.point(title, _readiness_of(key), " ".join(parts), key=key, link_words=link_words)
 
 
-def _pictures(launch: Launch) -> Iterable[ChecklistItem]:
+def _check_pictures(launch: Launch) -> Iterable[ChecklistItem]:
     if not launch.design.about_pictures:
         return
-    elsewhere = Item.objects.filter(dataset=launch.study.dataset_id, picture="").exclude(url="").count()
-    if elsewhere:
+    remote_count = Item.objects.filter(dataset=launch.study.dataset_id, picture="").exclude(url="").count()
+    if remote_count:
         sentence = ngettext(
             "One picture is on another server. Its size is unknown, so the page may shift while it loads.",
             "%(n)s pictures are on other servers. Their sizes are unknown, so the page may shift while they load.",
-            elsewhere,
+            remote_count,
         )
-        yield ChecklistItem(_("Pictures"), Readiness.MISSING, sentence % {"n": thousands(elsewhere)})
+        yield ChecklistItem(_("Pictures"), Readiness.MISSING, sentence % {"n": thousands(remote_count)})
 
 
-def _pay_item(launch: Launch) -> Iterable[ChecklistItem]:
+def _check_pay(launch: Launch) -> Iterable[ChecklistItem]:
     crowd, forecast, currency = launch.design.crowd, launch.forecast, launch.design.currency
     title = _("Pay")
     if not crowd.reward_cents:
@@ -173,7 +183,7 @@ def _pay_item(launch: Launch) -> Iterable[ChecklistItem]:
         return
     floor = crowd.floor_cents_per_hour
     missing_cents = cents_below_floor(crowd.reward_cents, forecast.seconds, floor)
-    figures = {
+    amounts = {
         "wage": cents(forecast.wage_cents, currency),
         "seconds": f"{launch.design.seconds_per_unit:g}",
         "floor": cents(floor, currency),
@@ -196,10 +206,10 @@ def _pay_item(launch: Launch) -> Iterable[ChecklistItem]:
             "participants can earn much less."
         )
         key, link_words = "crowd.floor_cents_per_hour", _("Set a wage floor")
-    yield launch.point(title, _readiness_of(key), sentence % figures, key=key, link_words=link_words)
+    yield launch.point(title, _readiness_of(key), sentence % amounts, key=key, link_words=link_words)
 
 
-def _cost(launch: Launch) -> Iterable[ChecklistItem]:
+def _check_cost(launch: Launch) -> Iterable[ChecklistItem]:
     forecast, currency = launch.forecast, launch.design.currency
     title = _("Cost")
     if forecast is None:
@@ -231,6 +241,7 @@ def _cost(launch: Launch) -> Iterable[ChecklistItem]:
             "left": remaining_budget,
         }
         yield launch.point(title, Readiness.READY, f"{sentence} {note}")
+    # in other cases, ``_check_obstacles`` says that the budget is not enough
     elif launch.study.state == Study.State.DRAFT or opened or not publishes:
         note = _("The budget of %(budget)s is not enough.") % {"budget": whole_budget}
         yield launch.point(
@@ -242,14 +253,12 @@ def _cost(launch: Launch) -> Iterable[ChecklistItem]:
             link_words=_("Change the budget"),
         )
 
-    # otherwise the obstacle says so
 
-
-add_check(0, _obstacles)
-add_check(10, _consent)
-add_check(15, _contact)
-add_check(20, _attention_item)
-add_check(25, _pictures)
-add_check(30, _links)
-add_check(50, _pay_item)
-add_check(60, _cost)
+add_check(0, _check_obstacles)
+add_check(10, _check_consent)
+add_check(15, _check_contact)
+add_check(20, _check_attention)
+add_check(25, _check_pictures)
+add_check(30, _check_links)
+add_check(50, _check_pay)
+add_check(60, _check_cost)

@@ -75,8 +75,9 @@ class Launch:
         plan, notes = self.plan.get("plan"), self.study.notes.get("control_pool")
         if not plan and not notes:
             return None
-        lasts = plan.pool.lasts if plan else notes["lasts"]  # all pages, if no control item is repeated
-        pages = min(lasts, self.design.workers.hits_at_most or lasts)
+        # the pages of work until a check question is repeated; all pages, if none is
+        max_pages = plan.pool.lasts if plan else notes["lasts"]
+        pages = min(max_pages, self.design.workers.hits_at_most or max_pages)
         return pages * items_among(self.design, self.design.controls.per_hit)
 
     @property

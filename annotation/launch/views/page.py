@@ -57,10 +57,10 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 def qr_code(address: str) -> SafeString:
     """Draw an address as a QR code in SVG, dark on light in every colour scheme, so that all cameras read it."""
-    drawn = segno.make_qr(address, error="m").svg_inline(
+    svg = segno.make_qr(address, error="m").svg_inline(
         scale=4, border=3, dark="#000", light="#fff", title=_("QR code for the link"), omitsize=True
     )
-    return mark_safe(drawn)  # noqa: S308 - the address is drawn as squares, not written
+    return mark_safe(svg)  # noqa: S308 - the address is drawn as squares, not written
 
 
 def _may_reopen(study: Study) -> bool:

@@ -8,7 +8,7 @@ from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from judgments.models import Job, Study
 
 Check = Callable[[Launch], Iterable[ChecklistItem]]
-CHECKS: list[tuple[int, Check]] = []
+CHECKS: list[tuple[int, Check]] = []  # with their order on the page; the gaps leave room for features
 
 # The checks of the consent text that features add. A point from one of them replaces the platform's point.
 CONSENT_CHECKS: list[Check] = []
@@ -37,5 +37,5 @@ def checklist(launch: Launch) -> list[ChecklistItem]:
     points = [
         point for _order, check in sorted(CHECKS, key=lambda entry: entry[0]) for point in check(launch)
     ]
-    order = [Readiness.DOUBTFUL, Readiness.BLOCKS]
-    return sorted(points, key=lambda point: point.readiness in order and -1 - order.index(point.readiness))
+    ranks = {Readiness.BLOCKS: 0, Readiness.DOUBTFUL: 1}
+    return sorted(points, key=lambda point: ranks.get(point.readiness, 2))

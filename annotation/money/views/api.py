@@ -26,7 +26,7 @@ from judgments.access.permissions import require_right, staff_of, studies_of, st
 from judgments.models import Study
 from judgments.operations import Operation
 
-KEY = OpenApiParameter(
+KEY_PARAMETER = OpenApiParameter(
     "Idempotency-Key",
     OpenApiTypes.STR,
     OpenApiParameter.HEADER,
@@ -112,12 +112,12 @@ class MoneyView(APIView):
 
     def post(self, request: Request, **address: str) -> Response:
         study, row = self.study_and_row(request)
-        sent, operation, by = request.data, self.operation, staff_of(request)
-        key = _key_of(request)  # after the body is read, since an unsupported type must give 415
-        parameters = {"why": "", **self.confirm_type.read(sent)}
+        data, operation, by = request.data, self.operation, staff_of(request)
+        key = _read_key(request)  # after the body is read, since an unsupported type must give 415
+        parameters = {"why": "", **self.confirm_type.read(data)}
         assert operation.do is not None
         do = partial(operation.do, study=study, by=by, **parameters, **row)
-        answer, replayed = idempotency.run_once(
+        answer, is_replayed = idempotency.run_once(
             key=key,
             study=study,
             step=operation.name,
@@ -125,7 +125,7 @@ class MoneyView(APIView):
             by=by,
             do=lambda: do().value,
         )
-        headers = {REPLAYED_HEADER: "true"} if replayed else {}
+        headers = {REPLAYED_HEADER: "true"} if is_replayed else {}
         return Response(answer, status=status.HTTP_202_ACCEPTED, headers=headers)
 
 
@@ -133,48 +133,48 @@ class CallView(MoneyView):
     def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
         key = self.kwargs["id"]
         calls = CrowdCall.objects.filter(study__in=studies_of(request)).select_related("study")
-        known = key.isascii() and key.isdecimal() and len(key) <= 18
-        call = calls.filter(pk=int(key)).first() if known else None
+        is_id = key.isascii() and key.isdecimal() and len(key) <= 18
+        call = calls.filter(pk=int(key)).first() if is_id else None
         if call is None:
             raise ObjectNotFound(_("There is no request %(key)r to the crowd.") % {"key": key[:20]})
         require_right(request, self.operation.right, call.study)
         return call.study, {"call": call.pk}
 
 
-def money_path(operation: Operation, *, preview: str, of: str) -> URLPattern:
+def money_path(operation: Operation, *, preview: str, detail: str) -> URLPattern:
     """Return the route of an operation that moves money.
 
     Args:
-        preview, of: the summary and the description of the preview in the schema.
+        preview, detail: the summary and the description of the preview in the schema.
     """
-    of_call = operation.row == "call"
+    is_about_call = operation.row == "call"
     name, parameters = operation.name.replace("-", "_"), operation.parameters
-    previewed = type("Previewed", (parameters,), {"why": None})
-    base = CallView if of_call else MoneyView
+    preview_type = type("Previewed", (parameters,), {"why": None})
+    base = CallView if is_about_call else MoneyView
     view = type(
         f"{name.title()}View",
         (base,),
-        {"operation": operation, "preview_type": previewed, "confirm_type": _with_confirm(parameters)},
+        {"operation": operation, "preview_type": preview_type, "confirm_type": _with_confirm(parameters)},
     )
-    operation_id = f"{'crowd_calls' if of_call else 'studies'}_{name}"
+    operation_id = f"{'crowd_calls' if is_about_call else 'studies'}_{name}"
     documented_view: type[MoneyView] = extend_schema_view(
         get=extend_schema(
-            parameters=[previewed] if previewed().fields else [],
+            parameters=[preview_type] if preview_type().fields else [],
             responses=PREVIEW_RESPONSES,
             operation_id=f"{operation_id}_preview",
             summary=preview,
-            description=of,
+            description=detail,
         ),
         post=extend_schema(
             request=_with_confirm(parameters),
-            parameters=[KEY],
+            parameters=[KEY_PARAMETER],
             responses=DONE_RESPONSES,
             operation_id=operation_id,
             summary=operation.summary,
             description=operation.description,
         ),
     )(view)
-    start = "crowd-calls/<str:id>" if of_call else "studies/<str:slug>"
+    start = "crowd-calls/<str:id>" if is_about_call else "studies/<str:slug>"
     return path(f"{start}/{operation.name}/", documented_view.as_view(), name=f"do-{operation.name}")
 
 
@@ -184,7 +184,7 @@ def _with_confirm(parameters: type[Parameters]) -> type[Parameters]:
     return type(parameters.__name__, (parameters,), members)
 
 
-def _key_of(request: Request) -> str:
+def _read_key(request: Request) -> str:
     key = request.headers.get("Idempotency-Key", "").strip()
     if len(key) > 1 and key[0] == key[-1] == '"':
         key = key[1:-1]

@@ -40,12 +40,12 @@ class PlanCost:
 def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
     forecast = forecast_of_design(design, hits=hits, items=items)
     crowd = design.crowd
-    missing = cents_below_floor(crowd.reward_cents, forecast.seconds, crowd.floor_cents_per_hour)
+    missing_cents = cents_below_floor(crowd.reward_cents, forecast.seconds, crowd.floor_cents_per_hour)
     return PlanCost(
         crowd=crowd,
         sends_people=backend_for(design).sends_people,
         forecast=forecast,
-        fair_cents=crowd.reward_cents + missing if missing else 0,
+        fair_cents=crowd.reward_cents + missing_cents if missing_cents else 0,
         currency=design.currency,
     )
 

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import SpendingLimit, SpendingRequest
-from annotation.money.account_limits import SUMS, lock_row, refuse_rules_of_one_account, spending_by_account
+from annotation.money import account_limits
 from annotation.money.orders import CONFIRM_PERMISSION, confirm_request, refuse_request
 from common.amounts import AmountField
 from common.errors import QuorumError, WrongState
@@ -72,16 +72,16 @@ class LimitForm(_Form):
 
     class Meta:
         model = SpendingLimit
-        fields = ["account", "currency", *SUMS]
+        fields = ["account", "currency", *account_limits.LIMIT_FIELDS]
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or {}
         try:
-            refuse_rules_of_one_account(values.get("account"), values)
+            account_limits.refuse_rules_of_one_account(values.get("account"), values)
         except WrongState as problem:
             raise forms.ValidationError(str(problem)) from problem
-        same = SpendingLimit.objects.filter(account=values.get("account"), currency=values.get("currency"))
-        if same.exclude(pk=self.instance.pk).exists():
+        rows = SpendingLimit.objects.filter(account=values.get("account"), currency=values.get("currency"))
+        if rows.exclude(pk=self.instance.pk).exists():
             raise forms.ValidationError(_("These limits exist already; change them instead."))
         return values
 
@@ -93,12 +93,12 @@ class SpendingLimitAdmin(QuorumAdmin):
     add_label = "Set a limit"
 
     def get_urls(self) -> list[URLPattern]:
-        deciding = path(
+        decide_path = path(
             "requests/<int:pk>/<str:decision>/",
             self.admin_site.admin_view(require_POST(self.decide_view)),
             name="annotation_spendingrequest_decide",
         )
-        return [deciding, *super().get_urls()]
+        return [decide_path, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, *args: Any, **options: Any) -> TemplateResponse:
         if not self.has_view_permission(request):
@@ -107,7 +107,7 @@ class SpendingLimitAdmin(QuorumAdmin):
         context = {
             **self.admin_site.each_context(request),
             "title": _("Money"),
-            "spending_by_account": spending_by_account(),
+            "spending_by_account": account_limits.spending_by_account(),
             "waiting": list(rows.filter(state="waiting").order_by("pk")[:MAX_REQUESTS_SHOWN]),
             "waiting_count": rows.filter(state="waiting").count(),
             "decided": list(rows.exclude(state="waiting")[:MAX_REQUESTS_SHOWN]),
@@ -120,7 +120,7 @@ class SpendingLimitAdmin(QuorumAdmin):
     def save_model(self, request: HttpRequest, obj: SpendingLimit, form: Any, change: bool) -> None:
         with transaction.atomic():
             if obj.account is not None:
-                lock_row(obj.currency)
+                account_limits.lock_limits(obj.currency)
             super().save_model(request, obj, form, change)
 
     def decide_view(self, request: HttpRequest, pk: int, decision: str) -> HttpResponse:

@@ -15,7 +15,7 @@ from annotation.api.work import WorkView, calling_worker, private_response, work
 from annotation.models import ConsentVersion, Erasure, ErasureRequest, Worker
 from annotation.privacy.consent import agree, consent_version
 from annotation.privacy.erasure_requests import request_erasure
-from annotation.privacy.operations import WORKER
+from annotation.privacy.operations import WORKER_HELP
 from annotation.privacy.people import find_person
 from annotation.privacy.preview import preview_erasure
 from annotation.work.joining import require_participation
@@ -79,7 +79,7 @@ class ConsentView(WorkView):
 
     def _consent_json(self, slug: str, worker: Worker) -> dict[str, Any]:
         study = find_study(slug)
-        part, design = require_participation(study=study, worker=worker), design_of(study)
+        participation, design = require_participation(study=study, worker=worker), design_of(study)
         version = consent_version(design)
         return {
             "text": design.consent,
@@ -87,7 +87,7 @@ class ConsentView(WorkView):
                 code: texts.consent for code, texts in design.translations.items() if texts.consent
             },
             "version": version,
-            "agreed": part.consent_version == version,
+            "agreed": participation.consent_version == version,
         }
 
 
@@ -108,10 +108,10 @@ class LeaveView(WorkView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Erase the worker at once or store their request, as the study's design says."""
-        done = request_erasure(study=find_study(slug), worker=calling_worker(request))
-        if isinstance(done, ErasureRequest):
+        result = request_erasure(study=find_study(slug), worker=calling_worker(request))
+        if isinstance(result, ErasureRequest):
             return private_response({"state": "waiting"})
-        return private_response({"state": "erased", "receipt": done.receipt})
+        return private_response({"state": "erased", "receipt": result.receipt})
 
 
 class ErasedReply(serializers.Serializer[Any]):
@@ -157,7 +157,7 @@ class ErasurePreviewView(APIView):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("worker", str, required=True, description=WORKER),
+            OpenApiParameter("worker", str, required=True, description=WORKER_HELP),
             OpenApiParameter("way", str, enum=Erasure.Extent.values, description="Default: identity."),
         ],
         responses=ErasurePreviewReply,
@@ -173,12 +173,12 @@ class ErasurePreviewView(APIView):
         worker = find_person(study, request.query_params.get("worker", ""))
         if worker is None:
             raise ObjectNotFound("The person was erased already.")
-        seen = preview_erasure(study=study, worker=worker, way=way)
+        preview = preview_erasure(study=study, worker=worker, way=way)
         rows = {
-            name: [{"what": label, "count": n} for label, n in getattr(seen, name)]
+            name: [{"what": label, "count": n} for label, n in getattr(preview, name)]
             for name in ("removed", "kept")
         }
-        return Response({**rows, "elsewhere": seen.in_other_studies, "waits": seen.waits})
+        return Response({**rows, "elsewhere": preview.in_other_studies, "waits": preview.waits})
 
 
 class ErasureSerializer(RowSerializer[Erasure]):

@@ -26,11 +26,11 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-MAX_SHOWN = 100
+MAX_ROWS = 100
 
 
 @study_page("privacy", "Personal data", order=83, group=StudyPlace.SHARE, help="privacy.md")
-def show_privacy(request: HttpRequest, study: Study, context: Context, **more: Any) -> HttpResponse:
+def show_privacy(request: HttpRequest, study: Study, context: Context, **extra_context: Any) -> HttpResponse:
     design = design_of(study)
     requests = ErasureRequest.objects.filter(study=study).select_related("worker")
     context |= {
@@ -39,11 +39,11 @@ def show_privacy(request: HttpRequest, study: Study, context: Context, **more: A
         "versions": versions_of(study),
         "languages": sorted(design.translations),
         "promised": retention_of(study),
-        "requests": requests.order_by("state", "asked_at")[:MAX_SHOWN],
-        "erasures": Erasure.objects.filter(study=study).order_by("-pk")[:MAX_SHOWN],
+        "requests": requests.order_by("state", "asked_at")[:MAX_ROWS],
+        "erasures": Erasure.objects.filter(study=study).order_by("-pk")[:MAX_ROWS],
         "may_change_consent": study.state != Study.State.DRAFT and study.source == Study.Source.DESIGNED,
         **_erasure_context(request, study, context),
-        **more,
+        **extra_context,
     }
     return TemplateResponse(request, "admin/annotation/study_privacy.html", context)
 

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.api import bodies
-from annotation.quality.control_figures import FIGURES, AnswerCounts, ControlFigures, sum_used_up_alarms
+from annotation.quality.control_figures import FIGURES, AnswerCounts, ControlFigures, sum_control_alarms
 from judgments.access.permissions import study_for
 from judgments.api.resources import Resource
 from judgments.api.studies import UnitSerializer
@@ -112,6 +112,6 @@ class ControlsView(APIView):
                     for kind, counts in figures.by_kind
                 ],
                 "suspects": [unit.key for entry in figures.suspects for unit in entry.units],
-                "used_up": sum_used_up_alarms(study),
+                "used_up": sum_control_alarms(study),
             }
         )

@@ -20,12 +20,16 @@ from judgments.kinds import Kind
 from judgments.models import Study
 from judgments.studies.designs import kind_of
 
-ANSWERS_DRAWN = 100
-TIMES_SAMPLED = 1_000  # number of the study's latest times from which their median is computed
-# Lengths in the figure: the step from answer to answer, the places of the highest and of the lowest answer, of the
-# foot of the bars of seconds, and of the first answer.
-STEP, TOP, BASE, FLOOR, LEFT = 6, 8, 34, 76, 62
-MAX_BAR_LENGTH = 34  # length of the longest bar
+MAX_ANSWERS = 100
+MAX_TIMES = 1_000  # number of the study's latest times from which their median is computed
+# In units of the SVG. y grows downwards; it is the upper edge of a square, and the base line of a text.
+STEP = 6  # from one answer to the next
+FIRST_X = 62  # of the first answer
+RIGHT_MARGIN = 8
+HIGH_LABEL_Y, LOW_LABEL_Y = 12, 34
+HIGH_SQUARE_Y, LOW_SQUARE_Y = 9, 31  # of the highest and of the lowest answer
+BARS_Y = 76  # of the foot of the bars of seconds
+MAX_BAR_LENGTH = 34
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +48,13 @@ class DrawnAnswer:
 def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[DrawnAnswer]]:
     """Return each worker's latest answers, oldest first."""
     kind = kind_of(study)
-    number = Window(RowNumber(), partition_by=[F("assignment__worker_id")], order_by=F("pk").desc())
+    rank = Window(RowNumber(), partition_by=[F("assignment__worker_id")], order_by=F("pk").desc())
     rows = (
         Judgment.objects.filter(
             assignment__study=study, assignment__worker__in=workers, replaced_by__isnull=True
         )
-        .annotate(rank=number)
-        .filter(rank__lte=ANSWERS_DRAWN)
+        .annotate(rank=rank)
+        .filter(rank__lte=MAX_ANSWERS)
         .order_by("pk")
         .values_list("assignment__worker_id", "value", "presented", "seconds")
     )
@@ -62,63 +66,70 @@ def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dra
     return dict(by_worker)
 
 
-def _height_on_scale(kind: Kind, seen: Any) -> float:
+def _height_on_scale(kind: Kind, shown_value: Any) -> float:
     if kind.two_sided:  # the values are in the order of the scale
-        return 1 - kind.values.index(seen) / (len(kind.values) - 1)
+        return 1 - kind.values.index(shown_value) / (len(kind.values) - 1)
     low, high = min(kind.values), max(kind.values)
-    return (seen - low) / (high - low) if high > low else 0.5
+    return (shown_value - low) / (high - low) if high > low else 0.5
 
 
 def median_seconds(study: Study) -> float | None:
     times = Judgment.objects.filter(assignment__study=study, seconds__isnull=False).order_by("-pk")
     latest = [
-        seconds for seconds in times.values_list("seconds", flat=True)[:TIMES_SAMPLED] if seconds is not None
+        seconds for seconds in times.values_list("seconds", flat=True)[:MAX_TIMES] if seconds is not None
     ]
     return float(np.median(latest)) if latest else None
 
 
 def draw_case_figure(
-    kind: Kind, dots: Sequence[DrawnAnswer], usual: float | None, *, about: str
+    kind: Kind, dots: Sequence[DrawnAnswer], usual_seconds: float | None, *, about: str
 ) -> SafeString:
-    """Draw a worker's answers as SVG; ``about`` is its description."""
+    """Draw a worker's answers as SVG.
+
+    Args:
+        usual_seconds: the usual seconds of an answer in the study.
+        about: the description of the figure.
+    """
     if not dots:
         return SafeString("")
-    width = LEFT + STEP * ANSWERS_DRAWN + 8
+    width = FIRST_X + STEP * MAX_ANSWERS + RIGHT_MARGIN
     high, low = _axis_labels(kind)
     parts = [
-        format_html('<text x="0" y="{}">{}</text>', TOP + 4, high),
-        format_html('<text x="0" y="{}">{}</text>', BASE, low),
-        format_html('<text x="0" y="{}">{}</text>', FLOOR, pgettext("staff", "seconds")),
-        format_html('<line class="q-case-line" x1="{}" x2="{}" y1="{}" y2="{}"/>', LEFT, width, FLOOR, FLOOR),
+        format_html('<text x="0" y="{}">{}</text>', HIGH_LABEL_Y, high),
+        format_html('<text x="0" y="{}">{}</text>', LOW_LABEL_Y, low),
+        format_html('<text x="0" y="{}">{}</text>', BARS_Y, pgettext("staff", "seconds")),
+        format_html(
+            '<line class="q-case-line" x1="{}" x2="{}" y1="{}" y2="{}"/>', FIRST_X, width, BARS_Y, BARS_Y
+        ),
     ]
-    scale = _pixels_per_second(dots, usual)
+    scale = _pixels_per_second(dots, usual_seconds)
     for index, dot in enumerate(dots):
-        x = LEFT + STEP * index
+        x = FIRST_X + STEP * index
         if dot.level is not None:
-            y = BASE - 3 - (BASE - TOP - 4) * dot.level
+            y = LOW_SQUARE_Y - (LOW_SQUARE_Y - HIGH_SQUARE_Y) * dot.level
             parts.append(
                 format_html(
                     '<rect class="q-case-answer" x="{}" y="{}" width="4" height="4" rx="1"/>', x, f"{y:.1f}"
                 )
             )
         if dot.seconds is not None:
-            tall = min(MAX_BAR_LENGTH, max(1.0, dot.seconds * scale))
+            length = min(MAX_BAR_LENGTH, max(1.0, dot.seconds * scale))
             parts.append(
                 format_html(
                     '<rect class="q-case-time" x="{}" y="{}" width="4" height="{}"/>',
-                    x, f"{FLOOR - tall:.1f}", f"{tall:.1f}",
+                    x, f"{BARS_Y - length:.1f}", f"{length:.1f}",
                 )
             )  # fmt: skip
-    if usual is not None:
-        y = FLOOR - min(MAX_BAR_LENGTH, usual * scale)
+    if usual_seconds is not None:
+        y = BARS_Y - min(MAX_BAR_LENGTH, usual_seconds * scale)
         line = '<line class="q-case-usual" x1="{}" x2="{}" y1="{}" y2="{}"/>'
-        parts.append(format_html(line, LEFT, width, f"{y:.1f}", f"{y:.1f}"))
-        caption = pgettext("staff", "usual time: %(seconds)s s") % {"seconds": f"{usual:.1f}"}
+        parts.append(format_html(line, FIRST_X, width, f"{y:.1f}", f"{y:.1f}"))
+        caption = pgettext("staff", "usual time: %(seconds)s s") % {"seconds": f"{usual_seconds:.1f}"}
         markup = '<text x="{}" y="{}" text-anchor="end">{}</text>'
         parts.append(format_html(markup, width, f"{y - 5:.1f}", caption))
     return format_html(
         '<svg class="q-case-figure" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>',
-        width, FLOOR + 4, about, format_html_join("", "{}", ((part,) for part in parts)),
+        width, BARS_Y + 4, about, format_html_join("", "{}", ((part,) for part in parts)),
     )  # fmt: skip
 
 
@@ -128,8 +139,8 @@ def _axis_labels(kind: Kind) -> tuple[str, str]:
     return ("", "") if kind.is_open else (display_number(max(kind.values)), display_number(min(kind.values)))
 
 
-def _pixels_per_second(dots: Sequence[DrawnAnswer], usual: float | None) -> float:
+def _pixels_per_second(dots: Sequence[DrawnAnswer], usual_seconds: float | None) -> float:
     """Return the scale of the bars, in which the usual time has half of the largest height."""
     times = [dot.seconds for dot in dots if dot.seconds is not None]
-    middle = usual or (float(np.median(times)) if times else 0.0)
-    return MAX_BAR_LENGTH / (2 * middle) if middle else 1.0
+    typical_seconds = usual_seconds or (float(np.median(times)) if times else 0.0)
+    return MAX_BAR_LENGTH / (2 * typical_seconds) if typical_seconds else 1.0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Q
+from django.db.models import Count, F, Q
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -23,7 +23,7 @@ from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
 PAGE_SIZE = 10  # flags on one page
-EXCLUSIONS_SHOWN = 200
+MAX_EXCLUSIONS = 200
 # for each action of a detector, what it did to the worker
 ACTION_WORDS = {
     "flag": pgettext_lazy("staff", "flagged, not paused"),
@@ -37,25 +37,26 @@ def show_review(request: HttpRequest, study: Study, context: Context) -> HttpRes
     cases = Case.objects.filter(study=study).select_related("worker", "exclusion", "decided_by")
     counts = cases.aggregate(open=Count("pk", filter=Q(state=Case.State.OPEN)), all=Count("pk"))
     shows_all = "all" in request.GET or not counts["open"]
-    shown = cases if shows_all else cases.filter(state=Case.State.OPEN)
-    page = Paginator(shown.order_by("-state", "-opened_at", "pk"), PAGE_SIZE).get_page(
+    cases_to_show = cases if shows_all else cases.filter(state=Case.State.OPEN)
+    # "open" is the last state in the alphabet, so open flags come first
+    page = Paginator(cases_to_show.order_by("-state", "-opened_at", "pk"), PAGE_SIZE).get_page(
         request.GET.get("page")
     )
     shown_cases = list(page.object_list)
-    joined = Participation.objects.filter(study=study)
+    participations = Participation.objects.filter(study=study)
     standings = dict(
-        joined.filter(worker__in={case.worker_id for case in shown_cases}).values_list(
+        participations.filter(worker__in={case.worker_id for case in shown_cases}).values_list(
             "worker_id", "standing"
         )
     )
-    people = dict(joined.order_by().values_list("standing").annotate(people=Count("pk")))
+    standing_counts = dict(participations.order_by().values_list("standing").annotate(people=Count("pk")))
     context |= {
         "counts": counts,
         "shows_all": shows_all,
         "page": page,
         "cases": _case_rows(study, shown_cases, standings),
-        "paused": people.get(Participation.Standing.PAUSED, 0),
-        "excluded": people.get(Participation.Standing.EXCLUDED, 0),
+        "paused": standing_counts.get(Participation.Standing.PAUSED, 0),
+        "excluded": standing_counts.get(Participation.Standing.EXCLUDED, 0),
         "invalidated": Judgment.objects.filter(
             assignment__study=study, assignment__state=Assignment.State.INVALIDATED
         ).count(),
@@ -63,7 +64,7 @@ def show_review(request: HttpRequest, study: Study, context: Context) -> HttpRes
             Exclusion.objects.filter(study=study)
             .select_related("worker", "made_by", "lifted_by")
             .annotate(pages=Count("assignments"))
-            .order_by("lifted_at", "-made_at")[:EXCLUSIONS_SHOWN]
+            .order_by(F("lifted_at").asc(nulls_first=True), "-made_at")[:MAX_EXCLUSIONS]
         ),
         "rule_titles": {name: _(rule.title) for name, rule in RULES.items()},
     }
@@ -75,10 +76,10 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
         return []
     kind = kind_of(study)
     answers = latest_answers(study, {case.worker_id for case in cases})
-    usual = median_seconds(study)
+    usual_seconds = median_seconds(study)
     writers = {text["by"] for case in cases for text in _texts_of(case) if "by" in text}
     names = dict(Worker.objects.filter(pk__in=writers).values_list("pk", "name"))
-    shown_rows = []
+    rows = []
     for case in cases:
         rule = RULES.get(case.rule)
         sentence = describe_evidence(case.rule, case.evidence)
@@ -87,7 +88,7 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
             "n": len(dots),
             "name": case.worker.name,
         }
-        shown_rows.append(
+        rows.append(
             {
                 "case": case,
                 "title": _(rule.title) if rule else case.rule,
@@ -107,13 +108,14 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
                 "did": ACTION_WORDS.get(case.action, case.action),
                 "standing": standings.get(case.worker_id, "active"),
                 "latest": len(dots),
-                "figure": draw_case_figure(kind, dots, usual, about=f"{latest} {sentence}"),
+                "figure": draw_case_figure(kind, dots, usual_seconds, about=f"{latest} {sentence}"),
             }
         )
-    return shown_rows
+    return rows
 
 
 def _texts_of(case: Case) -> list[dict[str, Any]]:
+    """Return the texts that a detector quotes, which the evidence stores among its numbers."""
     texts: list[dict[str, Any]] = case.evidence.get("numbers", {}).get("texts", [])
     return texts
 

@@ -50,22 +50,22 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
     Raises:
         ValueError: the detector or a setting is unknown or out of bounds.
     """
-    kind = RULES.get(name)
-    if kind is None:
-        known_rules = ", ".join(RULES)
+    rule = RULES.get(name)
+    if rule is None:
+        rule_names = ", ".join(RULES)
         raise ValueError(
             _("there is no detector %(name)r; expected one of %(known)s")
-            % {"name": name, "known": known_rules}
+            % {"name": name, "known": rule_names}
         )
     try:
-        return kind.model_validate(dict(settings))
+        return rule.model_validate(dict(settings))
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            known_rules = ", ".join(kind.model_fields)
+            setting_names = ", ".join(rule.model_fields)
             sentence = _("%(name)s has no setting %(key)r; its settings are %(known)s")
-            raise ValueError(sentence % {"name": name, "key": key, "known": known_rules}) from None
+            raise ValueError(sentence % {"name": name, "key": key, "known": setting_names}) from None
         expected = problem["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
         sentence = _("%(key)s of %(name)s is %(value)r; expected %(said)s")
         value = problem["input"]

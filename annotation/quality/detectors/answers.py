@@ -50,22 +50,22 @@ class Disagreement(SequentialRule):
         level = self.alpha_now(history)
         if not level:
             return None
-        centre = _central_answers(history)
-        decided = ~np.isnan(centre) & ~np.isnan(history.value)
-        n = int(decided.sum())
+        central_answers = _central_answers(history)
+        has_both = ~np.isnan(central_answers) & ~np.isnan(history.value)
+        n = int(has_both.sum())
         if n < self.least:
             return None
         distance = history.answers.agreement_distance
-        answers, others = history.value[decided], centre[decided]
-        agreeing = int((np.abs(answers - others) <= distance).sum())
-        chance = _chance_agreement(answers, others, distance)
+        answers, others_answers = history.value[has_both], central_answers[has_both]
+        agreeing_count = int((np.abs(answers - others_answers) <= distance).sum())
+        chance = _chance_agreement(answers, others_answers, distance)
         kappa = _crowd_kappa(history, distance) if self.of_crowd else 0.0
         expected = chance + self.of_crowd * kappa * (1 - chance)
-        p = binomial_at_most(agreeing, n, expected)
+        p = binomial_at_most(agreeing_count, n, expected)
         if p > level:
             return None
-        numbers = {"n": n, "agreeing": agreeing, "chance": chance, "expected": expected}
-        own_kappa = (agreeing / n - chance) / (1 - chance) if chance < 1 else 0.0
+        numbers = {"n": n, "agreeing": agreeing_count, "chance": chance, "expected": expected}
+        own_kappa = (agreeing_count / n - chance) / (1 - chance) if chance < 1 else 0.0
         return self.make_finding(history, **numbers, kappa=own_kappa, others_kappa=kappa, p=p, level=level)
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
@@ -87,28 +87,30 @@ def _central_answers(history: History) -> Floats:
     The result has shape (N,), one value per judgment; nan where there is no majority or median.
     """
     counts = history.others
-    centre = np.full(len(history), np.nan)
+    central_answers = np.full(len(history), np.nan)
     if not counts.size:
-        return centre
+        return central_answers
     if history.answers.agreement_distance == 0:
         largest_counts = counts.max(axis=1)
         has_majority = (largest_counts > 0) & ((counts == largest_counts[:, None]).sum(axis=1) == 1)
-        centre[has_majority] = history.labels[counts[has_majority].argmax(axis=1)]
-        return centre
+        central_answers[has_majority] = history.labels[counts[has_majority].argmax(axis=1)]
+        return central_answers
     n = counts.sum(axis=1)
     answered = np.flatnonzero(n)
-    upto = counts[answered].cumsum(axis=1)
-    low = history.labels[(upto * 2 >= n[answered, None]).argmax(axis=1)]
-    high = history.labels[(upto * 2 > n[answered, None]).argmax(axis=1)]
-    centre[answered] = (low + high) / 2
-    return centre
+    # the median is the mean of the lower and the upper middle answer, which differ only for an even number of answers
+    cumulative = counts[answered].cumsum(axis=1)
+    low = history.labels[(cumulative * 2 >= n[answered, None]).argmax(axis=1)]
+    high = history.labels[(cumulative * 2 > n[answered, None]).argmax(axis=1)]
+    central_answers[answered] = (low + high) / 2
+    return central_answers
 
 
 def _chance_agreement(answers: Floats, others: Floats, distance: float) -> float:
-    first, first_counts = np.unique(answers, return_counts=True)
-    second, second_counts = np.unique(others, return_counts=True)
-    close = np.abs(first[:, None] - second[None, :]) <= distance
-    return float(first_counts @ close @ second_counts / (len(answers) * len(others)))
+    """Return the probability that random ones of ``answers`` and of ``others`` differ by at most ``distance``."""
+    values, value_counts = np.unique(answers, return_counts=True)
+    other_values, other_counts = np.unique(others, return_counts=True)
+    close = np.abs(values[:, None] - other_values[None, :]) <= distance
+    return float(value_counts @ close @ other_counts / (len(answers) * len(others)))
 
 
 def _crowd_kappa(history: History, distance: float) -> float:
@@ -119,10 +121,11 @@ def _crowd_kappa(history: History, distance: float) -> float:
     if pairs < 2 * MIN_PAIRS:
         return 0.0
     close = (np.abs(history.labels[:, None] - history.labels[None, :]) <= distance).astype(np.float64)
-    same = float(((counts @ close) * counts).sum() - n.sum())
+    # ordered pairs of different people who agree
+    agreeing_pairs = float(((counts @ close) * counts).sum() - n.sum())
     shares = counts.sum(axis=0) / n.sum()
     chance = float(shares @ close @ shares)
-    return max(0.0, (same / pairs - chance) / (1 - chance)) if chance < 1 else 0.0
+    return max(0.0, (agreeing_pairs / pairs - chance) / (1 - chance)) if chance < 1 else 0.0
 
 
 class ControlAccuracy(Rule):
@@ -146,8 +149,8 @@ class ControlAccuracy(Rule):
         With ``alpha`` 0, any accuracy below the threshold counts. A careful worker can easily have one on the first
         items.
         """
-        known_answers = history.right[~np.isnan(history.right)]
-        n, right = len(known_answers), int(known_answers.sum())
+        right_flags = history.right[~np.isnan(history.right)]
+        n, right = len(right_flags), int(right_flags.sum())
         if n < self.least or right >= self.threshold * n:
             return None
         p = binomial_at_most(right, n, self.threshold)
@@ -190,8 +193,8 @@ class RepeatConsistency(Rule):
     threshold: Share = 0.5
 
     def examine(self, history: History) -> Finding | None:
-        known = history.agrees[~np.isnan(history.agrees)]
-        n, same = len(known), int(known.sum())
+        agreements = history.agrees[~np.isnan(history.agrees)]
+        n, same = len(agreements), int(agreements.sum())
         if n < self.least or same >= self.threshold * n:
             return None
         return self.make_finding(history, n=n, same=same, threshold=self.threshold)
@@ -204,8 +207,10 @@ class RepeatConsistency(Rule):
 
 
 def longest_run(hits: Flags) -> int:
+    """Return the length of the longest run of true values."""
     if not hits.any():
         return 0
+    # the first position of each run, and the position after it, in turn
     edges = np.flatnonzero(np.diff(np.concatenate(([False], hits, [False])).astype(np.int8)))
     return int((edges[1::2] - edges[::2]).max())
 
@@ -222,16 +227,16 @@ def run_chance(chances: Floats, length: int) -> float:
     n = len(chances)
     if length > n:
         return 0.0
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # a probability of 0 is replaced, because its logarithm is not finite
         logs = np.concatenate(([0.0], np.cumsum(np.log(np.maximum(chances, 1e-300)))))
     # the probability that the trials i..i+length-1 all succeed
     streak = np.exp(logs[length:] - logs[:-length]).tolist()
-    failing = (1.0 - chances).tolist()
+    failures = (1.0 - chances).tolist()
     ended = [0.0] * (n + 1)  # ended[i] is the probability that a run ended within the first i trials
     for end in range(length, n + 1):
         start = end - length
-        fresh = streak[start] if start == 0 else streak[start] * failing[start - 1] * (1.0 - ended[start - 1])
-        ended[end] = ended[end - 1] + fresh
+        rise = streak[start] if start == 0 else streak[start] * failures[start - 1] * (1.0 - ended[start - 1])
+        ended[end] = ended[end - 1] + rise
     return min(1.0, ended[n])
 
 
@@ -250,9 +255,9 @@ def alternation_distribution(first: int, second: int) -> tuple[float, ...]:
     chances = [0.0]
     for changes in range(1, first + second):
         half = (changes + 1) // 2
-        if changes % 2:  # an even number of changes, so the order ends with the type that it began with
+        if changes % 2:  # both types have ``half`` runs, and either begins
             ways = 2 * comb(first - 1, half - 1) * comb(second - 1, half - 1)
-        else:
+        else:  # the type that begins has one run more than the other
             ways = comb(first - 1, half) * comb(second - 1, half - 1)
             ways += comb(first - 1, half - 1) * comb(second - 1, half)
         chances.append(ways / orders)
@@ -267,13 +272,13 @@ def alternation_chance(groups: Iterable[tuple[int, int]], changes: int) -> float
     Args:
         groups: the number of things of each type in each group.
     """
-    together = np.array([1.0])
+    joint = np.array([1.0])
     for first, second in groups:
-        together = np.convolve(together, alternation_distribution(min(first, second), max(first, second)))
-    return float(min(1.0, together[changes:].sum()))
+        joint = np.convolve(joint, alternation_distribution(min(first, second), max(first, second)))
+    return float(min(1.0, joint[changes:].sum()))
 
 
-MIN_OTHER_ANSWERS = 20  # others' answers that are needed to estimate the usual shares
+MIN_ANSWERS_OF_OTHERS = 20  # others' answers that are needed to estimate the usual shares
 
 
 class SideBias(SequentialRule):
@@ -348,17 +353,18 @@ class StraightLining(SequentialRule):
         which makes runs look less unusual.
         """
         level = self.alpha_now(history)
-        known = ~np.isnan(history.seen)
-        n = int(known.sum())
+        has_answer = ~np.isnan(history.seen)
+        n = int(has_answer.sum())
         if not level or n < self.least:
             return None
-        if not history.answers.has_sides and history.others[known].sum() < MIN_OTHER_ANSWERS:
+        if not history.answers.has_sides and history.others[has_answer].sum() < MIN_ANSWERS_OF_OTHERS:
             return None
-        seen = history.seen[known]
-        runs: list[tuple[float, int, float]] = []
+        seen = history.seen[has_answer]
+        runs: list[tuple[float, int, float]] = []  # probability, length, answer
         for value in np.unique(seen).tolist():
             length = longest_run(seen == value)
-            runs.append((run_chance(self._answer_probability(history, known, value), length), length, value))
+            chances = self._answer_probability(history, has_answer, value)
+            runs.append((run_chance(chances, length), length, value))
         p, length, value = min(runs, key=lambda run: (run[0], -run[1]))
         p = min(1.0, p * max(history.answers.values, 1))
         if p > level:
@@ -371,21 +377,21 @@ class StraightLining(SequentialRule):
             "of other participants to these items: %(chance)s."
         ) % {"run": numbers["run"], "n": numbers["n"], "chance": describe_chance(numbers["p"])}
 
-    def _answer_probability(self, history: History, known: np.ndarray, value: float) -> Floats:
+    def _answer_probability(self, history: History, has_answer: np.ndarray, value: float) -> Floats:
         """Return the probability that a careful worker answers ``value``, as shown, at each position: (N,).
 
         Args:
-            known: marks the judgments with an answer as shown, of which there are N.
+            has_answer: marks the judgments with an answer as shown, of which there are N.
         """
-        counts = history.others_count[known]
+        counts = history.others_count[has_answer]
         if history.answers.has_sides:
-            same = history.agreeing_others[known]
-            votes = np.where(history.seen[known] == value, same, counts - same)
-            usual = 0.5
+            agreeing = history.agreeing_others[has_answer]
+            votes = np.where(history.seen[has_answer] == value, agreeing, counts - agreeing)
+            usual_share = 0.5
         else:
-            votes = (history.others[known] * (history.labels == value)).sum(axis=1)
-            usual = float((votes.sum() + 1) / (counts.sum() + history.answers.values))
-        chances: Floats = 1 - (1 - self.tolerance) * (1 - (votes + usual) / (counts + 1))
+            votes = (history.others[has_answer] * (history.labels == value)).sum(axis=1)
+            usual_share = float((votes.sum() + 1) / (counts.sum() + history.answers.values))
+        chances: Floats = 1 - (1 - self.tolerance) * (1 - (votes + usual_share) / (counts + 1))
         return chances
 
 
@@ -414,9 +420,9 @@ class Alternation(SequentialRule):
         changes = 0
         for assignment in np.unique(history.assignment):
             seen = history.seen[(history.assignment == assignment) & ~np.isnan(history.seen)]
-            sorts = np.unique(seen)
-            if len(sorts) == 2:
-                first = int((seen == sorts[0]).sum())
+            distinct = np.unique(seen)
+            if len(distinct) == 2:
+                first = int((seen == distinct[0]).sum())
                 groups.append((first, len(seen) - first))
                 changes += int((seen[1:] != seen[:-1]).sum())
         n = sum(first + second for first, second in groups)
@@ -465,9 +471,11 @@ class TooFast(Rule):
         median = float(np.median(times))
         if fast >= self.share * n and fast:
             return self.make_finding(history, n=n, fast=fast, median=median)
-        usual = _trimmed_mean(history.others_seconds) if len(history.others_seconds) >= self.least else 0.0
-        if median < self.of_crowd * usual:
-            return self.make_finding(history, n=n, median=median, others=usual)
+        usual_seconds = (
+            _trimmed_mean(history.others_seconds) if len(history.others_seconds) >= self.least else 0.0
+        )
+        if median < self.of_crowd * usual_seconds:
+            return self.make_finding(history, n=n, median=median, others=usual_seconds)
         return None
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
@@ -487,10 +495,10 @@ def _trimmed_mean(seconds: np.ndarray) -> float:
     return float(np.sort(seconds)[: max(1, len(seconds) - len(seconds) // 10)].mean())
 
 
-def _page_means(history: History, known: np.ndarray) -> np.ndarray:
-    """Return the mean time of the assignment of each answer that ``known`` marks: (M,) for M such answers."""
-    _, places = np.unique(history.assignment[known], return_inverse=True)
-    seconds = history.seconds[known]
-    sums, counts = np.bincount(places, seconds), np.bincount(places)
-    means: np.ndarray = (sums / counts)[places]
+def _page_means(history: History, is_timed: np.ndarray) -> np.ndarray:
+    """Return the mean time of the assignment of each answer that ``is_timed`` marks: (M,) for M such answers."""
+    _, page_numbers = np.unique(history.assignment[is_timed], return_inverse=True)
+    seconds = history.seconds[is_timed]
+    sums, counts = np.bincount(page_numbers, seconds), np.bincount(page_numbers)
+    means: np.ndarray = (sums / counts)[page_numbers]
     return means

@@ -32,9 +32,12 @@ class Rule(BaseModel, ABC):
     """A detector. Its fields are its settings.
 
     Attributes:
+        needs_others: whether it gets others' judgments on the same units.
+        needs_texts: whether it gets the texts of others in the study.
         controls_only: whether it gets only control items. Their number then decides when it looks.
         only_flags: whether it may only flag a worker, since it finds signs but no proof.
         false_alarms: a sentence that says how often it flags honest people; "" if docs/quality.md says so.
+        least: a setting: the number of judgments (or control items) before its first look.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -75,11 +78,11 @@ class Rule(BaseModel, ABC):
         """Return a finding with rounded numbers. Its sentence is in English, since it is stored."""
         with translation.override("en"):
             sentence = self.describe(evidence)
-        plain = {
+        rounded = {
             key: float(f"{value:.4g}") if isinstance(value, float) else value
             for key, value in evidence.items()
         }
-        return Finding(rule=self.name, judgments=history.total, sentence=sentence, evidence=plain)
+        return Finding(rule=self.name, judgments=history.total, sentence=sentence, evidence=rounded)
 
 
 class SequentialRule(Rule):
@@ -95,6 +98,12 @@ class SequentialRule(Rule):
 def collect_findings(
     rules: Iterable[Rule], history: History, *, judgments: int
 ) -> list[tuple[Rule, Finding]]:
+    """Return the findings of detectors that have one.
+
+    Args:
+        judgments: the number of the worker's judgments, which a finding states. A history of control items only
+            counts these.
+    """
     examined = ((rule, rule.examine(history)) for rule in rules)
     return [
         (rule, replace(finding, judgments=judgments)) for rule, finding in examined if finding is not None

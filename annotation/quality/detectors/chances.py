@@ -9,13 +9,14 @@ from common.amounts import thousands
 
 
 def describe_chance(p: float) -> str:
+    """Return a probability in words, such as "about 1 in 1,200". The number has two significant digits."""
     if p >= 0.1:
         return _("about %(n)s in 100") % {"n": round(100 * p)}
     if p < 1e-6:
         return _("less than 1 in a million")
-    digits = round(1 / p)
-    size = 10 ** max(0, len(str(digits)) - 2)
-    return _("about 1 in %(n)s") % {"n": thousands(digits // size * size)}
+    odds = round(1 / p)
+    unit = 10 ** max(0, len(str(odds)) - 2)
+    return _("about 1 in %(n)s") % {"n": thousands(odds // unit * unit)}
 
 
 def binomial_at_most(count: int, n: int, chance: float) -> float:

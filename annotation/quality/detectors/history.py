@@ -11,7 +11,7 @@ import numpy as np
 
 from quorum.numeric.arrays import Floats, Ints
 
-WINDOW = 300  # only a worker's latest judgments are examined
+WINDOW = 300  # number of a worker's latest judgments that are examined
 MAX_TEXTS_OF_OTHERS = 2_000  # texts of others that are compared with the worker's
 NAN = float("nan")
 
@@ -48,8 +48,8 @@ class AnswerFormat:
         records_typing: bool = False,
         hidden_line: bool = False,
     ) -> AnswerFormat:
-        nominal = level == "nominal" or not values
-        length = 0.0 if nominal else max(values) - min(values)
+        is_nominal = level == "nominal" or not values
+        length = 0.0 if is_nominal else max(values) - min(values)
         distance = max(length / (len(values) - 1) / 2, length / 10) if length else 0.0
         return cls(
             values=len(values),
@@ -67,20 +67,22 @@ class WrittenAnswer(NamedTuple):
     Attributes:
         signals: the page's counts of how the answer was written (docs/honest-answers.md), if any.
         word: the word that only the page's hidden line names; "" without such a line.
-        at: the answer's position in the order of all answers of the study.
+        position: the answer's position in the order of all answers of the study.
     """
 
     text: str
     signals: Mapping[str, int] = {}
     word: str = ""
-    at: int = 0
+    position: int = 0
 
 
 class OthersText(NamedTuple):
+    """A text by another worker; ``worker`` and ``unit`` are row ids, ``position`` is as in ``WrittenAnswer``."""
+
     worker: int
     unit: int
     text: str
-    at: int = 0
+    position: int = 0
 
 
 class OwnJudgment(NamedTuple):
@@ -178,37 +180,44 @@ def make_history(
     fresh: int,
     others_texts: Sequence[OthersText] = (),
 ) -> History:
+    """Return a worker's history.
+
+    Args:
+        judgments: the worker's judgments, oldest first.
+        others: others' judgments by the row id of their unit.
+    """
     latest = judgments[-WINDOW:]
     numbers = [judgment[:NUMBER_FIELDS] for judgment in latest]
-    columns = np.array(numbers, dtype=np.float64).reshape(-1, NUMBER_FIELDS).T
-    unit = columns[1].astype(np.int64)
+    table = np.array(numbers, dtype=np.float64).reshape(-1, NUMBER_FIELDS)
+    columns = dict(zip(OwnJudgment._fields, table.T, strict=False))
+    unit = columns["unit"].astype(np.int64)
     values: list[float] = []
     rows: list[int] = []
     seconds: list[float] = []
-    for row, judgment in enumerate(unit.tolist()):
-        for other in others.get(judgment, ()):
+    for row, unit_id in enumerate(unit.tolist()):
+        for other in others.get(unit_id, ()):
             values.append(other.value)
             rows.append(row)
             seconds.append(other.seconds)
     others_values = np.array(values, dtype=np.float64)
     is_known = ~np.isnan(others_values)
-    labels, places = np.unique(others_values[is_known], return_inverse=True)
+    labels, label_indices = np.unique(others_values[is_known], return_inverse=True)
     counts = np.zeros((len(latest), len(labels)), dtype=np.int64)
-    np.add.at(counts, (np.array(rows, dtype=np.int64)[is_known], places), 1)
+    np.add.at(counts, (np.array(rows, dtype=np.int64)[is_known], label_indices), 1)
     times = np.array(seconds, dtype=np.float64)
     return History(
         answers=answers,
         total=total,
         fresh=fresh,
-        assignment=columns[0].astype(np.int64),
+        assignment=columns["assignment"].astype(np.int64),
         unit=unit,
-        seen=columns[2],
-        value=columns[3],
-        left=columns[4],
-        seconds=columns[5],
-        right=columns[6],
-        agrees=columns[7],
-        pasted=columns[8],
+        seen=columns["seen"],
+        value=columns["value"],
+        left=columns["left"],
+        seconds=columns["seconds"],
+        right=columns["right"],
+        agrees=columns["agrees"],
+        pasted=columns["pasted"],
         labels=labels,
         others=counts,
         others_seconds=times[~np.isnan(times)],

@@ -34,11 +34,14 @@ HIDDEN_WORDS = (
 
 
 def hidden_word(*, seed: int, hit: str, worker: str) -> str:
+    """Return the word that the hidden line of a worker's page names. Equal arguments give the same word."""
     rng = rng_for(seed, f"hidden line {hit} {worker}")
     return HIDDEN_WORDS[int(rng.integers(len(HIDDEN_WORDS)))]
 
 
 class ProgramSign(Rule):
+    """A detector of a sign that a program wrote an answer. It may only flag."""
+
     only_flags: ClassVar[bool] = True
 
     @classmethod
@@ -71,16 +74,16 @@ class PastedText(ProgramSign):
         If the page recorded how the answer was written, it counts as pasted if half of its text was pasted or
         dropped. Without such a record it counts as pasted if any text was.
         """
-        written = history.pasted[~np.isnan(history.pasted)]
-        n, pasted = len(written), int(written.sum())
+        pasted_flags = history.pasted[~np.isnan(history.pasted)]
+        n, pasted = len(pasted_flags), int(pasted_flags.sum())
         if n < self.least or not pasted or pasted < self.share * n:
             return None
         signals_of_texts = [
             answer.signals for answer in history.written if answer and "text" in answer.signals
         ]
-        more = {}
+        details = {}
         if signals_of_texts:
-            more = {
+            details = {
                 "characters": sum(signals["text"] for signals in signals_of_texts),
                 # a page can report counts that contradict each other
                 "characters_pasted": sum(
@@ -88,7 +91,7 @@ class PastedText(ProgramSign):
                 ),
                 "left_the_tab": sum(signals.get("away", 0) > 0 for signals in signals_of_texts),
             }
-        return self.make_finding(history, n=n, pasted=pasted, **more)
+        return self.make_finding(history, n=n, pasted=pasted, **details)
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         sentence = _("Written answers that were pasted: %(pasted)s of %(n)s.") % {
@@ -97,17 +100,18 @@ class PastedText(ProgramSign):
         }
         if not numbers.get("characters"):
             return sentence
-        more = _(
+        details = _(
             "%(share)s of all characters were pasted. The participant left the browser tab during "
             "%(left)s of the pasted answers."
         ) % {
             "share": percent(numbers["characters_pasted"] / numbers["characters"]),
             "left": numbers["left_the_tab"],
         }
-        return f"{sentence} {more}"
+        return f"{sentence} {details}"
 
 
 def is_pasted(signals: Mapping[str, int]) -> bool:
+    """Return whether half of an answer's text was pasted or, if the page did not record this, any text was."""
     if signals.get("text"):
         return 2 * signals.get("from_paste", 0) >= signals["text"]
     return bool(signals.get("pasted"))
@@ -153,27 +157,27 @@ class Typing(ProgramSign):
         Only keys pressed less than two seconds after the previous one count. Gaps are too even if their
         interquartile range is less than ``spread`` of their median.
         """
-        typed = [
+        typed_answers = [
             answer for answer in history.written if answer and answer.signals.get("keys", 0) >= self.keys
         ]
-        n = len(typed)
+        n = len(typed_answers)
         if n < self.least:
             return None
-        speeds = [keys_per_second(answer.signals) for answer in typed]
-        spreads = [relative_gap_spread(answer.signals) for answer in typed]
+        speeds = [keys_per_second(answer.signals) for answer in typed_answers]
+        spreads = [relative_gap_spread(answer.signals) for answer in typed_answers]
         fast = [speed > self.per_second for speed in speeds]
         even = [spread is not None and spread < self.spread for spread in spreads]
-        inhuman = [index for index in range(n) if fast[index] or even[index]]
-        if not inhuman or len(inhuman) < self.share * n:
+        implausible = [index for index in range(n) if fast[index] or even[index]]
+        if not implausible or len(implausible) < self.share * n:
             return None
         return self.make_finding(
             history,
             n=n,
-            typed_so=len(inhuman),
+            typed_so=len(implausible),
             fast=sum(fast),
             even=sum(even),
             fastest=max(speeds),
-            texts=_texts_for_evidence([typed[index] for index in inhuman]),
+            texts=_texts_for_evidence([typed_answers[index] for index in implausible]),
         )
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
@@ -196,8 +200,8 @@ def keys_per_second(signals: Mapping[str, int]) -> float:
 
 def relative_gap_spread(signals: Mapping[str, int]) -> float | None:
     """Return the interquartile range of the gaps divided by their median; None if the clock was too coarse."""
-    middle = signals.get("gap_ms", 0)
-    return signals.get("gap_spread_ms", 0) / middle if middle else None
+    median_ms = signals.get("gap_ms", 0)
+    return signals.get("gap_spread_ms", 0) / median_ms if median_ms else None
 
 
 class Phrasing(ProgramSign):
@@ -240,13 +244,13 @@ class Phrasing(ProgramSign):
         n = len(answers)
         if n < self.least or not history.others_texts:
             return None
-        alike = list(self._similar_texts(answers, history))
-        if len(alike) < self.copies or len(alike) < self.share * n:
+        matches = list(self._similar_texts(answers, history))
+        if len(matches) < self.copies or len(matches) < self.share * n:
             return None
-        people = len({answer["by"] for answer in alike})
-        texts = sorted(alike, key=lambda answer: -answer["similar"])[:MAX_QUOTED_TEXTS]
+        people = len({answer["by"] for answer in matches})
+        texts = sorted(matches, key=lambda answer: -answer["similar"])[:MAX_QUOTED_TEXTS]
         return self.make_finding(
-            history, n=n, alike=len(alike), people=people, others=len(history.others_texts), texts=texts
+            history, n=n, alike=len(matches), people=people, others=len(history.others_texts), texts=texts
         )
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
@@ -274,36 +278,38 @@ class Phrasing(ProgramSign):
                 texts_by_gram[gram].append(index)
         for unit, answer in answers:
             own_grams = character_grams(answer.text)
-            near = {index for gram in self._prefix(own_grams, frequency) for index in texts_by_gram[gram]}
-            best = max(
+            indices = {index for gram in self._prefix(own_grams, frequency) for index in texts_by_gram[gram]}
+            # the most similar text; of equally similar ones, the first
+            similarity, negative_index = max(
                 (
                     (jaccard_similarity(own_grams, grams_of_others[index]), -index)
-                    for index in near
+                    for index in indices
                     if history.others_texts[index].unit != unit
-                    and history.others_texts[index].at <= answer.at
+                    and history.others_texts[index].position <= answer.position
                 ),
                 default=(0.0, 0),
             )
-            if best[0] >= self.similar:
-                other = history.others_texts[-best[1]]
+            if similarity >= self.similar:
+                similar_text = history.others_texts[-negative_index]
                 yield {
                     "own": answer.text,
-                    "other": other.text,
-                    "by": other.worker,
-                    "similar": round(best[0], 3),
+                    "other": similar_text.text,
+                    "by": similar_text.worker,
+                    "similar": round(similarity, 3),
                 }
 
     def _prefix(self, grams: frozenset[str], frequency: Mapping[str, int]) -> list[str]:
         """Return the rarest elements of a set: as many as are needed so that every similar set contains one of them."""
+        # a similar set shares at least ceil(similar * len(grams)) elements; 1e-9 absorbs the rounding of the product
         size = len(grams) - int(np.ceil(self.similar * len(grams) - 1e-9)) + 1
         return sorted(grams, key=lambda gram: (frequency.get(gram, 0), gram))[:size]
 
 
 @lru_cache(maxsize=8_192)  # each look compares the study's texts again; the cache takes 30 MB
 def character_grams(text: str) -> frozenset[str]:
-    plain = fold_text(text)
+    text = fold_text(text)
     return frozenset(
-        plain[start : start + GRAM_LENGTH] for start in range(max(1, len(plain) - GRAM_LENGTH + 1))
+        text[start : start + GRAM_LENGTH] for start in range(max(1, len(text) - GRAM_LENGTH + 1))
     )
 
 
@@ -338,11 +344,11 @@ class HiddenLine(ProgramSign):
 
     def examine(self, history: History) -> Finding | None:
         answers = [answer for answer in history.written if answer and answer.word]
-        following = [answer for answer in answers if answer.word in fold_text(answer.text).split()]
-        if len(answers) < self.least or len(following) < self.words:
+        matches = [answer for answer in answers if answer.word in fold_text(answer.text).split()]
+        if len(answers) < self.least or len(matches) < self.words:
             return None
         return self.make_finding(
-            history, n=len(answers), found=len(following), texts=_texts_for_evidence(following)
+            history, n=len(answers), found=len(matches), texts=_texts_for_evidence(matches)
         )
 
     def describe(self, numbers: Mapping[str, Any]) -> str:

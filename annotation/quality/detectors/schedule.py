@@ -12,24 +12,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 GROWTH = 4  # the next look is due after a quarter more judgments
-MAX_STEP = 125
-GROWTH_OF_PAGES, LONGEST_PAGES = 2, 8
+MAX_STEP = 125  # judgments
+PAGE_GROWTH, MAX_PAGE_STEP = 2, 8  # the same for pages: after half as many more, at most eight
 
 
-def look_schedule(least: int, *, growth: int = GROWTH, longest: int = MAX_STEP) -> Iterator[int]:
+def look_schedule(least: int, *, growth: int = GROWTH, max_step: int = MAX_STEP) -> Iterator[int]:
+    """Yield the numbers of judgments (or of pages) after which looks are due, without end."""
     due = least
     while True:
         yield due
-        due += min(max(due // growth, 1), longest)
+        due += min(max(due // growth, 1), max_step)
 
 
 def pages_since_look(pages: int) -> int:
     """Return the number of new pages for a look after page number ``pages`` (from 1); 0 if no look is due."""
-    before = 0
-    for due in look_schedule(1, growth=GROWTH_OF_PAGES, longest=LONGEST_PAGES):
+    previous_due = 0
+    for due in look_schedule(1, growth=PAGE_GROWTH, max_step=MAX_PAGE_STEP):
         if due >= pages:
-            return pages - before if due == pages else 0
-        before = due
+            return pages - previous_due if due == pages else 0
+        previous_due = due
     return 0
 
 

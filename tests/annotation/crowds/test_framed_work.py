@@ -454,7 +454,7 @@ def test_a_subscription_to_our_topic_is_confirmed(
 
 
 def test_a_certificate_is_fetched_once(notified_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    lasting = notifications.certificate(CERTIFICATE_URL)
+    lasting = notifications.fetch_certificate(CERTIFICATE_URL)
     monkeypatch.setattr(notifications, "_certificates", {})
     amazon = behind(monkeypatch, lasting)
     assert [post(signed(notified_study)).status_code for _ in range(3)] == [204, 204, 204]

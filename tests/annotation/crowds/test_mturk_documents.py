@@ -523,7 +523,7 @@ def test_what_the_service_signs_is_believed(emulator: MTurkEmulator, version: st
 def test_requirements_are_what_boto3_takes() -> None:
     workers = Workers(countries=("US", "GB"), approval_above=0.95, approved_at_least=500, hits_at_most=3)
     more = [score_at_least("3QUIZ", 80), is_master(live=False)]
-    asked = qualification_requirements(workers, more=more)
+    asked = qualification_requirements(workers, extra=more)
     assert [(one["QualificationTypeId"], one["Comparator"]) for one in asked] == [
         ("00000000000000000071", "In"),
         ("000000000000000000L0", "GreaterThan"),
@@ -560,7 +560,7 @@ def test_what_nobody_fulfils_or_the_service_does_not_take_is_refused() -> None:
     with refuses(QuestionProblem, "countries", "31", "30"):
         qualification_requirements(Workers(countries=tuple(COUNTRIES)[:31]))
     nine = [score_at_least(f"3QUIZ{number}", 1) for number in range(9)]
-    assert len(qualification_requirements(Workers(countries=("US",)), more=nine)) == 10
+    assert len(qualification_requirements(Workers(countries=("US",)), extra=nine)) == 10
     with pytest.raises(QuestionProblem, match="11 requirements"):
-        qualification_requirements(Workers(countries=("US",), approved_at_least=1), more=nine)
+        qualification_requirements(Workers(countries=("US",), approved_at_least=1), extra=nine)
     assert qualification_requirements(Workers(hits_at_most=4)) == []

@@ -12,7 +12,7 @@ from django.utils import timezone
 from annotation.crowds import backend_of
 from annotation.crowds.mturk.client import client_of as turk_client
 from annotation.crowds.opening import begin_opening, carry_out_opening, close_study, open_study
-from annotation.crowds.outbox.delivery import MAX_UNANSWERED, TRIES, carry_out_calls
+from annotation.crowds.outbox.delivery import ATTEMPTS_PER_RUN, MAX_UNANSWERED, carry_out_calls
 from annotation.crowds.outbox.messages import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
 from annotation.crowds.outbox.resolution import retry_call
 from annotation.crowds.publishing import ask_to_extend
@@ -217,9 +217,9 @@ def test_throttling_is_answered_by_fewer_calls_and_only_so_many(turk: MTurkEmula
     with turk.faults.during(Fault("throttle", frozenset({CREATE}))):
         carried = carry_out_calls(study=study, wait=waits.append)
     assert carried.waiting_count == 1
-    assert len(turk.calls(CREATE)) == TRIES
+    assert len(turk.calls(CREATE)) == ATTEMPTS_PER_RUN
     call = CrowdCall.objects.get()
-    assert (call.state, call.attempts) == ("waiting", TRIES)
+    assert (call.state, call.attempts) == ("waiting", ATTEMPTS_PER_RUN)
     assert call.first_started_at is None  # it was certainly never done
     carry_out(study)
     assert len(turk.dump()["hits"]) == 1
