@@ -25,7 +25,7 @@ class JudgmentsConfig(AppConfig):
         from judgments.jobs.registry import HEAVY, INTERACTIVE, READING, register, schedule
 
         schedule("judgments.tasks.sweep_jobs", every=lambda: settings.JOB_SWEEP_SECONDS)
-        schedule("judgments.datasets.uploads.discard_leftovers", every=lambda: 3600)
+        schedule("judgments.datasets.uploads.discard_leftovers", every=lambda: 3600)  # every hour
         schedule("judgments.jobs.pool.remove_leftovers", every=lambda: 3600)
         register("understand_upload", "judgments.handlers.understand_upload", queue=READING)
         register("import_dataset", "judgments.handlers.import_dataset_upload", queue=READING)

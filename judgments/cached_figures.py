@@ -27,10 +27,11 @@ from judgments.models import CachedFigures, Job, Study
 
 T = TypeVar("T")
 MIN_CACHED_ROWS = 20_000
-MAX_AGE_SECONDS = 60.0  # seconds for which cached figures are fresh
-QUICK_SECONDS = 1.0  # longest computation in seconds to wait for after a person's action
-INTERVAL_FACTOR = 10.0  # recompute after this multiple of the computing time: 12 s, every two minutes
-JOB = "figures"
+MAX_AGE_SECONDS = 60.0  # seconds for which cached figures are shown unchanged, at least
+QUICK_SECONDS = 1.0  # seconds of the longest computation for which a page waits after a person's action
+# Figures are recomputed after this multiple of their computing time, such as two minutes if they take 12 seconds.
+INTERVAL_FACTOR = 10.0
+JOB = "figures"  # the kind of the job
 
 
 def has_many_rows(rows: QuerySet[Any]) -> bool:
@@ -56,40 +57,45 @@ class FiguresPending(Exception):
     pass
 
 
-def required_figures(shown: ShownFigures[T]) -> T:
-    if shown.value is None:
+def required_figures(figures: ShownFigures[T]) -> T:
+    """Return the value of figures. Raise FiguresPending if a job is still computing it for the first time."""
+    if figures.value is None:
         raise FiguresPending
-    return shown.value
+    return figures.value
 
 
 def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> ShownFigures[T]:
     """Return the figures of a study. If ``wait`` is set, compute missing figures at once, whatever their size."""
     needs_job = figures.needs_job is not None and figures.needs_job(study)
-    if figures.needs_job is not None and not needs_job:
+    if figures.needs_job is not None and not needs_job:  # the study is small
         return ShownFigures(figures.compute(study))
-    cached, many = _find_cached(study, figures)
+    cached, is_large = _find_cached_figures(study, figures)
     if cached is None:
-        if needs_job or (many and not wait):
+        if needs_job or (is_large and not wait):
             _start_unless_failed(study, figures.name)
             return ShownFigures(None, is_recomputing=True)
         return ShownFigures(_compute_for_page(study, figures))
-    same = cached.version == _version(study, figures)
-    if not same and not needs_job and cached.seconds <= QUICK_SECONDS:
+    # a person's action changes the version
+    is_current = cached.version == _version(study, figures)
+    if not is_current and not needs_job and cached.seconds <= QUICK_SECONDS:
         return ShownFigures(_compute_for_page(study, figures))
-    again = not same or (not figures.never_expires and _is_old(cached))
-    if again:
+    is_stale = not is_current or (not figures.never_expires and _is_old(cached))
+    if is_stale:
         request_figures(study, [figures.name])
-    if figures.never_expires and not same:
+    if figures.never_expires and not is_current:
         return ShownFigures(None, is_recomputing=True)
-    return ShownFigures(figures.from_json(cached.value), cached.made_at, again)
+    return ShownFigures(figures.from_json(cached.value), cached.made_at, is_recomputing=is_stale)
 
 
-def _find_cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, bool]:
-    """Return the cached figures, and whether the first computation needs a job, in one query."""
+def _find_cached_figures(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, bool]:
+    """Return the cached figures, and whether the study is large, so that their first computation needs a job.
+
+    One query finds both.
+    """
     if figures.is_large is None:
         return CachedFigures.objects.filter(study=study, name=figures.name).first(), False
     cached_by_name = FilteredRelation("cached_figures", condition=Q(cached_figures__name=figures.name))
-    version, value, seconds, made_at, many = (
+    version, value, seconds, made_at, is_large = (
         Study.objects.annotate(cached=cached_by_name)
         .values_list(
             "cached__version", "cached__value", "cached__seconds", "cached__made_at", figures.is_large(study)
@@ -97,8 +103,8 @@ def _find_cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | N
         .get(pk=study.pk)
     )
     if made_at is None:
-        return None, bool(many)
-    return CachedFigures(version=version, value=value, seconds=seconds, made_at=made_at), bool(many)
+        return None, bool(is_large)
+    return CachedFigures(version=version, value=value, seconds=seconds, made_at=made_at), bool(is_large)
 
 
 def newest_figures_job(study: Study) -> Job | None:
@@ -106,23 +112,27 @@ def newest_figures_job(study: Study) -> Job | None:
 
 
 def _start_unless_failed(study: Study, name: str) -> None:
-    """Start the job unless the last one failed less than MAX_AGE_SECONDS ago: a waiting page would retry forever."""
-    last = newest_figures_job(study)
-    failed_at = last.finished_at if last is not None and last.has_failed else None
+    """Start the job unless the last one failed less than MAX_AGE_SECONDS ago.
+
+    Otherwise, a page that waits for the figures would start the failing job again and again.
+    """
+    last_job = newest_figures_job(study)
+    failed_at = last_job.finished_at if last_job is not None and last_job.has_failed else None
     if failed_at is None or (timezone.now() - failed_at).total_seconds() >= MAX_AGE_SECONDS:
         request_figures(study, [name])
 
 
 def request_figures(study: Study, names: Iterable[str]) -> None:
-    """Start a job for those named figures that no queued or running job computes already."""
-    under_way = Job.objects.under_way().filter(kind=JOB, args__study=study.slug)
-    under_way_names = {name for args in under_way.values_list("args", flat=True) for name in args["names"]}
-    wanted = sorted(set(names) - under_way_names)
-    if wanted:
-        enqueue(kind=JOB, args={"study": study.slug, "names": wanted})
+    """Start a job for those of the figures that no queued or running job computes already."""
+    jobs = Job.objects.under_way().filter(kind=JOB, args__study=study.slug)
+    names_of_jobs = {name for args in jobs.values_list("args", flat=True) for name in args["names"]}
+    new_names = sorted(set(names) - names_of_jobs)
+    if new_names:
+        enqueue(kind=JOB, args={"study": study.slug, "names": new_names})
 
 
 def recompute_figures(study: Study, names: Iterable[str]) -> list[CachedFigures]:
+    """Return the rows of recomputed figures, which are not stored yet. Leave out names that no app registers now."""
     rows = []
     for name in names:
         figures = find_figures(name)
@@ -131,7 +141,7 @@ def recompute_figures(study: Study, names: Iterable[str]) -> list[CachedFigures]
         # Read before computing: changes during the computation make the result stale.
         version, made_at, began = _version(study, figures), timezone.now(), time.monotonic()
         result = figures.compute(study)
-        rows.append(_row(study, figures, result, version, made_at, time.monotonic() - began))
+        rows.append(_make_row(study, figures, result, version, made_at, time.monotonic() - began))
     return rows
 
 
@@ -147,19 +157,20 @@ def store_figures(rows: Iterable[CachedFigures]) -> None:
 def _compute_for_page(study: Study, figures: Figures[T]) -> T:
     """Compute figures that are not cached, and cache them if they are over many rows.
 
-    Stored figures may contain English sentences. For a page in another language, a job computes the figures to store.
+    Figures may contain sentences, which are stored in English. If the page is in another language, a job computes the
+    figures again, to store them.
     """
     made_at, began = timezone.now(), time.monotonic()
     result = figures.compute(study)
     if figures.rows(result) >= MIN_CACHED_ROWS and get_language() != settings.LANGUAGE_CODE:
-        request_figures(study, [figures.name])  # figures may contain sentences, which are stored in English
+        request_figures(study, [figures.name])
     elif figures.rows(result) >= MIN_CACHED_ROWS:
         seconds = time.monotonic() - began
-        store_figures([_row(study, figures, result, _version(study, figures), made_at, seconds)])
+        store_figures([_make_row(study, figures, result, _version(study, figures), made_at, seconds)])
     return result
 
 
-def _row(
+def _make_row(
     study: Study, figures: Figures[T], result: T, version: str, made_at: datetime, seconds: float
 ) -> CachedFigures:
     return CachedFigures(

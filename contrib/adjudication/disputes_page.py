@@ -35,7 +35,7 @@ DISPUTE_CHOICES = [
 
 
 class DisputesPaginator(BoundedPaginator):
-    most = 5_000
+    max_count = 5_000
 
 
 class DisputeForm(forms.Form):

@@ -11,7 +11,7 @@ from judgments.access.rights import Person
 from judgments.models import Dataset, DatasetRole, System
 from judgments.models.datasets import is_staff, pre_share, sees_all_datasets
 
-# roles in a dataset from the least to the most, with what each may do
+# roles in a dataset, from the least to the most powerful, with what each may do
 DATASET_ROLES = [
     ("viewer", "can view images, captions and published systems, and design studies with them"),
     ("editor", "can also add systems, rankings, judgments and pictures"),
@@ -20,14 +20,14 @@ DATASET_ROLES = [
 
 
 def has_role(user: Person, dataset: Dataset, least: str) -> bool:
-    """Return whether a person has this role, or a higher role, in a dataset."""
+    """Return whether a person has the role ``least``, or a higher role, in a dataset."""
     if sees_all_datasets(user):
         return True
     if not is_staff(user):
         return False
-    order = list(DatasetRole.Role.values)
-    enough = order[order.index(least) :]
-    return DatasetRole.objects.filter(dataset=dataset, user=user, role__in=enough).exists()
+    roles = list(DatasetRole.Role.values)  # from the least to the most powerful
+    sufficient_roles = roles[roles.index(least) :]
+    return DatasetRole.objects.filter(dataset=dataset, user=user, role__in=sufficient_roles).exists()
 
 
 def require_editor(user: User | None, dataset: Dataset) -> User:
@@ -97,7 +97,11 @@ def _keep_dataset_owner(dataset: Dataset, user: User) -> None:
 
 
 def refuse_other_readers(dataset: Dataset) -> None:
-    """Lock a dataset, and raise WrongState if something requires that only its members can read it."""
+    """Lock a dataset, and ask the receivers of ``pre_share``, such as challenges, whether others may read it.
+
+    Raises:
+        WrongState: a receiver requires that only members can read the dataset.
+    """
     locked = Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
     pre_share.send(sender=Dataset, dataset=locked)
 
@@ -127,11 +131,11 @@ def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> Sy
     visible = systems if by is None else systems.visible_to(by)
     system = visible.filter(name=name).first()
     if system is None:
-        named = visible.values_list("name", flat=True)
+        names = visible.values_list("name", flat=True)
         raise ObjectNotFound(
             gettext("There is no system %(name)r in dataset %(name2)r.")
             % {"name": name, "name2": dataset.name}
-            + did_you_mean(name, named)
+            + did_you_mean(name, names)
         )
     if by is not None and system.owner_id != by.pk and not sees_all_datasets(by):
         raise WrongState(

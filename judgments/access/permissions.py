@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.utils.translation import gettext
-from rest_framework.exceptions import PermissionDenied as Refused
+from rest_framework.exceptions import PermissionDenied as PermissionDeniedWithReason
 from rest_framework.filters import BaseFilterBackend
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
@@ -37,12 +37,17 @@ def token_of(request: Request) -> ApiToken | None:
     return request.auth if isinstance(request.auth, ApiToken) else None
 
 
-def studies_of(request: Request) -> QuerySet[Study]:
-    visible = Study.objects.visible_to(staff_of(request))
+def limited_token_of(request: Request) -> ApiToken | None:
+    """Return the request's API token if it is limited to certain studies, else None."""
     token = token_of(request)
-    return (
-        visible.filter(pk__in=token.studies.values("pk")) if token is not None and token.limited else visible
-    )
+    return token if token is not None and token.limited else None
+
+
+def studies_of(request: Request) -> QuerySet[Study]:
+    """Return the studies that both the request's account and its token may see."""
+    visible = Study.objects.visible_to(staff_of(request))
+    token = limited_token_of(request)
+    return visible if token is None else visible.filter(pk__in=token.studies.values("pk"))
 
 
 def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
@@ -87,10 +92,9 @@ class IsStaff(BasePermission):
         self.check_scope(request, view)
         if not isinstance(user, User) or not user.is_active or not user.is_staff:
             return getattr(view, "published", False) and request.method in SAFE_METHODS
-        needed = getattr(view, "needed_permissions", {}).get(getattr(view, "action", None))
-        if needed is not None:
-            token = token_of(request)
-            return user.has_perm(needed) and not (token is not None and token.limited)
+        permission = getattr(view, "needed_permissions", {}).get(getattr(view, "action", None))
+        if permission is not None:
+            return user.has_perm(permission) and limited_token_of(request) is None
         reading = getattr(view, "reading", PERMISSIONS[Right.VIEW])
         if user.has_perm(reading) or user.has_perm("judgments.add_study"):
             return True  # a person who may create studies gets empty lists, not a refusal
@@ -107,7 +111,9 @@ class IsStaff(BasePermission):
         verb = "read" if request.method in SAFE_METHODS else "write"
         scope = f"{getattr(view, 'scope', 'studies')}:{verb}"
         if not scope_allows(token.scopes, scope):
-            raise Refused(gettext("The token lacks the scope %(asked)s.") % {"asked": scope})
+            raise PermissionDeniedWithReason(
+                gettext("The token lacks the scope %(asked)s.") % {"asked": scope}
+            )
 
 
 class VisibleRows(BaseFilterBackend):
@@ -115,20 +121,19 @@ class VisibleRows(BaseFilterBackend):
 
     Attributes of the view:
         study_path: the lookup from a row to its study; "" if there is none.
-        several: whether a row can belong to several studies.
+        has_several_studies: whether a row can belong to several studies.
         rows_for: a method ``(queryset, studies, request)`` that filters the rows; it replaces the lookup.
         dataset_path: the lookup from a row to its dataset, for models whose visibility depends on the dataset.
     """
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
-        token = token_of(request)
-        limited = token is not None and token.limited
+        token = limited_token_of(request)
         if queryset.model in DATASET_MODELS:
             rows = visible_rows(queryset, request.user)
-            if token is None or not limited:
+            if token is None:
                 return rows
             return rows.filter(**{f"{view.dataset_path}__in": token.studies.order_by().values("dataset")})
-        if not limited and staff_of(request).has_perm(view.reading):
+        if token is None and staff_of(request).has_perm(view.reading):
             return queryset
         studies = studies_of(request)
         if hasattr(view, "rows_for"):
@@ -137,10 +142,10 @@ class VisibleRows(BaseFilterBackend):
         path = getattr(view, "study_path", "")
         if not path:
             return queryset.none()
-        of_studies = {f"{path}__in": studies}
-        if getattr(view, "several", False):
-            return queryset.filter(pk__in=queryset.model._default_manager.filter(**of_studies).values("pk"))
-        return queryset.filter(**of_studies)
+        condition = {f"{path}__in": studies}
+        if getattr(view, "has_several_studies", False):  # a join would repeat a row of several studies
+            return queryset.filter(pk__in=queryset.model._default_manager.filter(**condition).values("pk"))
+        return queryset.filter(**condition)
 
 
 class NoWorker(BasePermission):
@@ -166,20 +171,22 @@ def may_cancel(user: User, job: Job) -> bool:
 
 
 def may_retry(user: User, job: Job) -> bool:
-    """Return whether the user may cancel the job, and could request it now. Their roles may have changed."""
-    if user.is_superuser or not may_cancel(user, job):
-        return user.is_superuser
+    """Return whether the user may cancel the job, and could request it now, since their roles may have changed."""
+    if user.is_superuser:
+        return True
+    if not may_cancel(user, job):
+        return False
     study, operation = _study_of(job), operation_of(job.kind)
     if study is not None and not has_right(user, operation.right if operation else Right.CHANGE, study):
         return False
     pilots = {job.args.get("pilot", "")} - {""}
     datasets = {job.args.get("dataset", ""), *job.args.get("others", ())} - {""}
-    seen = Study.objects.visible_to(user).filter(slug__in=pilots)
-    read = Dataset.objects.visible_to(user).filter(name__in=datasets)
-    return seen.count() == len(pilots) and read.count() == len(datasets)
+    visible_pilots = Study.objects.visible_to(user).filter(slug__in=pilots)
+    visible_datasets = Dataset.objects.visible_to(user).filter(name__in=datasets)
+    return visible_pilots.count() == len(pilots) and visible_datasets.count() == len(datasets)
 
 
 def _study_of(job: Job) -> Study | None:
-    if job.kind == IMPORTS_STUDY:  # until the import is done, a study of this name is another one
+    if job.kind == IMPORTS_STUDY:  # a study that already has the slug is another study
         return None
     return Study.objects.filter(slug=job.args.get("study", "")).first()

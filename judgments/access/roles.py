@@ -19,10 +19,10 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
     Raises:
         WrongState: the study would lose its last owner.
     """
-    had = _role_and_lock(study, user)
-    if had == role:
+    old_role = _lock_and_find_role(study, user)
+    if old_role == role:
         return StudyRole.objects.get(study=study, user=user)
-    if had == Role.OWNER:
+    if old_role == Role.OWNER:
         _keep_an_owner(study, user)
     study_role, _ = StudyRole.objects.update_or_create(
         study=study, user=user, defaults={"role": role, "given_by": by}
@@ -30,11 +30,11 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
     note_event(
         study=study,
         what="role-given",
-        sentence=f"{user.get_username()} is {role} now{f', and was {had}' if had else ''}.",
+        sentence=f"{user.get_username()} is {role} now{f', and was {old_role}' if old_role else ''}.",
         by=by,
         user=user.pk,
         role=role,
-        before=had,
+        before=old_role,
     )
     return study_role
 
@@ -42,19 +42,19 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
 @transaction.atomic
 def revoke_role(*, study: Study, user: User, by: User | None = None) -> None:
     """Take a person's role in a study, and log it. Raise WrongState if the study would lose its last owner."""
-    had = _role_and_lock(study, user)
-    if had is None:
+    old_role = _lock_and_find_role(study, user)
+    if old_role is None:
         return
-    if had == Role.OWNER:
+    if old_role == Role.OWNER:
         _keep_an_owner(study, user)
     StudyRole.objects.filter(study=study, user=user).delete()
     note_event(
         study=study,
         what="role-taken",
-        sentence=f"{user.get_username()} is {had} no longer.",
+        sentence=f"{user.get_username()} is {old_role} no longer.",
         by=by,
         user=user.pk,
-        before=had,
+        before=old_role,
     )
 
 
@@ -78,7 +78,7 @@ def person_named(pk: int, username: str) -> User:
     return person
 
 
-def _role_and_lock(study: Study, user: User) -> str | None:
+def _lock_and_find_role(study: Study, user: User) -> str | None:
     """Lock the study, and return the person's role in it, or None.
 
     Because of the lock, the last two owners cannot leave at the same time.

@@ -37,7 +37,9 @@ SCOPES: dict[str, str] = {
 # Scopes that an account without staff rights can use.
 PARTICIPANT_SCOPES = ("submissions:read", "submissions:write")
 KEY_START = "quorum_"
-USE_INTERVAL = timedelta(minutes=1)  # avoid a write per request of a token in use
+SHOWN_KEY_LENGTH = 12  # characters of a key that lists of tokens show
+# A use is recorded only if the last recorded use is older than this, so that not every request writes to the database.
+USE_INTERVAL = timedelta(minutes=1)
 
 
 def scope_allows(granted: Iterable[str], requested: str) -> bool:
@@ -67,11 +69,11 @@ def create_token(
         raise DesignError(
             gettext("A token needs a name of 1 to 100 characters that describes its purpose."), field="name"
         )
-    unknown = [scope for scope in scopes if scope not in SCOPES]
-    if unknown or not scopes:
+    unknown_scopes = [scope for scope in scopes if scope not in SCOPES]
+    if unknown_scopes or not scopes:
         problem = (
-            gettext("There is no scope %(scope)r") % {"scope": unknown[0]}
-            if unknown
+            gettext("There is no scope %(scope)r") % {"scope": unknown_scopes[0]}
+            if unknown_scopes
             else gettext("A token needs a scope")
         )
         raise DesignError(
@@ -92,7 +94,7 @@ def create_token(
     token = ApiToken.objects.create(
         user=user,
         name=name.strip(),
-        prefix=key[:12],
+        prefix=key[:SHOWN_KEY_LENGTH],
         digest=_digest(key),
         scopes=[scope for scope in SCOPES if scope in scopes],
         limited=bool(studies),

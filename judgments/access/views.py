@@ -43,6 +43,7 @@ from common.files import guard_formula
 from judgments.access.permission_names import PermissionNamesAdmin
 from judgments.access.tokens import SCOPES, create_token, revoke_token
 from judgments.admin.base import (
+    MAX_KEY_DIGITS,
     MAX_OFFERED,
     PER_PAGE,
     BoundedChoices,
@@ -61,9 +62,6 @@ from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
 PAGE_SIZE = 50
-
-MAX_NAME_LENGTH = 150  # characters
-
 ROWS_PER_BATCH = 1_000
 
 ROLES = [
@@ -129,8 +127,8 @@ def _filter_events(request: HttpRequest, events: QuerySet[StudyEvent]) -> QueryS
     if by == "platform":
         return events.filter(by=None)
     if by:
-        known = by.isdecimal() and len(by) < 19
-        return events.filter(by=int(by)) if known else events.none()
+        is_key = by.isdecimal() and len(by) <= MAX_KEY_DIGITS
+        return events.filter(by=int(by)) if is_key else events.none()
     return events
 
 
@@ -142,13 +140,13 @@ def download_log(request: HttpRequest, study: Study, context: Context) -> HttpRe
     )
     rows = (_as_row(event) for event in events.iterator(chunk_size=ROWS_PER_BATCH))
     writers = {"csv": (_csv_lines, "text/csv"), "jsonl": (_json_lines, "application/x-ndjson")}
-    name = request.GET.get("as", "csv")
-    if name not in writers:
+    format = request.GET.get("as", "csv")
+    if format not in writers:
         raise Http404
-    write, kind = writers[name]
-    answer = StreamingHttpResponse(write(rows), content_type=f"{kind}; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{study.slug}-log.{name}"'
-    return answer
+    write, content_type = writers[format]
+    response = StreamingHttpResponse(write(rows), content_type=f"{content_type}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{study.slug}-log.{format}"'
+    return response
 
 
 def _as_row(event: StudyEvent) -> dict[str, Any]:

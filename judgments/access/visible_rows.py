@@ -13,13 +13,13 @@ from judgments.models.jobs import IMPORTS_STUDY, of_studies
 
 M = TypeVar("M", bound=Model)
 
-_CACHE_ATTRIBUTE = "_takes_part"  # an attribute of the user object
+_CACHE_ATTRIBUTE = "_has_visible_study"  # an attribute of the user object
 
 # models whose rows belong to a dataset
 DATASET_MODELS: tuple[type[Model], ...] = (Dataset, Item, Caption, System, Output, DatasetRole)
 
 
-def takes_part(user: Person) -> bool:
+def has_visible_study(user: Person) -> bool:
     if not isinstance(user, User) or not user.is_active:
         return False
     if not hasattr(user, _CACHE_ATTRIBUTE):
@@ -29,7 +29,7 @@ def takes_part(user: Person) -> bool:
 
 def may_view(user: Person, model: type[Model]) -> bool:
     """Return whether this person may open the lists of the model, which may be empty."""
-    if sees_all(user, model) or (belongs_to_studies(model) and takes_part(user)):
+    if sees_all(user, model) or (belongs_to_studies(model) and has_visible_study(user)):
         return True
     return (
         model in DATASET_MODELS and user.pk is not None and DatasetRole.objects.filter(user=user.pk).exists()
@@ -48,6 +48,7 @@ def belongs_to_studies(model: type[Model]) -> bool:
 
 
 def lookups_of(model: type[Model]) -> tuple[str, ...]:
+    """Return the lookups from a model's rows to their studies; () if the rows belong to no study."""
     lookups: tuple[str, ...] = getattr(model, "of_study", ())
     if lookups:
         return lookups
@@ -56,10 +57,11 @@ def lookups_of(model: type[Model]) -> tuple[str, ...]:
 
 
 def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
+    """Return those of the rows that the user may see."""
     model: type[Model] = rows.model
     if model in DATASET_MODELS:
-        own_rule: Any = rows
-        readable_rows: QuerySet[M] = own_rule.visible_to(user)
+        dataset_rows: Any = rows  # each of these models has a queryset with ``visible_to``
+        readable_rows: QuerySet[M] = dataset_rows.visible_to(user)
         return readable_rows
     if sees_all(user, model):
         return rows
@@ -73,11 +75,11 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
         return rows.none()
     if len(lookups) == 1:
         return rows.filter(**{f"{lookups[0]}__in": studies.order_by().values("pk")})
-    belonging = Q()
-    for lookup in lookups:  # separate subqueries: a row of several studies appears once
-        reached = model._default_manager.filter(**{f"{lookup}__in": studies.order_by().values("pk")})
-        belonging |= Q(pk__in=reached.values("pk"))
-    return rows.filter(belonging)
+    is_visible = Q()
+    for lookup in lookups:  # subqueries instead of joins, which would repeat a row of several studies
+        visible = model._default_manager.filter(**{f"{lookup}__in": studies.order_by().values("pk")})
+        is_visible |= Q(pk__in=visible.values("pk"))
+    return rows.filter(is_visible)
 
 
 def own_jobs(user: User) -> Q:
@@ -93,7 +95,7 @@ def _visible_jobs(user: Person) -> Q:
     studies = Study.objects.visible_to(user)
     if not isinstance(user, User) or not user.is_active:
         return Q(pk__in=[])
-    started = own_jobs(user)
+    own = own_jobs(user)
     if user.has_perm("judgments.view_study"):
-        return started | Q(args__has_key="study")
-    return started | of_studies(*studies.values_list("slug", flat=True))
+        return own | Q(args__has_key="study")
+    return own | of_studies(*studies.values_list("slug", flat=True))

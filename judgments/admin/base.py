@@ -59,9 +59,9 @@ def preview_address(study: Study) -> str:
 
 
 def number_in(request: HttpRequest) -> int:
-    """Return the positive whole number in ``?number=``, or 1 if there is none."""
+    """Return the positive whole number in ``?number=``; 1 for other texts, and for more than nine digits."""
     text = request.GET.get("number", "")
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) <= 9 else 1
 
 
 def public_address(request: HttpRequest, study: Study, *, code: str = "") -> str:
@@ -78,13 +78,15 @@ def signed_in(request: HttpRequest) -> User:
 
 
 def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
-    counted = (
+    """Return a subquery that counts the rows that belong to a row of the outer query, by their field ``owner``."""
+    counts = (
         rows.filter(**{owner: OuterRef("pk")}).order_by().values(owner).annotate(n=Count("pk")).values("n")
     )
-    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
+    return Coalesce(Subquery(counts, output_field=IntegerField()), Value(0))
 
 
 def count_subquery(model: type[Any], relation: str) -> Coalesce:
+    """Return a subquery that counts the rows of a model's reverse relation, such as the judgments of units."""
     field: Any = model._meta.get_field(relation)
     return count_of(field.related_model._default_manager.all(), field.field.name)
 
@@ -96,13 +98,14 @@ def in_words(value: Any, *, between: str = "\n") -> str:
             between.join(f"{name}: {in_words(inner, between=', ')}" for name, inner in value.items()) or "–"
         )
     if isinstance(value, list):
-        return ", ".join(in_words(one, between=", ") for one in value) or "–"
+        return ", ".join(in_words(member, between=", ") for member in value) or "–"
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
     return "–" if value is None or value == "" else str(value)
 
 
 def words_column(model: type[Model], name: str) -> Callable[[Any], str]:
+    """Return an admin column that shows a JSON field by ``in_words``."""
     field: Any = model._meta.get_field(name)
 
     @display(description=field.verbose_name)
@@ -113,7 +116,10 @@ def words_column(model: type[Model], name: str) -> Callable[[Any], str]:
 
 
 class CountColumn:
-    """A column of an admin's list with a number of rows; ``count_for`` returns how a person's list counts them."""
+    """A column of an admin's list with a number of rows.
+
+    ``count_for`` returns the subquery that counts them for a person, who may see only some of them.
+    """
 
     def __init__(
         self, description: str, name: str, count_for: Callable[[Person], Coalesce], *, ordered: bool = True
@@ -144,21 +150,21 @@ def format_short(value: float | None) -> str:
 class BoundedPaginator(Paginator):
     """A paginator that counts rows only up to a maximum, since counting a million takes longer than showing a page."""
 
-    most = MAX_COUNTED_ROWS
+    max_count = MAX_COUNTED_ROWS
 
     @cached_property
     def count(self) -> int:
-        return min(self._bounded_count, self.most)
+        return min(self._bounded_count, self.max_count)
 
     @property
     def has_more(self) -> bool:
-        return self._bounded_count > self.most
+        return self._bounded_count > self.max_count
 
     @cached_property
     def _bounded_count(self) -> int:
         rows: Any = self.object_list
         # select only the keys, or the database would compute annotations for all counted rows
-        return int(rows.order_by().values("pk")[: self.most + 1].count())
+        return int(rows.order_by().values("pk")[: self.max_count + 1].count())
 
 
 class KnownValuesFilter(SimpleListFilter):
@@ -170,14 +176,11 @@ class KnownValuesFilter(SimpleListFilter):
         return [(value, value) for value in self.known_values]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        chosen = {value for value, _ in self.lookup_choices}
         if self.value() is None:
             return queryset
-        return (
-            queryset.filter(**{self.parameter_name or "": self.value()})
-            if self.value() in chosen
-            else queryset.none()
-        )
+        if self.value() not in {value for value, _ in self.lookup_choices}:
+            return queryset.none()
+        return queryset.filter(**{self.parameter_name or "": self.value()})
 
 
 def short_time(at: datetime) -> str:
@@ -187,14 +190,14 @@ def short_time(at: datetime) -> str:
 class BoundedChoices(RelatedFieldListFilter):
     """A filter by a related row. It offers only the newest rows and the selected row."""
 
-    most = MAX_OFFERED
+    max_count = MAX_OFFERED
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.has_more:
             self.title = gettext("%(title)s (only the newest %(most)d)") % {
                 "title": self.title,
-                "most": self.most,
+                "most": self.max_count,
             }
 
     def available_rows(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
@@ -202,15 +205,15 @@ class BoundedChoices(RelatedFieldListFilter):
         return rows
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
-        offered = self.available_rows(field, request)
-        rows = list(offered.order_by("-pk")[: self.most + 1])
-        self.has_more = len(rows) > self.most
-        rows = rows[: self.most]
-        chosen = [
+        available = self.available_rows(field, request)
+        rows = list(available.order_by("-pk")[: self.max_count + 1])
+        self.has_more = len(rows) > self.max_count
+        rows = rows[: self.max_count]
+        selected_keys = [
             pk for pk in self.lookup_val or () if str(pk).isdecimal() and len(str(pk)) <= MAX_KEY_DIGITS
         ]
-        if self.has_more and chosen:
-            rows += offered.filter(pk__in=chosen[:1]).exclude(pk__in=[row.pk for row in rows])
+        if self.has_more and selected_keys:
+            rows += available.filter(pk__in=selected_keys[:1]).exclude(pk__in=[row.pk for row in rows])
         return sorted(((row.pk, str(row)) for row in rows), key=lambda choice: choice[1].casefold())
 
 
@@ -222,18 +225,20 @@ class VisibleChoices(BoundedChoices):
 class BoundedValues(AllValuesFieldListFilter):
     """A filter by a field's values. It offers only the values of the newest rows."""
 
-    most = MAX_OFFERED
-    rows_searched = 10_000
+    max_count = MAX_OFFERED
+    rows_searched = 10_000  # number of newest rows
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        every = self.lookup_choices.order_by("-pk")
+        newest_first = self.lookup_choices.order_by("-pk")
         name = self.field.name
-        newest = every.model._default_manager.filter(pk__in=every.values("pk")[: self.rows_searched])
-        values = newest.order_by(name).values_list(name, flat=True).distinct()[: self.most]
+        newest = newest_first.model._default_manager.filter(
+            pk__in=newest_first.values("pk")[: self.rows_searched]
+        )
+        values = newest.order_by(name).values_list(name, flat=True).distinct()[: self.max_count]
         choices: Any = [*dict.fromkeys([*values, *(self.lookup_val or ())])]
         self.lookup_choices = choices
-        if every.values("pk")[self.rows_searched : self.rows_searched + 1]:
+        if newest_first.values("pk")[self.rows_searched : self.rows_searched + 1]:  # there are more rows
             self.title = gettext("%(title)s (only the newest %(n)s)") % {
                 "title": self.title,
                 "n": thousands(self.rows_searched),
@@ -293,9 +298,9 @@ class ReadOnlyAdmin(QuorumAdmin):
     actions = None
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        stored = {field.name for field in self.opts.concrete_fields if isinstance(field, JSONField)}
+        json_fields = {field.name for field in self.opts.concrete_fields if isinstance(field, JSONField)}
         return [
-            words_column(self.model, name) if name in stored else name
+            words_column(self.model, name) if name in json_fields else name
             for name in super().get_fields(request, obj)
         ]
 
@@ -309,14 +314,14 @@ class ReadOnlyAdmin(QuorumAdmin):
         return False
 
 
-def next_for_empty_list(lists: ModelAdmin, request: HttpRequest) -> dict[str, str]:
+def next_for_empty_list(model_admin: ModelAdmin, request: HttpRequest) -> dict[str, str]:
     """Return the label and address of the button on an empty list. It leads to a page that adds rows, or home."""
-    models = [lists.model, *filter(None, [getattr(lists, "filled_by", None)])]
+    models = [model_admin.model, *filter(None, [getattr(model_admin, "filled_by", None)])]
     for model in models:
-        adding = lists.admin_site._registry.get(model)
-        if adding is not None and adding.has_add_permission(request):
+        admin_of_model = model_admin.admin_site._registry.get(model)
+        if admin_of_model is not None and admin_of_model.has_add_permission(request):
             address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add")
-            return {"label": gettext(getattr(adding, "add_label", "") or "Add"), "address": address}
+            return {"label": gettext(getattr(admin_of_model, "add_label", "") or "Add"), "address": address}
     return {"label": gettext("Your studies"), "address": reverse("admin:index")}
 
 

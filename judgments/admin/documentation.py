@@ -17,8 +17,10 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-FIRST, GLOSSARY = "tutorial.md", "glossary.md"
+TUTORIAL, GLOSSARY = "tutorial.md", "glossary.md"
+# a link to another page of the documentation, with its path, its anchor and its label
 LINK = re.compile(r'<a href="(?!https?:|mailto:|#)([^"#]*)(#[^"]*)?">(.*?)</a>', re.S)
+# a picture's tag up to its address, the address, and the quotation mark after it
 PICTURE = re.compile(r'(<img [^>]*?src=")([^"]+)(")')
 
 
@@ -53,14 +55,15 @@ def document_html(name: str) -> SafeString:
     names = {document: name for name, document in documents().items()}
 
     def address(target: str) -> str:
+        """Return the address of a page or picture by its relative path; "" if the documentation lacks it."""
         document = (path.parent / target).resolve()
         return reverse("documentation", args=[names[document]]) if document in names else ""
 
-    def link(match: re.Match[str]) -> str:
+    def replace_link(match: re.Match[str]) -> str:
         page = address(match[1])
         return f'<a href="{page}{match[2] or ""}">{match[3]}</a>' if page else match[3]
 
-    html = LINK.sub(link, reader.convert(path.read_text(encoding="utf-8")))
+    html = LINK.sub(replace_link, reader.convert(path.read_text(encoding="utf-8")))
     html = PICTURE.sub(lambda match: f"{match[1]}{address(match[2])}{match[3]}", html)
     return mark_safe(html)  # noqa: S308  # of the project's own files
 
@@ -76,7 +79,7 @@ def show_document(request: HttpRequest, name: str) -> HttpResponseBase:
         "document": document_html(name),
         "name": name,
         "pages": [
-            (FIRST, gettext("Tutorial")),
+            (TUTORIAL, gettext("Tutorial")),
             (GLOSSARY, gettext("Glossary")),
             ("index.md", gettext("All pages")),
         ],
@@ -100,12 +103,13 @@ def help_page(request: HttpRequest) -> str:
     """Return the documentation page of a request's view, feature or model, or else the tutorial."""
     match = request.resolver_match
     if match is None:
-        return FIRST
-    own = getattr(match.func, "help", "") or page_of_feature(match.func)
-    for model, lists in admin.site._registry.items() if not own else ():
+        return TUTORIAL
+    if page := getattr(match.func, "help", "") or page_of_feature(match.func):
+        return page
+    for model, model_admin in admin.site._registry.items():
         if (match.url_name or "").startswith(f"{model._meta.app_label}_{model._meta.model_name}_"):
-            own = getattr(lists, "help", "") or page_of_feature(type(lists))
-    return own or FIRST
+            page = getattr(model_admin, "help", "") or page_of_feature(type(model_admin))
+    return page or TUTORIAL
 
 
 def help_address(request: HttpRequest) -> str:

@@ -54,6 +54,7 @@ RESULT_PAGES: dict[str, Callable[[Job], str]] = {
 
 
 def job_subject(job: Job, person: Person) -> tuple[str, str] | None:
+    """Return the name and the address of the job's study or dataset; None if the person may not see one."""
     study = (
         Study.objects.visible_to(person)
         .filter(slug=job.args.get("study") or job.args.get("slug", ""))
@@ -174,17 +175,16 @@ class JobAdmin(ReadOnlyAdmin):
         job, user = self._job(request, object_id), signed_in(request)
         if job.kind in RESULT_PAGES and job.state == Job.State.DONE and job.created_by == user:
             return redirect(f"{RESULT_PAGES[job.kind](job)}?job={job.pk}")
-        where, imported = (
-            job_subject(job, request.user),
-            job.kind == "import_dataset" and job.state == Job.State.DONE,
-        )
-        may_design = imported and user.has_perm("judgments.add_study")
-        if may_design and where and request.GET.get("then") == "design" and job.created_by == user:
+        subject = job_subject(job, request.user)
+        is_imported = job.kind == "import_dataset" and job.state == Job.State.DONE
+        may_design = is_imported and user.has_perm("judgments.add_study")
+        if may_design and subject and request.GET.get("then") == "design" and job.created_by == user:
             counts = ", ".join(f"{label}: {value}" for label, value in describe_result(job) if value != "0")
             messages.success(request, gettext("Imported: %(counts)s.") % {"counts": counts})
             for note in (job.result or {}).get("notes", ()):
                 messages.info(request, describe_note(note))
-            return redirect(f"{reverse('admin:judgments_study_add')}?{urlencode({'dataset': where[0]})}")
+            dataset_name, _ = subject
+            return redirect(f"{reverse('admin:judgments_study_add')}?{urlencode({'dataset': dataset_name})}")
         context = {
             **self.admin_site.each_context(request),
             "opts": Job._meta,
@@ -193,7 +193,7 @@ class JobAdmin(ReadOnlyAdmin):
             "line": describe_line(job, _queue_position(job)),
             "may_cancel": job.is_under_way and not is_relied_on(job.kind) and may_cancel(user, job),
             "may_retry": job.has_failed and DELETED_STUDY not in job.args and may_retry(user, job),
-            "about": where,
+            "about": subject,
             "may_design": may_design,
             "result": describe_result(job),
             "upload": _upload_of(job, user),

@@ -20,7 +20,7 @@ ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.+(?:\n  .+)*)", re.M)
 
 @cache
 def terms() -> dict[str, str]:
-    """Return the meaning of each term in the glossary's section "Terms of the field"."""
+    """Return the meanings of the terms in the glossary's section "Terms of the field", by term."""
     text = documents()[GLOSSARY].read_text(encoding="utf-8")
     section = text.partition(f"\n## {SECTION}\n")[2].partition("\n## ")[0]
     return {name: plain_text(meaning) for name, meaning in ENTRY.findall(section)}

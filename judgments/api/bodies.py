@@ -65,11 +65,12 @@ class TOMLParser(BaseParser):
 
 
 def file_responses(*content_types: str) -> dict[Any, Any]:
-    kinds = sorted({kind.partition(";")[0] for kind in content_types})
-    part = OpenApiResponse(OpenApiTypes.BINARY, description="The range that was asked for.")
+    """Return the responses of a download, for the API schema."""
+    media_types = sorted({content_type.partition(";")[0] for content_type in content_types})
+    partial_content = OpenApiResponse(OpenApiTypes.BINARY, description="The range that was asked for.")
     return {
-        **{(200, kind): OpenApiTypes.BINARY for kind in kinds},
-        **{(206, kind): part for kind in kinds},
+        **{(200, media_type): OpenApiTypes.BINARY for media_type in media_types},
+        **{(206, media_type): partial_content for media_type in media_types},
         412: OpenApiResponse(description="The file is not the one that If-Match names."),
         416: OpenApiResponse(description="The range begins behind the end of the file."),
     }

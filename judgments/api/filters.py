@@ -13,7 +13,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework.request import Request
 
-from judgments.access.permissions import studies_of, token_of
+from judgments.access.permissions import limited_token_of, studies_of
 from judgments.access.visible_rows import lookups_of, visible_rows
 from judgments.models import Dataset, Study
 
@@ -35,7 +35,7 @@ class Filters(filters.FilterSet):
         **filters.FilterSet.FILTER_DEFAULTS,
         models.ForeignKey: {
             "filter_class": filters.ModelChoiceFilter,
-            "extra": lambda field: {"queryset": partial(_visible, field.remote_field.model)},
+            "extra": lambda field: {"queryset": partial(_visible_rows_of, field.remote_field.model)},
         },
         models.BooleanField: {"filter_class": TrueOrFalse},
         **{
@@ -46,7 +46,7 @@ class Filters(filters.FilterSet):
     }
 
 
-def _visible(model: type[models.Model], request: Request | None) -> QuerySet[Any]:
+def _visible_rows_of(model: type[models.Model], request: Request | None) -> QuerySet[Any]:
     """Return the rows that a filter may name.
 
     The error for another row is that of a row that does not exist, so that responses do not reveal it.
@@ -54,29 +54,29 @@ def _visible(model: type[models.Model], request: Request | None) -> QuerySet[Any
     if request is None:
         return model._default_manager.none()
     rows = visible_rows(model._default_manager.all(), request.user)
-    token = token_of(request)
-    if token is None or not token.limited:
+    token = limited_token_of(request)
+    if token is None:
         return rows
-    of_token = Q(pk__in=[])
+    is_in_studies = Q(pk__in=[])  # no row, until a lookup adds some
     for lookup in lookups_of(model):
-        of_token |= Q(**{f"{lookup}__in": token.studies.order_by().values("pk")})
-    return rows.filter(of_token)
+        is_in_studies |= Q(**{f"{lookup}__in": token.studies.order_by().values("pk")})
+    return rows.filter(is_in_studies)
 
 
 def filters_of(
-    model: type[models.Model], *fields: str, **named: str | filters.Filter
+    model: type[models.Model], *fields: str, **paths: str | filters.Filter
 ) -> type[filters.FilterSet]:
     """Return the filters of a list.
 
     Args:
         fields: fields of the model.
-        named: further filters by name; a path such as ``worker__name`` compares a text.
+        paths: further filters by name, or paths such as ``worker__name``, whose values are compared with a text.
     """
     members = {
         name: filters.CharFilter(field_name=path) if isinstance(path, str) else path
-        for name, path in named.items()
+        for name, path in paths.items()
     }
-    meta = type("Meta", (), {"model": model, "fields": [*named, *fields]})
+    meta = type("Meta", (), {"model": model, "fields": [*paths, *fields]})
     return type(f"{model.__name__}Filters", (Filters,), {**members, "Meta": meta})
 
 
@@ -97,7 +97,7 @@ def dataset_filter() -> filters.ModelChoiceFilter:
 def _datasets(request: Request | None) -> QuerySet[Dataset]:
     if request is None:
         return Dataset.objects.none()
-    rows, token = Dataset.objects.visible_to(request.user), token_of(request)
-    if token is None or not token.limited:
+    rows, token = Dataset.objects.visible_to(request.user), limited_token_of(request)
+    if token is None:
         return rows
     return rows.filter(pk__in=token.studies.order_by().values("dataset"))

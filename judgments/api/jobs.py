@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from judgments.access.permissions import IsStaff, may_cancel, may_retry, staff_of, token_of
+from judgments.access.permissions import IsStaff, limited_token_of, may_cancel, may_retry, staff_of, token_of
 from judgments.access.tokens import scope_allows
 from judgments.access.visible_rows import own_jobs
 from judgments.api.filters import filters_of
@@ -40,8 +40,8 @@ class JobSerializer(RowSerializer[Job]):
 
     @cached_property
     def _queue_positions(self) -> dict[int, int]:
-        shown: Any = [self.instance] if self.parent is None else self.parent.instance
-        return queue_positions(shown)
+        jobs: Any = [self.instance] if self.parent is None else self.parent.instance
+        return queue_positions(jobs)
 
     def get_place(self, job: Job) -> int | None:
         return self._queue_positions.get(job.pk)
@@ -65,9 +65,9 @@ class JobSerializer(RowSerializer[Job]):
         ]  # fmt: skip
 
 
-def job_action(refused: str) -> Callable[[Any], Any]:
-    """Declare an action on a job. The schema describes its 409 response by ``refused``."""
-    responses = {200: JobSerializer, 409: OpenApiResponse(description=refused)}
+def job_action(refusal: str) -> Callable[[Any], Any]:
+    """Declare an action on a job. ``refusal`` describes its 409 response in the schema."""
+    responses = {200: JobSerializer, 409: OpenApiResponse(description=refusal)}
     return lambda do: extend_schema(request=None, responses=responses)(
         action(detail=True, methods=["post"])(do)
     )
@@ -95,9 +95,9 @@ class JobResource(Resource):
 
     @job_action("It neither failed nor was cancelled.")
     def retry(self, request: Request, pk: str) -> Response:
-        """Queue a job again that failed or was cancelled.
+        """Queue a failed or cancelled job again.
 
-        Everybody may do so who may cancel the job and could ask for it now.
+        Everybody who may cancel the job and could ask for it now may do so.
         """
         operation = operation_of(self.get_object().kind)
         if operation is not None:
@@ -114,13 +114,10 @@ class JobResource(Resource):
 
 def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
     """Return the jobs of visible studies and, without a limited token, the person's jobs outside studies."""
-    token = token_of(request)
-    of_visible_studies = of_studies(*studies.values_list("slug", flat=True))
-    return rows.filter(
-        of_visible_studies
-        if token is not None and token.limited
-        else of_visible_studies | own_jobs(staff_of(request))
-    )
+    is_visible = of_studies(*studies.values_list("slug", flat=True))
+    if limited_token_of(request) is None:
+        is_visible |= own_jobs(staff_of(request))
+    return rows.filter(is_visible)
 
 
 def job_response(request: Request, job: Job, *, route: str = "api:jobs-detail") -> Response:

@@ -67,7 +67,7 @@ class OperationView(APIView):
             (cls,),
             {"operation": operation, "scope": operation.scope, "__doc__": operation.description},
         )
-        described: type[Self] = extend_schema_view(
+        described_view: type[Self] = extend_schema_view(
             **{
                 cls.method: extend_schema(
                     request=operation.parameters if takes_parameters else None,
@@ -78,7 +78,7 @@ class OperationView(APIView):
                 )
             }
         )(view)
-        return described
+        return described_view
 
     def post(self, request: Request, slug: str, **path: str) -> Response:
         return self.do(request, slug, **path)
@@ -191,6 +191,7 @@ def start_with_study(request: Request, operation: Operation, *, route: str = "ap
 
 
 def with_study(parameters: type[Parameters], **options: Any) -> type[Parameters]:
+    """Return the parameters with a further one, ``study``. The options are those of its field."""
     members = {"study": serializers.CharField(**options), "__doc__": parameters.__doc__}
     return type(parameters.__name__, (parameters,), members)
 

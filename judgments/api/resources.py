@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.viewsets import GenericViewSet
 
 from common.parameters import PlainNumberField
-from judgments.access.permissions import staff_of, token_of
+from judgments.access.permissions import limited_token_of, staff_of
 from judgments.models import Dataset
 from judgments.models.datasets import NumberField as NumberColumn
 from judgments.studies.studies import find_dataset
@@ -26,8 +26,7 @@ COUNTING_RESPONSE = OpenApiResponse(
 
 def dataset_for(request: Request, name: str) -> Dataset:
     """Return a dataset that the request's account may read. A token that is limited to studies cannot read one."""
-    token = token_of(request)
-    if token is not None and token.limited:
+    if limited_token_of(request) is not None:
         raise PermissionDenied("A token of some studies reads no datasets.")
     return find_dataset(name, user=staff_of(request))
 
@@ -46,8 +45,8 @@ class Related(serializers.CharField):
     """A text of a related row; null if it is ``optional`` and there is no such row."""
 
     def __init__(self, source: str, *, optional: bool = False) -> None:
-        missing: dict[str, Any] = {"default": None, "allow_null": True} if optional else {}
-        super().__init__(source=source, read_only=True, **missing)
+        options: dict[str, Any] = {"default": None, "allow_null": True} if optional else {}
+        super().__init__(source=source, read_only=True, **options)
 
 
 class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Any]):
@@ -56,7 +55,7 @@ class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[
     Attributes:
         reading: the permission to read all rows.
         study_path: the lookup from a row to its study; a role in the study allows to read the row.
-        several: whether a row can belong to several studies.
+        has_several_studies: whether a row can belong to several studies.
         scope: the scope that a token needs, without the verb.
         published: whether everybody may read some of the rows.
         orderings: the fields to order by, by public name; the first is the default.
@@ -64,7 +63,7 @@ class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[
 
     reading: ClassVar[str] = "judgments.view_study"
     study_path: ClassVar[str] = "study"
-    several: ClassVar[bool] = False
+    has_several_studies: ClassVar[bool] = False
     scope: ClassVar[str] = "studies"
     published: ClassVar[bool] = False
     orderings: ClassVar[dict[str, str]] = {"id": "pk"}

@@ -193,13 +193,13 @@ class HITSerializer(RowSerializer[HIT]):
 class HITFilters(Filters):
     study = study_filter()
     hit = filters.CharFilter(field_name="key")
-    open = TrueOrFalse(method="with_places", label="Has open slots")
+    open = TrueOrFalse(method="filter_by_open_slots", label="Has open slots")
 
     class Meta:
         model = HIT
         fields = ["study", "hit", "open"]
 
-    def with_places(self, queryset: QuerySet[HIT], name: str, value: bool) -> QuerySet[HIT]:
+    def filter_by_open_slots(self, queryset: QuerySet[HIT], name: str, value: bool) -> QuerySet[HIT]:
         return queryset.filter(open_slots__gt=0) if value else queryset.filter(open_slots=0)
 
 

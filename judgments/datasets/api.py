@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from judgments.access.dataset_roles import has_role
-from judgments.access.permissions import staff_of, token_of
+from judgments.access.permissions import limited_token_of, staff_of
 from judgments.api.filters import dataset_filter, filters_of
 from judgments.api.resources import SLUG, Related, Resource, RowSerializer
 from judgments.datasets.operations import OPERATIONS, DatasetOperation
@@ -41,8 +41,8 @@ def dataset_action(operation: DatasetOperation) -> Any:
     """Return the action that does an operation: POST /api/datasets/{name}/<operation>/."""
 
     def carry_out(view: Resource, request: Request, name: str) -> Response:
-        dataset, token = view.get_object(), token_of(request)
-        if token is not None and token.limited:
+        dataset = view.get_object()
+        if limited_token_of(request) is not None:
             raise PermissionDenied
         if operation.role and not has_role(request.user, dataset, operation.role):
             raise PermissionDenied
@@ -61,6 +61,7 @@ def dataset_action(operation: DatasetOperation) -> Any:
 
 
 def readable_by_all(resource: Any) -> Any:
+    """Declare in the schema that the resource can be read without signing in ({}), with a session, or with a token."""
     schemes: Any = [{}, {"cookieAuth": []}, {"token": []}]
     return extend_schema_view(list=extend_schema(auth=schemes), retrieve=extend_schema(auth=schemes))(
         resource

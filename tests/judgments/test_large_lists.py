@@ -21,7 +21,7 @@ def test_a_list_leafs_no_further_than_its_bound_and_says_that_there_is_more(
     hits = HIT.objects.filter(study=study).count()
     address = reverse("admin:judgments_hit_changelist")
     assert "Not all rows are shown" not in words(designer.get(address))
-    monkeypatch.setattr(BoundedPaginator, "most", hits - 1)
+    monkeypatch.setattr(BoundedPaginator, "max_count", hits - 1)
     shown = words(designer.get(address))
     assert f"Not all rows are shown (only {hits - 1}); use filters or search to find others." in shown
     assert designer.get(address).context["cl"].result_count == hits - 1
@@ -61,7 +61,7 @@ def test_a_filter_offers_the_newest_rows_and_the_chosen_one_and_says_so(
     oldest, older, _ = (make_dataset(name=name) for name in ("oldest", "older", "newest"))
     address = reverse("admin:judgments_caption_changelist")
     assert "the newest" not in words(designer.get(address))
-    monkeypatch.setattr(BoundedChoices, "most", 2)
+    monkeypatch.setattr(BoundedChoices, "max_count", 2)
 
     def offered(**asked: str) -> tuple[str, list[str]]:
         found = designer.get(address, asked).context["cl"]
