@@ -21,8 +21,9 @@ def plain_value(value: Any) -> Any:
 
 
 def version_of(study: Study) -> object:
-    last = study.events.aggregate(last=Max("pk"))["last"]
-    return str(study.created_at), study.state, str(study.paused_at), last
+    """Return values that change with every action of a person on the study, which its log records."""
+    last_event = study.events.aggregate(last=Max("pk"))["last"]
+    return str(study.created_at), study.state, str(study.paused_at), last_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,9 @@ def add_figures(figures: Figures[T]) -> Figures[T]:
     return figures
 
 
-def add_figures_by_prefix(prefix: str, figures_named: Callable[[str], Figures[Any]]) -> None:
+def add_figures_by_prefix(prefix: str, make_figures: Callable[[str], Figures[Any]]) -> None:
     """Register a function that makes figures named ``<prefix>:<more>``, such as comparisons of studies."""
-    _FIGURES_BY_PREFIX[prefix] = figures_named
+    _FIGURES_BY_PREFIX[prefix] = make_figures
 
 
 def find_figures(name: str) -> Figures[Any] | None:

@@ -54,7 +54,7 @@ def import_dataset_upload(
         folder = files.pictures if pictures is None else str(files.root / pictures)
         path = files.root / people.file if people.file else files.path
         common_arguments: dict[str, Any] = {"user": user, "progress": run.progress}
-        with pending_imports.problems_left(job, path):
+        with pending_imports.storing_problems(job, path):
             summary = importing.import_dataset(
                 path=path,
                 name=name,
@@ -65,7 +65,7 @@ def import_dataset_upload(
             )
         for part in systems:
             path = files.root / part.file
-            with pending_imports.problems_left(job, path):
+            with pending_imports.storing_problems(job, path):
                 added = importing.import_candidates(
                     path=path, dataset=name, system=part.system, **part.source, **common_arguments
                 )
@@ -82,9 +82,9 @@ def understand_upload(
     encoding: str,
     maps: dict[str, dict[str, Any]] | None = None,
 ) -> None:
-    understood = uploads.look_at(upload, uploaded, encoding, run.progress, maps)
+    inspection = uploads.look_at(upload, uploaded, encoding, run.progress, maps)
     with run.commit() as result:
-        result["understood"] = asdict(understood)
+        result["understood"] = asdict(inspection)
 
 
 def _import_into(
@@ -92,7 +92,7 @@ def _import_into(
 ) -> None:
     """Import an upload into a dataset that the job's account may edit."""
     user, job = require_editor(acting_person(), find_dataset(dataset)), Job.objects.get(pk=run.job_id)
-    with _open_stored(run, upload) as (files, result), pending_imports.problems_left(job, files.path):
+    with _open_stored(run, upload) as (files, result), pending_imports.storing_problems(job, files.path):
         summary = read(path=files.path, dataset=dataset, user=user, progress=run.progress, **values)
         result |= asdict(summary)
 
@@ -100,8 +100,11 @@ def _import_into(
 def import_candidate_upload(
     run: JobRun, *, encoding: str = "", mapping: dict[str, Any] | None = None, **values: str
 ) -> None:
-    how = ColumnMapping.model_validate(mapping) if mapping else None
-    _import_into(run, importing.import_candidates, encoding=encoding or None, mapping=how, **values)
+    """Import the captions of a system. ``mapping`` is a `ColumnMapping` as a dict."""
+    column_mapping = ColumnMapping.model_validate(mapping) if mapping else None
+    _import_into(
+        run, importing.import_candidates, encoding=encoding or None, mapping=column_mapping, **values
+    )
 
 
 def import_ranking_upload(run: JobRun, *, format: str, encoding: str = "", **values: str) -> None:
@@ -112,20 +115,20 @@ def import_ranking_upload(run: JobRun, *, format: str, encoding: str = "", **val
 def scale_pictures(run: JobRun, *, dataset: str) -> None:
     """Scale the pictures that are not scaled yet. An interrupted job thus continues where it stopped."""
     items = list(find_dataset(dataset).items.exclude(picture="").only("picture", "scaled"))
-    missing = [item for item in items if not is_scaled(item)]
-    for done, item in enumerate(missing):
-        run.progress(done / len(missing), f"{done:,} of {len(missing):,} pictures")
+    unscaled = [item for item in items if not is_scaled(item)]
+    for done, item in enumerate(unscaled):
+        run.progress(done / len(unscaled), f"{done:,} of {len(unscaled):,} pictures")
         picture = str(item.picture)
         Item.objects.filter(pk=item.pk, picture=picture).update(scaled=scale_picture(picture))
     with run.commit() as result:
-        result |= {"pictures": len(items), "scaled": len(missing)}
+        result |= {"pictures": len(items), "scaled": len(unscaled)}
 
 
 def draw_hits_of_study(run: JobRun, *, study: str) -> None:
-    row = find_study(study)
-    batch = draw_hits(study=row, progress=run.progress)
+    study_row = find_study(study)
+    batch = draw_hits(study=study_row, progress=run.progress)
     with run.commit() as result:
-        store_hits(study=row, batch=batch, progress=run.progress)
+        store_hits(study=study_row, batch=batch, progress=run.progress)
         result |= {"HITs": len(batch.hits), "units": batch.unit_count, "control items": batch.control_count}
 
 

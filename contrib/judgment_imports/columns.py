@@ -31,7 +31,7 @@ DESIGN_HELP = gettext_lazy(
 class JudgmentTableUse(TableUse):
     """What the page of columns asks before judgments are imported from a table."""
 
-    def check_guesses(self, guesses: dict[str, str]) -> None:
+    def remove_impossible_guesses(self, guesses: dict[str, str]) -> None:
         if "image" in guesses:
             guesses.pop("text", None)  # a column of texts names items only if no other column does
 

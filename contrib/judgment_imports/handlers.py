@@ -42,7 +42,7 @@ def import_judgment_upload(
     with (
         uploads.open_upload(upload) as files,
         run.commit() as result,
-        pending_imports.problems_left(Job.objects.get(pk=run.job_id), files.path),
+        pending_imports.storing_problems(Job.objects.get(pk=run.job_id), files.path),
     ):
         summary = importing.import_judgments(
             format=format,

@@ -14,7 +14,7 @@ from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
 from judgments.importers.options import OPTIONS, add_options, mapping_of
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS
-from judgments.management.datasets import columns_offered
+from judgments.management.datasets import suggesting_columns
 
 
 class ImportJudgments(QuorumCommand):
@@ -71,7 +71,7 @@ class ImportJudgments(QuorumCommand):
         study = options["study"]
         if options["dry_run"]:
             source["scale"] = source["scale"] or scale_of_design(source["design"] or {})
-            with progress_bar() as progress, columns_offered(IMPORT_JOB, options, options["dataset"]):
+            with progress_bar() as progress, suggesting_columns(IMPORT_JOB, options, options["dataset"]):
                 table = {name: options[name] for name in ("format", "path", "encoding")}
                 contents = {
                     criterion: inspect_judgments(**source, mapping=criterion_mapping, progress=progress)
@@ -82,6 +82,6 @@ class ImportJudgments(QuorumCommand):
                 self.say("\n".join([*([f"{criterion}:"] if criterion else []), *content.sentences()]))
             self.say("Nothing was stored (--dry-run).")
             return
-        with progress_bar() as progress, columns_offered(IMPORT_JOB, options, options["dataset"]):
+        with progress_bar() as progress, suggesting_columns(IMPORT_JOB, options, options["dataset"]):
             summary = import_judgments(**source, study=study, mapping=mapping, progress=progress)
         self.say("\n".join(summary.lines("Study")))

@@ -74,7 +74,7 @@ def job_subject(job: Job, person: Person) -> tuple[str, str] | None:
 def _upload_of(job: Job, user: User) -> str:
     """Return the name of the job's upload if the user made it and it has errors or omitted rows to show; else ""."""
     upload = str(job.args.get("upload", ""))
-    if not uploads.is_of(upload, user):
+    if not uploads.is_upload_of(upload, user):
         return ""
     file = uploads.job_file(upload) if job.has_failed else uploads.bad_rows_file(upload)
     return upload if file.exists() else ""

@@ -19,9 +19,9 @@ from judgments.importers.tables.standard_columns import DATASET_COLUMNS
 from judgments.importers.textio import ImportNotes
 
 MAX_RECORDS = 50_000  # rows of a file that are read while a person waits; the import reads all
-ROWS_A_REPORT = 1_000
+ROWS_PER_REPORT = 1_000
 MAX_SYSTEMS = 50  # systems in one file
-ROWS_SHOWN = 3  # number of first rows that a page shows
+ROWS_SHOWN, CHARACTERS_SHOWN = 3, 300  # first rows that a page shows, and first characters of a caption
 STANDARD_NAMES = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
 # names of columns with people's captions, in the languages of the pages
 PEOPLE_COLUMN = re.compile(
@@ -33,6 +33,8 @@ PEOPLE_COLUMN = re.compile(
 
 @dataclass(slots=True)
 class _Tally:
+    """The images and captions of one source, of which ``rows`` has the first pairs of image and caption."""
+
     images: set[str] = field(default_factory=set)
     captions: int = 0
     empty_rows: int = 0
@@ -43,11 +45,11 @@ class _Tally:
         self.captions += 1
         self.empty_rows += not caption.strip()
         if len(self.rows) < ROWS_SHOWN:
-            self.rows.append((image, caption[:300]))
-        elif not caption.isascii() and self.rows[-1][1].isascii():  # shows whether the encoding is right
-            self.rows[-1] = (image, caption[:300])
+            self.rows.append((image, caption[:CHARACTERS_SHOWN]))
+        elif not caption.isascii() and self.rows[-1][1].isascii():  # it shows whether the encoding is right
+            self.rows[-1] = (image, caption[:CHARACTERS_SHOWN])
 
-    def part(self, table: UploadPart, **fields: Any) -> UploadPart:
+    def make_part(self, table: UploadPart, **fields: Any) -> UploadPart:
         """Return a copy of the table's part with the counts of this tally."""
         return replace(
             table, images=len(self.images), captions=self.captions, rows=tuple(self.rows), **fields
@@ -58,14 +60,17 @@ _Tallies = dict[tuple[str, str], _Tally]  # by system, and by column if columns 
 
 
 def parts_of_table(
-    file: Path, table: UploadPart, go_on: Callable[[], None]
+    file: Path, table: UploadPart, report: Callable[[], None]
 ) -> tuple[list[UploadPart], set[str]]:
     """Return a part for each source of the table's captions, and the names of its images.
+
+    Args:
+        report: reports progress; it raises an error if the work is to stop.
 
     Raises:
         ImportProblem: the table has no captions, names no items, or has too many systems.
     """
-    tallies, images, columns = _tallies(file, table, go_on)
+    tallies, images, columns = _count_captions(file, table, report)
     if not tallies:
         expected = "a column caption, or a column for each system" if columns else "at least one row"
         raise ImportProblem(file, None, None, "no captions", expected)
@@ -83,53 +88,57 @@ def parts_of_table(
     return _parts_of_rows(table, columns, tallies), images
 
 
-def _tallies(
-    file: Path, table: UploadPart, go_on: Callable[[], None]
+def _count_captions(
+    file: Path, table: UploadPart, report: Callable[[], None]
 ) -> tuple[_Tallies, set[str], list[str]]:
-    """Count captions by (system, column). Return the tallies, the names of the images, and the columns."""
-    records = TABLE_FORMATS[table.format]
+    """Count captions by (system, column). Return the tallies, the names of the images, and the table's columns."""
+    read = TABLE_FORMATS[table.format]
     if table.mapping is not None:
-        records = table.mapping.reader(records)
-    records = numbering_items(records)
+        read = table.mapping.reader(read)
+    read = numbering_items(read)
     tallies: _Tallies = defaultdict(_Tally)
     images: set[str] = set()
     columns: list[str] = []
     image_columns = Columns(("image",), tuple(STANDARD_NAMES - {"image"}), lenient=True)
-    for number, record in enumerate(records(file, image_columns, ImportNotes(), table.encoding)):
+    for number, record in enumerate(read(file, image_columns, ImportNotes(), table.encoding)):
         if number >= MAX_RECORDS:
             break
-        if number % ROWS_A_REPORT == 0:
-            go_on()
+        if number % ROWS_PER_REPORT == 0:
+            report()
         columns = columns or list(record.values)
         images.add(str(record.get("image") or ""))
-        _tally(record, columns, tallies)
-    # a column with only empty cells has no author
-    filled = {key: tally for key, tally in tallies.items() if key[0] or tally.empty_rows < tally.captions}
-    return filled, images, columns
+        _count_record(record, columns, tallies)
+    # leave out columns with empty cells only; rows that name their system may all be empty
+    sources = {
+        (system, column): tally
+        for (system, column), tally in tallies.items()
+        if system or tally.empty_rows < tally.captions
+    }
+    return sources, images, columns
 
 
 def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Tallies) -> list[UploadPart]:
-    wide = [column for _, column in tallies if column]
-    people = [column for column in wide if PEOPLE_COLUMN.fullmatch(column)]
+    caption_columns = [column for _, column in tallies if column]
+    people_columns = [column for column in caption_columns if PEOPLE_COLUMN.fullmatch(column)]
     parts = [
-        tallies["", column].part(table, role=SYSTEM, system=column, columns=(column,))
-        for column in wide
-        if column not in people
+        tallies["", column].make_part(table, role=SYSTEM, system=column, columns=(column,))
+        for column in caption_columns
+        if column not in people_columns
     ]
-    if people:
-        whole = _join_tallies([tallies["", column] for column in people])
-        parts.insert(0, whole.part(table, columns=tuple(people)))
+    if people_columns:
+        joined = _join([tallies["", column] for column in people_columns])
+        parts.insert(0, joined.make_part(table, columns=tuple(people_columns)))
     elif "text" in columns:
-        parts.insert(0, tallies["", ""].part(table, sources=True))
+        parts.insert(0, tallies["", ""].make_part(table, sources=True))
     return parts
 
 
 def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies) -> list[UploadPart]:
     unused = tuple(column for column in columns if column not in STANDARD_NAMES)[:MAX_SYSTEMS]
     if list(tallies) == [("", "")]:
-        return [tallies["", ""].part(table, role="", unused=unused)]
+        return [tallies["", ""].make_part(table, role="", unused=unused)]
     return [
-        tally.part(
+        tally.make_part(
             table,
             role=SYSTEM if system else PEOPLE,
             system=system,
@@ -145,9 +154,10 @@ def _is_wide(columns: Sequence[str]) -> bool:
     return "caption" not in columns and bool(set(columns) - STANDARD_NAMES)
 
 
-def _tally(record: Record, columns: Sequence[str], tallies: _Tallies) -> None:
+def _count_record(record: Record, columns: Sequence[str], tallies: _Tallies) -> None:
     image, text = str(record.get("image") or ""), record.get("text")
     if not _is_wide(columns):
+        # without a caption, a source text counts as one, except beside the name of a system
         caption, system = record.get("caption") or text, str(record.get("system") or "").strip()
         if system and "caption" in columns and is_blank(record.get("caption")):
             caption = ""
@@ -166,10 +176,10 @@ def _tally(record: Record, columns: Sequence[str], tallies: _Tallies) -> None:
             tallies["", column].add(image, cell)
 
 
-def _join_tallies(tallies: Sequence[_Tally]) -> _Tally:
-    whole = _Tally()
+def _join(tallies: Sequence[_Tally]) -> _Tally:
+    joined = _Tally()
     for tally in tallies:
-        whole.images |= tally.images
-        whole.captions += tally.captions
-        whole.rows = (whole.rows + tally.rows)[:ROWS_SHOWN]
-    return whole
+        joined.images |= tally.images
+        joined.captions += tally.captions
+        joined.rows = (joined.rows + tally.rows)[:ROWS_SHOWN]
+    return joined

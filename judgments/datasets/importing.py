@@ -43,7 +43,7 @@ from judgments.importers.records.rows import (
     ReferenceRow,
     TitledRow,
 )
-from judgments.importers.records.sources import CandidateSource
+from judgments.importers.records.sources import CandidateSource, DatasetSource
 from judgments.importers.records.values import by_name
 from judgments.importers.tables.candidates import TableCandidates
 from judgments.importers.tables.parts import WHOLE_TABLE, TablePart, systems_named
@@ -57,19 +57,20 @@ from judgments.studies.studies import find_dataset
 from quorum.phrases import known_titles
 
 ROWS_PER_BATCH = 2_000
+PICTURES_PER_UPDATE = 500
 TITLES_PER_BATCH = 500
 Lists = defaultdict[tuple[int, int], dict[int, Any]]
 RankedRow = tuple[int, int, int, float]  # row ids of query and item, rank from 1, score
 
 
-def known_lists(
-    task: Output.Task, *, systems: Collection[int], queries: Collection[int], placed: Collection[int]
+def stored_lists(
+    task: Output.Task, *, systems: Collection[int], queries: Collection[int], partly_known: Collection[int]
 ) -> Lists:
     """Return the stored ranked lists by (system, query); each maps a rank to an item.
 
     For task "annotation" the query is an image and the items are caption texts in normal form. For "search" the
     query is a caption and the items are images. Systems, queries and images are row ids. A duplicate item counts at
-    its best rank. Ranks are made consecutive, except those of the systems in ``placed``.
+    its best rank. Ranks are made consecutive, except those of the systems in ``partly_known``, whose lists have gaps.
     """
     by_image = task == Output.Task.ANNOTATION
     query, item = ("item_id", "caption__text") if by_image else ("caption_id", "item_id")
@@ -81,40 +82,42 @@ def known_lists(
             ranked = lists[system, query_id]
             value = one_text(value) if by_image else value
             if value not in ranked.values():
-                ranked[rank if system in placed else len(ranked) + 1] = value
+                ranked[rank if system in partly_known else len(ranked) + 1] = value
     return lists
 
 
 def renumber_ranks(system: System, task: Output.Task) -> None:
+    """Make the ranks of a system's lists consecutive. A repeated item gets a rank after all others."""
     rows = list(Output.objects.filter(system=system, task=task).select_related("caption"))
     by_image = task == Output.Task.ANNOTATION
     lists: defaultdict[int, list[Any]] = defaultdict(list)
-    positions: dict[int, int] = {}
-    beyond = max((row.rank for row in rows), default=0) + len(rows) + 1
+    new_ranks: dict[int, int] = {}
+    first_unused_rank = max((row.rank for row in rows), default=0) + len(rows) + 1
     for number, row in enumerate(sorted(rows, key=attrgetter("rank", "pk"))):
         ranked = lists[row.item_id if by_image else row.caption_id]
         value = one_text(row.caption.text) if by_image else row.item_id
-        if value in ranked:  # the item is already in the list; do not count it again
-            positions[row.pk] = beyond + len(rows) + number
+        if value in ranked:
+            new_ranks[row.pk] = first_unused_rank + len(rows) + number
         else:
             ranked.append(value)
-            positions[row.pk] = len(ranked)
-    changed = [row for row in rows if row.rank != positions[row.pk]]
-    for number, row in enumerate(changed):
-        row.rank = beyond + number  # move ranks away first: they are unique within a list at every step
-    Output.objects.bulk_update(changed, ["rank"], batch_size=KEYS_PER_QUERY)
-    for row in changed:
-        row.rank = positions[row.pk]
-    Output.objects.bulk_update(changed, ["rank"], batch_size=KEYS_PER_QUERY)
+            new_ranks[row.pk] = len(ranked)
+    changed_rows = [row for row in rows if row.rank != new_ranks[row.pk]]
+    # The database requires distinct ranks within a list at every step, so first give each row an unused rank.
+    for number, row in enumerate(changed_rows):
+        row.rank = first_unused_rank + number
+    Output.objects.bulk_update(changed_rows, ["rank"], batch_size=KEYS_PER_QUERY)
+    for row in changed_rows:
+        row.rank = new_ranks[row.pk]
+    Output.objects.bulk_update(changed_rows, ["rank"], batch_size=KEYS_PER_QUERY)
 
 
 def mark_lists_complete(dataset: Dataset, system: str, task: str) -> None:
     """Mark the system's lists of this task as complete, in the caller's transaction."""
-    left = {
-        name: [entry for entry in systems if (name, entry) != (task, system)]
-        for name, systems in dataset.known_in_part.items()
+    remaining_systems = {
+        other_task: [name for name in systems if (other_task, name) != (task, system)]
+        for other_task, systems in dataset.known_in_part.items()
     }
-    known_in_part = {name: systems for name, systems in left.items() if systems}
+    known_in_part = {task: systems for task, systems in remaining_systems.items() if systems}
     if known_in_part != dataset.known_in_part:
         dataset.notes = {**dataset.notes, "known_in_part": known_in_part}
         dataset.save(update_fields=["notes"])
@@ -124,8 +127,8 @@ def remember_mapping(dataset: Dataset, use: str, mapping: ColumnMapping | None) 
     """Store the column mapping that an import used, to offer it for the next import."""
     if mapping is not None and mapping.columns:
         dataset.refresh_from_db(fields=["notes"])
-        stored = {name: list(places) for name, places in mapping.columns.items()}
-        dataset.notes = {**dataset.notes, "mapping": {**dataset.notes.get("mapping", {}), use: stored}}
+        columns = {name: list(sources) for name, sources in mapping.columns.items()}
+        dataset.notes = {**dataset.notes, "mapping": {**dataset.notes.get("mapping", {}), use: columns}}
         dataset.save(update_fields=["notes"])
 
 
@@ -137,24 +140,31 @@ def last_mapping(use: str, *, dataset: Dataset | None = None, user: User | None 
     if dataset is None and user is not None:
         owned = Dataset.objects.filter(roles__user=user, roles__role=DatasetRole.Role.OWNER)
         dataset = owned.filter(notes__mapping__has_key=use).order_by("-pk").first()
-    stored = dataset.notes.get("mapping", {}) if dataset is not None else {}
-    return {name: places[0] for name, places in stored.get(use, {}).items()}
+    mappings = dataset.notes.get("mapping", {}) if dataset is not None else {}
+    return {name: sources[0] for name, sources in mappings.get(use, {}).items()}
 
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
-    """The result of an import; ``created`` is false if nothing changed."""
+    """The result of an import.
+
+    Attributes:
+        what: the name of the dataset, of the study, or of the systems.
+        created: whether the import changed something.
+        counts: the numbers of what the import is about, by noun.
+        notes: sentences about oddities of the data.
+    """
 
     what: str
     created: bool
     counts: dict[str, int]
     notes: list[str] = field(default_factory=list)
 
-    def lines(self, what: str) -> list[str]:
-        """Return the lines that a command prints. ``what`` names the kind of data, such as "Dataset"."""
+    def lines(self, noun: str) -> list[str]:
+        """Return the lines that a command prints. ``noun`` is the kind of data, such as "Dataset"."""
         outcome = "imported" if self.created else "was there already with the same rows; nothing changed"
         counts = [f"  {count:>9,} {name}" for name, count in self.counts.items() if count]
-        return [f"{what} {self.what}: {outcome}.", *counts, *(f"  {note}" for note in self.notes)]
+        return [f"{noun} {self.what}: {outcome}.", *counts, *(f"  {note}" for note in self.notes)]
 
     def with_system(self, added: ImportSummary) -> ImportSummary:
         """Return the summary of a dataset together with that of a system's captions from the same upload or table."""
@@ -165,7 +175,7 @@ class ImportSummary:
 
 @contextmanager
 def _duplicates_as_conflict(what: str, stored: str = "it") -> Iterator[None]:
-    """Raise DataConflict for an IntegrityError in the block: another import has just stored the same rows."""
+    """Raise DataConflict for an IntegrityError in the block, which means that another import stored the same rows."""
     try:
         yield
     except IntegrityError as error:
@@ -182,7 +192,7 @@ def import_dataset(
     images: str | None = None,
     encoding: str | None = None,
     attribution: str = "",
-    taken: TablePart = WHOLE_TABLE,
+    table_part: TablePart = WHOLE_TABLE,
     mapping: ColumnMapping | None = None,
     user: User | None = None,
     progress: Progress = no_progress,
@@ -192,7 +202,7 @@ def import_dataset(
     Args:
         images: a folder with the pictures, or their base address.
         attribution: source and licence, shown with the pictures.
-        taken: the part of the table that has people's captions.
+        table_part: the part of the table that has people's captions.
         mapping: maps the table's columns to Quorum's.
         user: the owner of a new dataset, who alone can read it until it is shared. None, for a command, shares it
             with all researchers of the installation.
@@ -202,7 +212,7 @@ def import_dataset(
         DataConflict: the dataset exists with other rows.
         PictureProblem: a picture is missing or invalid.
     """
-    if taken == WHOLE_TABLE and format in TABLE_FORMATS:
+    if table_part == WHOLE_TABLE and format in TABLE_FORMATS:
         systems = systems_named(table_reader(format, path, mapping), path, encoding)
         if any(systems):
             with transaction.atomic():
@@ -212,29 +222,13 @@ def import_dataset(
                 )  # fmt: skip
     if not re.fullmatch(r"[-a-zA-Z0-9_]{1,80}", name):
         raise DataConflict(f"The dataset's name is {name!r}; expected up to 80 letters, digits, - or _.")
+    open_source = partial(
+        open_dataset, format, path, encoding=encoding, table_part=table_part, mapping=mapping
+    )
     existing = Dataset.objects.filter(name=name).first()
     if existing is not None:
-        if user is not None and not Dataset.objects.visible_to(user).filter(pk=existing.pk).exists():
-            raise DataConflict(f"There is a dataset {name!r} already; choose another name.")
-        may_add = user is None or has_role(user, existing, "editor")
-        source = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping)
-        if fingerprint_of(source.rows(), source.pairs()) != existing.fingerprint:
-            raise DataConflict(f"There is a dataset {name!r} with other rows; choose another name.")
-        counts = _dataset_counts(existing)
-        if images and may_add and not _has_pictures(existing):
-            rows = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping).rows()
-            files = {row.image: _file_of(row) for row in rows}
-            with PictureCopy(name) as copy, transaction.atomic():
-                if _has_pictures(Dataset.objects.select_for_update(no_key=True).get(pk=existing.pk)):
-                    raise DataConflict(
-                        f"Another import added pictures to dataset {name!r} at the same time; look at what is there."
-                    )
-                _attach_pictures(existing, images, files, copy, user, import_notes := ImportNotes())
-            added = [gettext_noop("Pictures were added to the dataset."), *import_notes.sentences()]
-            return ImportSummary(name, True, counts, [*added, *_blocked_pictures(images)])
-        notes = [gettext_noop("The pictures of the dataset were not changed.")] if images else []
-        return ImportSummary(name, False, counts, notes)
-    source = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping)
+        return _import_again(existing, open_source, images, user)
+    source = open_source()
     fingerprint = Fingerprint()
     pictures = PictureCopy(name) if images else nullcontext()
     with _duplicates_as_conflict(f"Dataset {name!r}"), pictures as copy, transaction.atomic():
@@ -265,14 +259,44 @@ def import_dataset(
     )
 
 
+def _import_again(
+    dataset: Dataset, open_source: Callable[[], DatasetSource], images: str | None, user: User | None
+) -> ImportSummary:
+    """Compare a source with the dataset of the same name. Attach pictures to a dataset that has none.
+
+    Raises:
+        DataConflict: the dataset has other rows, or is not visible to the user.
+    """
+    name = dataset.name
+    if user is not None and not Dataset.objects.visible_to(user).filter(pk=dataset.pk).exists():
+        raise DataConflict(f"There is a dataset {name!r} already; choose another name.")
+    source = open_source()
+    if fingerprint_of(source.rows(), source.pairs()) != dataset.fingerprint:
+        raise DataConflict(f"There is a dataset {name!r} with other rows; choose another name.")
+    counts = _dataset_counts(dataset)
+    may_add = user is None or has_role(user, dataset, "editor")
+    if not (images and may_add) or _has_pictures(dataset):
+        notes = [gettext_noop("The pictures of the dataset were not changed.")] if images else []
+        return ImportSummary(name, False, counts, notes)
+    files = {row.image: _file_of(row) for row in open_source().rows()}
+    with PictureCopy(name) as copy, transaction.atomic():
+        if _has_pictures(Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)):
+            raise DataConflict(
+                f"Another import added pictures to dataset {name!r} at the same time; look at what is there."
+            )
+        _attach_pictures(dataset, images, files, copy, user, import_notes := ImportNotes())
+    notes = [gettext_noop("Pictures were added to the dataset."), *import_notes.sentences()]
+    return ImportSummary(name, True, counts, [*notes, *_blocked_pictures(images)])
+
+
 def _import_with_systems(systems: Collection[str], **values: Any) -> ImportSummary:
     """Import a table whose column `system` names the author of each caption; a blank cell stands for people."""
-    people = TablePart(system="") if "" in systems else TablePart(images_alone=True)
-    summary = import_dataset(taken=people, **values)
-    of_system = {key: values[key] for key in ("format", "path", "encoding", "mapping", "user", "progress")}
+    people_part = TablePart(system="") if "" in systems else TablePart(images_alone=True)
+    summary = import_dataset(table_part=people_part, **values)
+    options = {key: values[key] for key in ("format", "path", "encoding", "mapping", "user", "progress")}
     for system in filter(None, systems):
-        taken = TablePart(system=system)
-        added = import_candidates(dataset=values["name"], system=system, taken=taken, **of_system)
+        table_part = TablePart(system=system)
+        added = import_candidates(dataset=values["name"], system=system, table_part=table_part, **options)
         summary = summary.with_system(added)
     return replace(summary, counts=summary.counts | {"systems": len(systems) - ("" in systems)})
 
@@ -294,10 +318,10 @@ def _blocked_pictures(images: str) -> list[str]:
 
 
 def _dataset_counts(dataset: Dataset) -> dict[str, int]:
-    of_texts = not _has_pictures(dataset) and not dataset.items.filter(text="").exists()
+    has_only_texts = not _has_pictures(dataset) and not dataset.items.filter(text="").exists()
     return {
-        "texts" if of_texts else "images": dataset.items.count(),
-        "references" if of_texts else "captions": dataset.captions.filter(
+        "texts" if has_only_texts else "images": dataset.items.count(),
+        "references" if has_only_texts else "captions": dataset.captions.filter(
             role=Caption.Role.REFERENCE
         ).count(),
         "candidate pairs": dataset.published_pairs.count(),
@@ -306,6 +330,7 @@ def _dataset_counts(dataset: Dataset) -> dict[str, int]:
 
 
 def _file_of(row: ReferenceRow | ImageRow | InputRow) -> str:
+    """Return the name of the picture's file, which is the image's name if the row states no other."""
     return (None if isinstance(row, ImageRow) else row.file) or row.image
 
 
@@ -322,7 +347,7 @@ def _store_rows(
             if row.image not in items:
                 new_rows.setdefault(row.image, row)
         created = Item.objects.bulk_create(
-            _item(dataset, len(items) + index, row) for index, row in enumerate(new_rows.values())
+            _make_item(dataset, len(items) + index, row) for index, row in enumerate(new_rows.values())
         )
         for item, row in zip(created, new_rows.values(), strict=True):
             items[item.name] = item.pk
@@ -344,13 +369,18 @@ def _store_rows(
             Caption, ("dataset_id", "item_id", "key", "text", "text_key", "role", "position"), references
         )
         stored += len(batch)
-        progress(0.9 * stored / (stored + ROWS_PER_BATCH), f"{stored:,} captions")
+        progress(_estimated_share(stored), f"{stored:,} captions")
     return files
 
 
-def _item(dataset: Dataset, position: int, row: ReferenceRow | ImageRow | InputRow) -> Item:
+def _estimated_share(count: int) -> float:
+    """Return a share of progress that rises towards 0.9 with the count of rows, since their total is unknown."""
+    return 0.9 * count / (count + ROWS_PER_BATCH)
+
+
+def _make_item(dataset: Dataset, position: int, row: ReferenceRow | ImageRow | InputRow) -> Item:
     item = Item(dataset=dataset, name=row.image, position=position, split=row.split or "", url=row.url or "")
-    if isinstance(row, ImageRow):  # it comes before the image's captions
+    if isinstance(row, ImageRow):  # sources yield this row before the image's captions
         item.text, item.boxes = row.text, [asdict(box) for box in row.boxes]
         if isinstance(row, DocumentRow):
             item.fields = [["document", row.document]] if row.document else []
@@ -369,24 +399,30 @@ def _attach_pictures(
     user: User | None,
     notes: ImportNotes,
 ) -> None:
+    """Store the addresses of a dataset's pictures, or copy them from a folder and start a job that scales them.
+
+    Args:
+        images: the folder of the pictures, or their base address.
+        files: the file name of each image's picture, by the image's name.
+    """
     items = list(dataset.items.order_by("position"))
     if is_address(images):
         for item in items:
             item.url = picture_file_address(images, files[item.name])
-        Item.objects.bulk_update(items, ["url"], batch_size=500)
+        Item.objects.bulk_update(items, ["url"], batch_size=PICTURES_PER_UPDATE)
         return
     paths = checked_pictures(Path(images), files.items())
-    respelled = [
+    respelled_names = [
         name
         for name, path in paths.items()
         if not compose_name(str(path)).endswith(compose_name(files[name]))
     ]
-    for name in respelled[:1]:
-        detail = f"{paths[name].name} for {files[name]}"
-        notes.count("respelled-picture", by=len(respelled), detail=detail)
+    if respelled_names:
+        detail = f"{paths[respelled_names[0]].name} for {files[respelled_names[0]]}"
+        notes.count("respelled-picture", by=len(respelled_names), detail=detail)
     for item in items:
         item.picture = copy.add(item.position, paths[item.name])
-    Item.objects.bulk_update(items, ["picture"], batch_size=500)
+    Item.objects.bulk_update(items, ["picture"], batch_size=PICTURES_PER_UPDATE)
     enqueue(kind="scale_pictures", args={"dataset": dataset.name}, user=user)
 
 
@@ -403,10 +439,10 @@ def _store_pairs(dataset: Dataset, rows: Iterable[CandidatePairRow]) -> None:
     captions = store_candidates(
         dataset, {text for row in pairs for text in (row.first_text, row.second_text)}
     )
-    counts = dict(
-        Item.objects.filter(dataset=dataset).annotate(there=Count("references")).values_list("pk", "there")
+    reference_counts = dict(
+        Item.objects.filter(dataset=dataset).annotate(n=Count("references")).values_list("pk", "n")
     )
-    names_of_pairs = (
+    columns = (
         "dataset_id", "key", "position", "kind", "item_id", "first_id", "second_id", "first_system_id",
         "second_system_id", "references",
     )  # fmt: skip
@@ -421,11 +457,12 @@ def _store_pairs(dataset: Dataset, rows: Iterable[CandidatePairRow]) -> None:
             captions[row.second_text],
             systems[row.first_system],
             systems[row.second_system],
-            row.references if row.references is not None else counts[items[row.image]],
+            row.references if row.references is not None else reference_counts[items[row.image]],
         )
         for position, row in enumerate(pairs)
     )
-    insert_rows(PublishedPair, names_of_pairs, published)
+    insert_rows(PublishedPair, columns, published)
+    # Each candidate is an output of its system. Several of a system for an image are ranked in the order of the file.
     outputs_of_pairs = dict.fromkeys(
         (systems[system], items[row.image], captions[text])
         for row in pairs
@@ -445,28 +482,27 @@ def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
     Texts with the same normal form share one caption, which keeps its first spelling. If several spellings are new,
     the caption gets the normal form if that is one of them.
     """
-    writings = {text: text_key(text) for text in texts}
-    texts_of: dict[str, str] = {}
-    for text in sorted(writings, key=lambda text: (text != one_text(text), text)):
-        texts_of.setdefault(writings[text], text)
+    keys = {text: text_key(text) for text in texts}
+    text_by_key: dict[str, str] = {}
+    for text in sorted(keys, key=lambda text: (text != one_text(text), text)):  # normal forms first
+        text_by_key.setdefault(keys[text], text)
     row_ids: dict[str, int] = {}
-    for batch in batched(sorted(texts_of), KEYS_PER_QUERY):
-        known_captions = Caption.objects.filter(
-            dataset=dataset, text_key__in=batch, role=Caption.Role.CANDIDATE
-        )
-        by_key = known_captions.order_by("-pk").values_list("text_key", "pk")  # the first one counts
-        row_ids.update(by_key)
-        lacking = [texts_of[key] for key in batch if key not in row_ids]
-        if lacking:
+    for batch in batched(sorted(text_by_key), KEYS_PER_QUERY):
+        captions = Caption.objects.filter(dataset=dataset, text_key__in=batch, role=Caption.Role.CANDIDATE)
+        # Of several rows with a key, the oldest counts, since update() keeps the last.
+        ids_by_key = captions.order_by("-pk").values_list("text_key", "pk")
+        row_ids.update(ids_by_key)
+        new_texts = [text_by_key[key] for key in batch if key not in row_ids]
+        if new_texts:
             Caption.objects.bulk_create(
                 (
                     Caption(dataset=dataset, key=candidate_key(text), text=text, role=Caption.Role.CANDIDATE)
-                    for text in lacking
+                    for text in new_texts
                 ),
                 ignore_conflicts=True,
             )
-            row_ids.update(by_key.all())
-    return {text: row_ids[key] for text, key in writings.items()}
+            row_ids.update(ids_by_key.all())
+    return {text: row_ids[key] for text, key in keys.items()}
 
 
 def names_by_text(dataset: Dataset) -> dict[str, list[str]]:
@@ -485,7 +521,7 @@ def import_candidates(
     dataset: str,
     system: str,
     encoding: str | None = None,
-    taken: TablePart = WHOLE_TABLE,
+    table_part: TablePart = WHOLE_TABLE,
     mapping: ColumnMapping | None = None,
     user: User | None = None,
     progress: Progress = no_progress,
@@ -500,36 +536,36 @@ def import_candidates(
         ImportProblem: the file cannot be read, or names an unknown image or box.
         DataConflict: the system exists with other captions, boxes or keywords.
     """
-    row_dataset = find_dataset(dataset)
-    items = by_name(Item.objects.filter(dataset=row_dataset).values_list("name", "pk"))
+    dataset_row = find_dataset(dataset)
+    items = by_name(Item.objects.filter(dataset=dataset_row).values_list("name", "pk"))
     system = compose_name(system)
     check_system_name(system)
-    stored_system = System.objects.filter(dataset=row_dataset, name=system).first()
+    stored_system = System.objects.filter(dataset=dataset_row, name=system).first()
     check_owner(stored_system, user)
-    source = open_candidates(format, path, encoding=encoding, taken=taken, mapping=mapping)
+    source = open_candidates(format, path, encoding=encoding, table_part=table_part, mapping=mapping)
     if isinstance(source, TableCandidates):
-        names = SimpleLazyObject(partial(names_by_text, row_dataset))
-        boxes = SimpleLazyObject(partial(boxes_by_image, row_dataset, path))
-        source.items_of = lambda text: names.get(text, ())
-        source.boxes_of = lambda image: boxes.get(image, ())
+        item_names = SimpleLazyObject(partial(names_by_text, dataset_row))
+        image_boxes = SimpleLazyObject(partial(boxes_by_image, dataset_row, path))
+        source.items_of = lambda text: item_names.get(text, ())
+        source.boxes_of = lambda image: image_boxes.get(image, ())
     rows = source.candidates(items)
     first = next(rows, None)  # None if the file has no captions; it is then read completely
     with _duplicates_as_conflict(f"System {system!r}"), transaction.atomic():
-        row_system = stored_system or System.objects.create(
-            dataset=row_dataset, name=system, owner=user, private=user is not None
+        system_row = stored_system or System.objects.create(
+            dataset=dataset_row, name=system, owner=user, private=user is not None
         )
         if first is None:
             summary = ImportSummary(system, False, {"captions": 0}, source.notes.sentences())
         else:
             rows = chain((first,), rows)
             summary = _import_captions(
-                row_system, rows, items, source, new=stored_system is None, progress=progress
+                system_row, rows, items, source, new=stored_system is None, progress=progress
             )
-        stored = _store_contents(row_system, source.contents, items)
+        new_counts = _store_contents(system_row, source.contents, items)
         if stored_system is None:
-            remember_mapping(row_dataset, "import_candidates", mapping)
-    counts = summary.counts | {f"images with {kind}": count for kind, count in stored.items() if count}
-    return replace(summary, created=summary.created or any(stored.values()), counts=counts)
+            remember_mapping(dataset_row, "import_candidates", mapping)
+    counts = summary.counts | {f"images with {kind}": count for kind, count in new_counts.items() if count}
+    return replace(summary, created=summary.created or any(new_counts.values()), counts=counts)
 
 
 def check_system_name(name: str) -> None:
@@ -540,7 +576,7 @@ def check_system_name(name: str) -> None:
 def boxes_by_image(dataset: Dataset, path: Path) -> dict[str, list[str]]:
     """Return the ids of each image's boxes, by the image's name. Raise DataConflict if no image has boxes."""
     rows = Item.objects.filter(dataset=dataset).exclude(boxes=[]).values_list("name", "boxes")
-    boxes = {name: [box["id"] for box in listed] for name, listed in rows.iterator(ROWS_PER_BATCH)}
+    boxes = {name: [box["id"] for box in item_boxes] for name, item_boxes in rows.iterator(ROWS_PER_BATCH)}
     if not boxes:
         raise DataConflict(
             f"{path} names boxes, but no image of dataset {dataset.name!r} has any; expected a dataset that was "
@@ -591,7 +627,7 @@ def _store_outputs(
             for item, rank, row in batch
         )
         stored += len(batch)
-        progress(0.9 * stored / (stored + ROWS_PER_BATCH), f"{stored:,} captions")
+        progress(_estimated_share(stored), f"{stored:,} captions")
     return stored
 
 
@@ -609,15 +645,23 @@ def _store_contents(
     Raises:
         DataConflict: the system has other boxes or keywords.
     """
-    stored = {}
+    new_counts = {}
     for kind in SystemContent.Kind.values:
-        names = {items[image]: list(listed) for (image, of), listed in contents.items() if of == kind}
-        stored_names = dict(system.contents.filter(kind=kind).values_list("item", "names")) if names else {}
-        if stored_names and stored_names != names:
+        names_by_item = {
+            items[image]: list(names)
+            for (image, kind_of_names), names in contents.items()
+            if kind_of_names == kind
+        }
+        stored_names: dict[int, list[str]] = {}
+        if names_by_item:
+            stored_names = dict(system.contents.filter(kind=kind).values_list("item", "names"))
+        if stored_names and stored_names != names_by_item:
             raise _content_conflict(system, kind)
-        rows = [] if stored_names else [(system.pk, item, kind, listed) for item, listed in names.items()]
-        stored[kind] = insert_rows(SystemContent, ("system_id", "item_id", "kind", "names"), rows)
-    return stored
+        rows = (
+            [] if stored_names else [(system.pk, item, kind, names) for item, names in names_by_item.items()]
+        )
+        new_counts[kind] = insert_rows(SystemContent, ("system_id", "item_id", "kind", "names"), rows)
+    return new_counts
 
 
 def _has_same_rows(
@@ -633,11 +677,14 @@ def _has_same_rows(
 def _complete_captions(
     system: System, rows: Iterable[CandidateRow], items: dict[str, int], notes: ImportNotes
 ) -> ImportSummary:
-    """Store the missing captions of a system. Raise DataConflict if the file contradicts the stored captions."""
+    """Store the missing captions of a system, of which an import of judgments has stored some.
+
+    Raises:
+        DataConflict: the file contradicts the stored captions.
+    """
     dataset = Dataset.objects.select_for_update(no_key=True).get(pk=system.dataset_id)
     task = Output.Task.ANNOTATION
-    in_part = dataset.known_in_part
-    if system.name not in in_part.get(task, ()):
+    if system.name not in dataset.known_in_part.get(task, ()):
         renumber_ranks(system, task)
     fingerprint = Fingerprint()
     lists: defaultdict[int, list[CandidateRow]] = defaultdict(list)
@@ -645,35 +692,37 @@ def _complete_captions(
         lists[items[row.image]].append(row)
     if not lists:
         raise DataConflict(f"The file holds no captions; system {system.name!r} was left as it is.")
+    # Of equal texts for an image, keep the one with the best rank.
     for item, ranked in lists.items():
         best_rows: dict[str, CandidateRow] = {}
         for row in sorted(ranked, key=attrgetter("rank")):
             best_rows.setdefault(one_text(row.text), row)
         lists[item] = list(best_rows.values())
-    stored_lists = known_lists(task, systems={system.pk}, queries=set(items.values()), placed={system.pk})
-    for (_, item), positions in stored_lists.items():
-        new_list = dict(enumerate((one_text(row.text) for row in lists.get(item, ())), start=1))
-        if any(new_list.get(position) != text for position, text in positions.items()):
+    old_lists = stored_lists(task, systems={system.pk}, queries=set(items.values()), partly_known={system.pk})
+    for (_, item), old_texts in old_lists.items():
+        new_texts = dict(enumerate((one_text(row.text) for row in lists.get(item, ())), start=1))
+        if any(new_texts.get(rank) != text for rank, text in old_texts.items()):
             raise _content_conflict(system, "captions")
-    scored = list(system.outputs.annotations())
-    for output in scored:
+    # Take the scores of the stored outputs from the file.
+    outputs = list(system.outputs.annotations())
+    for output in outputs:
         ranked = lists[output.item_id]
         output.score = ranked[output.rank - 1].score if output.rank <= len(ranked) else output.score
-    Output.objects.bulk_update(scored, ["score"], batch_size=500)
+    Output.objects.bulk_update(outputs, ["score"], batch_size=KEYS_PER_QUERY)
     _store_outputs(
         system,
         (
-            (item, position, row)
+            (item, rank, row)
             for item, ranked in lists.items()
-            for position, row in enumerate(ranked, start=1)
-            if position not in stored_lists[system.pk, item]
+            for rank, row in enumerate(ranked, start=1)
+            if rank not in old_lists[system.pk, item]
         ),
     )
     system.fingerprint = fingerprint.hexdigest()
     system.save(update_fields=["fingerprint"])
     mark_lists_complete(dataset, system.name, task)
-    captions_there = system.outputs.annotations().count()
-    return ImportSummary(system.name, True, {"captions": captions_there}, notes.sentences())
+    caption_count = system.outputs.annotations().count()
+    return ImportSummary(system.name, True, {"captions": caption_count}, notes.sentences())
 
 
 def import_rankings(
@@ -704,17 +753,17 @@ def import_rankings(
     queries, ranked = (items, captions) if task == Output.Task.ANNOTATION else (captions, items)
     notes = ImportNotes()
     runs = read_runs(path, queries=queries, ranked=ranked, encoding=encoding, progress=progress)
-    lists = stored = 0
+    list_count = stored = 0
     with _duplicates_as_conflict(str(path), "the same systems"), transaction.atomic():
-        # Serialise imports that change ``known_in_part`` of a dataset.
+        # The lock serialises imports that change ``known_in_part`` of the dataset.
         locked = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
         for name, run in sorted(runs.items()):
             rows = run.in_order(depth, notes)
-            lists += sum(rank == 1 for _, _, rank, _ in rows)
+            list_count += sum(rank == 1 for _, _, rank, _ in rows)
             stored += _store_run(locked, name, task, rows, user)
             progress(0.9, f"{stored:,} ranked items")
         refresh_statistics(Output)
-    counts = {"systems": len(runs), "lists": lists, "ranked items": stored}
+    counts = {"systems": len(runs), "lists": list_count, "ranked items": stored}
     return ImportSummary(", ".join(sorted(runs)), stored > 0, counts, notes.sentences())
 
 
@@ -740,13 +789,15 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], us
         raise DataConflict(
             f"The run names the system {name!r}, which stands for people's captions; choose another name."
         )
-    stored_rows: set[tuple[int, int, int]] = set()
+    stored_rows: set[tuple[int, int, int]] = (
+        set()
+    )  # query, item and rank, as in the first three columns of ``rows``
     if system.pk:
         if getattr(system, column) == digest:
             return 0
         stored_rows = set(system.outputs.filter(task=task).values_list(query, item, "rank"))
-    in_part = name in dataset.known_in_part.get(task, ())
-    if stored_rows and (not in_part or not stored_rows <= {row[:3] for row in rows}):
+    is_partly_known = name in dataset.known_in_part.get(task, ())
+    if stored_rows and (not is_partly_known or not stored_rows <= {row[:3] for row in rows}):
         raise DataConflict(
             f"Dataset {dataset.name!r} has a system {name!r} with other lists for {task}; choose another name."
         )

@@ -32,13 +32,14 @@ def find_pending_import(upload: str) -> dict[str, Any] | None:
     return content if content.get("kind") in registered_job_kinds() else None  # its feature may be off
 
 
-def leave_pending(kind: str, args: Mapping[str, Any], table: UploadTable) -> None:
+def store_pending_import(kind: str, args: Mapping[str, Any], table: UploadTable) -> None:
+    """Store an import with its upload, until a person has mapped the columns of its table or corrected its cells."""
     values = {"kind": kind, "args": dict(args), "table": asdict(table)}
     job_file(args["upload"]).write_text(json.dumps(values))
 
 
 def _read_table(
-    kind: str, args: Mapping[str, Any], path: Path, offered: Mapping[str, str] | None = None
+    kind: str, args: Mapping[str, Any], path: Path, last_columns: Mapping[str, str] | None = None
 ) -> tuple[UploadTable, ImportProblem | None]:
     header_row = (args.get("mapping") or {}).get("header_row", 0)
     return read_upload_table(
@@ -46,17 +47,18 @@ def _read_table(
         args["format"],
         use=kind,
         encoding=args.get("encoding", ""),
-        offered=offered,
+        last_columns=last_columns,
         header_row=header_row,
     )
 
 
 def _has_columns(kind: str, args: Mapping[str, Any]) -> bool:
+    """Return whether the import reads a table, whose columns a person can map."""
     return kind in TABLE_USES and args["format"] in (*TABLE_FORMATS, *read_layouts())
 
 
 @contextmanager
-def problems_left(job: Job, path: Path) -> Iterator[None]:
+def storing_problems(job: Job, path: Path) -> Iterator[None]:
     """Store the errors with the upload if the import in the block fails, so that a page can offer to correct them."""
     job_file(job.args["upload"]).unlink(missing_ok=True)
     try:
@@ -68,16 +70,18 @@ def problems_left(job: Job, path: Path) -> Iterator[None]:
         if (mapping := args.get("mapping")) and mapping["columns"]:
             table.chosen = mapping["columns"]
         problems = problem.problems if isinstance(problem, ImportProblems) else (problem,)
-        table.problems = [_as_row(each, path) for each in problems[:MAX_LISTED_PROBLEMS]]
-        leave_pending(job.kind, args, table)
+        table.problems = [_describe_problem(one, path) for one in problems[:MAX_LISTED_PROBLEMS]]
+        store_pending_import(job.kind, args, table)
         raise
 
 
-def _as_row(problem: ImportProblem, path: Path) -> dict[str, str]:
-    row = {"said": str(problem).replace(f"{path.parent}/", ""), "file": Path(problem.file).name}
+def _describe_problem(problem: ImportProblem, path: Path) -> dict[str, str]:
+    """Return the message and the place of an error, as in ``UploadTable.problems``."""
+    description = {"said": str(problem).replace(f"{path.parent}/", ""), "file": Path(problem.file).name}
     if problem.cell is not None and problem.line is not None:
-        row |= {"line": str(problem.line), "column": problem.cell[0], "cell": problem.cell[1]}
-    return row
+        column, text = problem.cell
+        description |= {"line": str(problem.line), "column": column, "cell": text}
+    return description
 
 
 def store_if_mapping_needed(kind: str, args: Mapping[str, Any]) -> bool:
@@ -87,19 +91,21 @@ def store_if_mapping_needed(kind: str, args: Mapping[str, Any]) -> bool:
     """
     if not _has_columns(kind, args):
         return False
-    last = last_mapping(kind, dataset=find_dataset(args["dataset"]))
+    last_columns = last_mapping(kind, dataset=find_dataset(args["dataset"]))
     try:
         with open_upload(args["upload"]) as files:
-            table, problem = _read_table(kind, args, files.path, last)
+            table, problem = _read_table(kind, args, files.path, last_columns)
     except RequestBytesExceeded:
         return False
     if problem is not None:
         if not has_title(table.lines):
             return False
-        table.problems = [_as_row(problem, files.path)]
+        table.problems = [_describe_problem(problem, files.path)]
     is_empty = not table.lines and not table.rows
     has_our_columns = args["format"] in TABLE_FORMATS and table.has_columns_for(kind)
-    if is_empty or (table.rows and not table.header_row and has_our_columns):
+    if is_empty or (
+        table.rows and not table.header_row and has_our_columns
+    ):  # the job reports an empty table
         return False
-    leave_pending(kind, args, table)
+    store_pending_import(kind, args, table)
     return True

@@ -15,6 +15,10 @@ from common.incoming import limits
 FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
 # A JPEG followed by a second picture, as some phones write: browsers show the first.
 SUFFIXES = FORMATS | {"MPO": ".jpg"}
+# Bytes that decoding needs for each pixel, as measured.
+BYTES_PER_PIXEL = 10  # two and a half copies in four bands
+WEBP_BYTES_PER_PIXEL = BYTES_PER_PIXEL + 2 * 4  # libwebp makes two more copies in four bands
+JPEG_BYTES_PER_BAND = 2  # libjpeg may keep the coefficients of each pixel's bands
 
 
 class PictureProblem(QuorumError):
@@ -27,23 +31,23 @@ def picture_format(path: Path) -> str:
     Raises:
         PictureProblem: the format is not in ``SUFFIXES``, or the picture is too large for a browser's memory.
     """
-    max_pixels = limits()
-    if path.stat().st_size > max_pixels.picture_bytes:
+    allowed = limits()
+    if path.stat().st_size > allowed.picture_bytes:
         raise PictureProblem(
             gettext("%(path)s is too large; expected at most %(most_picture_bytes)s bytes.")
-            % {"path": path, "most_picture_bytes": thousands(max_pixels.picture_bytes)}
+            % {"path": path, "most_picture_bytes": thousands(allowed.picture_bytes)}
         )
     try:
         with PillowImage.open(path, formats=list(FORMATS)) as picture:
             name, pixels = picture.format or "", picture.width * picture.height
     except PillowImage.DecompressionBombError:
-        name, pixels = "", max_pixels.pixels + 1
+        name, pixels = "", allowed.pixels + 1
     except (UnidentifiedImageError, OSError, ValueError):
         name, pixels = "", 0
-    if pixels > max_pixels.pixels:
+    if pixels > allowed.pixels:
         raise PictureProblem(
             gettext("%(path)s has too many pixels; expected at most %(most_pixels)s.")
-            % {"path": path, "most_pixels": thousands(max_pixels.pixels)}
+            % {"path": path, "most_pixels": thousands(allowed.pixels)}
         )
     if name not in SUFFIXES:
         raise PictureProblem(
@@ -65,14 +69,15 @@ def prepare_decoding(picture: PillowImage.Image, box: tuple[int, int] | None = N
     Raises:
         PictureProblem: decoding the picture takes more memory than is allowed.
     """
-    pixels = picture.width * picture.height
+    full_pixels = picture.width * picture.height
     if box:
-        picture.draft(None, box)
-    if picture.format in ("JPEG", "MPO"):  # libjpeg may keep two bytes of each pixel's band
-        size = 2 * len(picture.getbands()) * pixels + (4 * picture.width * picture.height if box else 0)
-    else:  # copies in four bands; libwebp makes two more
-        size = (18 if picture.format == "WEBP" else 10) * pixels
-    if size > limits().memory:
+        picture.draft(None, box)  # reduces the width and height of a JPEG
+    if picture.format in ("JPEG", "MPO"):
+        memory = JPEG_BYTES_PER_BAND * len(picture.getbands()) * full_pixels
+        memory += 4 * picture.width * picture.height if box else 0  # the reduced picture in four bands
+    else:
+        memory = (WEBP_BYTES_PER_PIXEL if picture.format == "WEBP" else BYTES_PER_PIXEL) * full_pixels
+    if memory > limits().memory:
         raise PictureProblem(
             gettext(
                 "A picture of %(width)s x %(height)s pixels needs too much memory; expected a smaller "

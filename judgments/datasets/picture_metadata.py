@@ -16,7 +16,10 @@ from PIL import Image as PillowImage
 
 EXIF = b"Exif\x00\x00"
 NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # the marker after the coded data of a scan
-START_OF_SCAN, END_OF_IMAGE = 0xDA, 0xD9
+# Markers of a JPEG, after the byte 0xFF. Adobe's segment says how colours are coded.
+JFIF_SEGMENT, EXIF_SEGMENT, ICC_SEGMENT, ADOBE_SEGMENT = 0xE0, 0xE1, 0xE2, 0xEE
+APPLICATION_SEGMENTS = range(0xE0, 0xF0)
+JPEG_COMMENT, START_OF_SCAN, END_OF_IMAGE = 0xFE, 0xDA, 0xD9
 PNG_START = b"\x89PNG\r\n\x1a\n"
 # chunks that a browser needs to show the picture; others hold texts, positions, thumbnails or an editor's own data
 PNG_PICTURE = {
@@ -24,9 +27,11 @@ PNG_PICTURE = {
     *(b"cHRM", b"gAMA", b"iCCP", b"sBIT", b"sRGB", b"cICP", b"mDCV", b"cLLI"),
 }
 WEBP_PICTURE = (b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF", b"ICCP")
-WEBP_METADATA = {b"EXIF": 0x08, b"XMP ": 0x04}  # flags of the header, by chunk
-GIF_COMMENT, GIF_APPLICATION = 0xFE, 0xFF
-ANIMATION = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
+WEBP_METADATA_FLAGS = 0x08 | 0x04  # flags of EXIF and XMP in the chunk VP8X
+GIF_HEADER_SIZE = 13  # bytes of the signature and the screen's descriptor
+GIF_FRAME, GIF_EXTENSION = 0x2C, 0x21  # first bytes of blocks
+GIF_COMMENT, GIF_APPLICATION = 0xFE, 0xFF  # kinds of extensions
+ANIMATION = (b"NETSCAPE2.0", b"ANIMEXTS1.0")  # the applications whose extensions repeat an animation
 
 
 def strip_metadata(data: bytes) -> bytes:
@@ -34,15 +39,15 @@ def strip_metadata(data: bytes) -> bytes:
 
     A JPEG keeps its colour profile and orientation. Other data are returned unchanged.
     """
-    for start, clean in READERS:
+    for start, clean in CLEANERS:
         if data.startswith(start):
             return b"".join(clean(data))
     return data
 
 
-def _jpeg(data: bytes) -> Iterator[bytes]:
-    yield data[:2]
-    yield _orientation(data)
+def _clean_jpeg(data: bytes) -> Iterator[bytes]:
+    yield data[:2]  # the start of the image
+    yield _orientation_segment(data)
     at = 2
     while at + 4 <= len(data) and data[at] == 0xFF:
         marker = data[at + 1]
@@ -51,7 +56,7 @@ def _jpeg(data: bytes) -> Iterator[bytes]:
                 break
             at += 1
             continue
-        end = at + 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+        end = at + 2 + int.from_bytes(data[at + 2 : at + 4], "big")  # the size counts itself, not the marker
         if marker == START_OF_SCAN:
             following = NEXT_MARKER.search(data, end)
             end = following.start() if following else len(data)
@@ -62,90 +67,94 @@ def _jpeg(data: bytes) -> Iterator[bytes]:
 
 
 def _is_needed_segment(marker: int, start: bytes) -> bool:
-    if marker == 0xE0:
+    if marker == JFIF_SEGMENT:
         return start.startswith(b"JFIF\x00")  # excludes thumbnails (JFXX), which may show the uncut picture
-    if marker == 0xE2:
+    if marker == ICC_SEGMENT:
         return start.startswith(b"ICC_PROFILE")
-    return marker == 0xEE or not (0xE0 <= marker <= 0xEF or marker == 0xFE)
+    is_metadata = marker in APPLICATION_SEGMENTS or marker == JPEG_COMMENT
+    return marker == ADOBE_SEGMENT or not is_metadata
 
 
-def _orientation(data: bytes) -> bytes:
+def _orientation_segment(data: bytes) -> bytes:
     """Return an EXIF segment with the orientation only; b"" if the picture is upright."""
     try:
         with PillowImage.open(io.BytesIO(data), formats=["JPEG"]) as picture:
-            side = picture.getexif().get(ExifTags.Base.Orientation, 1)
+            orientation = picture.getexif().get(ExifTags.Base.Orientation, 1)
     except (OSError, ValueError, SyntaxError, struct.error, PillowImage.DecompressionBombError):
         return b""
-    if side not in range(2, 9):
+    if orientation not in range(2, 9):  # 1 is upright; 2 to 8 are rotated or mirrored
         return b""
     exif = PillowImage.Exif()
-    exif[ExifTags.Base.Orientation] = side
+    exif[ExifTags.Base.Orientation] = orientation
     content = exif.tobytes()
     content = content if content.startswith(EXIF) else EXIF + content
-    return b"\xff\xe1" + (len(content) + 2).to_bytes(2, "big") + content
+    return bytes([0xFF, EXIF_SEGMENT]) + (len(content) + 2).to_bytes(2, "big") + content
 
 
-def _png(data: bytes) -> Iterator[bytes]:
+def _clean_png(data: bytes) -> Iterator[bytes]:
     yield PNG_START
     at = len(PNG_START)
     while at + 8 <= len(data):
-        end = at + 12 + int.from_bytes(data[at : at + 4], "big")
-        if data[at + 4 : at + 8] in PNG_PICTURE:
+        # a chunk has four bytes each for its size, its name and, after the data, a checksum
+        end, name = at + 12 + int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
+        if name in PNG_PICTURE:
             yield data[at:end]
-        if data[at + 4 : at + 8] == b"IEND":
+        if name == b"IEND":
             return
         at = end
 
 
-def _webp(data: bytes) -> Iterator[bytes]:
-    chunks, at = [], 12
+def _clean_webp(data: bytes) -> Iterator[bytes]:
+    chunks, at = [], 12  # after "RIFF", the size and "WEBP"
     data = data[: 8 + int.from_bytes(data[4:8], "little")]  # drop data after the picture
     while at + 8 <= len(data):
         name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
-        end = at + 8 + size + size % 2
+        end = at + 8 + size + size % 2  # chunks of odd size have one byte of padding
         chunk = data[at:end]
         if name == b"VP8X" and len(chunk) > 8:
-            chunk = chunk[:8] + bytes([chunk[8] & ~sum(WEBP_METADATA.values())]) + chunk[9:]
+            chunk = chunk[:8] + bytes([chunk[8] & ~WEBP_METADATA_FLAGS]) + chunk[9:]
         if name in WEBP_PICTURE:
             chunks.append(chunk)
         at = end
-    size = 4 + sum(map(len, chunks))
+    size = 4 + sum(map(len, chunks))  # with the four letters "WEBP"
     yield b"RIFF" + size.to_bytes(4, "little") + data[8:12]
     yield from chunks
 
 
-def _gif(data: bytes) -> Iterator[bytes]:
-    at = 13 + _table(data[10:11])
+def _clean_gif(data: bytes) -> Iterator[bytes]:
+    at = GIF_HEADER_SIZE + _colour_table_size(data[10:11])
     yield data[:at]
     while at + 1 < len(data):
-        if data[at] == 0x2C:  # a frame
-            end = _end_of_blocks(data, at + 11 + _table(data[at + 9 : at + 10]))
+        if data[at] == GIF_FRAME:
+            # a descriptor of 10 bytes, the last with the table's flags; the table; a byte with the size of codes
+            end = _end_of_blocks(data, at + 11 + _colour_table_size(data[at + 9 : at + 10]))
             yield data[at:end]
-        elif data[at] == 0x21:
+        elif data[at] == GIF_EXTENSION:
             kind, end = data[at + 1], _end_of_blocks(data, at + 2)
-            dropped = kind == GIF_COMMENT or (
-                kind == GIF_APPLICATION and data[at + 3 : at + 14] not in ANIMATION
-            )
-            yield b"" if dropped else data[at:end]
+            application = data[at + 3 : at + 14]
+            is_metadata = kind == GIF_COMMENT or (kind == GIF_APPLICATION and application not in ANIMATION)
+            yield b"" if is_metadata else data[at:end]
         else:
             break
         at = end
     yield b";"
 
 
-def _table(flags: bytes) -> int:
+def _colour_table_size(flags: bytes) -> int:
+    """Return the size of the colour table that the flags announce: 2 to 256 colours of three bytes, or none."""
     return 3 << ((flags[0] & 7) + 1) if flags and flags[0] & 0x80 else 0
 
 
 def _end_of_blocks(data: bytes, at: int) -> int:
+    """Return the end of the blocks that begin here. Each begins with its size; a block of size 0 is the last."""
     while at < len(data) and data[at]:
         at += 1 + data[at]
     return at + 1
 
 
-READERS: tuple[tuple[bytes, Callable[[bytes], Iterator[bytes]]], ...] = (
-    (b"\xff\xd8", _jpeg),
-    (PNG_START, _png),
-    (b"RIFF", _webp),
-    (b"GIF8", _gif),
+CLEANERS: tuple[tuple[bytes, Callable[[bytes], Iterator[bytes]]], ...] = (
+    (b"\xff\xd8", _clean_jpeg),
+    (PNG_START, _clean_png),
+    (b"RIFF", _clean_webp),
+    (b"GIF8", _clean_gif),
 )

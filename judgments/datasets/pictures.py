@@ -58,8 +58,8 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
     )
     for image, file in pairs:
         path = (folder / file).resolve()
-        if not path.is_file() and (alike := picture_files.files.get(compose_name(file))):
-            path = (folder / alike).resolve()
+        if not path.is_file() and (respelled_file := picture_files.files.get(compose_name(file))):
+            path = (folder / respelled_file).resolve()
         if not path.is_relative_to(root):
             raise PictureProblem(
                 gettext("%(file)r is outside the folder %(folder)s; expected a file in this folder.")
@@ -69,9 +69,10 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
             paths[image] = path
         else:
             missing_names.append(file)
-    if missing_names and (unclear := picture_files.unclear_names.get(compose_name(missing_names[0]))):
-        raise PictureProblem(describe_unclear(compose_name(missing_names[0]), unclear))
     if missing_names:
+        name = compose_name(missing_names[0])
+        if similar_names := picture_files.unclear_names.get(name):
+            raise PictureProblem(describe_unclear_name(name, similar_names))
         raise PictureProblem(
             gettext(
                 "Pictures missing from %(folder)s: %(n)s of %(what)s. The first missing picture is %(missing)r."
@@ -88,13 +89,13 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
     return paths
 
 
-def describe_unclear(name: str, alike: Sequence[str]) -> str:
-    """Return the message that the files or names ``alike`` cannot be distinguished from the picture ``name``."""
+def describe_unclear_name(name: str, similar_names: Sequence[str]) -> str:
+    """Return the message that the names of a picture and of other pictures or files are too similar."""
     sentence = gettext(
         "The names of the pictures %(name)r and %(alike)s are too similar. Names must differ in "
         "more than case, folder, blanks and file extension."
     )
-    return sentence % {"name": name, "alike": ", ".join(alike[:MAX_SIMILAR_NAMES])}
+    return sentence % {"name": name, "alike": ", ".join(similar_names[:MAX_SIMILAR_NAMES])}
 
 
 def _files_in(root: Path) -> list[str]:
@@ -109,13 +110,13 @@ class PictureCopy:
 
     def __init__(self, dataset_name: str) -> None:
         self.folder = Path(settings.MEDIA_ROOT) / "pictures" / dataset_name
-        self._begun = False
+        self._has_folder = False
 
     def __enter__(self) -> PictureCopy:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *rest: object) -> None:
-        if error is not None and self._begun:
+        if error is not None and self._has_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def add(self, number: int, source: Path) -> str:
@@ -123,8 +124,8 @@ class PictureCopy:
 
         The original name is dropped, since it may reveal the right answer.
         """
-        if not self._begun:
-            self._begun = True
+        if not self._has_folder:
+            self._has_folder = True
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir(parents=True)
         target = self.folder / f"{number:06d}{SUFFIXES[picture_format(source)]}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from PIL import ExifTags, ImageCms, ImageOps
@@ -18,18 +18,27 @@ from PIL import Image as PillowImage
 from judgments.datasets.picture_checks import PictureProblem, open_picture, prepare_decoding
 from judgments.models import Item
 
-# The box in pixels that a picture is fitted into, and the desired number of bytes. The boxes are the column of a phone
-# and that of a desktop, at two pixels per point.
-SIZES = (((720, 576), 60_000), ((1280, 1280), 180_000))
+
+class ScaledSize(NamedTuple):
+    """A size to which pictures are scaled: the width and height in pixels into which they must fit."""
+
+    box: tuple[int, int]
+    max_bytes: int  # desired size of the file; no quality may reach it
+
+
+# The boxes are the column of a phone and that of a desktop, at two pixels per point.
+SIZES = (ScaledSize((720, 576), 60_000), ScaledSize((1280, 1280), 180_000))
+LARGEST_BOX = SIZES[-1].box
 QUALITIES = (80, 70, 55, 40)  # the first quality whose file is small enough is used
 METHOD = 4  # from 0 (fast) to 6 (small)
 MAX_PROFILE_BYTES = 4_096  # bytes of a colour profile that is sent with the picture
 COLOUR_MODES = {"RGB", "RGBA", "P"}
 MODES = {*COLOUR_MODES, "1", "L", "LA", "PA", "CMYK"}  # modes with more bits lose too much
 TURNED_ORIENTATIONS = range(5, 9)  # orientations of EXIF with the sides exchanged
-# What the style sheet gives a picture at most (static/css/app.css): its column, and the ratio times its box's height.
-PHONE = "(max-width: 760px) min(100vw - 32px, {ratio} * max(200px, 34vh))"
-DESKTOP = "min(640px, {ratio} * min(480px, max(200px, 66vh)))"
+# The largest width of a picture by the style sheet (static/css/app.css): the width of its column, or the largest height
+# times the ratio of width and height.
+PHONE_WIDTH = "(max-width: 760px) min(100vw - 32px, {ratio} * max(200px, 34vh))"
+DESKTOP_WIDTH = "min(640px, {ratio} * min(480px, max(200px, 66vh)))"
 
 
 def scaled_path(picture: str, width: int) -> Path:
@@ -55,11 +64,12 @@ def attributes_of(item: Item, address: str) -> dict[str, str]:
     attributes = {"width": str(width), "height": str(height)}
     if widths:
         sources = [f"{address}?width={scaled_width} {scaled_width}w" for scaled_width in widths]
-        if widths[-1] < _fit_size((width, height), SIZES[-1][0])[0]:  # the original is the smaller one
+        largest_width, _ = _fit_size((width, height), LARGEST_BOX)
+        if widths[-1] < largest_width:  # the original serves as the largest size
             sources.append(f"{address} {width}w")
         attributes |= {
             "srcset": ", ".join(sources),
-            "sizes": f"{PHONE}, {DESKTOP}".format(ratio=round(width / height, 3)),
+            "sizes": f"{PHONE_WIDTH}, {DESKTOP_WIDTH}".format(ratio=round(width / height, 3)),
         }
     return attributes
 
@@ -106,22 +116,23 @@ def scale_picture(picture: str) -> dict[str, Any]:
     try:
         attributes["bytes"] = original.stat().st_size
         with open_picture(original) as opened:
-            photograph = opened.format in ("JPEG", "MPO")
-            turned = photograph and opened.getexif().get(ExifTags.Base.Orientation) in TURNED_ORIENTATIONS
-            size = opened.size[::-1] if turned else opened.size
+            is_photograph = opened.format in ("JPEG", "MPO")
+            is_turned = (
+                is_photograph and opened.getexif().get(ExifTags.Base.Orientation) in TURNED_ORIENTATIONS
+            )
+            size = opened.size[::-1] if is_turned else opened.size
             attributes |= {"width": size[0], "height": size[1]}
-            animated = not photograph and getattr(opened, "is_animated", False)
-            if animated or opened.mode not in MODES:
+            is_animated = not is_photograph and getattr(opened, "is_animated", False)
+            if is_animated or opened.mode not in MODES:
                 return attributes
-            largest = _fit_size(size, SIZES[-1][0])
-            prepare_decoding(opened, largest[::-1] if turned else largest)
+            largest = _fit_size(size, LARGEST_BOX)
+            prepare_decoding(opened, largest[::-1] if is_turned else largest)
             profile = opened.info.get("icc_profile", b"")
-            upright = (
-                ImageOps.exif_transpose(opened) if photograph else opened
-            )  # other formats are served without EXIF
-            sent = opened.mode in COLOUR_MODES and len(profile) <= MAX_PROFILE_BYTES
-            options = {"icc_profile": profile} if sent else {}
-            pixels = _convert_to_rgb(upright, b"" if sent else profile)
+            # other formats are served without EXIF
+            upright_picture = ImageOps.exif_transpose(opened) if is_photograph else opened
+            keeps_profile = opened.mode in COLOUR_MODES and len(profile) <= MAX_PROFILE_BYTES
+            options = {"icc_profile": profile} if keeps_profile else {}
+            pixels = _convert_to_rgb(upright_picture, b"" if keeps_profile else profile)
             for box, max_bytes in SIZES:
                 target = _fit_size(size, box)
                 if target == size and attributes["bytes"] <= max_bytes:  # small enough as it is
@@ -129,7 +140,7 @@ def scale_picture(picture: str) -> dict[str, Any]:
                 data = _encode_picture(
                     pixels.resize(target, PillowImage.Resampling.LANCZOS, reducing_gap=3.0),
                     max_bytes,
-                    drawn=not photograph,
+                    is_drawing=not is_photograph,
                     **options,
                 )
                 if target[0] not in attributes["widths"] and len(data) < attributes["bytes"]:
@@ -141,6 +152,7 @@ def scale_picture(picture: str) -> dict[str, Any]:
 
 
 def _fit_size(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
+    """Return the width and height of a picture of this size that is reduced to fit into the box."""
     factor = min(1.0, box[0] / size[0], box[1] / size[1])
     return max(1, round(size[0] * factor)), max(1, round(size[1] * factor))
 
@@ -160,19 +172,24 @@ def _convert_to_rgb(picture: PillowImage.Image, profile: bytes) -> PillowImage.I
     return picture if picture.mode == mode else picture.convert(mode)
 
 
-def _encode_picture(picture: PillowImage.Image, most: int, *, drawn: bool, **options: Any) -> bytes:
+def _encode_picture(picture: PillowImage.Image, max_bytes: int, *, is_drawing: bool, **options: Any) -> bytes:
+    """Return the picture in the best quality whose file is small enough, or in the lowest quality.
+
+    A drawing is encoded without loss, so that letters stay sharp, if this takes no more bytes than that file or half of
+    the desired size.
+    """
     data = b""
     for quality in QUALITIES:
-        data = _webp(picture, quality=quality, **options)
-        if len(data) <= most:
+        data = _encode_webp(picture, quality=quality, **options)
+        if len(data) <= max_bytes:
             break
-    if drawn:  # lossless, so that letters stay sharp, if that is not larger
-        exact = _webp(picture, lossless=True, **options)
-        data = exact if len(exact) <= max(len(data), most // 2) else data
+    if is_drawing:
+        lossless = _encode_webp(picture, lossless=True, **options)
+        data = lossless if len(lossless) <= max(len(data), max_bytes // 2) else data
     return data
 
 
-def _webp(picture: PillowImage.Image, **options: Any) -> bytes:
+def _encode_webp(picture: PillowImage.Image, **options: Any) -> bytes:
     stream = io.BytesIO()
     picture.save(stream, "WEBP", method=METHOD, **options)
     return stream.getvalue()
@@ -180,7 +197,7 @@ def _webp(picture: PillowImage.Image, **options: Any) -> bytes:
 
 def _write_file(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    draft.touch(mode=0o600)
-    draft.write_bytes(data)
-    draft.replace(path)
+    temporary_path = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary_path.touch(mode=0o600)
+    temporary_path.write_bytes(data)
+    temporary_path.replace(path)

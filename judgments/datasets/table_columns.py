@@ -67,7 +67,7 @@ class TableUse:
     choices: Mapping[str, str] = field(default_factory=dict)
     template: str = "judgments/columns.html"
 
-    def check_guesses(self, guesses: dict[str, str]) -> None:
+    def remove_impossible_guesses(self, guesses: dict[str, str]) -> None:
         """Remove impossible guesses from ``guesses``, which has the file's column by Quorum's column."""
         if FIRST_SYSTEM_COLUMN.fullmatch(guesses.get("system", "")):
             del guesses["system"]  # the column has the system's text, not its name
@@ -113,7 +113,8 @@ class UploadTable:
         lines: the first lines as cells, for a table that may have a title above its header.
         header_row: the line of the header; 0 for the first.
         is_folder: whether several files were uploaded.
-        where, missing: the condition for rows, and the words that mean an empty cell, as in `ColumnMapping`.
+        where, missing: the condition that rows must fulfil, and the words that mean an empty cell, as in
+            `ColumnMapping`.
     """
 
     names: list[str] = field(default_factory=list)
@@ -128,9 +129,10 @@ class UploadTable:
 
     def has_columns_for(self, use: str) -> bool:
         """Return whether the columns already have the names that the import needs."""
-        names = {name.lower() for name in self.names}
-        instead = TABLE_USES[use].substitutes
-        return all(name in names or names & set(instead.get(name, ())) for name in TABLE_USES[use].required)
+        names, table_use = {name.lower() for name in self.names}, TABLE_USES[use]
+        return all(
+            name in names or names & set(table_use.substitutes.get(name, ())) for name in table_use.required
+        )
 
     def has_our_names(self) -> bool:
         """Return whether the table uses Quorum's names, which a column `image` shows; others may have any name."""
@@ -142,7 +144,7 @@ class UploadTable:
 
     def renamed_columns(self) -> dict[str, str]:
         """Return the chosen columns whose name in the file is not Quorum's."""
-        return {mine: source for mine, source in self.chosen.items() if mine != source.lower()}
+        return {column: source for column, source in self.chosen.items() if column != source.lower()}
 
     def row_options(self) -> dict[str, Any]:
         """Return the set options of `ColumnMapping` for rows: ``header_row``, ``where`` and ``missing``."""
@@ -150,7 +152,7 @@ class UploadTable:
         return {name: value for name, value in values.items() if value}
 
 
-def _lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, list[str]]]:
+def _read_first_lines(path: Path, format: str, encoding: str = "") -> list[tuple[int, list[str]]]:
     """Return the first lines of a table, with its header, as pairs of line number and cells.
 
     Return [] for formats without lines.
@@ -166,7 +168,7 @@ def _lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, li
 
 
 def has_title(lines: Sequence[tuple[int, Sequence[str]]]) -> bool:
-    """Return whether the first line is probably a title: a later line has more cells."""
+    """Return whether the first line is probably a title, since a later line has more cells with a text."""
     sizes = [sum(bool(cell.strip()) for cell in cells) for _, cells in lines]
     return len(sizes) > 1 and max(sizes[1:]) > sizes[0]
 
@@ -177,45 +179,48 @@ def read_upload_table(
     *,
     use: str,
     encoding: str = "",
-    offered: Mapping[str, str] | None = None,
+    last_columns: Mapping[str, str] | None = None,
     header_row: int = 0,
 ) -> tuple[UploadTable, ImportProblem | None]:
-    """Read the first lines and rows of a table, and guess its columns. Return it with the problem of its rows, if any.
+    """Read the first lines and rows of a table, and guess its columns. Return it with the error of its rows, or None.
 
     The header may be below a title. A title that was read as the header may be the problem; see `has_title`.
 
     Args:
-        offered: the last mapping: the file's column, by Quorum's column. It replaces the guess if the file has all
-            of its columns, and the guess has no column that the mapping lacks.
+        last_columns: the file's column, by Quorum's column, in the last import. These columns replace the guess if the
+            file has all of them, and if they include all of Quorum's columns that are guessed.
 
     Raises:
         RequestBytesExceeded: the table is too large for a request.
     """
     table = UploadTable(header_row=header_row, is_folder=path.is_dir())
     try:
-        table.lines = _lines_of(path, format, encoding)
-        found_header = header_line(table.lines, TABLE_USES[use].optional)
-        table.header_row = header_row or (found_header if found_header > 1 else 0)
-        how, read = layout_of(format, path, ColumnMapping(header_row=table.header_row))
-        rows = first_rows(how, read, path, encoding or None)
+        table.lines = _read_first_lines(path, format, encoding)
+        likely_header_row = header_line(table.lines, TABLE_USES[use].optional)
+        table.header_row = header_row or (likely_header_row if likely_header_row > 1 else 0)
+        mapping, read = layout_of(format, path, ColumnMapping(header_row=table.header_row))
+        rows = first_rows(mapping, read, path, encoding or None)
     except ImportProblem as problem:
         return table, problem
     table.names = list(dict.fromkeys(name for row in rows for name in row))[:MAX_COLUMNS_SHOWN]
     table.rows = [[as_cell(row.get(name))[:MAX_CELL_LENGTH] for name in table.names] for row in rows]
-    columns_asked = [name for name in TABLE_USES[use].optional if name not in how.columns]
-    offered_sources = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
-    guessed_columns = guess_columns(table.names, columns_asked)
+    columns_asked = [name for name in TABLE_USES[use].optional if name not in mapping.columns]
+    last_columns = last_columns or {}
+    last_sources = {name: source for name, source in last_columns.items() if source != NOT_USED}
+    guesses = guess_columns(table.names, columns_asked)
     if (
-        offered_sources
-        and set(offered_sources.values()) <= set(table.names)
-        and guessed_columns.keys() <= set(offered or ())
+        last_sources
+        and set(last_sources.values()) <= set(table.names)
+        and guesses.keys() <= last_columns.keys()
     ):
-        guessed_columns = offered_sources
-    TABLE_USES[use].check_guesses(guessed_columns)
-    if "image" in columns_asked and "image" not in guessed_columns:
-        cells_of = ((name, [str(row.get(name)).strip() for row in rows]) for name in table.names)
-        pictures = (name for name, cells in cells_of if all(map(names_picture, cells)))
-        if name := next(pictures, ""):
-            guessed_columns["image"] = name
-    table.chosen = guessed_columns
+        guesses = last_sources
+    TABLE_USES[use].remove_impossible_guesses(guesses)
+    if (
+        "image" in columns_asked and "image" not in guesses
+    ):  # take the first column with names of pictures only
+        columns = ((name, [str(row.get(name)).strip() for row in rows]) for name in table.names)
+        picture_columns = (name for name, cells in columns if all(map(names_picture, cells)))
+        if name := next(picture_columns, ""):
+            guesses["image"] = name
+    table.chosen = guesses
     return table, None

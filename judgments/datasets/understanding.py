@@ -16,7 +16,7 @@ from common.amounts import thousands
 from common.features import of_features
 from common.incoming import unpacked_name
 from judgments.datasets.caption_sources import PEOPLE_COLUMN, parts_of_table
-from judgments.datasets.pictures import describe_unclear
+from judgments.datasets.pictures import describe_unclear_name
 from judgments.datasets.table_columns import TABLE_USES, UploadTable, has_title, read_upload_table
 from judgments.datasets.upload_parts import LEFT_OUT, PEOPLE, SYSTEM, InspectedUpload, UploadPart
 from judgments.importers import TABLE_FORMATS, ImportProblem
@@ -31,10 +31,10 @@ MAX_PROBLEMS = 20  # problems that are listed
 MAX_FOLDERS = 20  # folders with the most pictures that are searched for the images' names
 MAX_NAMED_IMAGES = 5  # images without a picture that are listed
 HEAD_BYTES = 65_536  # first bytes of a JSON document, by which its format is detected
-BINARY_TABLES = {".xlsx": "xlsx", ".parquet": "parquet"}
-BEGINNINGS = {"[": "json", "{": "jsonl"}
-TABLES = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", *BINARY_TABLES}
-SPREADSHEETS = {".xls", ".xlsm", ".ods", ".numbers"}
+BINARY_FORMATS = {".xlsx": "xlsx", ".parquet": "parquet"}  # by suffix
+TEXT_FORMATS = {"[": "json", "{": "jsonl"}  # by first character; other texts are CSV
+TABLE_SUFFIXES = {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", *BINARY_FORMATS}
+UNREADABLE_SPREADSHEETS = {".xls", ".xlsm", ".ods", ".numbers"}  # suffixes
 PEOPLE_NAME = re.compile(r"ref|caption|gold|human|people|dataset|annotation", re.I)
 SYSTEM_NAME = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
 
@@ -43,16 +43,9 @@ SYSTEM_NAME = re.compile(r"sys|candidate|output|result|pred|hyp|model", re.I)
 # no format if the file belongs to a set for which another file has the part.
 Recogniser = Callable[[UploadPart, Path, Callable[[], str]], UploadPart | None]
 
-GENERAL_NAMES = {
-    "captions",
-    "references",
-    "pictures",
-    "images",
-    "photos",
-    "archive",
-    "data",
-    "dataset",
-    "files",
+GENERAL_NAMES = {  # names of files that say nothing about a dataset
+    *("captions", "references", "pictures", "images", "photos"),
+    *("archive", "data", "dataset", "files"),
 }
 
 
@@ -81,7 +74,7 @@ def inspect_upload(
         name = str(file.relative_to(root))
         progress(number / len(files), name)
         suffix = _suffix(file)
-        if suffix in SPREADSHEETS:
+        if suffix in UNREADABLE_SPREADSHEETS:
             problems.append(
                 gettext(
                     "%(name)s is a spreadsheet. Save it as CSV (in Excel: CSV UTF-8), and upload the "
@@ -89,7 +82,7 @@ def inspect_upload(
                 )
                 % {"name": name}
             )
-        if suffix not in TABLES:
+        if suffix not in TABLE_SUFFIXES:
             continue
         if len(parts) > MAX_SOURCES:
             problems.insert(
@@ -115,10 +108,10 @@ def inspect_upload(
             parts += parts_of_table(file, part, partial(progress, number / len(files), name))[0]
         except ImportProblem as problem:
             problems.append(str(problem).replace(f"{root}/", ""))
-    parts = _with_roles(parts)[:MAX_PARTS]
-    if more := problems[MAX_PROBLEMS:]:
+    parts = _assign_roles(parts)[:MAX_PARTS]
+    if unlisted_problems := problems[MAX_PROBLEMS:]:
         problems[MAX_PROBLEMS:] = [
-            gettext("Further files to which this applies: %(n)s.") % {"n": thousands(len(more))}
+            gettext("Further files to which this applies: %(n)s.") % {"n": thousands(len(unlisted_problems))}
         ]
     if not parts and not problems:
         problems.append(
@@ -127,13 +120,13 @@ def inspect_upload(
                 "and caption, or image and a column for each caption."
             )
         )
-    people = next((part for part in parts if part.role == PEOPLE), parts[0] if parts else None)
+    main_part = next((part for part in parts if part.role == PEOPLE), parts[0] if parts else None)
     names = [
         *(name for name in uploaded if name.lower().endswith(".zip")),
-        *([people.file] if people else []),
+        *([main_part.file] if main_part else []),
     ]
-    understood = InspectedUpload(
-        _name_of(names),
+    inspection = InspectedUpload(
+        _dataset_name(names),
         parts,
         pictures=len(pictures),
         problems=problems,
@@ -141,27 +134,33 @@ def inspect_upload(
         encoding=encoding,
         tables=tables,
     )
-    if pictures and people is not None:
+    if pictures and main_part is not None:
         images: set[str] = set()
-        if people.format in TABLE_FORMATS:  # read again, since the names in all files would need much memory
-            _, images = parts_of_table(root / people.file, people, partial(progress, 1.0, people.file))
-        _match_pictures(understood, pictures, images)
-    return understood
+        if (
+            main_part.format in TABLE_FORMATS
+        ):  # read again, since the names in all files would need much memory
+            report = partial(progress, 1.0, main_part.file)
+            _, images = parts_of_table(root / main_part.file, main_part, report)
+        _match_pictures(inspection, pictures, images)
+    return inspection
 
 
 def _part_of_file(file: Path, root: Path, encoding: str) -> UploadPart:
     """Return a part for a file, or for the published set that it belongs to; see `Recogniser`."""
-    part, head = UploadPart(file=str(file.relative_to(root))), partial(_head, file, encoding)
+    part, head = UploadPart(file=str(file.relative_to(root))), partial(_read_head, file, encoding)
     recognisers: list[Recogniser] = of_features("upload_recognisers")
     for recognise in recognisers:
-        if (known := recognise(part, file, head)) is not None:
+        if (typed_part := recognise(part, file, head)) is not None:
             break
     else:
-        known = replace(part, format=BINARY_TABLES.get(_suffix(file)) or BEGINNINGS.get(head()[:1], "csv"))
-    return replace(known, encoding=encoding or likely_encoding(file)) if known.format else known
+        format = BINARY_FORMATS.get(_suffix(file)) or TEXT_FORMATS.get(head()[:1], "csv")
+        typed_part = replace(part, format=format)
+    if not typed_part.format:
+        return typed_part
+    return replace(typed_part, encoding=encoding or likely_encoding(file))
 
 
-def _head(file: Path, encoding: str) -> str:
+def _read_head(file: Path, encoding: str) -> str:
     return read_head(file, HEAD_BYTES, encoding=encoding or likely_encoding(file)).lstrip()
 
 
@@ -170,20 +169,20 @@ def _suffix(file: Path) -> str:
 
 
 def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]]) -> UploadTable:
-    """Return a table with the meaning of its columns. It was chosen by a person, is guessed, or follows their names."""
-    how = maps.get(part.file, {})
+    """Return a table with the meaning of its columns, which a person has chosen, the names state, or is guessed."""
+    mapping = maps.get(part.file, {})
     table, problem = read_upload_table(
         file,
         part.format,
         use="dataset",
         encoding=part.encoding,
-        offered=maps.get("", {}).get("columns"),
-        header_row=how.get("header_row", 0),
+        last_columns=maps.get("", {}).get("columns"),
+        header_row=mapping.get("header_row", 0),
     )
     if problem is not None and not has_title(table.lines):  # otherwise a person can choose another header
         raise problem
-    table.where, table.missing = how.get("where", {}), how.get("missing", [])
-    if (columns := how.get("columns")) is not None and set(columns.values()) <= set(table.names):
+    table.where, table.missing = mapping.get("where", {}), mapping.get("missing", [])
+    if (columns := mapping.get("columns")) is not None and set(columns.values()) <= set(table.names):
         table.chosen = dict(columns)
     elif table.has_our_names():
         table.chosen = {
@@ -198,24 +197,25 @@ def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]
     return table
 
 
-def _with_roles(parts: list[UploadPart]) -> list[UploadPart]:
+def _assign_roles(parts: list[UploadPart]) -> list[UploadPart]:
     """Assign a role to each part, and return the part with people's captions first.
 
     If no part is known to be people's, choose the part with the most likely file name. Of several such parts, choose
     the one with the most captions per image.
     """
     people = [part for part in parts if part.role == PEOPLE]
-    open_ones = [part for part in parts if not part.role]
-    if not people and open_ones:
-        best = max(open_ones, key=lambda part: (_people_score(part), part.captions / max(1, part.images)))
+    undecided = [part for part in parts if not part.role]
+    if not people and undecided:
+        best = max(undecided, key=lambda part: (_people_score(part), part.captions / max(1, part.images)))
         people = [_with_role(best, PEOPLE)]
-        open_ones.remove(best)
+        undecided.remove(best)
     systems = [part for part in parts if part.role == SYSTEM]
-    systems += [_with_role(part, SYSTEM) for part in open_ones]
+    systems += [_with_role(part, SYSTEM) for part in undecided]
     return [*people[:1], *systems, *(_with_role(part, LEFT_OUT) for part in people[1:])]
 
 
 def _people_score(part: UploadPart) -> int:
+    """Return 1 if the file's name suggests captions by people, -1 if it suggests a system, and 0 otherwise."""
     stem = PurePosixPath(unpacked_name(part.file)).stem
     return bool(PEOPLE_NAME.search(stem)) - bool(SYSTEM_NAME.search(stem))
 
@@ -228,7 +228,7 @@ def _with_role(part: UploadPart, role: str) -> UploadPart:
     )
 
 
-def _name_of(files: Iterable[str]) -> str:
+def _dataset_name(files: Iterable[str]) -> str:
     """Return a dataset name from the first file name that is not a general one such as "data"."""
     stems = [
         re.sub(r"[^A-Za-z0-9]+", "-", PurePosixPath(unpacked_name(file)).stem).strip("-").lower()
@@ -237,28 +237,32 @@ def _name_of(files: Iterable[str]) -> str:
     return next((stem[:80] for stem in stems if stem and stem not in GENERAL_NAMES), "my-data")
 
 
-def _match_pictures(understood: InspectedUpload, pictures: Sequence[str], images: set[str]) -> None:
+def _match_pictures(inspection: InspectedUpload, pictures: Sequence[str], images: set[str]) -> None:
+    """Match the images' names with the pictures of one folder, and store the result in ``inspection``.
+
+    Take the folder in which most images have a picture and, of several, the one with the fewest respelled names.
+    """
     folders = Counter(str(folder) for picture in pictures for folder in PurePosixPath(picture).parents)
-    named = sorted(image for image in images if image)
+    paths = [PurePosixPath(picture) for picture in pictures]
+    image_names = sorted(image for image in images if image)
 
-    def found_in(folder: str) -> PicturesOfNames:
-        within = [PurePosixPath(picture) for picture in pictures]
-        inside = [str(path.relative_to(folder)) for path in within if path.is_relative_to(folder)]
-        return find_pictures(named, inside)
+    def match_in(folder: str) -> PicturesOfNames:
+        files = [str(path.relative_to(folder)) for path in paths if path.is_relative_to(folder)]
+        return find_pictures(image_names, files)
 
-    matches = {folder: found_in(folder) for folder, _ in folders.most_common(MAX_FOLDERS)}
-    understood.folder = max(
+    matches = {folder: match_in(folder) for folder, _ in folders.most_common(MAX_FOLDERS)}
+    inspection.folder = max(
         matches, key=lambda folder: (len(matches[folder].files), -len(matches[folder].respelled_names))
     )
-    matched = matches[understood.folder]
-    missing_images = [image for image in named if image not in matched.files]
-    understood.found, understood.lacking = len(matched.files), len(missing_images)
-    understood.missing = missing_images[:MAX_NAMED_IMAGES]
-    understood.respelled = len(matched.respelled_names)
-    understood.spellings = [
-        f"{name} → {matched.files[name]}" for name in matched.respelled_names[:MAX_NAMED_IMAGES]
+    match = matches[inspection.folder]
+    missing_images = [image for image in image_names if image not in match.files]
+    inspection.found, inspection.lacking = len(match.files), len(missing_images)
+    inspection.missing = missing_images[:MAX_NAMED_IMAGES]
+    inspection.respelled = len(match.respelled_names)
+    inspection.spellings = [
+        f"{name} → {match.files[name]}" for name in match.respelled_names[:MAX_NAMED_IMAGES]
     ]
-    understood.unclear = [
-        describe_unclear(name, alike)
-        for name, alike in list(matched.unclear_names.items())[:MAX_NAMED_IMAGES]
+    inspection.unclear = [
+        describe_unclear_name(name, similar_names)
+        for name, similar_names in list(match.unclear_names.items())[:MAX_NAMED_IMAGES]
     ]

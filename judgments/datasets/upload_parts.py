@@ -11,9 +11,8 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from judgments.importers import IMPORT_FORMATS, ColumnMapping
 from judgments.importers.tables.parts import TablePart
 
-PEOPLE, SYSTEM, LEFT_OUT = "people", "system", "left-out"
-
-IMAGES = "images"  # a system's captions; they name the images of a dataset without captions by people
+# The roles of parts. The images of a dataset without captions by people are those of a system's part, with role IMAGES.
+PEOPLE, SYSTEM, LEFT_OUT, IMAGES = "people", "system", "left-out", "images"
 
 # the encodings that a person may choose, with their labels
 ENCODINGS = {
@@ -46,7 +45,7 @@ class UploadPart:
 
     Attributes:
         file: path of the file, or of a published set's folder, relative to the root of the upload.
-        role: PEOPLE, SYSTEM or LEFT_OUT.
+        role: PEOPLE, SYSTEM or LEFT_OUT; IMAGES in the arguments of an import.
         system: name of the system that wrote the captions, if one did.
         encoding: the file's encoding, guessed or chosen.
         only, columns: as in ``TablePart``.
@@ -57,7 +56,7 @@ class UploadPart:
         sources: whether ``rows`` show source texts instead of captions.
         columns_named: the file's column, by Quorum's column.
         fixes: the corrections, by line and by the file's column.
-        row_options: the options ``header_row``, ``file_label`` and ``missing``, as in `ColumnMapping`.
+        row_options: the options ``header_row``, ``where`` and ``missing``, as in `ColumnMapping`.
     """
 
     file: str = ""
@@ -86,8 +85,9 @@ class UploadPart:
     @property
     def source(self) -> dict[str, Any]:
         """The arguments by which an import reads the part from its file."""
-        taken = TablePart(self.only, tuple(self.columns), self.role == IMAGES, self.role == SYSTEM)
-        return {"format": self.format, "encoding": self.encoding, "taken": taken, "mapping": self.mapping}
+        images_alone, of_system = self.role == IMAGES, self.role == SYSTEM
+        part = TablePart(self.only, tuple(self.columns), images_alone=images_alone, of_system=of_system)
+        return {"format": self.format, "encoding": self.encoding, "table_part": part, "mapping": self.mapping}
 
     @property
     def nouns(self) -> tuple[str, str]:

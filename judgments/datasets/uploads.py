@@ -30,6 +30,7 @@ from judgments.models import Job
 from judgments.studies.generation.progress import Progress, no_progress
 
 MAX_UNCONFIRMED_UPLOADS = 20  # uploads of an account for which no job is queued
+ACCOUNT_DIGITS = 8  # hexadecimal digits of the account's row id, with which the name of an upload begins
 
 PICTURE_SUFFIXES = {".jpg", ".jpeg", ".png", ".gif", ".webp"}
 
@@ -54,7 +55,7 @@ def _root() -> Path:
 
 
 def _folder(upload: str) -> Path:
-    assert re.fullmatch(r"[0-9a-f]{32}", upload), "an upload's name is one that keep() gave"
+    assert re.fullmatch(r"[0-9a-f]{32}", upload), "store_upload gives uploads their names"
     return _root() / upload
 
 
@@ -87,7 +88,7 @@ def store_upload(files: Iterable[UploadedFile], pictures: UploadedFile | None = 
     if pictures is not None:
         check_archive(pictures, name=pictures.name or "", suffixes=PICTURE_SUFFIXES)
     account = acting_person()
-    upload = f"{account.pk if account else 0:08x}{secrets.token_hex(12)}"
+    upload = f"{account.pk if account else 0:0{ACCOUNT_DIGITS}x}{secrets.token_hex(12)}"
     try:
         for subfolder, group in (("files", files), ("pictures", [pictures] if pictures is not None else [])):
             target = _folder(upload) / subfolder
@@ -110,16 +111,16 @@ def _keep_to_quota(upload: str) -> None:
     Raises:
         UploadRefused: the new upload would not fit even if all uploads that no queued job needs were discarded.
     """
-    max_size, names = settings.UPLOADS_MB * 10**6, {upload, *_uploads_of_jobs()}
-    staying, others = 0, []
-    for folder in _root().glob(f"{upload[:8]}*"):
+    max_size, needed_uploads = settings.UPLOADS_MB * 10**6, {upload, *_uploads_of_jobs()}
+    total_size, unconfirmed = 0, []
+    for folder in _root().glob(f"{upload[:ACCOUNT_DIGITS]}*"):
         with suppress(FileNotFoundError):  # another request discards it
             size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-            if folder.name in names:
-                staying += size
+            if folder.name in needed_uploads:
+                total_size += size
             else:
-                others.append((folder.stat().st_mtime, folder.name, size))
-    if staying > max_size:
+                unconfirmed.append((folder.stat().st_mtime, folder.name, size))
+    if total_size > max_size:
         discard_upload(upload)
         raise UploadRefused(
             gettext(
@@ -128,15 +129,16 @@ def _keep_to_quota(upload: str) -> None:
             )
             % {"most": thousands(settings.UPLOADS_MB)}
         )
-    for count, (_, name, size) in enumerate(sorted(others, reverse=True), start=2):
-        staying += size
-        if staying > max_size or count > MAX_UNCONFIRMED_UPLOADS:
+    # From the newest on; the new upload is the first unconfirmed one.
+    for count, (_, name, size) in enumerate(sorted(unconfirmed, reverse=True), start=2):
+        total_size += size
+        if total_size > max_size or count > MAX_UNCONFIRMED_UPLOADS:
             discard_upload(name)
 
 
-def is_of(upload: str, user: User) -> bool:
-    """Return whether the account made the upload; the name of an upload begins with the account's row id."""
-    return re.fullmatch(rf"{user.pk:08x}[0-9a-f]{{24}}", upload) is not None
+def is_upload_of(upload: str, user: User) -> bool:
+    """Return whether this is the name of an upload that the account made."""
+    return re.fullmatch(rf"{user.pk:0{ACCOUNT_DIGITS}x}[0-9a-f]{{24}}", upload) is not None
 
 
 def job_file(upload: str) -> Path:
@@ -156,14 +158,14 @@ def discard_upload(upload: str) -> None:
 def discard_leftovers() -> list[str]:
     """Remove uploads that no job needs. Return their names.
 
-    Pictures of unknown datasets are not removed: the database may have been restored from an older copy.
+    Pictures of unknown datasets are not removed, since the database may have been restored from an older copy.
     """
     return remove_stale_files(_root(), "*", but=_uploads_of_jobs())
 
 
 def _uploads_of_jobs() -> set[str]:
-    wanted = Job.objects.under_way().filter(args__has_key="upload")
-    return set(wanted.values_list("args__upload", flat=True))
+    jobs = Job.objects.under_way().filter(args__has_key="upload")
+    return set(jobs.values_list("args__upload", flat=True))
 
 
 @contextmanager
@@ -223,6 +225,7 @@ def look_at(
 
 
 def _remove_folders(sentence: str, *folders: Path) -> str:
+    """Return an error message without the paths of this machine."""
     for folder in folders:
         for subfolder in ("files", "pictures"):
             sentence = sentence.replace(f"{folder / subfolder}/", "").replace(
@@ -239,6 +242,7 @@ def _copy_file(file: Path, target: Path) -> None:
 def _unpack_files(
     files: list[Path], target: Path, progress: Progress, suffixes: set[str] | None = None
 ) -> Path:
+    """Unpack or copy the files into the new folder ``target``. Return the only file, or the folder with several."""
     target.mkdir()
     for file in files:
         if is_archive(file.name):
@@ -246,14 +250,15 @@ def _unpack_files(
                 unpack_archive(packed, target, name=file.name, suffixes=suffixes, progress=progress)
         else:
             _copy_file(file, target / file.name)
-    inside = sorted(target.iterdir())
-    while len(inside) == 1 and inside[0].is_dir():  # the archive has a folder instead of its files
-        target = inside[0]
-        inside = sorted(target.iterdir())
-    return inside[0] if len(inside) == 1 else target
+    entries = sorted(target.iterdir())
+    while len(entries) == 1 and entries[0].is_dir():  # the archive has a folder instead of its files
+        target = entries[0]
+        entries = sorted(target.iterdir())
+    return entries[0] if len(entries) == 1 else target
 
 
 def check_name(name: str) -> None:
+    """Raise UploadRefused for a hidden or long file name, and for one with a path or control characters."""
     is_plain = re.fullmatch(r"[^\x00-\x1f/\\]{1,200}", name) and not name.startswith(".")
     try:
         size = len(os.fsencode(name))

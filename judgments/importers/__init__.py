@@ -61,23 +61,23 @@ def open_dataset(
     path: Path | str,
     *,
     encoding: str | None = None,
-    taken: TablePart = WHOLE_TABLE,
+    table_part: TablePart = WHOLE_TABLE,
     mapping: ColumnMapping | None = None,
 ) -> DatasetSource:
     """Open a dataset in one of DATASET_FORMATS. Its contents are read later.
 
     Args:
         encoding: the encoding of a file that is not UTF-8 and has no byte order mark (docs/formats.md).
-        taken: the part of a table that has people's captions.
+        table_part: the part of a table that has people's captions.
         mapping: maps a table's columns to Quorum's.
 
     Raises:
         ImportProblem: the format is unknown, or there is no such file.
     """
     path = checked_path(format, DATASET_FORMATS, path)
-    if taken != WHOLE_TABLE or mapping is not None:
-        records = taken.reader_of(numbering_items(table_reader(format, path, mapping)))
-        return TableDataset(path, encoding, records=records, images_alone=taken.images_alone)
+    if table_part != WHOLE_TABLE or mapping is not None:
+        records = table_part.reader_of(numbering_items(table_reader(format, path, mapping)))
+        return TableDataset(path, encoding, records=records, images_alone=table_part.images_alone)
     return DATASET_FORMATS[format](path, encoding)
 
 
@@ -86,13 +86,13 @@ def open_candidates(
     path: Path | str,
     *,
     encoding: str | None = None,
-    taken: TablePart = WHOLE_TABLE,
+    table_part: TablePart = WHOLE_TABLE,
     mapping: ColumnMapping | None = None,
 ) -> CandidateSource:
     """Open a system's captions in one of CANDIDATE_FORMATS, as `open_dataset` does."""
     path = checked_path(format, CANDIDATE_FORMATS, path)
-    if taken != WHOLE_TABLE or mapping is not None:
-        records = taken.reader_of(table_reader(format, path, mapping))
+    if table_part != WHOLE_TABLE or mapping is not None:
+        records = table_part.reader_of(table_reader(format, path, mapping))
         match_names = mapping is not None and mapping.match_names
         return TableCandidates(path, encoding, records=records, match_names=match_names)
     return CANDIDATE_FORMATS[format](path, encoding)

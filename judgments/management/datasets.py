@@ -20,10 +20,10 @@ from judgments.studies.studies import find_dataset
 
 
 @contextmanager
-def columns_offered(use: str, options: dict[str, Any], dataset: str = "") -> Iterator[None]:
-    """Add a column mapping to the error message if the block fails because of the names of a table's columns.
+def suggesting_columns(use: str, options: dict[str, Any], dataset: str = "") -> Iterator[None]:
+    """Suggest a column mapping in the error message if the block fails because of the names of a table's columns.
 
-    It is the mapping of the last import or, if there is none, a guess.
+    The mapping is that of the last import or, if there is none, a guess.
     """
     try:
         yield
@@ -32,13 +32,12 @@ def columns_offered(use: str, options: dict[str, Any], dataset: str = "") -> Ite
             options["map"]
             or options["mapping"]
             or options["format"] not in TABLE_FORMATS
-            or (problem.line or 1) > 1
+            or (problem.line or 1) > 1  # the error is not about the header
         ):
             raise
-        last = last_mapping(use, dataset=Dataset.objects.filter(name=dataset).first())
-        table, _ = read_upload_table(
-            options["path"], options["format"], use=use, encoding=options["encoding"] or "", offered=last
-        )
+        last_columns = last_mapping(use, dataset=Dataset.objects.filter(name=dataset).first())
+        path, format, encoding = options["path"], options["format"], options["encoding"] or ""
+        table, _ = read_upload_table(path, format, use=use, encoding=encoding, last_columns=last_columns)
         pairs = ",".join(f"{own_column}={source}" for own_column, source in table.chosen.items())
         if pairs and not table.has_columns_for(use):
             raise QuorumError(
@@ -63,7 +62,7 @@ class ImportDataset(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         source = {name: options[name] for name in ("format", "path", "name", "images", "encoding")}
-        with progress_bar() as progress, columns_offered("dataset", options):
+        with progress_bar() as progress, suggesting_columns("dataset", options):
             summary = import_dataset(
                 **source, mapping=mapping_of(options, options["path"]), progress=progress
             )
@@ -84,7 +83,7 @@ class ImportCandidates(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         source = {name: options[name] for name in ("format", "path", "dataset", "system", "encoding")}
-        with progress_bar() as progress, columns_offered("import_candidates", options, options["dataset"]):
+        with progress_bar() as progress, suggesting_columns("import_candidates", options, options["dataset"]):
             summary = import_candidates(
                 **source, mapping=mapping_of(options, options["path"]), progress=progress
             )
@@ -127,9 +126,9 @@ class DatasetAccess(QuorumCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dataset")
-        ways = parser.add_subparsers(dest="operation", required=True, metavar="OPERATION")
+        subparsers = parser.add_subparsers(dest="operation", required=True, metavar="OPERATION")
         for name, operation in OPERATIONS.items():
-            add_parameters(ways.add_parser(name, help=operation.summary), operation.parameters())
+            add_parameters(subparsers.add_parser(name, help=operation.summary), operation.parameters())
 
     def handle(self, *args: Any, **options: Any) -> None:
         operation = OPERATIONS[options["operation"]]

@@ -14,7 +14,7 @@ from common.errors import DataConflict
 from common.incoming import compose_name
 from common.rows.batches import KEYS_PER_QUERY, batched
 from common.texts import one_text, quote_difference
-from judgments.datasets.importing import ROWS_PER_BATCH, check_owner, known_lists, renumber_ranks
+from judgments.datasets.importing import ROWS_PER_BATCH, check_owner, renumber_ranks, stored_lists
 from judgments.importers.records.rows import HUMAN_OTHER, HUMAN_SYSTEM, Credit, CreditedRow
 from judgments.models import Caption, Dataset, Item, Output, System
 
@@ -103,11 +103,11 @@ class SystemWriter:
     def _add_outputs(self, task: Output.Task, captions: list[CreditedCaption]) -> None:
         """Add the outputs of one task, unless they are known. Raise DataConflict if they contradict known outputs."""
         partly_known = self._open_lists(task, {caption.credit.system for caption in captions})
-        lists = known_lists(
+        lists = stored_lists(
             task,
             systems={self.by_name[caption.credit.system].pk for caption in captions},
             queries={_query_id(task, caption) for caption in captions},
-            placed={self.by_name[name].pk for name in partly_known},
+            partly_known={self.by_name[name].pk for name in partly_known},
         )
         texts = dict(
             Caption.objects.filter(pk__in={caption.caption for caption in captions}).values_list("pk", "text")

@@ -44,15 +44,16 @@ Fixes = dict[str, dict[str, str]]  # corrected cells, by line and column
 def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
     """Return the context of the page on which columns are mapped: the table, and the choices for its columns."""
     old_mapping = args.get("mapping") or {}
-    names = {
-        source: own_column
-        for own_column, sources in table.chosen.items()
-        for source in ([sources] if isinstance(sources, str) else sources)[0].split(BETWEEN_CRITERIA)
-    }
-    names |= dict.fromkeys(old_mapping.get("people", ()), PEOPLE)
+    column_by_source: dict[str, str] = {}
+    for own_column, sources in table.chosen.items():
+        source = (
+            sources if isinstance(sources, str) else sources[0]
+        )  # a mapping of a job has lists of sources
+        column_by_source |= dict.fromkeys(source.split(BETWEEN_CRITERIA), own_column)
+    column_by_source |= dict.fromkeys(old_mapping.get("people", ()), PEOPLE)
     use = TABLE_USES.get(kind, NO_COLUMNS)
     return {
-        "columns": [{"name": name, "chosen": names.get(name, "")} for name in table.names],
+        "columns": [{"name": name, "chosen": column_by_source.get(name, "")} for name in table.names],
         "rows": table.rows,
         "unnamed": gettext("not used")
         if kind != "dataset" or "caption" in table.chosen
@@ -76,21 +77,22 @@ def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> d
     }
 
 
-def name_controls(refusal: str) -> str:
+def name_controls(message: str) -> str:
+    """Return an error message with the labels of a page's controls instead of a command's options."""
     for option, label in CONTROL_LABELS.items():
-        refusal = refusal.replace(option, f"“{gettext(label)}”")
-    return refusal
+        message = message.replace(option, f"“{gettext(label)}”")
+    return message
 
 
 def posted_arguments(
-    waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]
+    pending_import: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the arguments of a pending import, with the columns, words, files and corrections of a posted form.
 
     Raises:
         ImportProblem: the words are not a list of ``word=value``.
     """
-    args, table = dict(waiting["args"]), UploadTable(**waiting["table"])
+    args, table = dict(pending_import["args"]), UploadTable(**pending_import["table"])
     fixes = _posted_fixes(table, values)
     if "parts" in args:  # the columns of a new dataset's files are mapped before the import
         args["parts"] = [
@@ -98,29 +100,35 @@ def posted_arguments(
             for part in args["parts"]
         ]
         return args
-    old_mapping, use = args.get("mapping") or {}, TABLE_USES.get(waiting["kind"], NO_COLUMNS)
+    old_mapping, use = args.get("mapping") or {}, TABLE_USES.get(pending_import["kind"], NO_COLUMNS)
     table.chosen = _chosen_columns(table.names, values)
     if values.get("each_file"):
         table.chosen["worker"] = f"{{{FILE}}}"
     columns = table.chosen
     if args["format"] in TABLE_FORMATS:
         # a column with Quorum's name for which the person chose nothing is not used
-        ours = [name.lower() for name in table.names if name.lower() in use.optional]
-        dropped = {name: OMITTED_COLUMN for name in ours if name not in table.chosen}
-        columns = dropped | table.renamed_columns()
-    answers, field = values.get("words", "").strip(), Path(gettext("Text answers"))
+        own_names = [name.lower() for name in table.names if name.lower() in use.optional]
+        omitted_columns = {name: OMITTED_COLUMN for name in own_names if name not in table.chosen}
+        columns = omitted_columns | table.renamed_columns()
+    answers, field = (
+        values.get("words", "").strip(),
+        Path(gettext("Text answers")),
+    )  # errors name it as their file
     texts = {
         name: values.get(name, "").strip() for name in OPTIONS if name not in ("map", "values", "people")
     }
-    how = mapping_of(texts, field) or ColumnMapping()
-    args["mapping"] = how.model_dump(mode="json", exclude_defaults=True) | {
+    mapping = mapping_of(texts, field) or ColumnMapping()
+    args["mapping"] = mapping.model_dump(mode="json", exclude_defaults=True) | {
         "columns": columns,
         "values": parse_pairs(answers, field, "", "left=1,right=2") if answers else {},
-        "zone": how.zone,
+        "zone": mapping.zone,
         "fixes": _merge_fixes(old_mapping.get("fixes", {}), next(iter(fixes.values()), {})),
     }
-    if people := [name for at, name in enumerate(table.names) if values.get(f"column-{at}") == PEOPLE]:
-        args["mapping"]["people"] = people
+    person_columns = [
+        name for number, name in enumerate(table.names) if values.get(f"column-{number}") == PEOPLE
+    ]
+    if person_columns:
+        args["mapping"]["people"] = person_columns
     return args | use.arguments(args, values, files)
 
 
@@ -134,8 +142,8 @@ def _posted_fixes(table: UploadTable, values: Mapping[str, str]) -> dict[str, Fi
     return fixes
 
 
-def _merge_fixes(before: Fixes, fixes: Fixes) -> Fixes:
-    return {line: {**before.get(line, {}), **fixes.get(line, {})} for line in {**before, **fixes}}
+def _merge_fixes(old_fixes: Fixes, fixes: Fixes) -> Fixes:
+    return {line: {**old_fixes.get(line, {}), **fixes.get(line, {})} for line in {**old_fixes, **fixes}}
 
 
 def _chosen_columns(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
@@ -145,12 +153,12 @@ def _chosen_columns(names: Sequence[str], values: Mapping[str, str], prefix: str
     """
     sources: dict[str, list[str]] = {}
     for number, name in enumerate(names):
-        mine = values.get(f"column-{prefix}{number}")
-        if mine and mine != PEOPLE:
-            sources.setdefault(mine, []).append(name)
+        own_column = values.get(f"column-{prefix}{number}")
+        if own_column and own_column != PEOPLE:
+            sources.setdefault(own_column, []).append(name)
     return {
-        mine: BETWEEN_CRITERIA.join(listed) if mine == "value" else listed[-1]
-        for mine, listed in sources.items()
+        own_column: BETWEEN_CRITERIA.join(names) if own_column == "value" else names[-1]
+        for own_column, names in sources.items()
     }
 
 
@@ -165,14 +173,14 @@ def posted_maps(tables: Mapping[str, UploadTable], values: Mapping[str, str]) ->
     maps = {}
     for number, (name, table) in enumerate(tables.items()):
         fields = (f"column-{number}-", f"{number}-")
-        # an HTTP client that accepts what was detected
+        # an HTTP client that accepts the detected columns posts no fields about them
         if not any(field.startswith(fields) for field in values):
             maps[name] = table.as_mapping()
             continue
         texts = {option: values.get(f"{number}-{option}", "").strip() for option in ROW_OPTIONS}
-        how = mapping_of(texts, Path(name)) or ColumnMapping()
-        maps[name] = how.model_dump(mode="json", exclude_defaults=True)
+        mapping = mapping_of(texts, Path(name)) or ColumnMapping()
+        maps[name] = mapping.model_dump(mode="json", exclude_defaults=True)
         # if the person chose another header, its columns are guessed again
-        if how.header_row == table.header_row:
+        if mapping.header_row == table.header_row:
             maps[name]["columns"] = _chosen_columns(table.names, values, prefix=f"{number}-")
     return maps

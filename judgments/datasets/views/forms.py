@@ -190,13 +190,13 @@ class DatasetForm(FilesForm):
 class InspectedUploadForm(forms.Form):
     """A form to correct what was detected in an upload: the dataset's name, and the author of each part's captions."""
 
-    def __init__(self, *args: Any, understood: InspectedUpload, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, inspection: InspectedUpload, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.understood = understood
+        self.inspection = inspection
         self.fields["name"] = forms.CharField(
             label=gettext_lazy("Name of the dataset"),
             max_length=80,
-            initial=understood.name,
+            initial=inspection.name,
             validators=[short_name],
             help_text=gettext_lazy("Letters, digits, hyphens and underscores."),
             widget=UnfoldAdminTextInputWidget,
@@ -210,7 +210,7 @@ class InspectedUploadForm(forms.Form):
             ),
             widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
         )
-        for number, part in enumerate(understood.parts):
+        for number, part in enumerate(inspection.parts):
             self.fields[f"role-{number}"] = forms.ChoiceField(
                 label=gettext_lazy("Content"),
                 choices=list(role_words(part).items()),
@@ -225,11 +225,11 @@ class InspectedUploadForm(forms.Form):
                 widget=UnfoldAdminTextInputWidget,
             )
         self.fields["encoding"] = encoding_field(gettext("Detect automatically"))
-        self.fields["encoding"].initial = understood.encoding
+        self.fields["encoding"].initial = inspection.encoding
         self.fields["encoding"].help_text = gettext(
             "If letters look wrong, choose another encoding and update the preview."
         )
-        if understood.lacking:
+        if inspection.lacking:
             self.fields["without_pictures"] = forms.BooleanField(
                 label=gettext_lazy("Import the dataset without the pictures"),
                 required=False,
@@ -239,32 +239,33 @@ class InspectedUploadForm(forms.Form):
     def parts(self) -> list[dict[str, Any]]:
         """Return the parts to import, people's captions first."""
         cleaned = self.cleaned_data
-        chosen_parts = [
+        corrected_parts = [
             replace(
                 part,
                 role=cleaned[f"role-{number}"],
                 system=cleaned[f"system-{number}"].strip(),
                 rows=(),
             )
-            for number, part in enumerate(self.understood.parts)
+            for number, part in enumerate(self.inspection.parts)
         ]
-        systems = [part for part in chosen_parts if part.role == SYSTEM]
-        people = [part for part in chosen_parts if part.role == PEOPLE]
-        if not people:
+        systems = [part for part in corrected_parts if part.role == SYSTEM]
+        people = [part for part in corrected_parts if part.role == PEOPLE]
+        if not people:  # the largest table of a system names the images
             tables = [part for part in systems if part.format in TABLE_FORMATS]
             people = [replace(max(tables, key=lambda part: part.images), role=IMAGES)]
+        # `clean` accepts several parts of people only if they are columns of one file
         columns = tuple(column for part in people for column in part.columns)
         return [asdict(part) for part in (replace(people[0], columns=columns), *systems)]
 
     def shown_parts(self) -> list[dict[str, Any]]:
         return [
             {"part": part, "role": self[f"role-{number}"], "system": self[f"system-{number}"]}
-            for number, part in enumerate(self.understood.parts)
+            for number, part in enumerate(self.inspection.parts)
         ]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        parts = self.understood.parts
+        parts = self.inspection.parts
         roles = [cleaned.get(f"role-{number}") for number in range(len(parts))]
         names = [
             cleaned.get(f"system-{number}", "").strip() for number, role in enumerate(roles) if role == SYSTEM
@@ -282,7 +283,7 @@ class InspectedUploadForm(forms.Form):
                 )
             )
         if len(people) > 1 and (
-            len({part.file for part in people}) > 1 or not all(p.columns for p in people)
+            len({part.file for part in people}) > 1 or not all(part.columns for part in people)
         ):
             raise forms.ValidationError(
                 gettext(
@@ -297,7 +298,7 @@ class InspectedUploadForm(forms.Form):
             raise forms.ValidationError(
                 gettext("Two systems have the same name; expected a different name for each.")
             )
-        if self.understood.lacking and not cleaned.get("without_pictures"):
+        if self.inspection.lacking and not cleaned.get("without_pictures"):
             raise forms.ValidationError(
                 gettext(
                     "Some images have no picture. Upload all pictures, or choose to import the "

@@ -48,7 +48,8 @@ from judgments.models import (
 )
 from judgments.studies.step_form import read_posted_parameters
 
-SAMPLE = 8  # images on a dataset's page
+# numbers of images, of captions for each image, of studies and of jobs on a dataset's page
+SAMPLE_SIZE, MAX_CAPTIONS, MAX_STUDIES, MAX_JOBS = 8, 3, 20, 5
 N_IMAGES = count_of(Item.objects.all(), "dataset")
 N_CAPTIONS = count_of(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset")
 
@@ -188,8 +189,8 @@ class DatasetAdmin(UploadViews):
             messages.error(request, str(error))
         else:
             messages.success(request, sentence)
+        # a person who has just given up their own role may not see the dataset any more
         if not Dataset.objects.visible_to(request.user).filter(pk=dataset.pk).exists():
-            # the person has just given up their own role
             return redirect("admin:judgments_dataset_changelist")
         return redirect("admin:judgments_dataset_change", dataset.pk)
 
@@ -211,9 +212,9 @@ def import_or_queue(
 
 
 def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
-    """Return the context of a dataset's page, in six queries for any size."""
+    """Return the context of a dataset's page. Six queries read it, however large the dataset is."""
     items = Item.objects.filter(dataset=dataset)
-    sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE])
+    sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE_SIZE])
     kinds = ["import_dataset", "scale_pictures", *(form.job for form in UPLOADS.values())]
     jobs = visible_rows(Job.objects.filter(kind__in=kinds), person).filter(
         Q(args__dataset=dataset.name) | Q(args__name=dataset.name)
@@ -236,11 +237,15 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
                 contents_count=count_of(SystemContent.objects.all(), "system"),
             )
         ),
-        "studies": list(Study.objects.visible_to(person).filter(dataset=dataset)[:20]),
+        "studies": list(Study.objects.visible_to(person).filter(dataset=dataset)[:MAX_STUDIES]),
         "sample": [
-            {"item": item, "picture": picture_address(item), "captions": list(item.references.all())[:3]}
+            {
+                "item": item,
+                "picture": picture_address(item),
+                "captions": list(item.references.all())[:MAX_CAPTIONS],
+            }
             for item in sample
         ],
         "of_texts": bool(sample) and all(item.text and not picture_address(item) for item in sample),
-        "jobs": [job for job in jobs[:5] if job.is_under_way or job.error],
+        "jobs": [job for job in jobs[:MAX_JOBS] if job.is_under_way or job.error],
     }

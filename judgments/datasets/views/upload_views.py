@@ -1,8 +1,9 @@
 """The pages on which files are uploaded to datasets.
 
-A new dataset: the files are uploaded (``add_view``), what was detected in them is shown (``_look``), and the corrected
-upload is imported by a job (``_import_understood``). The choices are in the session until then. An existing dataset:
-``import_view`` starts the job at once or, if the meaning of columns is unknown, after ``columns_view``.
+For a new dataset, ``add_view`` stores the files, ``_inspect`` shows what was detected in them, and
+``_import_inspected`` starts the job that imports the corrected upload. Until then, the session has the choices.
+For an existing dataset, ``import_view`` starts the job at once or, if the meaning of columns is unknown, after
+``columns_view``.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class UploadViews(QuorumAdmin):
                 choices = {name: cleaned[name] for name in ("pictures_at", "format", "encoding")}
                 choices["uploaded"] = [file.name or "" for file in cleaned["files"]]
                 try:
-                    return self._look(request, upload, choices)
+                    return self._inspect(request, upload, choices)
                 except QuorumError as error:
                     uploads.discard_upload(upload)
                     form.add_error("files", str(error))
@@ -97,50 +98,53 @@ class UploadViews(QuorumAdmin):
     def columns_view(self, request: HttpRequest, upload: str) -> HttpResponse:
         """Ask for the meaning of a table's columns and for corrections of invalid cells; then import the table."""
         user = signed_in(request)
-        waiting = pending_imports.find_pending_import(upload) if uploads.is_of(upload, user) else None
-        if waiting is None:
+        pending_import = (
+            pending_imports.find_pending_import(upload) if uploads.is_upload_of(upload, user) else None
+        )
+        if pending_import is None:
             return self._ask_for_files_again(request, "changelist")
         if request.method == "POST":
             try:
-                args = column_form.posted_arguments(waiting, request.POST.dict(), request.FILES.dict())
+                args = column_form.posted_arguments(pending_import, request.POST.dict(), request.FILES.dict())
                 if "_again" in request.POST and pending_imports.store_if_mapping_needed(
-                    waiting["kind"], args
+                    pending_import["kind"], args
                 ):
                     return redirect("admin:judgments_dataset_columns", upload)
-                job = enqueue(kind=waiting["kind"], args=args, user=user)
+                job = enqueue(kind=pending_import["kind"], args=args, user=user)
             except QuorumError as error:
                 messages.error(request, str(error))
             else:
                 return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
-        table = UploadTable(**waiting["table"])
-        use = TABLE_USES.get(waiting["kind"], NO_COLUMNS)
+        table = UploadTable(**pending_import["table"])
+        use = TABLE_USES.get(pending_import["kind"], NO_COLUMNS)
         return self._page(
             request,
             use.template,
             gettext("Correct the columns") if table.problems else gettext("Meaning of the columns"),
-            table=column_form.mapping_context(waiting["kind"], waiting["args"], table),
+            table=column_form.mapping_context(pending_import["kind"], pending_import["args"], table),
             problems=[
                 problem | {"said": column_form.name_controls(problem["said"])} for problem in table.problems
             ],
         )
 
-    def _look(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
+    def _inspect(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
         """Show what was detected in an upload; for a large upload, start a job and redirect to its page."""
         args = {"upload": upload, "uploaded": choices["uploaded"], "encoding": choices["encoding"]}
         args["maps"] = choices.get("maps") or {
             "": {"columns": last_mapping("dataset", user=signed_in(request))}
         }
         try:
-            understood = uploads.look_at(**args)
+            inspection = uploads.look_at(**args)
         except RequestBytesExceeded:
             job = enqueue(kind=INSPECTION_JOB, args=args, user=signed_in(request))
-            self._remember(request, upload, choices)
+            self._store_choices(request, upload, choices)
             return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
-        return self._show_understood(request, upload, choices, understood)
+        return self._show_inspection(request, upload, choices, inspection)
 
-    def _remember(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> None:
-        for earlier in request.session.get(SESSION_KEY, {}).keys() - {upload}:
-            uploads.discard_upload(earlier)
+    def _store_choices(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> None:
+        """Store the choices for an upload in the session, and discard the session's earlier upload."""
+        for earlier_upload in request.session.get(SESSION_KEY, {}).keys() - {upload}:
+            uploads.discard_upload(earlier_upload)
         request.session[SESSION_KEY] = {upload: choices}
 
     def _show_job(self, request: HttpRequest, pk: str) -> HttpResponse:
@@ -151,7 +155,7 @@ class UploadViews(QuorumAdmin):
         choices = request.session.get(SESSION_KEY, {}).get(job.args["upload"])
         if choices is None:
             return self._ask_for_files_again(request, "add")
-        return self._show_understood(
+        return self._show_inspection(
             request, job.args["upload"], choices, load_inspected_upload((job.result or {})["understood"])
         )
 
@@ -161,36 +165,35 @@ class UploadViews(QuorumAdmin):
         if choices is None or "understood" not in choices:
             return self._ask_for_files_again(request, "add")
         form = InspectedUploadForm(
-            request.POST or None, understood=load_inspected_upload(choices["understood"])
+            request.POST or None, inspection=load_inspected_upload(choices["understood"])
         )
         if form.is_bound:
-            return self._import_understood(request, upload, choices, form)
-        return self._understood_page(request, form, upload)
+            return self._import_inspected(request, upload, choices, form)
+        return self._inspection_page(request, form, upload)
 
-    def _show_understood(
-        self, request: HttpRequest, upload: str, choices: dict[str, Any], understood: InspectedUpload
+    def _show_inspection(
+        self, request: HttpRequest, upload: str, choices: dict[str, Any], inspection: InspectedUpload
     ) -> HttpResponse:
         posted_values = choices.get("posted", {})
-        understood.name = posted_values.get("name") or _free_name(understood.name)
-        _apply_format(understood, choices["format"])
-        self._remember(request, upload, choices | {"understood": asdict(understood)})
-        if (
-            request.headers.get("X-Requested-With") == "XMLHttpRequest"
-        ):  # the page's script follows the redirect
+        inspection.name = posted_values.get("name") or _free_name(inspection.name)
+        _apply_format(inspection, choices["format"])
+        self._store_choices(request, upload, choices | {"understood": asdict(inspection)})
+        # the page's script follows the redirect
+        if request.headers.get("X-Requested-With") == "XMLHttpRequest":
             return redirect(f"{reverse('admin:judgments_dataset_add')}?upload={upload}")
-        form = InspectedUploadForm(understood=understood)
-        kept_prefixes = ("role-", "system-") if len(understood.parts) == choices.get("parts") else ()
+        form = InspectedUploadForm(inspection=inspection)
+        kept_prefixes = ("role-", "system-") if len(inspection.parts) == choices.get("parts") else ()
         form.initial = {
             name: value
             for name, value in posted_values.items()
             if name in form.fields and name.startswith(("attribution", *kept_prefixes))
         }
-        return self._understood_page(request, form, upload)
+        return self._inspection_page(request, form, upload)
 
-    def _understood_page(self, request: HttpRequest, form: InspectedUploadForm, upload: str) -> HttpResponse:
+    def _inspection_page(self, request: HttpRequest, form: InspectedUploadForm, upload: str) -> HttpResponse:
         tables = [
             (f"{number}-", name, column_form.mapping_context("dataset", {}, UploadTable(**table)))
-            for number, (name, table) in enumerate(form.understood.tables.items())
+            for number, (name, table) in enumerate(form.inspection.tables.items())
         ]
         return self._page(
             request,
@@ -198,57 +201,57 @@ class UploadViews(QuorumAdmin):
             gettext("Check the upload"),
             form=form,
             upload=upload,
-            understood=form.understood,
+            understood=form.inspection,
             tables=tables,
             may_add_study=request.user.has_perm("judgments.add_study"),
-            problems=list(map(column_form.name_controls, form.understood.problems)),
+            problems=list(map(column_form.name_controls, form.inspection.problems)),
         )
 
-    def _import_understood(
+    def _import_inspected(
         self, request: HttpRequest, upload: str, choices: dict[str, Any], form: InspectedUploadForm
     ) -> HttpResponse:
-        understood = form.understood
-        tables = {name: UploadTable(**table) for name, table in understood.tables.items()}
+        inspection = form.inspection
+        tables = {name: UploadTable(**table) for name, table in inspection.tables.items()}
         try:
             maps = column_form.posted_maps(tables, request.POST.dict())
         except ImportProblem as problem:
             messages.error(request, str(problem))
-            return self._understood_page(request, form, upload)
+            return self._inspection_page(request, form, upload)
         if "_again" in request.POST:
-            return self._look_again(request, upload, choices, maps)
+            return self._inspect_again(request, upload, choices, maps)
         if not form.is_valid():
-            return self._understood_page(request, form, upload)
-        cleaned, unseen = form.cleaned_data, ""
-        if cleaned["encoding"] != understood.encoding:
-            unseen = gettext("Nothing is imported yet. This preview shows the rows in the chosen encoding.")
+            return self._inspection_page(request, form, upload)
+        cleaned, notice = form.cleaned_data, ""
+        if cleaned["encoding"] != inspection.encoding:
+            notice = gettext("Nothing is imported yet. This preview shows the rows in the chosen encoding.")
         elif maps != {name: table.as_mapping() for name, table in tables.items()}:
-            unseen = gettext("Nothing is imported yet. This preview shows the rows with the chosen columns.")
-        if unseen:
-            messages.info(request, unseen)
-            return self._look_again(request, upload, choices, maps)
-        with_pictures = understood.pictures and not cleaned.get("without_pictures")
+            notice = gettext("Nothing is imported yet. This preview shows the rows with the chosen columns.")
+        if notice:  # the person has not seen the preview yet
+            messages.info(request, notice)
+            return self._inspect_again(request, upload, choices, maps)
+        with_pictures = inspection.pictures and not cleaned.get("without_pictures")
         args = {
             "upload": upload,
             "name": cleaned["name"],
             "attribution": cleaned["attribution"],
             "images": choices["pictures_at"],
             "parts": form.parts(),
-            "pictures": understood.folder if with_pictures else None,
+            "pictures": inspection.folder if with_pictures else None,
         }
         try:
             job = enqueue(kind="import_dataset", args=args, user=signed_in(request))
         except TooManyAttempts as error:
             messages.error(request, str(error))
-            return self._understood_page(request, form, upload)
+            return self._inspection_page(request, form, upload)
         del request.session[SESSION_KEY]
         then = "?then=design" if "_design" in request.POST else ""
         return redirect(reverse("admin:judgments_job_change", args=[job.pk]) + then)
 
-    def _look_again(
-        self, request: HttpRequest, upload: str, earlier: dict[str, Any], maps: dict[str, dict[str, Any]]
+    def _inspect_again(
+        self, request: HttpRequest, upload: str, old_choices: dict[str, Any], maps: dict[str, dict[str, Any]]
     ) -> HttpResponse:
-        encoding, old_upload = request.POST.get("encoding", ""), earlier.pop("understood")
-        choices = earlier | {
+        encoding, old_upload = request.POST.get("encoding", ""), old_choices.pop("understood")
+        choices = old_choices | {
             "encoding": encoding if encoding in ENCODINGS else "",
             "maps": maps,
             "parts": len(old_upload["parts"]),
@@ -260,13 +263,13 @@ class UploadViews(QuorumAdmin):
             },
         }
         try:
-            return self._look(request, upload, choices)
+            return self._inspect(request, upload, choices)
         except QuorumError as error:
             messages.error(request, str(error))
             return redirect("admin:judgments_dataset_add")
 
-    def _page(self, request: HttpRequest, template: str, title: str, **shown: Any) -> HttpResponse:
-        context = {**self.admin_site.each_context(request), "title": title, **shown}
+    def _page(self, request: HttpRequest, template: str, title: str, **variables: Any) -> HttpResponse:
+        context = {**self.admin_site.each_context(request), "title": title, **variables}
         return TemplateResponse(request, template, context)
 
     def _ask_for_files_again(self, request: HttpRequest, page: str) -> HttpResponse:
@@ -274,13 +277,14 @@ class UploadViews(QuorumAdmin):
         return redirect(f"admin:judgments_dataset_{page}")
 
 
-def _apply_format(understood: InspectedUpload, format: str) -> None:
+def _apply_format(inspection: InspectedUpload, format: str) -> None:
     """Treat the whole upload as one part in the chosen format, if one was chosen."""
     if format:
-        part = UploadPart(format=format, encoding=understood.encoding or "utf-8")
-        understood.parts, understood.problems, understood.lacking = [part], [], 0
+        part = UploadPart(format=format, encoding=inspection.encoding or "utf-8")
+        inspection.parts, inspection.problems, inspection.lacking = [part], [], 0
 
 
 def _free_name(name: str) -> str:
-    tried = (name if number == 1 else f"{name[:70]}-{number}" for number in count(1))
-    return next(candidate for candidate in tried if not Dataset.objects.filter(name=candidate).exists())
+    """Return the name or, if there is such a dataset already, the name with a number."""
+    candidates = (name if number == 1 else f"{name[:70]}-{number}" for number in count(1))
+    return next(candidate for candidate in candidates if not Dataset.objects.filter(name=candidate).exists())
