@@ -20,7 +20,7 @@ from contrib.hit_templates.expected_answers import (
 from contrib.hit_templates.filling import filled_questions
 from contrib.hit_templates.questions import FormQuestion
 from contrib.hit_templates.reading import TemplateForm
-from judgments.drawing.controls.makers import KNOWN_GOOD, REPEATED, ControlSlot, Known
+from judgments.drawing.controls.makers import KNOWN_GOOD, REPEATED, ControlSlot, KnownItem
 from judgments.drawing.draws import shuffle
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Group, Image, UnitSpec
@@ -65,7 +65,7 @@ def control_contradictions(template: TemplateForm, design: StudyDesign) -> Itera
         )
 
 
-def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> list[Known]:
+def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> list[KnownItem]:
     """Return the rows with expected answers as known items.
 
     Raises:
@@ -103,7 +103,7 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
                 field="controls.kinds",
             ) from None
         if expected:
-            rows_with_answers.append(Known(number, row, None, None, None, expected, reason_of(cells)))
+            rows_with_answers.append(KnownItem(number, row, None, None, None, expected, reason_of(cells)))
     if not rows_with_answers:
         names = [question.name for question in template.questions if question.shape != "fixed"]
         raise DesignError(
@@ -118,7 +118,7 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
     return rows_with_answers
 
 
-def known_control(slot: ControlSlot, items: Sequence[Known]) -> Group:
+def known_control(slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
     row, fields = items[0].image, dict(items[0].image.fields)
     unit = UnitSpec(
         key=content_key("control", slot.design.protocol, slot.design.seed, slot.position, row.name, fields),

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 KEYS = "123456789abcdefghijklmopqrtvwxy"  # keys that link a word to a box; N, S, U and Z have other uses on the page
-TAG = 0.09  # maximum size of a tag as a share of the picture's sides: 26 of 300 pixels on a phone
-_STEPS = 12
+TAG_SIZE = 0.09  # largest size of a tag as a share of the picture's sides: 26 of 300 pixels on a phone
+_STEPS = 12  # steps in which places for a tag are tried along a side of a box, and rings around its corner
 _SYNSET = re.compile(r"\.[nvars]\.\d+$")
 
 
@@ -42,34 +42,34 @@ def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
         range(len(boxes)), key=lambda number: (boxes[number]["width"] * boxes[number]["height"], number)
     )
     for number in order:
-        taken = list(corners.values())
+        placed = list(corners.values())
+        # min() returns the first of several places without overlap; rounding makes equal sums equal
         corners[number] = min(
             _places(boxes[number]),
-            key=lambda spot: (round(sum(_overlap(spot, other) for other in taken), 9), spot[2]),
-        )[:2]
+            key=lambda corner: round(sum(_overlap(corner, other) for other in placed), 9),
+        )
     return [Tag(key_of(number), *corners[number]) for number in range(len(boxes))]
 
 
-def _places(box: Mapping[str, Any]) -> Iterator[tuple[float, float, int]]:
-    """Yield places for a tag as (x, y, rank), the best first: inside the box, then around its upper left corner."""
+def _places(box: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
+    """Yield places for the corner of a tag, the best first: inside the box, then around its upper left corner."""
     left, top = box["x"], box["y"]
-    wide, high = max(0.0, box["width"] - TAG), max(0.0, box["height"] - TAG)
-    rank = 0
+    free_width, free_height = max(0.0, box["width"] - TAG_SIZE), max(0.0, box["height"] - TAG_SIZE)
     for down in range(_STEPS + 1):
         for along in range(_STEPS + 1):
-            yield *_clamp_position(left + wide * along / _STEPS, top + high * down / _STEPS), rank
-            rank += 1
+            yield _clamp_position(left + free_width * along / _STEPS, top + free_height * down / _STEPS)
     for ring in range(1, _STEPS + 1):
         for dx, dy in ((0, -1), (1, 0), (-1, 0), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1)):
-            yield *_clamp_position(left + dx * ring * TAG, top + dy * ring * TAG), rank
-            rank += 1
+            yield _clamp_position(left + dx * ring * TAG_SIZE, top + dy * ring * TAG_SIZE)
 
 
 def _clamp_position(x: float, y: float) -> tuple[float, float]:
-    return round(min(max(x, 0.0), 1 - TAG), 4), round(min(max(y, 0.0), 1 - TAG), 4)
+    """Return the nearest corner of a tag that is completely inside the picture."""
+    return round(min(max(x, 0.0), 1 - TAG_SIZE), 4), round(min(max(y, 0.0), 1 - TAG_SIZE), 4)
 
 
-def _overlap(spot: tuple[float, float, int], other: tuple[float, float]) -> float:
-    wide = TAG - abs(spot[0] - other[0])
-    high = TAG - abs(spot[1] - other[1])
-    return wide * high if wide > 0 and high > 0 else 0.0
+def _overlap(corner: tuple[float, float], other: tuple[float, float]) -> float:
+    """Return the area that two tags at these corners share."""
+    width = TAG_SIZE - abs(corner[0] - other[0])
+    height = TAG_SIZE - abs(corner[1] - other[1])
+    return width * height if width > 0 and height > 0 else 0.0

@@ -43,28 +43,28 @@ def apply_by_hand(batch: Batch, design: StudyDesign, material: Material, kind: K
     """
     if not design.by_hand:
         return batch
-    changed = _ChangedDraw(batch, design, material, kind)
+    draw = _ChangedDraw(batch, design, material, kind)
     for number, change in enumerate(design.by_hand, start=1):
         try:
-            changed.apply(change)
+            draw.apply(change)
         except ValueError as error:
             about = {"number": number, "item": change.item, "problem": error}
             problem = gettext("by_hand: change %(number)d of item %(item)r: %(problem)s.") % about
             raise DesignError(problem, field="by_hand") from None
-    return changed.batch()
+    return draw.batch()
 
 
 class _ChangedDraw:
     """The pages of a draw by number, from 1. Pages made by hand have negative numbers."""
 
     def __init__(self, batch: Batch, design: StudyDesign, material: Material, kind: Kind) -> None:
-        self._drawn, self._design, self._kind = batch, design, kind
+        self._batch, self._design, self._kind = batch, design, kind
         self._images = {image.name: image for image in material.images}
         self._texts = texts_by_wording(material.images)
         self._new_texts: dict[str, Text] = {}
         self._pages = {number: list(hit.units) for number, hit in enumerate(batch.hits, start=1)}
         self._page_of = {unit.key: number for number, units in self._pages.items() for unit in units}
-        self._touched: set[int] = set()
+        self._changed_pages: set[int] = set()
         self._pairs = {pair.key: pair for pair in batch.pairs}
 
     def apply(self, change: HandChange) -> None:
@@ -92,7 +92,7 @@ class _ChangedDraw:
                     "be moved; move the other item instead"
                 )
             )
-        if change.out or not (texts or image):
+        if change.out or not (texts or image):  # remove or move the unchanged unit
             if not (change.out or change.hit):
                 raise ValueError(gettext("the change has no effect: the item stays the same"))
             self._exchange_unit(page, unit, None)
@@ -105,15 +105,15 @@ class _ChangedDraw:
                     "the right answer of the item depends on its content, so the content cannot "
                         "be changed; remove the item, and add a known item under controls.known")
             )  # fmt: skip
-        for mate in self._units_shown_with(page, unit) if image else [unit]:
-            old_texts = shown_texts(mate) | (texts if mate is unit else {})
-            new = self._apply_change(mate, image or self._images[unit.image], old_texts, change.hit)
-            if new.key in self._page_of:
+        for other in self._units_shown_with(page, unit) if image else [unit]:
+            new_texts = shown_texts(other) | (texts if other is unit else {})
+            new_unit = self._changed_unit(other, image or self._images[unit.image], new_texts, change.hit)
+            if new_unit.key in self._page_of:
                 raise ValueError(gettext("the study already has the same item"))
             if change.hit:
-                self._add_unit(-change.hit, new)
+                self._add_unit(-change.hit, new_unit)
             else:
-                self._exchange_unit(page, mate, new)
+                self._exchange_unit(page, other, new_unit)
 
     def _changed_texts(self, unit: UnitSpec, change: HandChange) -> tuple[dict[str, str], Image | None]:
         """Return the texts that a change alters, and the new image if the change replaces the image.
@@ -148,69 +148,71 @@ class _ChangedDraw:
             or (screen_of(unit) is not None and screen_of(other) == screen_of(unit))
         ]
 
-    def _apply_change(self, unit: UnitSpec, image: Image, texts: dict[str, str], page: int) -> UnitSpec:
+    def _changed_unit(self, unit: UnitSpec, image: Image, texts: dict[str, str], page: int) -> UnitSpec:
+        """Return a copy of a unit with this image and these texts, for this page made by hand, or 0."""
         content = dict(unit.content)
-        of_image = texts_by_wording([image])
-        texts_by_name = {name: self._text(text, of_image) for name, text in texts.items()}
+        texts_of_image = texts_by_wording([image])
+        texts_by_name = {name: self._text(text, texts_of_image) for name, text in texts.items()}
         if "options" in content:
             options = [text for name, text in texts_by_name.items() if name not in CAPTIONS]
             content["options"] = [{"key": text.key, "text": text.text} for text in options]
         if "boxes" in content:
             content["boxes"] = [dict(box) for box in image.boxes]
         if "text" in content:
-            offered = [phrase for phrase in content["collocations"] if phrase in texts["text"]]
-            content |= {"text": texts["text"], "collocations": offered}
+            phrases = [phrase for phrase in content["collocations"] if phrase in texts["text"]]
+            content |= {"text": texts["text"], "collocations": phrases}
         if "fields" in content:
             content["fields"] = {name: texts[name] for name in content["fields"]}
         captions: dict[str, Any] = {name: texts_by_name[name] for name in CAPTIONS if name in texts}
         key = content_key("by hand", self._design.seed, unit.key, page, image.name, texts)
-        content_shown = {"key": key, "image": image.name, "content": content, **captions}
-        new = replace(unit, filtered=False, audited=False, **content_shown)
-        return self._pair_unit(new, image) if unit.pair else new
+        fields = captions | {"key": key, "image": image.name, "content": content}
+        new_unit = replace(unit, filtered=False, audited=False, **fields)
+        return self._pair_unit(new_unit, image) if unit.pair else new_unit
 
-    def _text(self, text: str, of_image: dict[str, Text]) -> Text:
-        form = one_text(text)
-        known = of_image.get(form) or self._texts.get(form)
-        return known or self._new_texts.setdefault(form, Text(text_key(text), text))
+    def _text(self, text: str, texts_of_image: dict[str, Text]) -> Text:
+        """Return the text of the image or of the dataset with this wording, or else a new text."""
+        wording = one_text(text)
+        stored_text = texts_of_image.get(wording) or self._texts.get(wording)
+        return stored_text or self._new_texts.setdefault(wording, Text(text_key(text), text))
 
     def _pair_unit(self, unit: UnitSpec, image: Image) -> UnitSpec:
         """Return the changed unit with a new pair. The pair has no systems if its texts or image were changed."""
-        before = self._pairs[unit.pair]
+        old_pair = self._pairs[unit.pair]
         changes: dict[str, Any] = {
             "image": image.name,
             "references": tuple(text.key for text in image.references),
         }
-        if (before.image, before.first, before.second) != (image.name, unit.first, unit.second):
+        if (old_pair.image, old_pair.first, old_pair.second) != (image.name, unit.first, unit.second):
             changes |= {"kind": "", "first_system": None, "second_system": None}
             changes |= {"first": unit.first, "second": unit.second}
-        pair = replace(before, key=content_key("by hand", unit.key), **changes)
+        pair = replace(old_pair, key=content_key("by hand", unit.key), **changes)
         self._pairs[pair.key] = pair
         return replace(unit, pair=pair.key, kind=pair.kind)
 
     def _add_unit(self, page: int, unit: UnitSpec) -> None:
         self._pages.setdefault(page, []).append(unit)
         self._page_of[unit.key] = page
-        self._touched.add(page)
+        self._changed_pages.add(page)
 
-    def _exchange_unit(self, page: int, unit: UnitSpec, new: UnitSpec | None) -> None:
-        """Replace a unit and its repetition by ``new``, or remove both if ``new`` is None."""
+    def _exchange_unit(self, page: int, unit: UnitSpec, new_unit: UnitSpec | None) -> None:
+        """Replace a unit and its repetition by ``new_unit``, or remove both if ``new_unit`` is None."""
         units, self._pages[page] = self._pages[page], []
-        self._touched.add(page)
+        self._changed_pages.add(page)
         for other in units:
-            repeats = other.control_kind == REPEATED and other.content.get(ORIGINAL_UNIT) == unit.key
-            if other is not unit and not repeats:
+            is_repetition = other.control_kind == REPEATED and other.content.get(ORIGINAL_UNIT) == unit.key
+            if other is not unit and not is_repetition:
                 self._pages[page].append(other)
                 continue
             del self._page_of[other.key]
-            if new is not None and repeats:
+            if new_unit is not None and is_repetition:
                 repetition_fields: dict[str, Any] = {
-                    "key": content_key("by hand", other.key, new.key),
-                    "content": {**new.content, ORIGINAL_UNIT: new.key},
+                    "key": content_key("by hand", other.key, new_unit.key),
+                    "content": {**new_unit.content, ORIGINAL_UNIT: new_unit.key},
                 }
                 control: dict[str, Any] = {"control": True, "control_kind": REPEATED, "kind": "", "pair": ""}
-                self._add_unit(page, replace(new, **repetition_fields, **control))
-            elif new is not None:
-                self._add_unit(page, new)
+                self._add_unit(page, replace(new_unit, **repetition_fields, **control))
+            elif new_unit is not None:
+                self._add_unit(page, new_unit)
 
     def batch(self) -> Batch:
         hits = tuple(self._hits())
@@ -222,26 +224,29 @@ class _ChangedDraw:
         for unit in (unit for hit in hits for unit in hit.units if unit.pair):
             references[unit.pair].add(unit.reference.key if unit.reference else "")
         pairs = tuple(
-            _shown_pair(pair, references[pair.key]) for pair in self._pairs.values() if pair.key in references
+            _with_references(pair, references[pair.key])
+            for pair in self._pairs.values()
+            if pair.key in references
         )
         sentence = (
             f"Changed by hand after the draw: {len(self._design.by_hand)} changes, as by_hand names them."
         )
-        notes = self._drawn.notes | {"sentences": [*self._drawn.notes.get("sentences", []), sentence]}
+        notes = self._batch.notes | {"sentences": [*self._batch.notes.get("sentences", []), sentence]}
         new_texts = tuple(self._new_texts.values())
-        return replace(self._drawn, hits=hits, pairs=pairs, notes=notes, new_texts=new_texts)
+        return replace(self._batch, hits=hits, pairs=pairs, notes=notes, new_texts=new_texts)
 
     def _hits(self) -> Iterator[HITSpec]:
         """Yield the pages in order, pages made by hand last; leave out pages without judged items."""
         for page in sorted(self._pages, key=lambda page: (page < 0, abs(page))):
             units = self._pages[page]
-            if page not in self._touched:
-                yield self._drawn.hits[page - 1]
+            if page not in self._changed_pages:
+                yield self._batch.hits[page - 1]
             elif not all(unit.control for unit in units):
                 parts = "hit", self._design.seed, self._kind.name, [unit.key for unit in units], "by hand"
                 yield HITSpec(key=content_key(*parts), units=tuple(units))
 
 
-def _shown_pair(pair: Pair, shown: set[str]) -> Pair:
+def _with_references(pair: Pair, shown_keys: set[str]) -> Pair:
     """Return the pair with only those references that units still show, or with all if units show none."""
-    return replace(pair, references=tuple(key for key in pair.references if key in shown) or pair.references)
+    references = tuple(key for key in pair.references if key in shown_keys)
+    return replace(pair, references=references or pair.references)

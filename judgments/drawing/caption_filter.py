@@ -26,7 +26,7 @@ Flags = npt.NDArray[np.bool_]
 def passes_filter(
     captions: Sequence[Sequence[Text]], references: Sequence[Sequence[str]], *, threshold: float, order: str
 ) -> Flags:
-    """Return whether each caption reaches the threshold of Bleu-pre (H13: 0.25).
+    """Return whether each caption reaches the threshold of Bleu-pre (H13: 0.25), by image.
 
     Scores are compared exactly, as integers, since thousands of pairs score exactly 1/4 or 1/3.
 
@@ -36,19 +36,21 @@ def passes_filter(
     # Imported lazily: the metrics load a compiler that workers' pages never need.
     from quorum.metrics import bleu_pre_pairs
 
-    number: dict[str, int] = {}
-    columns: dict[int, npt.NDArray[np.int64]] = {}  # by list, since images of a crossed design share a list
+    number_by_text: dict[str, int] = {}
+    numbers_by_id: dict[
+        int, npt.NDArray[np.int64]
+    ] = {}  # by id of the list, which images of a crossed design share
     for texts in captions:
-        if id(texts) not in columns:
-            columns[id(texts)] = np.array(
-                [number.setdefault(text.text, len(number)) for text in texts], dtype=np.int64
-            )
-    pairs = [columns[id(texts)] for texts in captions]
-    hits, totals = bleu_pre_pairs(list(number), references, pairs, order=order)
+        if id(texts) not in numbers_by_id:
+            numbers = [number_by_text.setdefault(text.text, len(number_by_text)) for text in texts]
+            numbers_by_id[id(texts)] = np.array(numbers, dtype=np.int64)
+    pairs = [numbers_by_id[id(texts)] for texts in captions]
+    # n-grams of each pair that are in a reference, and n-grams of each distinct text
+    hits, totals = bleu_pre_pairs(list(number_by_text), references, pairs, order=order)
     limit = Fraction(str(threshold)).limit_denominator(10_000)
-    total = totals[np.concatenate(pairs)]
-    reaches_limit: Flags = hits * limit.denominator >= total * limit.numerator
-    return reaches_limit & (total > 0)
+    pair_totals = totals[np.concatenate(pairs)]
+    reaches_limit: Flags = hits * limit.denominator >= pair_totals * limit.numerator
+    return reaches_limit & (pair_totals > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,48 +83,59 @@ class ImageCaptions:
     ) -> list[Text]:
         """Return up to ``count`` further texts: removed texts, then texts of ``pool``, then captions of ``images``."""
         unaudited = np.flatnonzero(~(self.passes_filter | self.is_audited)).tolist()
-        filling = [self.texts[index] for index in shuffle(unaudited, rng)[:count]]
+        further = [self.texts[index] for index in shuffle(unaudited, rng)[:count]]
         # in a crossed design, an image has no further texts
-        if len(filling) < count and self.texts is not pool:
-            taken_texts = {text.text for text in self.texts}
-            several = min(len(pool), len(taken_texts) + count)
-            for index in rng.choice(len(pool), size=several, replace=False).tolist():
-                if len(filling) == count:
+        if len(further) < count and self.texts is not pool:
+            excluded_texts = {text.text for text in self.texts}
+            sample_size = min(
+                len(pool), len(excluded_texts) + count
+            )  # enough, even if all of the excluded are drawn
+            for index in rng.choice(len(pool), size=sample_size, replace=False).tolist():
+                if len(further) == count:
                     break
-                if pool[index].text not in taken_texts:
-                    filling.append(pool[index])
-            if len(filling) < count:
-                taken_texts.update(text.text for text in filling)
-                spare = foreign_captions(self.image, images, count - len(filling) + len(taken_texts), rng)
-                filling += [text for text in spare if text.text not in taken_texts][: count - len(filling)]
-        return filling
+                if pool[index].text not in excluded_texts:
+                    further.append(pool[index])
+            if len(further) < count:
+                excluded_texts.update(text.text for text in further)
+                foreign = foreign_captions(
+                    self.image, images, count - len(further) + len(excluded_texts), rng
+                )
+                further += [text for text in foreign if text.text not in excluded_texts][
+                    : count - len(further)
+                ]
+        return further
 
 
 def apply_filter(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]) -> list[ImageCaptions]:
+    """Filter the texts drawn for images by the design, and draw those that audit the filter.
+
+    Raises:
+        DesignError: the design filters texts, and an image has no reference.
+    """
     lengths = [len(texts) for _, texts in drawn]
     if design.filter.bleu_pre > 0:
-        bare = next((image.name for image, _ in drawn if not image.references), None)
-        if bare is not None:
+        image_without_reference = next((image.name for image, _ in drawn if not image.references), None)
+        if image_without_reference is not None:
             raise DesignError(
                 gettext(
                     "filter.bleu_pre is %(bleu_pre)s, so texts are compared with references, but "
                     "item %(bare)r has no reference; expected filter.bleu_pre = 0."
                 )
-                % {"bleu_pre": design.filter.bleu_pre, "bare": bare},
+                % {"bleu_pre": design.filter.bleu_pre, "bare": image_without_reference},
                 field="filter.bleu_pre",
             )
-        passed = passes_filter(
+        passes = passes_filter(
             [texts for _, texts in drawn],
             [[text.text for text in image.references] for image, _ in drawn],
             threshold=design.filter.bleu_pre,
             order=design.filter.order,
         )
     else:
-        passed = np.ones(sum(lengths), dtype=bool)
-    audited = np.zeros(sum(lengths), dtype=bool)
+        passes = np.ones(sum(lengths), dtype=bool)
+    is_audited = np.zeros(sum(lengths), dtype=bool)
     if design.filter.audit:
-        dropped = np.flatnonzero(~passed)
-        audited[rng_for(design.seed, "audit").permutation(dropped)[: design.filter.audit]] = True
-    ends = np.cumsum(lengths)[:-1]
-    flags = zip(np.split(passed, ends), np.split(audited, ends), strict=True)
+        removed_indices = np.flatnonzero(~passes)
+        is_audited[rng_for(design.seed, "audit").permutation(removed_indices)[: design.filter.audit]] = True
+    bounds = np.cumsum(lengths)[:-1]  # of the images, whose flags are in one array
+    flags = zip(np.split(passes, bounds), np.split(is_audited, bounds), strict=True)
     return [ImageCaptions(*pair, *image_flags) for pair, image_flags in zip(drawn, flags, strict=True)]

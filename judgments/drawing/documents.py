@@ -13,8 +13,8 @@ DOCUMENT_FIELDS = ("document", "doc", "talk")
 
 def document_in(fields: Iterable[Sequence[str]]) -> str:
     """Return the name of the item's document or talk, from its fields; "" if they have none."""
-    named = {name: value.strip() for name, value in fields}
-    return next((named[name] for name in DOCUMENT_FIELDS if named.get(name)), "")
+    values = {name: value.strip() for name, value in fields}
+    return next((values[name] for name in DOCUMENT_FIELDS if values.get(name)), "")
 
 
 def first_of_documents(items: Iterable[tuple[Key, str]]) -> dict[Key, Key]:

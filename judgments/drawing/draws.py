@@ -39,6 +39,7 @@ def draw_images(
 
 
 def rng_for(seed: int, purpose: str) -> np.random.Generator:
+    """Return the random stream of a study's seed for one purpose, such as "packing"."""
     digest = hashlib.sha256(f"{seed}|{purpose}".encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
 
@@ -49,5 +50,5 @@ def shuffle(values: Sequence[T], rng: np.random.Generator) -> list[T]:
 
 def balanced_sides(count: int, rng: np.random.Generator) -> list[bool]:
     """Draw for each unit whether it shows the second candidate first. Half of the units do, or one more or less."""
-    flipped = count // 2 + (int(rng.integers(2)) if count % 2 else 0)
-    return shuffle([True] * flipped + [False] * (count - flipped), rng)
+    second_first_count = count // 2 + (int(rng.integers(2)) if count % 2 else 0)
+    return shuffle([True] * second_first_count + [False] * (count - second_first_count), rng)

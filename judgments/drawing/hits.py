@@ -5,12 +5,13 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judgments.drawing.controls.dealing import control_dealer
-from judgments.drawing.controls.makers import Known, Makers
+from judgments.drawing.controls.makers import KnownItem, Makers
 from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Group, HITSpec, Image, UnitSpec
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-TRIES = 50  # random orders for each distance
+MAX_TRIES = 50  # random orders that are tried for each distance
 
 
 def pack_groups(
@@ -43,34 +44,40 @@ def pack_groups(
     for group in shuffle(groups, rng):
         queues[group.image].append(group)
     names = shuffle(sorted(queues), rng)
+    # The images, from the one with the most groups left: minus the number of groups, a random order, and the name.
     heap = [(-len(queues[name]), order, name) for order, name in enumerate(names)]
     heapq.heapify(heap)
     pages: list[list[Group]] = []
     while heap:
         page: list[Group] = []
-        size, waiting = per_hit, -sum(free_places for free_places, _, _ in heap)
+        size = per_hit
         if evenly:
-            size = -(-waiting // max(-(-waiting // per_hit), 0 if repeat_images else -heap[0][0]))
+            group_count, largest_queue = sum(map(len, queues.values())), -heap[0][0]
+            page_count = ceil(group_count / per_hit)
+            if not repeat_images:  # each group of an image needs a page of its own
+                page_count = max(page_count, largest_queue)
+            size = ceil(group_count / page_count)
+        # Each round takes one group of each image. Further rounds repeat images.
         while len(page) < size and heap:
             used_entries: list[tuple[int, int, str]] = []
             while len(page) < size and heap:
-                free_places, order, name = heapq.heappop(heap)
+                minus_groups_left, order, name = heapq.heappop(heap)
                 page.append(queues[name].pop())
-                if free_places < -1:
-                    used_entries.append((free_places + 1, order, name))
+                if minus_groups_left < -1:
+                    used_entries.append((minus_groups_left + 1, order, name))
             for entry in used_entries:
                 heapq.heappush(heap, entry)
             if not repeat_images:
                 break
         pages.append(shuffle(page, rng))
     size = max(map(len, pages), default=0) if evenly else per_hit
-    full = [page for page in pages if len(page) == size]
-    short = [page for page in pages if len(page) != size]
-    return shuffle(full, rng) + short
+    full_pages = [page for page in pages if len(page) == size]
+    short_pages = [page for page in pages if len(page) != size]
+    return shuffle(full_pages, rng) + short_pages
 
 
 def order_with_repeats_apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:
-    """Return an order of 0 to ``count`` - 1 that separates each repetition from its original (``twins``).
+    """Return an order of the numbers 0 to ``count`` - 1 that separates each repetition from its original.
 
     The distance is at least a third of the page. The order 0, 1, 2 and so on is kept if it fits. If no order fits, the
     distance is lowered, but a repetition is never adjacent to its original. If that is impossible, the repetitions are
@@ -80,12 +87,12 @@ def order_with_repeats_apart(count: int, twins: Mapping[int, int], rng: np.rando
         twins: the number of the original, by the number of the repetition.
     """
     order = np.arange(count)
-    for least in range(max(2, count // 3), 1, -1):
-        for _ in range(TRIES):
-            positions = np.argsort(order)
+    for min_distance in range(max(2, count // 3), 1, -1):
+        for _ in range(MAX_TRIES):
+            positions = np.argsort(order)  # the position of each number in the order
             if all(
-                abs(int(positions[first]) - int(positions[second])) >= least
-                for first, second in twins.items()
+                abs(int(positions[repetition]) - int(positions[original])) >= min_distance
+                for repetition, original in twins.items()
             ):
                 return [int(number) for number in order]
             order = rng.permutation(count)
@@ -93,6 +100,7 @@ def order_with_repeats_apart(count: int, twins: Mapping[int, int], rng: np.rando
 
 
 def hits_with_an_image_twice(hits: Sequence[HITSpec]) -> int:
+    """Return the number of HITs in which an image occurs twice, control items aside."""
     images = ([unit.image for unit in hit.units if not unit.control] for hit in hits)
     return sum(len(set(names)) < len(names) for names in images)
 
@@ -102,18 +110,19 @@ def make_hits(
     *,
     seed: int,
     protocol: str,
-    controls: Callable[[int, Sequence[Group]], Sequence[Group]],
+    deal_controls: Callable[[int, Sequence[Group]], Sequence[Group]],
     rng: np.random.Generator,
 ) -> list[HITSpec]:
-    """Build HITs from pages, and insert ``controls(page number, page)`` at random places."""
+    """Build HITs from pages, and insert the groups ``deal_controls(page number, page)`` at random places."""
     hits = []
     for number, page in enumerate(pages):
         groups = list(page)
-        for control in controls(number, page):
+        for control in deal_controls(number, page):
             groups.insert(int(rng.integers(len(groups) + 1)), control)
         units: list[UnitSpec] = [unit for group in groups for unit in group.units]
-        numbered = () if page else (number,)  # pages of an arena are empty until they are drawn
-        key = content_key("hit", seed, protocol, [unit.key for unit in units], *numbered)
+        # pages of an arena are empty until they are drawn, so that only their numbers distinguish them
+        page_number = () if page else (number,)
+        key = content_key("hit", seed, protocol, [unit.key for unit in units], *page_number)
         hits.append(HITSpec(key=key, units=tuple(units)))
     return hits
 
@@ -127,7 +136,7 @@ def hits_of(
     evenly: bool,
     control_images: Sequence[Image],
     makers: Makers,
-    known: Sequence[Known],
+    known: Sequence[KnownItem],
 ) -> tuple[HITSpec, ...]:
     """Build HITs of ``size`` groups, including the design's control groups.
 
@@ -138,7 +147,9 @@ def hits_of(
             do not show the image.
         evenly: whether the lengths of pages differ by at most one group.
     """
-    deal = control_dealer(design, control_images, makers=makers, known=known, shows_picture=not repeat_images)
+    deal_controls = control_dealer(
+        design, control_images, makers=makers, known=known, shows_picture=not repeat_images
+    )
     pages: Sequence[Sequence[Group]] = [()] * design.arena.pages or pack_groups(
         groups,
         per_hit=size - design.controls.per_hit,
@@ -151,7 +162,7 @@ def hits_of(
             pages,
             seed=design.seed,
             protocol=design.protocol,
-            controls=deal,
+            deal_controls=deal_controls,
             rng=rng_for(design.seed, "control places"),
         )
     )

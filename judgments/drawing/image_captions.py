@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 # Number of images that are searched first for each foil. If they have too few captions, all images are searched.
-SEVERAL_IMAGES = 8
+IMAGES_PER_FOIL = 8
 
 DrawnTexts = Iterator[tuple[Image, list[Text]]]
 
@@ -68,36 +68,36 @@ def draw_captions(
     division = divide_images(design, material)
     image_count, rng = design.sampling.images, rng_for(design.seed, "images")
     if design.sampling.pairs_from == CROSSED:
-        everything = _every_text(division.judged_images)
-        drawn_images = [
-            (image, everything) for image in draw_images(division.judged_images, image_count, rng)
-        ]
-        pool: Sequence[Text] = everything
+        pool: Sequence[Text] = _texts_of_systems(division.judged_images)
+        drawn_images = [(image, pool) for image in draw_images(division.judged_images, image_count, rng)]
     else:
         texts_by_image = {
             image.name: texts
             for image, texts in _SOURCES[design.sampling.pairs_from](design, material, division)
         }
-        able = [image for image in division.judged_images if texts_by_image.get(image.name)]
-        pool = _distinct_texts(text for image in able for text in texts_by_image[image.name])
+        images = [image for image in division.judged_images if texts_by_image.get(image.name)]
+        pool = _distinct_texts(text for image in images for text in texts_by_image[image.name])
         which = f" with texts to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
         drawn_images = [
-            (image, texts_by_image[image.name]) for image in draw_images(able, image_count, rng, which=which)
+            (image, texts_by_image[image.name])
+            for image in draw_images(images, image_count, rng, which=which)
         ]
     if not pool:
         raise _no_captions_error(design, material)
     captions = apply_filter(design, drawn_images)
-    pairs = sum(len(texts) for _, texts in drawn_images)
+    pair_count = sum(len(texts) for _, texts in drawn_images)
     if design.sampling.only:
         captions = _select_by_id(design.sampling.only, captions, unit_keys)
-    return CaptionDraw(division, captions, pool, pairs)
+    return CaptionDraw(division, captions, pool, pair_count)
 
 
 def _distinct_texts(texts: Iterable[Text]) -> list[Text]:
+    """Return one text of each wording: the first, in the place of the last."""
     return list({text.text: text for text in reversed(list(texts))}.values())[::-1]
 
 
-def _every_text(images: Sequence[Image]) -> list[Text]:
+def _texts_of_systems(images: Sequence[Image]) -> list[Text]:
+    """Return the first text of each wording among the outputs for the images."""
     texts: dict[str, Text] = {}
     for image in images:
         for _, text in image.outputs:
@@ -119,7 +119,7 @@ def _top_captions(design: StudyDesign, material: Material, division: Division) -
     for image in division.judged_images:
         texts: list[Text] = []
         if task != "search":
-            for _, outputs in groupby(image.outputs, key=lambda output: output[0]):
+            for _, outputs in groupby(image.outputs, key=lambda output: output[0]):  # by system
                 texts += [text for _, text in outputs][:k]
         if task != "annotation":
             texts += [text for _, text, rank in image.retrievals if rank <= k]
@@ -138,15 +138,16 @@ def _references(design: StudyDesign, material: Material, division: Division) -> 
                 references[index]
                 for index in sorted(rng.permutation(len(references))[: int(reference_count)].tolist())
             ]
-        # A few images suffice; scanning all of them for each image is slow.
-        several = rng.choice(len(images), size=min(len(images), SEVERAL_IMAGES * foils), replace=False)
-        other = foreign_captions(image, [images[index] for index in several.tolist()], foils, rng)
-        if len(other) < foils:
-            other = foreign_captions(image, images, foils, rng)
-        yield image, references + other
+        # A sample of the images usually suffices; scanning all of them for each image is slow.
+        sample = rng.choice(len(images), size=min(len(images), IMAGES_PER_FOIL * foils), replace=False)
+        foil_texts = foreign_captions(image, [images[index] for index in sample.tolist()], foils, rng)
+        if len(foil_texts) < foils:
+            foil_texts = foreign_captions(image, images, foils, rng)
+        yield image, references + foil_texts
 
 
 def _listed_texts(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+    """Yield the texts that ``sampling.listed`` names for each image, by their ids or wordings."""
     by_key: dict[str, Text] = {}
     by_text: dict[str, Text] = {}
     for image in material.images:
@@ -170,8 +171,8 @@ def _listed_texts(design: StudyDesign, material: Material, division: Division) -
                 % {"number": number, "name": name, "name2": material.name, "split": design.sampling.split},
                 field="sampling.listed",
             )
-        named = by_key.get(caption) or by_text.get(one_text(caption))
-        if named is None:
+        listed_text = by_key.get(caption) or by_text.get(one_text(caption))
+        if listed_text is None:
             raise DesignError(
                 gettext(
                     "sampling.listed: pair %(number)s names text %(caption)r, but dataset "
@@ -180,7 +181,7 @@ def _listed_texts(design: StudyDesign, material: Material, division: Division) -
                 % {"number": number, "caption": caption[:80], "name": material.name},
                 field="sampling.listed",
             )
-        texts_by_image.setdefault(name, []).append(named)
+        texts_by_image.setdefault(name, []).append(listed_text)
     for name, texts in texts_by_image.items():
         yield judged_images[name], _distinct_texts(texts)
 
@@ -219,19 +220,24 @@ def _select_by_id(
     captions: Sequence[ImageCaptions],
     unit_keys: Callable[[Image, Sequence[Text]], list[str]],
 ) -> list[ImageCaptions]:
-    lacking = set(ids)
-    restricted = []
-    for caption in captions:
-        keys = unit_keys(caption.image, caption.texts)
-        is_wanted = np.array([key in lacking for key in keys], dtype=bool)
-        lacking.difference_update(keys)
-        restricted.append(
+    """Return the captions with flags for only those texts whose units have one of the ids.
+
+    Raises:
+        DesignError: an id is of no unit.
+    """
+    missing_ids = set(ids)
+    selected_captions = []
+    for image_captions in captions:
+        keys = unit_keys(image_captions.image, image_captions.texts)
+        is_selected = np.array([key in missing_ids for key in keys], dtype=bool)
+        missing_ids.difference_update(keys)
+        selected_captions.append(
             replace(
-                caption,
-                passes_filter=caption.passes_filter & is_wanted,
-                is_audited=caption.is_audited & is_wanted,
+                image_captions,
+                passes_filter=image_captions.passes_filter & is_selected,
+                is_audited=image_captions.is_audited & is_selected,
             )
         )
-    if lacking:
-        raise missing_ids_error(lacking)
-    return restricted
+    if missing_ids:
+        raise missing_ids_error(missing_ids)
+    return selected_captions

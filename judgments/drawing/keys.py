@@ -18,9 +18,9 @@ def content_key(*parts: object) -> str:
 
 
 def content_keys(*parts: object, last: Iterable[str]) -> list[str]:
-    """Return ``content_key(*parts, each)`` for each member of ``last``."""
+    """Return ``content_key(*parts, text)`` for each text of ``last``."""
     start = "".join(f"{_as_json(part)}," for part in parts)
-    return [_digits(f"[{start}{encode_basestring(final)}]") for final in last]
+    return [_digits(f"[{start}{encode_basestring(text)}]") for text in last]
 
 
 def _as_json(part: object) -> str:

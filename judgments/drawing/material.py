@@ -13,10 +13,10 @@ from typing import Any
 
 NO_CONTENT: Mapping[str, Any] = {}  # shared by all units, of which there may be a million
 
-# key of a batch's notes: the number of units on its largest page, if documents stay whole or pages are drawn later
-LARGEST_PAGE = "largest_page"
-SCREENS = "screens"  # key of a batch's notes: the most screens on a page, if a screen can show two units
-SCREEN = "screen"  # content key of units that one screen shows together; these units have the same value
+# Keys of a batch's notes: the number of units on its largest page, if documents stay whole or pages are drawn later,
+# and the largest number of screens on a page, if a screen can show two units.
+LARGEST_PAGE, SCREENS = "largest_page", "screens"
+SCREEN = "screen"  # the key in the content of units that one screen shows together, which have the same value
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +157,9 @@ class Batch:
 
     def first_page(self) -> tuple[UnitSpec, ...]:
         """Return the units of the first page. For an arena, return an example of a page."""
-        more = self.notes[LARGEST_PAGE] - len(self.hits[0].units) if self.pool else 0
-        step = max(1, len(self.pool) // max(1, more))
-        return (*self.hits[0].units, *self.pool[::step][:more])
+        drawn_later = self.notes[LARGEST_PAGE] - len(self.hits[0].units) if self.pool else 0
+        step = max(1, len(self.pool) // max(1, drawn_later))
+        return (*self.hits[0].units, *self.pool[::step][:drawn_later])
 
     @cached_property
     def control_count(self) -> int:
@@ -171,5 +171,5 @@ def screen_of(unit: Any) -> tuple[str, str] | None:
 
     The repetition of a screen as control items has another key.
     """
-    mark = unit.content.get(SCREEN, "")
-    return (mark, unit.control_kind) if mark else None
+    screen = unit.content.get(SCREEN, "")
+    return (screen, unit.control_kind) if screen else None

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict
 from judgments.design.numbers import display_number, number_text, plain_number
 from judgments.design.scale import Scale
 from judgments.design.wordings import Wording
-from judgments.drawing.controls.makers import ControlSlot, Known, Makers
+from judgments.drawing.controls.makers import ControlSlot, KnownItem, Makers
 from judgments.drawing.hits import hits_of
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec
@@ -492,7 +492,7 @@ class Kind(ABC):
         groups: Sequence[Group],
         *,
         control_images: Sequence[Image] = (),
-        known: Sequence[Known] = (),
+        known: Sequence[KnownItem] = (),
     ) -> tuple[HITSpec, ...]:
         return hits_of(
             groups,

@@ -17,7 +17,7 @@ from judgments.drawing.controls.makers import (
     KNOWN_GOOD,
     REFERENCE,
     ControlSlot,
-    Known,
+    KnownItem,
     Makers,
     known_items,
     known_problem,
@@ -124,10 +124,10 @@ class ImageCaptionKind(ChoiceKind):
                 return Group(image.name, (self.control(slot, image, damaged, self.bad, DEGRADED),))
         return None
 
-    def known_control(self, slot: ControlSlot, items: Sequence[Known]) -> Group:
+    def known_control(self, slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
         return Group(items[0].image.name, tuple(self.known_unit(slot, item) for item in items))
 
-    def known_unit(self, slot: ControlSlot, item: Known) -> UnitSpec:
+    def known_unit(self, slot: ControlSlot, item: KnownItem) -> UnitSpec:
         """Return the unit of a known item. Raise DesignError if no answer is right or all answers are right."""
         if item.first is None:
             raise known_problem(item, "needs the caption under first")

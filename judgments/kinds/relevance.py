@@ -14,7 +14,7 @@ from judgments.design.tables.sampling import CROSSED
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.caption_filter import ImageCaptions
 from judgments.drawing.controls.captions import degraded_text, foreign_captions, right_caption_count
-from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlSlot, Known
+from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlSlot, KnownItem
 from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.image_captions import CaptionDraw
 from judgments.drawing.material import Group, Image, Text, UnitSpec
@@ -162,7 +162,7 @@ class Relevance(ImageCaptionKind):
         units += self._filler_units(slot, image, units)
         return Group(image.name, tuple(shuffle(units, rng)))
 
-    def known_control(self, slot: ControlSlot, items: Sequence[Known]) -> Group:
+    def known_control(self, slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
         units = [self.known_unit(slot, item) for item in items[: slot.design.captions_per_image]]
         units += self._filler_units(slot, items[0].image, units)
         return Group(items[0].image.name, tuple(shuffle(units, slot.rng)))

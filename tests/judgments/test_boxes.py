@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgments.drawing.box_tags import KEYS, TAG, label_words, tags_of
+from judgments.drawing.box_tags import KEYS, TAG_SIZE, label_words, tags_of
 
 
 def box(x: float, y: float, width: float, height: float) -> dict[str, float]:
@@ -45,10 +45,10 @@ def test_a_tag_stands_in_the_upper_left_corner_of_a_lone_box():
 )
 def test_a_dozen_tags_are_inside_the_picture_and_never_cover_each_other(boxes):
     tags = tags_of(boxes)
-    assert all(0 <= tag.x <= 1 - TAG and 0 <= tag.y <= 1 - TAG for tag in tags)
+    assert all(0 <= tag.x <= 1 - TAG_SIZE and 0 <= tag.y <= 1 - TAG_SIZE for tag in tags)
     for place, one in enumerate(tags):
         for other in tags[:place]:
-            wide, high = TAG - abs(one.x - other.x), TAG - abs(one.y - other.y)
+            wide, high = TAG_SIZE - abs(one.x - other.x), TAG_SIZE - abs(one.y - other.y)
             assert min(wide, high) <= 1e-3, (one, other)
 
 
@@ -56,4 +56,4 @@ def test_equal_boxes_get_tags_side_by_side_within_them():
     tags = tags_of([box(0.1, 0.1, 0.5, 0.5)] * 4)
     places = np.array([[tag.x, tag.y] for tag in tags])
     assert (places >= 0.1 - 1e-9).all()
-    assert (places + TAG <= 0.6 + 1e-9).all()
+    assert (places + TAG_SIZE <= 0.6 + 1e-9).all()

@@ -81,7 +81,7 @@ def test_control_groups_stand_at_every_place() -> None:
         pages,
         seed=1,
         protocol="graded",
-        controls=lambda number, page: [control],
+        deal_controls=lambda number, page: [control],
         rng=np.random.default_rng(2),
     )
     places = Counter(next(i for i, unit in enumerate(hit.units) if unit.control) for hit in hits)

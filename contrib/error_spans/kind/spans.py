@@ -42,7 +42,7 @@ from contrib.error_spans.kind.rehearsal import SpanRehearsal
 from contrib.error_spans.kind.screens import with_control_screens
 from judgments.design.wordings import CAPTION, WORDINGS, read_wordings
 from judgments.drawing.controls.dealing import control_dealer
-from judgments.drawing.controls.makers import Known, Makers
+from judgments.drawing.controls.makers import KnownItem, Makers
 from judgments.drawing.draws import rng_for
 from judgments.drawing.hits import make_hits
 from judgments.drawing.material import SCREEN, Batch, Group, HITSpec, Image, Material
@@ -174,7 +174,7 @@ class SpanAnnotation(OpenKind):
         groups: Sequence[Group],
         *,
         control_images: Sequence[Image] = (),
-        known: Sequence[Known] = (),
+        known: Sequence[KnownItem] = (),
     ) -> tuple[HITSpec, ...]:
         """Build HITs. Documents and screens are kept whole."""
         documents, contrastive = design.spans.documents, design.spans.contrastive
@@ -190,7 +190,7 @@ class SpanAnnotation(OpenKind):
         size = design.units_per_hit - design.controls.per_hit
         pages = pack_runs(groups, size=size, rng=rng_for(design.seed, "packing"))
         places = rng_for(design.seed, "control places")
-        return tuple(make_hits(pages, seed=design.seed, protocol=self.name, controls=deal, rng=places))
+        return tuple(make_hits(pages, seed=design.seed, protocol=self.name, deal_controls=deal, rng=places))
 
     def passage(self, unit: Any) -> str:
         document = {} if unit.control else unit.content.get("document", {})

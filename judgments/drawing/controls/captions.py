@@ -14,7 +14,7 @@ from judgments.drawing.material import Image, Text
 MAX_RIGHT_CAPTIONS = 3  # H13: one to three right captions among ten
 MIN_EXCHANGED_WORDS = 2
 SHARE_EXCHANGED = 0.5  # share of content words to exchange in a text that is compared with the intact text
-SHORT_WORD = 2  # letters of a word that is too short to be a content word
+MAX_SHORT_WORD = 2  # letters of the longest word that is too short to be a content word
 MAX_DONORS = 40  # number of other images searched for words
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -24,11 +24,11 @@ def degraded_text(
 ) -> Text | None:
     """Return a caption damaged with words of other ``images``; None if that is impossible."""
     others = [other for other in images if other.name != image.name and other.references]
-    some = shuffle(others, rng)[:MAX_DONORS]
+    donors = shuffle(others, rng)[:MAX_DONORS]
     damaged = degrade(
         text.text,
         references=[reference.text for reference in image.references],
-        donors=[donor.references[int(rng.integers(len(donor.references)))].text for donor in some],
+        donors=[donor.references[int(rng.integers(len(donor.references)))].text for donor in donors],
         rng=rng,
         whole=whole,
     )
@@ -47,29 +47,30 @@ def degrade(
             half of them, at least two, so that the text is worse. Shuffle the words of a text with too few of them.
     """
     pieces = text.split()
-    positions = [position for position, piece in enumerate(pieces) if _is_content(_word_of(piece))]
-    wanted_count = (
+    positions = [position for position, piece in enumerate(pieces) if _is_content_word(_first_word(piece))]
+    exchange_count = (
         len(positions) if whole else max(MIN_EXCHANGED_WORDS, round(len(positions) * SHARE_EXCHANGED))
     )
-    spare = _replacement_words(wanted_count, references=references, donors=donors, rng=rng)
-    if not positions or len(spare) < min(wanted_count, len(positions)):
-        return None if whole else _shuffled_words(pieces, rng)
-    chosen_positions = sorted(rng.permutation(len(positions))[:wanted_count].tolist())
-    for word, index in zip(spare, chosen_positions, strict=False):
+    replacements = _replacement_words(exchange_count, references=references, donors=donors, rng=rng)
+    if not positions or len(replacements) < min(exchange_count, len(positions)):
+        return None if whole else _shuffle_words(pieces, rng)
+    chosen_indices = sorted(rng.permutation(len(positions))[:exchange_count].tolist())
+    # a text with fewer content words than MIN_EXCHANGED_WORDS leaves a replacement over
+    for word, index in zip(replacements, chosen_indices, strict=False):
         pieces[positions[index]] = _replace_word(pieces[positions[index]], word)
     return " ".join(pieces)
 
 
-def _word_of(piece: str) -> str:
+def _first_word(piece: str) -> str:
     match = _WORD.search(piece)
     return match.group() if match else ""
 
 
-def _is_content(word: str) -> bool:
+def _is_content_word(word: str) -> bool:
     # Imported lazily: the metrics load a compiler that workers' pages never need.
     from quorum.metrics.text.word_lists import smart_stop_words
 
-    return len(word) > SHORT_WORD and word.lower() not in smart_stop_words()
+    return len(word) > MAX_SHORT_WORD and word.lower() not in smart_stop_words()
 
 
 def _stems(tokens: Sequence[str]) -> list[str]:
@@ -79,67 +80,67 @@ def _stems(tokens: Sequence[str]) -> list[str]:
 
 
 def _replacement_words(
-    wanted: int, *, references: Collection[str], donors: Sequence[str], rng: np.random.Generator
+    count: int, *, references: Collection[str], donors: Sequence[str], rng: np.random.Generator
 ) -> list[str]:
-    """Return up to ``wanted`` content words of ``donors``, with distinct stems that no reference has."""
-    taken = set(_stems([word for text in references for word in _WORD.findall(text)]))
+    """Return up to ``count`` content words of ``donors``, with distinct stems that no reference has."""
+    used_stems = set(_stems([word for text in references for word in _WORD.findall(text)]))
     donor_words: list[str] = []
     for donor in shuffle(donors, rng):
-        candidates = [word for word in _WORD.findall(donor) if _is_content(word)]
+        candidates = [word for word in _WORD.findall(donor) if _is_content_word(word)]
         for word, stem in zip(candidates, _stems(candidates), strict=True):
-            if len(donor_words) == wanted:
+            if len(donor_words) == count:
                 return donor_words
-            if stem not in taken:
-                taken.add(stem)
+            if stem not in used_stems:
+                used_stems.add(stem)
                 donor_words.append(word)
     return donor_words
 
 
 def _replace_word(piece: str, word: str) -> str:
-    old = _word_of(piece)
+    old = _first_word(piece)
     new = word.lower()
     return piece.replace(old, new[:1].upper() + new[1:] if old[:1].isupper() else new, 1)
 
 
-def _shuffled_words(pieces: Sequence[str], rng: np.random.Generator) -> str | None:
+def _shuffle_words(pieces: Sequence[str], rng: np.random.Generator) -> str | None:
     """Return the words in another order; None if no order reads differently."""
     if len(set(pieces)) < 3:  # exchanging just two words may give an equally good text
         return None
     while True:
-        mixed = shuffle(pieces, rng)
-        if mixed != list(pieces):
-            return " ".join(mixed)
+        shuffled = shuffle(pieces, rng)
+        if shuffled != list(pieces):
+            return " ".join(shuffled)
 
 
 def foreign_captions(
     image: Image, images: Sequence[Image], count: int, rng: np.random.Generator
 ) -> list[Text]:
     """Draw ``count`` captions of other images, with distinct texts that ``image`` lacks."""
-    taken_texts = {text.text for text in image.references}
+    used_texts = {text.text for text in image.references}
     foreign: list[Text] = []
-    for index in rng.permutation(len(images)):
+    for index in rng.permutation(len(images)):  # one caption of each image
         other = images[int(index)]
         if len(foreign) == count:
             break
         if other.name == image.name:
             continue
         for text in shuffle(other.references, rng):
-            if text.text not in taken_texts:
-                taken_texts.add(text.text)
+            if text.text not in used_texts:
+                used_texts.add(text.text)
                 foreign.append(text)
                 break
     if len(foreign) < count:  # too few images: take more than one caption of each
-        spare = [text for other in images if other.name != image.name for text in other.references]
-        for text in shuffle(spare, rng):
+        further_captions = [text for other in images if other.name != image.name for text in other.references]
+        for text in shuffle(further_captions, rng):
             if len(foreign) == count:
                 break
-            if text.text not in taken_texts:
-                taken_texts.add(text.text)
+            if text.text not in used_texts:
+                used_texts.add(text.text)
                 foreign.append(text)
     return foreign
 
 
 def right_caption_count(image: Image, group_size: int, rng: np.random.Generator) -> int:
     """Draw the number of right captions in a group: one to three (H13), and at least one wrong caption."""
-    most = min(MAX_RIGHT_CAPTIONS, len({text.text for text in image.references}), group_size - 1)
-    return int(rng.integers(1, most + 1))
+    max_count = min(MAX_RIGHT_CAPTIONS, len({text.text for text in image.references}), group_size - 1)
+    return int(rng.integers(1, max_count + 1))

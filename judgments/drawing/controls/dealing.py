@@ -18,7 +18,7 @@ from judgments.drawing.controls.makers import (
     REPEATED,
     SPLIT_CONTROLS,
     ControlSlot,
-    Known,
+    KnownItem,
     MakeOptionalControl,
     Makers,
 )
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from judgments.design.tables.controls import Controls
 
 
-ORIGINAL_UNIT = "repeats"  # content key of a repeated unit: the key of the original
-MIN_GROUPS_TO_REPEAT = 2  # groups of a page of which one is repeated
+ORIGINAL_UNIT = "repeats"  # the key in a repetition's content under which it has the original's key
+MIN_GROUPS_TO_REPEAT = 2  # least number of groups on a page of which one is repeated
 T = TypeVar("T")
 Dealer = Callable[[int, Sequence[Group]], list[Group]]
 
@@ -42,10 +42,10 @@ def control_dealer(
     images: Sequence[Image],
     *,
     makers: Makers,
-    known: Sequence[Known],
+    known: Sequence[KnownItem],
     shows_picture: bool,
 ) -> Dealer:
-    """Return a function that returns the groups of control items for a page number and its page.
+    """Return a function that deals the control items of a page, in groups, by the page's number and its other groups.
 
     The seed draws the kind of control item for each place, in equal shares. A page may get fewer items than requested:
     a page with a single group cannot repeat it at a distance, and a page with the image of a known item does not get
@@ -61,10 +61,10 @@ def control_dealer(
     per_hit, seed = design.controls.per_hit, design.seed
     if not per_hit:
         return lambda number, page: []
-    usable = [image for image in images if len(image.references) >= makers.least_references]
-    _check_controls(design.controls, usable, makers, known)
+    usable_images = [image for image in images if len(image.references) >= makers.least_references]
+    _check_controls(design.controls, usable_images, makers, known)
     rng = rng_for(seed, "controls")
-    deck = Deck(usable, rng, name=lambda image: image.name)
+    image_deck = Deck(usable_images, rng, name=lambda image: image.name)
     kinds: list[str] = list(dict.fromkeys(design.controls.kinds))
     kind_deck = Deck(kinds, rng_for(seed, "control kinds"), name=str)
     known_deck = Deck(
@@ -72,38 +72,37 @@ def control_dealer(
         rng_for(seed, "known items"),
         name=lambda items: items[0].image.name if shows_picture else str(items[0].number),
     )
-    known_rng, again_rng = rng_for(seed, "known controls"), rng_for(seed, "repeated controls")
+    known_rng, repetition_rng = rng_for(seed, "known controls"), rng_for(seed, "repeated controls")
 
     def deal_groups(number: int, page: Sequence[Group]) -> list[Group]:
-        wanted_kinds = [kind_deck.deal_items(1)[0] for _ in range(per_hit)]
+        page_kinds = [kind_deck.deal_items(1)[0] for _ in range(per_hit)]
         page_images = {group.image for group in page} if shows_picture else set()
-        known_groups = known_deck.deal_items(wanted_kinds.count(KNOWN_GOOD), besides=page_images, again=False)
+        known_groups = known_deck.deal_items(page_kinds.count(KNOWN_GOOD), besides=page_images, again=False)
         page_images |= {items[0].image.name for items in known_groups} if shows_picture else set()
-        taken_items = deck.deal_items(
-            sum(kind in SPLIT_CONTROLS for kind in wanted_kinds), besides=page_images
+        split_images = image_deck.deal_items(
+            sum(kind in SPLIT_CONTROLS for kind in page_kinds), besides=page_images
         )
-        repeats = (
-            shuffle(page, again_rng) if REPEATED in wanted_kinds and len(page) >= MIN_GROUPS_TO_REPEAT else []
-        )
+        can_repeat = REPEATED in page_kinds and len(page) >= MIN_GROUPS_TO_REPEAT
+        originals = shuffle(page, repetition_rng) if can_repeat else []
         groups = []
-        for index, kind in enumerate(wanted_kinds):
+        for index, kind in enumerate(page_kinds):
             slot_key = f"{number}.{index}"
-            slot = ControlSlot(design, slot_key, usable, rng)
+            slot = ControlSlot(design, slot_key, usable_images, rng)
             if kind == KNOWN_GOOD and known_groups and makers.known is not None:
                 groups.append(makers.known(replace(slot, rng=known_rng), known_groups.pop(0)))
-            elif kind == REPEATED and repeats:
-                groups.append(repeat_group(repeats.pop(), slot_key=slot_key, seed=seed, rng=again_rng))
+            elif kind == REPEATED and originals:
+                groups.append(repeat_group(originals.pop(), slot_key=slot_key, seed=seed, rng=repetition_rng))
             elif kind == REFERENCE and makers.reference is not None:
-                groups.append(makers.reference(slot, taken_items.pop(0)))
+                groups.append(makers.reference(slot, split_images.pop(0)))
             elif kind == DEGRADED and makers.degraded is not None:
-                groups.append(_make_degraded(makers.degraded, slot, taken_items.pop(0)))
+                groups.append(_make_degraded(makers.degraded, slot, split_images.pop(0)))
         return groups
 
     return deal_groups
 
 
 def _check_controls(
-    controls: Controls, usable: Sequence[Image], makers: Makers, known: Sequence[Known]
+    controls: Controls, usable_images: Sequence[Image], makers: Makers, known: Sequence[KnownItem]
 ) -> None:
     makers_by_kind = {REFERENCE: makers.reference, DEGRADED: makers.degraded, KNOWN_GOOD: makers.known}
     for kind, maker in makers_by_kind.items():
@@ -126,27 +125,28 @@ def _check_controls(
         )
     if not set(controls.kinds) & set(SPLIT_CONTROLS):
         return
-    if len(usable) < 2:
+    if len(usable_images) < 2:
         raise DesignError(
             gettext(
                 "Check questions need at least two items with %(least_references)s or more references, but the "
                 "control split %(split)r has too few of these (%(n)s); expected more items, or controls.per_hit = 0."
             )
-            % {"split": controls.split, "n": len(usable), "least_references": makers.least_references},
+            % {"split": controls.split, "n": len(usable_images), "least_references": makers.least_references},
             field="controls.split",
         )
-    if controls.per_hit > len(usable):
+    if controls.per_hit > len(usable_images):
         raise DesignError(
             gettext(
                 "controls.per_hit is %(per_hit)s, but a page of work shows each item at most once, and the control "
                 "split %(split)r has too few items for check questions (%(n)s)."
             )
-            % {"per_hit": controls.per_hit, "split": controls.split, "n": len(usable)},
+            % {"per_hit": controls.per_hit, "split": controls.split, "n": len(usable_images)},
             field="controls.per_hit",
         )
 
 
 def _make_degraded(make: MakeOptionalControl, slot: ControlSlot, image: Image) -> Group:
+    """Return a damaged item with the image or, if it cannot be damaged, with another image of the control split."""
     others = [other for other in slot.images if other.name != image.name]
     for candidate in [image, *shuffle(others, slot.rng)]:
         group = make(slot, candidate)
@@ -179,8 +179,8 @@ def repeat_group(group: Group, *, slot_key: str, seed: int, rng: np.random.Gener
     return Group(group.image, tuple(shuffle(units, rng)))
 
 
-def _group_by_image(known: Sequence[Known]) -> list[list[Known]]:
-    groups: defaultdict[str, list[Known]] = defaultdict(list)
+def _group_by_image(known: Sequence[KnownItem]) -> list[list[KnownItem]]:
+    groups: defaultdict[str, list[KnownItem]] = defaultdict(list)
     for item in known:
         groups[item.image.name].append(item)
     return list(groups.values())
@@ -189,10 +189,10 @@ def _group_by_image(known: Sequence[Known]) -> list[list[Known]]:
 class Deck(Generic[T]):
     """Deals items in random order. Every item is dealt once before an item is repeated."""
 
-    def __init__(self, things: Sequence[T], rng: np.random.Generator, *, name: Callable[[T], str]) -> None:
-        self._things = list(things)
+    def __init__(self, items: Sequence[T], rng: np.random.Generator, *, name: Callable[[T], str]) -> None:
+        self._items = list(items)
         self._rng = rng
-        self._left: list[T] = []
+        self._remaining: list[T] = []  # dealt from the end
         self._name = name
 
     def deal_items(self, count: int, *, besides: Collection[str] = (), again: bool = True) -> list[T]:
@@ -202,12 +202,12 @@ class Deck(Generic[T]):
         """
         dealt_items: list[T] = []
         for _ in range(count):
-            names = {self._name(thing) for thing in dealt_items} | set(besides)
-            if not again and all(self._name(thing) in names for thing in self._things):
+            names = {self._name(item) for item in dealt_items} | set(besides)
+            if not again and all(self._name(item) in names for item in self._items):
                 break
-            if all(self._name(thing) in names for thing in self._left):
-                self._left = shuffle(self._things, self._rng) + self._left  # dealt from the end
-            indices = reversed(range(len(self._left)))
-            fresh = next((index for index in indices if self._name(self._left[index]) not in names), -1)
-            dealt_items.append(self._left.pop(fresh))
+            if all(self._name(item) in names for item in self._remaining):
+                self._remaining = shuffle(self._items, self._rng) + self._remaining
+            indices = reversed(range(len(self._remaining)))
+            last = next((index for index in indices if self._name(self._remaining[index]) not in names), -1)
+            dealt_items.append(self._remaining.pop(last))
         return dealt_items

@@ -44,7 +44,7 @@ MakeOptionalControl = Callable[[ControlSlot, Image], Group | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownItem:
     """A known item of the study file with its texts. ``number`` is its number in the file, from 1."""
 
     number: int
@@ -56,7 +56,7 @@ class Known:
     explanation: str
 
 
-MakeKnownControl = Callable[[ControlSlot, Sequence[Known]], Group]
+MakeKnownControl = Callable[[ControlSlot, Sequence[KnownItem]], Group]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,14 @@ class Makers:
     quiz_usable: Callable[[Image], bool] = lambda image: len(image.references) > 1
 
 
-def known_items(items: Sequence[Any], material: Material) -> list[Known]:
+def known_items(items: Sequence[Any], material: Material) -> list[KnownItem]:
     """Return the known items of a study file, with their texts and images from the dataset.
 
     Raises:
         DesignError: a text or an image is not in the dataset.
     """
     images = {image.name: image for image in material.images}
-    everywhere = texts_by_wording(material.images) if items else {}
+    texts_of_dataset = texts_by_wording(material.images) if items else {}
     known = []
     for number, item in enumerate(items, start=1):
         image = images.get(item.image)
@@ -99,12 +99,12 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
                 % {"number": number, "image": item.image, "name": material.name},
                 field="controls.known",
             )
-        texts = everywhere | texts_by_wording([image])
+        texts = texts_of_dataset | texts_by_wording([image])
         reference, first, second = (
             texts.get(one_text(text)) or Text(text_key(text), text) if text else None
             for text in (item.reference, item.first, item.second)
         )
-        known.append(Known(number, image, reference, first, second, item.expected, item.why))
+        known.append(KnownItem(number, image, reference, first, second, item.expected, item.why))
     return known
 
 
@@ -114,7 +114,8 @@ def texts_by_wording(images: Sequence[Image]) -> dict[str, Text]:
     return outputs | {one_text(text.text): text for image in images for text in image.references}
 
 
-def known_problem(item: Known, expected: str) -> DesignError:
+def known_problem(item: KnownItem, expected: str) -> DesignError:
+    """Return the error about a known item. ``expected`` continues the sentence that begins with "item 3"."""
     return DesignError(
         gettext("controls.known: item %(number)s %(expected)s.")
         % {"number": item.number, "expected": expected},

@@ -36,18 +36,19 @@ def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
 
 
 def pool_of(hits: Sequence[HITSpec], *, grouped: bool) -> ControlPool:
-    known_items: set[Mark] = set()
-    met_items: set[Mark] = set()
+    all_items: set[Mark] = set()
+    used_items: set[Mark] = set()
     lasts, comes_again = 0, False
     for hit in hits:
+        # a repetition is as new as its original
         items = {
             mark_of(unit.image, *(text and text.key for text in (unit.first, unit.second)), grouped=grouped)
             for unit in hit.units
             if unit.control and unit.control_kind != REPEATED
         }
-        comes_again = comes_again or not items.isdisjoint(known_items)
-        known_items |= items
-        if items.isdisjoint(met_items):
+        comes_again = comes_again or not items.isdisjoint(all_items)
+        all_items |= items
+        if items.isdisjoint(used_items):  # a worker can do this HIT before an item repeats
             lasts += 1
-            met_items |= items
-    return ControlPool(items=len(known_items), lasts=lasts, comes_again=comes_again)
+            used_items |= items
+    return ControlPool(items=len(all_items), lasts=lasts, comes_again=comes_again)

@@ -16,19 +16,21 @@ if TYPE_CHECKING:
 
 
 def needs_split(design: StudyDesign) -> bool:
+    """Return whether some of the design's control items are made from images that are not judged."""
     return bool(design.controls.per_hit) and bool(set(design.controls.kinds) & set(SPLIT_CONTROLS))
 
 
 def divide_images(design: StudyDesign, material: Material) -> Division:
     """Return the images of the judged split and of the control split.
 
-    Without two splits, a tenth of the images (at least two) is drawn for control items, if the design has any.
+    If both are the same, or the dataset has no splits, a tenth of the images, at least two, is drawn for control items,
+    unless the design has none.
     """
-    judged_split, controls, images = design.sampling.split, design.controls.split, material.images
-    if material.has_splits and judged_split != controls:
+    judged_split, control_split, images = design.sampling.split, design.controls.split, material.images
+    if material.has_splits and judged_split != control_split:
         return Division(
             judged_images=tuple(image for image in images if image.split == judged_split),
-            controls=tuple(image for image in images if image.split == controls),
+            controls=tuple(image for image in images if image.split == control_split),
         )
     if material.has_splits:
         images = tuple(image for image in images if image.split == judged_split)
@@ -45,10 +47,10 @@ def divide_images(design: StudyDesign, material: Material) -> Division:
 def check_split(design: StudyDesign, material: Material) -> None:
     """Raise DesignError if the dataset has no image of the judged split."""
     splits = {image.split for image in material.images}
-    named = sorted(splits - {""})
-    if named and design.sampling.split not in splits:
+    split_names = sorted(splits - {""})
+    if split_names and design.sampling.split not in splits:
         raise DesignError(
             gettext("Dataset %(name)r has no split %(split)r; expected %(listed)s.")
-            % {"name": material.name, "split": design.sampling.split, "listed": " or ".join(named)},
+            % {"name": material.name, "split": design.sampling.split, "listed": " or ".join(split_names)},
             field="sampling.split",
         )

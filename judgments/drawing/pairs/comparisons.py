@@ -16,11 +16,11 @@ Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
 
 @dataclass
 class AcceptedPairs:
-    """The pairs drawn so far. ``skipped_pairs`` counts pairs with fewer than ``min_references`` references."""
+    """The pairs drawn so far, by kind. ``skipped_pairs`` counts pairs with fewer than ``min_references`` references."""
 
     min_references: int
     allow_no_references: bool = False
-    of_kind: dict[str, list[Pair]] = field(default_factory=dict)
+    by_kind: dict[str, list[Pair]] = field(default_factory=dict)
     comparisons: set[Comparison] = field(default_factory=set)
     skipped_pairs: int = 0
 
@@ -35,11 +35,14 @@ class AcceptedPairs:
         return True
 
 
-def least_used(choices: Iterable[SystemNames], used: Counter[str]) -> SystemNames:
-    return min(
-        choices,
-        key=lambda names: (max((used[name] for name in names), default=0), sum(used[name] for name in names)),
-    )
+def least_used(choices: Iterable[SystemNames], draw_counts: Counter[str]) -> SystemNames:
+    """Return the choice whose most used system was drawn least often and, of several, that with the fewest draws."""
+
+    def usage(names: SystemNames) -> tuple[int, int]:
+        counts = [draw_counts[name] for name in names]
+        return max(counts, default=0), sum(counts)
+
+    return min(choices, key=usage)
 
 
 def has_equal_texts(pair: Pair) -> bool:
@@ -47,4 +50,5 @@ def has_equal_texts(pair: Pair) -> bool:
 
 
 def texts_compared(pair: Pair) -> Comparison:
+    """Return the pair's image and its two texts in normal form, in no order."""
     return pair.image, frozenset((one_text(pair.first.text), one_text(pair.second.text)))

@@ -27,9 +27,8 @@ from judgments.drawing.pairs.published import draw_published, unusable_pairs
 
 DEFAULT_PER_KIND = 100
 
-USUAL_MAX_PAIRS = (
-    1000  # pairs of systems, or more if there are more images; V15 draws 1,000 pairs of each kind
-)
+# Largest default number of pairs of systems, unless there are more images. V15 draws 1,000 pairs of each kind.
+USUAL_MAX_PAIRS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +65,29 @@ def draw_pairs(
         DesignError: the dataset has too few pairs of a kind, or too few of them have enough references. Unusable
             published pairs (equal texts, duplicates) count as available, although they are left out.
     """
-    use_published = source == "published" or (source == "auto" and bool(material.published_pairs))
-    if use_published and not material.published_pairs:
+    uses_published = source == "published" or (source == "auto" and bool(material.published_pairs))
+    if uses_published and not material.published_pairs:
         raise DesignError(
             gettext("sampling.source is 'published', but dataset %(name)r has no published candidate pairs.")
             % {"name": material.name},
             field="sampling.source",
         )
-    if only and use_published:
+    if only and uses_published:
         material = replace(
             material,
             published_pairs=tuple(pair for pair in material.published_pairs if pair.key in set(only)),
         )
         wanted = dict(Counter(pair.kind for pair in material.published_pairs))
-    draw = _Draw(material, images, wanted, use_published, seed, allow_no_references)
-    least = 0 if references == "all" else int(references)
-    drawn_pairs = draw.of_each_kind(least)
-    if not (only and use_published):  # ids that no published pair has are reported below
-        draw.refuse_too_few(drawn_pairs, least)
-    pairs = [pair for of_kind in drawn_pairs.of_kind.values() for pair in of_kind]
+    draw = _Draw(material, images, wanted, uses_published, seed, allow_no_references)
+    min_references = 0 if references == "all" else int(references)
+    accepted_pairs = draw.draw_kinds(min_references)
+    if not (only and uses_published):  # ids that no published pair has are reported below
+        draw.refuse_too_few(accepted_pairs, min_references)
+    pairs = [pair for pairs_of_kind in accepted_pairs.by_kind.values() for pair in pairs_of_kind]
     if only:
-        lacking = set(only) - {pair.key for pair in pairs}
-        if lacking:
-            raise missing_ids_error(lacking)
+        missing_ids = set(only) - {pair.key for pair in pairs}
+        if missing_ids:
+            raise missing_ids_error(missing_ids)
         pairs = [pair for pair in pairs if pair.key in set(only)]
     if not pairs:
         raise DesignError(
@@ -98,7 +97,7 @@ def draw_pairs(
         )
     return DrawnPairs(
         [_with_references(pair, references, rng_for(seed, f"references {pair.key}")) for pair in pairs],
-        drawn_pairs.skipped_pairs,
+        accepted_pairs.skipped_pairs,
     )
 
 
@@ -113,10 +112,10 @@ def count_pairs(
     allow_no_references: bool = False,
 ) -> dict[str, int]:
     """Return the number of pairs of each kind that ``draw_pairs`` can draw, up to ``wanted``."""
-    published = source == "published" or (source == "auto" and bool(material.published_pairs))
-    draw = _Draw(material, images, wanted, published, seed, allow_no_references)
-    drawn = draw.of_each_kind(0 if references == "all" else int(references))
-    return {kind: draw.available_count(drawn, kind) if kind in drawn.of_kind else 0 for kind in wanted}
+    uses_published = source == "published" or (source == "auto" and bool(material.published_pairs))
+    draw = _Draw(material, images, wanted, uses_published, seed, allow_no_references)
+    drawn = draw.draw_kinds(0 if references == "all" else int(references))
+    return {kind: draw.available_count(drawn, kind) if kind in drawn.by_kind else 0 for kind in wanted}
 
 
 def contests_of_systems(images: Sequence[Image]) -> int:
@@ -128,7 +127,7 @@ def contests_of_systems(images: Sequence[Image]) -> int:
     return min(len(images) * comb(len(systems), 2), max(USUAL_MAX_PAIRS, len(images)))
 
 
-def missing_ids_error(lacking: Collection[str]) -> DesignError:
+def missing_ids_error(missing_ids: Collection[str]) -> DesignError:
     """Return the error about ids of ``sampling.only`` that do not exist."""
     return DesignError(
         ngettext(
@@ -136,9 +135,9 @@ def missing_ids_error(lacking: Collection[str]) -> DesignError:
             "valid only with the dataset, protocol, sampling and seed that produced it.",
             "sampling.only contains %(n)s ids that this design does not sample, such as %(key)r. "
             "An id is valid only with the dataset, protocol, sampling and seed that produced it.",
-            len(lacking),
+            len(missing_ids),
         )
-        % {"key": min(lacking), "n": len(lacking)},
+        % {"key": min(missing_ids), "n": len(missing_ids)},
         field="sampling.only",
     )
 
@@ -152,8 +151,8 @@ def system_names(pair: Pair) -> tuple[str, str]:
 def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) -> Pair:
     if wanted == "all":
         return pair
-    chosen = sorted(rng.permutation(len(pair.references))[: int(wanted)].tolist())
-    return replace(pair, references=tuple(pair.references[index] for index in chosen))
+    indices = sorted(rng.permutation(len(pair.references))[: int(wanted)].tolist())
+    return replace(pair, references=tuple(pair.references[index] for index in indices))
 
 
 @dataclass(frozen=True)
@@ -163,57 +162,56 @@ class _Draw:
     material: Material
     images: Sequence[Image]
     pair_counts: dict[str, int]
-    published: bool
+    uses_published: bool
     seed: int
     allow_no_references: bool
 
-    def of_each_kind(self, least: int) -> AcceptedPairs:
-        drawn = AcceptedPairs(least, self.allow_no_references)
+    def draw_kinds(self, min_references: int) -> AcceptedPairs:
+        """Draw the pairs of all kinds."""
+        drawn = AcceptedPairs(min_references, self.allow_no_references)
         for kind in PAIR_KINDS:
             count = self.pair_counts.get(kind, 0) if self.pair_counts else self.default_count(kind)
             if not count:
                 continue
             rng = rng_for(self.seed, f"pairs {kind}")
-            drawn.of_kind[kind] = (
+            drawn.by_kind[kind] = (
                 draw_published(self.material, self.images, kind, count, drawn, rng)
-                if self.published
+                if self.uses_published
                 else draw_new(self.images, kind, count, drawn, rng)
             )
         return drawn
 
     def default_count(self, kind: str) -> int:
-        contests = (
-            contests_of_systems(self.images)
-            if kind == "MM" and self.allow_no_references and not self.published
-            else 0
-        )
-        return max(DEFAULT_PER_KIND, contests)
+        if kind == "MM" and self.allow_no_references and not self.uses_published:
+            return max(DEFAULT_PER_KIND, contests_of_systems(self.images))
+        return DEFAULT_PER_KIND
 
     def available_count(self, drawn: AcceptedPairs, kind: str) -> int:
         """Return the number of available pairs of the kind, including unusable published pairs."""
-        unusable = len(unusable_pairs(self.material, self.images, kind)) if self.published else 0
-        return len(drawn.of_kind[kind]) + unusable
+        unusable = len(unusable_pairs(self.material, self.images, kind)) if self.uses_published else 0
+        return len(drawn.by_kind[kind]) + unusable
 
-    def too_few(self, drawn: AcceptedPairs) -> dict[str, int]:
+    def shortages_of(self, drawn: AcceptedPairs) -> dict[str, int]:
+        """Return the number of available pairs of each kind of which the design wants more."""
         if not self.pair_counts:
             return {}
-        most = {kind: self.available_count(drawn, kind) for kind in drawn.of_kind}
-        return {kind: count for kind, count in most.items() if count < self.pair_counts[kind]}
+        available = {kind: self.available_count(drawn, kind) for kind in drawn.by_kind}
+        return {kind: count for kind, count in available.items() if count < self.pair_counts[kind]}
 
     def is_enough(self, drawn: AcceptedPairs) -> bool:
-        return any(drawn.of_kind.values()) and not self.too_few(drawn)
+        return any(drawn.by_kind.values()) and not self.shortages_of(drawn)
 
-    def refuse_too_few(self, drawn: AcceptedPairs, least: int) -> None:
+    def refuse_too_few(self, drawn: AcceptedPairs, min_references: int) -> None:
         """Raise DesignError if too few pairs were drawn, and suggest numbers that are possible."""
-        if self.is_enough(drawn) or not (drawn.skipped_pairs or self.too_few(drawn)):
+        if self.is_enough(drawn) or not (drawn.skipped_pairs or self.shortages_of(drawn)):
             return
-        fitting = self._most_references(least) if drawn.skipped_pairs else 0
-        if fitting:
-            raise self._short_of_references(drawn, least, fitting)
-        short = self.too_few(drawn)
-        if not short:
+        possible_references = self._most_references(min_references) if drawn.skipped_pairs else 0
+        if possible_references:
+            raise self._reference_error(drawn, min_references, possible_references)
+        shortages = self.shortages_of(drawn)
+        if not shortages:
             return
-        kind = min(short, key=PAIR_KINDS.index)
+        kind = min(shortages, key=PAIR_KINDS.index)
         if drawn.skipped_pairs:
             sentence = gettext(
                 "Dataset %(name)r has too few %(kind)s pairs with enough references (%(least)s each) for the design. "
@@ -229,27 +227,29 @@ class _Draw:
             % {
                 "wanted": self.pair_counts[kind],
                 "kind": kind,
-                "least": least,
+                "least": min_references,
                 "name": self.material.name,
-                "n": len(drawn.of_kind[kind]),
+                "n": len(drawn.by_kind[kind]),
                 "n2": len(self.images),
             },
             field=f"sampling.pairs.{kind}",
         )
 
-    def _short_of_references(self, drawn: AcceptedPairs, least: int, fitting: int) -> DesignError:
-        short = self.too_few(drawn)
-        if not short:
+    def _reference_error(
+        self, drawn: AcceptedPairs, min_references: int, possible_references: int
+    ) -> DesignError:
+        shortages = self.shortages_of(drawn)
+        if not shortages:
             return DesignError(
                 gettext(
                     "No candidate pair of dataset %(name)r has as many references as the design needs (%(least)s); "
                     "expected at most %(fitting)s."
                 )
-                % {"least": least, "name": self.material.name, "fitting": fitting},
+                % {"least": min_references, "name": self.material.name, "fitting": possible_references},
                 field="sampling.references",
             )
-        listed = ", ".join(f"{kind} = {count}" for kind, count in short.items())
-        lost = sum(self.pair_counts[kind] - count for kind, count in short.items())
+        counts = ", ".join(f"{kind} = {count}" for kind, count in shortages.items())
+        lost = sum(self.pair_counts[kind] - count for kind, count in shortages.items())
         return DesignError(
             ngettext(
                 "Too few candidate pairs of dataset %(name)r have the %(least)s references that "
@@ -261,21 +261,21 @@ class _Draw:
                 lost,
             )
             % {
-                "least": least,
+                "least": min_references,
                 "name": self.material.name,
-                "fitting": fitting,
+                "fitting": possible_references,
                 "lost": thousands(lost),
-                "listed": listed,
+                "listed": counts,
             },
             field="sampling.references",
         )
 
-    def _most_references(self, least: int) -> int:
-        """Return the largest possible number of references below ``least``; 0 if there is none."""
-        low, high = 0, least - 1
+    def _most_references(self, min_references: int) -> int:
+        """Return the largest number of references below ``min_references`` with enough pairs; 0 if there is none."""
+        low, high = 0, min_references - 1
         while low < high:
             middle = (low + high + 1) // 2
-            if self.is_enough(self.of_each_kind(middle)):
+            if self.is_enough(self.draw_kinds(middle)):
                 low = middle
             else:
                 high = middle - 1

@@ -25,6 +25,8 @@ CANDIDATE_REFERENCES = {
 
 @dataclass(frozen=True, slots=True)
 class _Option:
+    """Two candidates of an image that a pair can compare; the system is None for a person's caption."""
+
     first: Text
     second: Text
     first_system: str | None = None
@@ -32,21 +34,22 @@ class _Option:
 
 
 def draw_new(
-    images: Sequence[Image], kind: str, count: int, so_far: AcceptedPairs, rng: np.random.Generator
+    images: Sequence[Image], kind: str, count: int, accepted_pairs: AcceptedPairs, rng: np.random.Generator
 ) -> list[Pair]:
+    """Return up to ``count`` new pairs of a kind, in rounds with a pair of each image that still has an option."""
     draw_counts: Counter[str] = Counter()
     waiting = [(image, _options(image, kind, images, rng)) for image in shuffle(images, rng)]
     drawn_pairs: list[Pair] = []
     while waiting and len(drawn_pairs) < count:
-        left = []
+        still_waiting = []
         for image, options in waiting:
             if len(drawn_pairs) == count:
                 break
-            pair = _next_pair(image, kind, options, draw_counts, so_far, rng)
+            pair = _next_pair(image, kind, options, draw_counts, accepted_pairs, rng)
             if pair is not None:
                 drawn_pairs.append(pair)
-                left.append((image, options))
-        waiting = left
+                still_waiting.append((image, options))
+        waiting = still_waiting
     return drawn_pairs
 
 
@@ -54,26 +57,32 @@ def _next_pair(
     image: Image,
     kind: str,
     options: dict[SystemNames, Iterator[_Option]],
-    used: Counter[str],
-    so_far: AcceptedPairs,
+    draw_counts: Counter[str],
+    accepted_pairs: AcceptedPairs,
     rng: np.random.Generator,
 ) -> Pair | None:
+    """Return the image's next pair, from the options of the least used systems; None if no option fits.
+
+    Options, which are by the names of their systems, are used up.
+    """
     while options:
-        machines = least_used(options, used)
+        machines = least_used(options, draw_counts)
         option = next(options[machines], None)
         if option is None:
             del options[machines]
             continue
         texts = frozenset((one_text(option.first.text), one_text(option.second.text)))
-        if len(texts) < 2 or (image.name, texts) in so_far.comparisons:
+        if len(texts) < 2 or (image.name, texts) in accepted_pairs.comparisons:
             continue
         references_left = len(image.references) - CANDIDATE_REFERENCES[kind]
-        if 0 < references_left < so_far.min_references:
-            so_far.skipped_pairs += 1
+        if 0 < references_left < accepted_pairs.min_references:
+            accepted_pairs.skipped_pairs += 1
             continue
-        pair = _as_pair(image, kind, option, rng)
-        if (pair.references or (so_far.allow_no_references and not image.references)) and so_far.accept(pair):
-            used.update(machines)
+        pair = _make_pair(image, kind, option, rng)
+        if (
+            pair.references or (accepted_pairs.allow_no_references and not image.references)
+        ) and accepted_pairs.accept(pair):
+            draw_counts.update(machines)
             return pair
     return None
 
@@ -81,6 +90,7 @@ def _next_pair(
 def _options(
     image: Image, kind: str, images: Sequence[Image], rng: np.random.Generator
 ) -> dict[SystemNames, Iterator[_Option]]:
+    """Return the options of an image for pairs of a kind, by the names of the systems that they compare."""
     references = shuffle(image.references, rng)
     outputs = shuffle(image.outputs, rng)
     if kind == "HC":
@@ -102,6 +112,7 @@ def _options(
 def _foreign_options(
     image: Image, references: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
 ) -> Iterator[_Option]:
+    """Yield each reference with a caption of a randomly drawn image; skip images without a different caption."""
     texts = {text.text for text in image.references}
     for first in references:
         other = images[int(rng.integers(len(images)))]
@@ -110,12 +121,13 @@ def _foreign_options(
             yield _Option(first, foreign[int(rng.integers(len(foreign)))])
 
 
-def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator) -> Pair:
+def _make_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator) -> Pair:
+    """Return a pair of the option's candidates in random order, with the image's other references."""
     if rng.integers(2):
         option = _Option(option.second, option.first, option.second_system, option.first_system)
     first, second = option.first, option.second
     systems = option.first_system, option.second_system
-    human = [
+    human_texts = [
         one_text(text.text) for text, system in zip((first, second), systems, strict=True) if system is None
     ]
     # A system that ranks human captions may rank the image's own caption first.
@@ -123,7 +135,7 @@ def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator)
     references = tuple(
         text.key
         for text in image.references
-        if one_text(text.text) not in human and text.key not in candidates
+        if one_text(text.text) not in human_texts and text.key not in candidates
     )
     return Pair(
         key=content_key("pair", kind, image.name, first.key, second.key),

@@ -24,7 +24,7 @@ def draw_published(
     images: Sequence[Image],
     kind: str,
     count: int,
-    so_far: AcceptedPairs,
+    accepted_pairs: AcceptedPairs,
     rng: np.random.Generator,
 ) -> list[Pair]:
     """Return up to ``count`` published pairs in random order. Prefer pairs of rarely drawn machines."""
@@ -40,15 +40,15 @@ def draw_published(
         pair = pool[machines].pop()
         if not pool[machines]:
             del pool[machines]
-        if so_far.accept(pair):
+        if accepted_pairs.accept(pair):
             drawn_pairs.append(pair)
             draw_counts.update(machines)
     return drawn_pairs
 
 
 def _published_pairs(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
-    judged = {image.name for image in images}
-    return [pair for pair in material.published_pairs if pair.kind == kind and pair.image in judged]
+    image_names = {image.name for image in images}
+    return [pair for pair in material.published_pairs if pair.kind == kind and pair.image in image_names]
 
 
 def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
@@ -69,13 +69,13 @@ def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> li
 def pairs_left_out(
     material: Material, images: Sequence[Image], *, wanted: dict[str, int], drawn: Sequence[Pair]
 ) -> dict[str, int]:
-    """Return the number of pairs left out by reason, if fewer published pairs are used than requested."""
-    short = sum(wanted.values()) - len(drawn)
-    if short <= 0:
+    """Return, by reason, the number of pairs by which the drawn published pairs fall short of the wanted ones."""
+    shortage = sum(wanted.values()) - len(drawn)
+    if shortage <= 0:
         return {}
     unusable = [
         pair for kind, count in wanted.items() if count for pair in unusable_pairs(material, images, kind)
     ]
-    equal = min(short, sum(has_equal_texts(pair) for pair in unusable))
-    notes = {"pairs_of_equal_texts_left_out": equal, "repeated_pairs_left_out": short - equal}
+    equal_count = min(shortage, sum(has_equal_texts(pair) for pair in unusable))
+    notes = {"pairs_of_equal_texts_left_out": equal_count, "repeated_pairs_left_out": shortage - equal_count}
     return {name: count for name, count in notes.items() if count}

@@ -16,7 +16,7 @@ from judgments.drawing.controls.makers import (
     KNOWN_GOOD,
     REFERENCE,
     ControlSlot,
-    Known,
+    KnownItem,
     Makers,
     known_problem,
 )
@@ -64,7 +64,7 @@ class PairControls:
             return self._compare(slot, image, reference, right=caption, wrong=damaged, control_kind=DEGRADED)
         return None
 
-    def _known_pair(self, slot: ControlSlot, items: Sequence[Known]) -> Group:
+    def _known_pair(self, slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
         """Compare the two texts of a known item. If neither of them is right, their order is random, too."""
         (item,) = items
         outcomes = self.kind.outcomes
