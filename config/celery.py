@@ -144,9 +144,9 @@ def _stop_jobs(**_: Any) -> None:
 
 @app.on_after_finalize.connect
 def _repeat_rounds(sender: Celery, **_: Any) -> None:
-    from judgments.jobs.registry import scheduled_rounds
+    from judgments.jobs.registry import periodic_tasks
 
-    for scheduled in scheduled_rounds():
+    for scheduled in periodic_tasks():
         every, task = scheduled.every(), sender.tasks[scheduled.task]
         # A task that has not begun by its next time is dropped, since tasks would pile up while no worker runs.
         sender.add_periodic_task(every, task.s(), name=task.name, expires=every)

@@ -46,7 +46,7 @@ from judgments.studies.studies import duplicate_study
 
 Row = TypeVar("Row", bound=Model)
 
-_of_jobs: dict[str, Operation] = {}  # the operations that jobs do, by kind of job
+_operation_by_job_kind: dict[str, Operation] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Operation:
 
     def __post_init__(self) -> None:
         if self.job:
-            _of_jobs[self.job] = self
+            _operation_by_job_kind[self.job] = self
 
     def read(self, data: Any, *, needed: Collection[str] = (), row: str | None = None) -> dict[str, Any]:
         """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
@@ -157,10 +157,15 @@ class Operation:
         if not wait:
             self.follow_up.enqueue(study, by)
             return outcome
-        added = self.follow_up.carry_out(study)
-        return Outcome(f"{outcome.message} {added}".rstrip(), outcome.value)
+        follow_up_message = self.follow_up.carry_out(study)
+        return Outcome(f"{outcome.message} {follow_up_message}".rstrip(), outcome.value)
 
     def start(self, study: Study, values: Mapping[str, Any], *, by: User | None, page: bool = False) -> Job:
+        """Start the operation's job, for a page if ``page`` is set, or else for an HTTP call.
+
+        Raises:
+            WrongState: the job is queued or running already, as far as ``once`` excludes this.
+        """
         if self.check is not None:
             self.check(study)
         if self.prepare is not None:
@@ -168,9 +173,9 @@ class Operation:
         args = {"study": study.slug, **values}
         with transaction.atomic():
             # lock the study, so that a simultaneous start finds the job of the first one
-            now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-            if self.check is not None and now.state != study.state:
-                self.check(now)
+            locked_study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+            if self.check is not None and locked_study.state != study.state:
+                self.check(locked_study)
             under_way = Job.objects.under_way()
             if self.once == "always" or (page and self.once == "page"):
                 self.refuse_second(study, under_way)
@@ -179,6 +184,7 @@ class Operation:
             return enqueue(kind=self.job, args=args, user=by)
 
     def refuse_second(self, study: Study, jobs: QuerySet[Job]) -> None:
+        """Raise WrongState if one of the jobs does this operation on the study."""
         if jobs.filter(kind=self.job, args__study=study.slug).exists():
             raise WrongState(
                 gettext("The same job is already running for study %(slug)r.") % {"slug": study.slug}
@@ -187,7 +193,7 @@ class Operation:
 
 def operation_of(kind: str) -> Operation | None:
     """Return the operation that a kind of job does; None if the job belongs to no operation."""
-    return _of_jobs.get(kind)
+    return _operation_by_job_kind.get(kind)
 
 
 def row_of(rows: QuerySet[Row], key: str) -> Row:
@@ -231,9 +237,9 @@ def background_operation(
     name: str, summary: str, **fields: Unpack[OperationOptions]
 ) -> Callable[[Callable[..., Mapping[str, Any]]], Operation]:
     """Declare an operation that a job does. The function checks the study, and returns the job's arguments."""
-    of_results: OperationOptions = {"right": Right.VIEW, "scope": "reports"}
+    defaults: OperationOptions = {"right": Right.VIEW, "scope": "reports"}
     return lambda prepare: Operation(
-        name, summary, inspect.getdoc(prepare) or "", prepare=prepare, **(of_results | fields)
+        name, summary, inspect.getdoc(prepare) or "", prepare=prepare, **(defaults | fields)
     )
 
 
@@ -254,9 +260,9 @@ def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
         gettext("Study %(slug)s: %(hits)s, %(units)s, %(controls)s.")
         % {
             "slug": study.slug,
-            "hits": _number(ngettext("%(n)s page of work", "%(n)s pages of work", hits), hits),
-            "units": _number(ngettext("%(n)s item", "%(n)s items", units), units),
-            "controls": _number(
+            "hits": _insert_number(ngettext("%(n)s page of work", "%(n)s pages of work", hits), hits),
+            "units": _insert_number(ngettext("%(n)s item", "%(n)s items", units), units),
+            "controls": _insert_number(
                 ngettext("%(n)s check question", "%(n)s check questions", controls), controls
             ),
         },
@@ -282,7 +288,7 @@ def discard(*, study: Study, by: User | None) -> Outcome:
         "%(n)s pages of work were discarded. The design is a draft again.",
         hits,
     )
-    return Outcome(_number(sentence, hits))
+    return Outcome(_insert_number(sentence, hits))
 
 
 class TextsField(serializers.DictField):
@@ -298,7 +304,7 @@ class TextsField(serializers.DictField):
         return {name.strip(): text for name, _, text in lines}
 
 
-class _SeenState(Parameters):
+class _SeenStateParameters(Parameters):
     seen = serializers.CharField(
         default="",
         allow_blank=True,
@@ -307,13 +313,13 @@ class _SeenState(Parameters):
     )
 
 
-class TakeBackRequest(_SeenState):
+class TakeBackRequest(_SeenStateParameters):
     """Whether to undo all changes or only the last, and the state of the study that the person saw."""
 
     every = serializers.BooleanField(default=False, help_text="All changes, not the last.")
 
 
-class ItemChangeRequest(_SeenState):
+class ItemChangeRequest(_SeenStateParameters):
     """A change of an item of a page of work."""
 
     item = serializers.CharField(max_length=80, help_text="Its id.")
@@ -358,7 +364,8 @@ def take_back_change(*, study: Study, by: User | None, every: bool, seen: str) -
     return Outcome(gettext("The change that was made by hand was undone."), changed)
 
 
-def _number(sentence: str, n: int) -> str:
+def _insert_number(sentence: str, n: int) -> str:
+    """Return the sentence with the formatted number in place of ``%(n)s``."""
     return sentence % {"n": thousands(n)}
 
 

@@ -18,17 +18,18 @@ from judgments.jobs.registry import READING
 from judgments.jobs.runs import DATABASE_FAILURES, JobRun
 from quorum.numeric.parallel import use_pool
 
-_queues: dict[str, str] = {}  # queues by name of the task
+_queue_by_task: dict[str, str] = {}  # queues by name of the task
 
 
 def route(name: str, *_: object, **__: object) -> dict[str, str]:
     """Return the queue of a task, as an entry of Celery's setting task_routes."""
-    return {"queue": _queues[name]} if name in _queues else {}
+    return {"queue": _queue_by_task[name]} if name in _queue_by_task else {}
 
 
 def add_job_task(kind: str, queue: str) -> None:
+    """Register the Celery task that runs jobs of a kind."""
     seconds = settings.JOB_SECONDS[queue]
-    _queues[registry.task_name(kind)] = queue
+    _queue_by_task[registry.task_name(kind)] = queue
 
     @shared_task(
         bind=True,
@@ -37,20 +38,21 @@ def add_job_task(kind: str, queue: str) -> None:
         time_limit=seconds + settings.JOB_GRACE_SECONDS,
         autoretry_for=DATABASE_FAILURES,  # retries only the claim; a run that has begun counts its attempts
         retry_kwargs={"max_retries": runs.MAX_ATTEMPTS},
-        retry_backoff=runs.BACKOFF,
+        retry_backoff=runs.BACKOFF_SECONDS,
         retry_jitter=True,
     )
     def run(task: Task[..., None], job_id: int) -> None:
         try:
-            started = claims.start_run(job_id, _as_task)
+            finished_run = claims.start_run(job_id, _task_context)
         finally:
             dispatching.dispatch(queue)
-        if started is not None and started.retry_in is not None:
-            raise task.retry(countdown=started.retry_in, max_retries=None)
+        if finished_run is not None and finished_run.retry_in is not None:
+            raise task.retry(countdown=finished_run.retry_in, max_retries=None)
 
 
 @contextmanager
-def _as_task(run: JobRun) -> Iterator[None]:
+def _task_context(run: JobRun) -> Iterator[None]:
+    """Run the block with all workers as its pool, within the limits of memory and time of the run's queue."""
     try:
         memory = settings.JOB_MEMORY_MB if run.queue == READING else 0
         with use_pool(AllWorkers(run)), runs.interrupt_regularly(), memory_limit(memory):
@@ -59,7 +61,7 @@ def _as_task(run: JobRun) -> Iterator[None]:
         raise runs.TookTooLong(run.queue) from None
 
 
-_queues[PART_TASK] = QUEUE
+_queue_by_task[PART_TASK] = QUEUE
 
 
 def messages_at_broker(queue: str) -> int | None:
@@ -81,15 +83,15 @@ def sweep_jobs() -> None:
     sweep.requeue_lost_jobs(messages_at_broker)
 
 
-def _add_round(scheduled: registry.PeriodicTask) -> None:
-    _queues[scheduled.task] = scheduled.queue
+def _add_periodic_task(periodic_task: registry.PeriodicTask) -> None:
+    _queue_by_task[periodic_task.task] = periodic_task.queue
 
-    @shared_task(name=scheduled.task)
+    @shared_task(name=periodic_task.task)
     def call() -> None:
-        import_string(scheduled.function)()
+        import_string(periodic_task.function)()
 
 
-for _kind, _registered in registry.registered_job_kinds().items():
-    add_job_task(_kind, _registered.queue)
-for _round in registry.scheduled_rounds():
-    _add_round(_round)
+for _kind, _job_kind in registry.registered_job_kinds().items():
+    add_job_task(_kind, _job_kind.queue)
+for _periodic_task in registry.periodic_tasks():
+    _add_periodic_task(_periodic_task)

@@ -15,7 +15,7 @@ from common.incoming import quote_value
 from judgments.importers.mapping import ColumnMapping
 from judgments.importers.records.column_types import Address, ImageName, cached_validator
 from judgments.importers.records.json_records import read_document
-from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.record import Record, RowReader
 from judgments.importers.records.rows import ReferenceRow
 from judgments.importers.records.sources import DatasetSource
 from judgments.importers.records.values import read_name, read_text
@@ -39,7 +39,7 @@ class _Annotation:
     caption: Annotated[str, cached_validator(read_text, expected="a caption")]
 
 
-_IMAGE, _ANNOTATION = Shape(_Image), Shape(_Annotation)
+_IMAGE, _ANNOTATION = RowReader(_Image), RowReader(_Annotation)
 
 
 _RESULTS = ColumnMapping(columns={"image": "image_id"})

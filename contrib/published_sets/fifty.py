@@ -22,7 +22,7 @@ from judgments.design.tables.sampling import PAIR_KINDS
 from judgments.importers.records.column_types import ImageName, ShortName, cached_validator
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
-from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.record import Record, RowReader
 from judgments.importers.records.rows import (
     HUMAN_OTHER,
     HUMAN_SYSTEM,
@@ -109,7 +109,7 @@ class _Pair:
     second: Annotated[str, cached_validator(read_text, expected="a candidate")]
 
 
-_REFERENCES_SHAPE, _PAIR_SHAPE = Shape(_ReferencesOfImage), Shape(_Pair)
+_REFERENCES_READER, _PAIR_READER = RowReader(_ReferencesOfImage), RowReader(_Pair)
 
 
 class _Folder:
@@ -129,7 +129,7 @@ class _Folder:
     def images(self) -> Iterator[tuple[Record, str, list[str]]]:
         images_read: set[str] = set()
         for record in read_json_lines(self._references_file, _REFERENCES, self.notes, self._encoding):
-            row = _REFERENCES_SHAPE.read(record)
+            row = _REFERENCES_READER.read(record)
             if row.image in images_read:
                 raise record.problem(
                     "image", f"{quote_value(row.image)} a second time", "every image on one line"
@@ -143,7 +143,7 @@ class _Folder:
         references = {image: texts for _, image, texts in self.images()}
         pairs_read: set[str] = set()
         for record in read_json_lines(self._pairs_file, _PAIRS[self.name], self.notes, self._encoding):
-            row = _PAIR_SHAPE.read(record)
+            row = _PAIR_READER.read(record)
             if row.pair in pairs_read:
                 raise record.problem("pair", f"{quote_value(row.pair)} a second time", "every pair once")
             pairs_read.add(row.pair)

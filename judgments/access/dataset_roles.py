@@ -84,12 +84,8 @@ def _keep_dataset_owner(dataset: Dataset, user: User) -> None:
     The dataset is locked, so that the last two owners cannot leave at the same time.
     """
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
-    owners = set(
-        DatasetRole.objects.filter(dataset=dataset, role=DatasetRole.Role.OWNER).values_list(
-            "user_id", flat=True
-        )
-    )
-    if owners == {user.pk}:
+    owners = DatasetRole.objects.filter(dataset=dataset, role=DatasetRole.Role.OWNER)
+    if set(owners.values_list("user_id", flat=True)) == {user.pk}:
         raise WrongState(
             gettext("%(name)s is the only owner of dataset %(name2)r; make somebody else an owner first.")
             % {"name": user.get_username(), "name2": dataset.name}

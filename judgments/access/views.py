@@ -79,19 +79,16 @@ COLUMNS = ["at", "what", "words", "why", "by", "details"]
 
 @study_page("people", "Access", order=80, group=StudyPlace.SHARE, help="roles.md#roles")
 def show_people(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    roles = (
-        StudyRole.objects.filter(study=study).select_related("user", "given_by").order_by("given_at", "pk")
-    )
-    page = BoundedPaginator(roles, PAGE_SIZE).get_page(request.GET.get("page"))
+    roles = StudyRole.objects.filter(study=study).select_related("user", "given_by")
+    page = BoundedPaginator(roles.order_by("given_at", "pk"), PAGE_SIZE).get_page(request.GET.get("page"))
     context |= offered_accounts() if context["may_own"] else {}
     context |= {"page": page, "people": page.object_list, "roles": ROLES, "me": signed_in(request)}
     return TemplateResponse(request, "judgments/study/people.html", context)
 
 
 def offered_accounts() -> Context:
-    accounts = list(
-        User.objects.filter(is_active=True, is_staff=True).order_by("username")[: MAX_OFFERED + 1]
-    )
+    staff = User.objects.filter(is_active=True, is_staff=True).order_by("username")
+    accounts = list(staff[: MAX_OFFERED + 1])
     return {"accounts": accounts[:MAX_OFFERED], "many_accounts": len(accounts) > MAX_OFFERED}
 
 
@@ -100,9 +97,8 @@ def show_log(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     events = StudyEvent.objects.filter(study=study)
     kinds = list(events.order_by("what").values_list("what", flat=True).distinct()[:MAX_OFFERED])
     people = list(User.objects.filter(pk__in=events.values("by")).order_by("username")[:MAX_OFFERED])
-    page = BoundedPaginator(_filter_events(request, events).select_related("by"), PAGE_SIZE).get_page(
-        request.GET.get("page")
-    )
+    filtered_events = _filter_events(request, events).select_related("by")
+    page = BoundedPaginator(filtered_events, PAGE_SIZE).get_page(request.GET.get("page"))
     filters = {name: request.GET[name] for name in ("what", "by") if request.GET.get(name)}
     context |= {
         "page": page,
@@ -135,10 +131,8 @@ def _filter_events(request: HttpRequest, events: QuerySet[StudyEvent]) -> QueryS
 @study_page("log-file", order=82)
 def download_log(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
     """Stream the log: ``?as=csv`` or ``?as=jsonl``."""
-    events = (
-        _filter_events(request, StudyEvent.objects.filter(study=study)).select_related("by").order_by("pk")
-    )
-    rows = (_as_row(event) for event in events.iterator(chunk_size=ROWS_PER_BATCH))
+    events = _filter_events(request, StudyEvent.objects.filter(study=study)).select_related("by")
+    rows = (_as_row(event) for event in events.order_by("pk").iterator(chunk_size=ROWS_PER_BATCH))
     writers = {"csv": (_csv_lines, "text/csv"), "jsonl": (_json_lines, "application/x-ndjson")}
     format = request.GET.get("as", "csv")
     if format not in writers:
@@ -406,10 +400,8 @@ class MayUpload(BasePermission):
     """Allow every account that is signed in or has a token, except workers. Below ``staff/``, allow only staff."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        user = request.user
-        return (
-            isinstance(user, User) and user.is_active and (user.is_staff or view.kwargs["who"] == "account")
-        )
+        user, for_accounts = request.user, view.kwargs["who"] == "account"
+        return isinstance(user, User) and user.is_active and (user.is_staff or for_accounts)
 
 
 class MayUploadView(APIView):

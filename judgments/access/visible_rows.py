@@ -31,9 +31,9 @@ def may_view(user: Person, model: type[Model]) -> bool:
     """Return whether this person may open the lists of the model, which may be empty."""
     if sees_all(user, model) or (belongs_to_studies(model) and has_visible_study(user)):
         return True
-    return (
-        model in DATASET_MODELS and user.pk is not None and DatasetRole.objects.filter(user=user.pk).exists()
-    )
+    if model not in DATASET_MODELS or user.pk is None:
+        return False
+    return DatasetRole.objects.filter(user=user.pk).exists()
 
 
 def sees_all(user: Person, model: type[Model]) -> bool:

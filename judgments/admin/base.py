@@ -79,9 +79,8 @@ def signed_in(request: HttpRequest) -> User:
 
 def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
     """Return a subquery that counts the rows that belong to a row of the outer query, by their field ``owner``."""
-    counts = (
-        rows.filter(**{owner: OuterRef("pk")}).order_by().values(owner).annotate(n=Count("pk")).values("n")
-    )
+    rows_of_owner = rows.filter(**{owner: OuterRef("pk")}).order_by()
+    counts = rows_of_owner.values(owner).annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(counts, output_field=IntegerField()), Value(0))
 
 
@@ -94,9 +93,8 @@ def count_subquery(model: type[Any], relation: str) -> Coalesce:
 def in_words(value: Any, *, between: str = "\n") -> str:
     """Format a stored value for people: a line for each key, commas in lists, and a dash for an empty value."""
     if isinstance(value, dict):
-        return (
-            between.join(f"{name}: {in_words(inner, between=', ')}" for name, inner in value.items()) or "–"
-        )
+        lines = [f"{name}: {in_words(inner, between=', ')}" for name, inner in value.items()]
+        return between.join(lines) or "–"
     if isinstance(value, list):
         return ", ".join(in_words(member, between=", ") for member in value) or "–"
     if isinstance(value, bool):
@@ -209,9 +207,8 @@ class BoundedChoices(RelatedFieldListFilter):
         rows = list(available.order_by("-pk")[: self.max_count + 1])
         self.has_more = len(rows) > self.max_count
         rows = rows[: self.max_count]
-        selected_keys = [
-            pk for pk in self.lookup_val or () if str(pk).isdecimal() and len(str(pk)) <= MAX_KEY_DIGITS
-        ]
+        selected = map(str, self.lookup_val or ())
+        selected_keys = [key for key in selected if key.isdecimal() and len(key) <= MAX_KEY_DIGITS]
         if self.has_more and selected_keys:
             rows += available.filter(pk__in=selected_keys[:1]).exclude(pk__in=[row.pk for row in rows])
         return sorted(((row.pk, str(row)) for row in rows), key=lambda choice: choice[1].casefold())
@@ -232,9 +229,8 @@ class BoundedValues(AllValuesFieldListFilter):
         super().__init__(*args, **kwargs)
         newest_first = self.lookup_choices.order_by("-pk")
         name = self.field.name
-        newest = newest_first.model._default_manager.filter(
-            pk__in=newest_first.values("pk")[: self.rows_searched]
-        )
+        newest_keys = newest_first.values("pk")[: self.rows_searched]
+        newest = newest_first.model._default_manager.filter(pk__in=newest_keys)
         values = newest.order_by(name).values_list(name, flat=True).distinct()[: self.max_count]
         choices: Any = [*dict.fromkeys([*values, *(self.lookup_val or ())])]
         self.lookup_choices = choices
@@ -274,9 +270,8 @@ class QuorumAdmin(ModelAdmin):
             return True
         if not may_view(request.user, self.model):
             return False
-        return (
-            obj is None or visible_rows(self.model._default_manager.filter(pk=obj.pk), request.user).exists()
-        )
+        rows = self.model._default_manager
+        return obj is None or visible_rows(rows.filter(pk=obj.pk), request.user).exists()
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
         return [self._bounded_filter(entry) for entry in super().get_list_filter(request)]

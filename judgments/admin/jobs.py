@@ -29,7 +29,7 @@ from judgments.jobs.queues import cancel_job, queue_positions, retry_job
 from judgments.jobs.registry import is_relied_on, upload_page_of
 from judgments.jobs.words import (
     QUEUE_TITLES,
-    describe_line,
+    describe_job_queue,
     describe_note,
     describe_queue_position,
     describe_result,
@@ -55,15 +55,11 @@ RESULT_PAGES: dict[str, Callable[[Job], str]] = {
 
 def job_subject(job: Job, person: Person) -> tuple[str, str] | None:
     """Return the name and the address of the job's study or dataset; None if the person may not see one."""
-    study = (
-        Study.objects.visible_to(person)
-        .filter(slug=job.args.get("study") or job.args.get("slug", ""))
-        .first()
-    )
+    slug = job.args.get("study") or job.args.get("slug", "")
+    study = Study.objects.visible_to(person).filter(slug=slug).first()
     if study is not None:
-        return study.name, study_page_address(
-            study, "change" if study.state == Study.State.DRAFT else "results"
-        )
+        page = "change" if study.state == Study.State.DRAFT else "results"
+        return study.name, study_page_address(study, page)
     name = job.args.get("dataset") or job.args.get("name", "")
     dataset = visible_rows(Dataset.objects.filter(name=name), person).first()
     if dataset is not None:
@@ -96,14 +92,8 @@ class JobAdmin(ReadOnlyAdmin):
     help = "scale.md#several-processes"
     empty_words = "This lists running and finished jobs, such as imports, computations and exports."
     list_display = (
-        "work",
-        "state_label",
-        "describe_queue",
-        "subject",
-        "progress_bar",
-        "created_by",
-        "created_at",
-        "finished_at",
+        *("work", "state_label", "describe_queue", "subject", "progress_bar"),
+        *("created_by", "created_at", "finished_at"),
     )
     list_display_links = None
     list_filter = ("state", QueueFilter, "kind")
@@ -121,7 +111,7 @@ class JobAdmin(ReadOnlyAdmin):
 
     @display(description="queue", ordering="queue")
     def describe_queue(self, job: Job) -> str:
-        return describe_line(job)
+        return describe_job_queue(job)
 
     @display(description="subject")
     def subject(self, job: Job) -> str:
@@ -190,7 +180,7 @@ class JobAdmin(ReadOnlyAdmin):
             "opts": Job._meta,
             "title": describe_work(job),
             "job": job,
-            "line": describe_line(job, _queue_position(job)),
+            "line": describe_job_queue(job, _queue_position(job)),
             "may_cancel": job.is_under_way and not is_relied_on(job.kind) and may_cancel(user, job),
             "may_retry": job.has_failed and DELETED_STUDY not in job.args and may_retry(user, job),
             "about": subject,
@@ -204,7 +194,7 @@ class JobAdmin(ReadOnlyAdmin):
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Return the part of the page with the job's progress; once the job has ended, tell htmx to reload the page."""
         job = self._job(request, pk)
-        context = {"job": job, "line": describe_line(job, _queue_position(job))}
+        context = {"job": job, "line": describe_job_queue(job, _queue_position(job))}
         response = TemplateResponse(request, "judgments/parts/job.html", context)
         if not job.is_under_way:
             response.headers["HX-Refresh"] = "true"

@@ -90,31 +90,15 @@ class UnitAdmin(ReadOnlyAdmin):
     help = "glossary.md#what-is-judged"
     empty_words = "Items are created when a study's pages of work are generated."
     list_display = (
-        "key",
-        "picture",
-        study_column,
-        "kind",
-        "first_text",
-        "second_text",
-        "role",
+        *("key", "picture", study_column, "kind", "first_text", "second_text", "role"),
         CountColumn("judgments", "n", lambda person: count_subquery(Unit, "judgments"), ordered=False),
     )
     list_select_related = ("study", "item__dataset", "reference", "first", "second", "pair")
     list_filter = ("control", "withdrawn", "filtered", KindFilter, "study")
     search_fields = ("=key", "first__text", "second__text", "item__name")
     fields = (
-        "key",
-        "study",
-        "picture",
-        "reference",
-        "first",
-        "second",
-        "pair",
-        "kind",
-        "control",
-        "right_answer",
-        "filtered",
-        "withdrawn",
+        *("key", "study", "picture", "reference", "first", "second", "pair", "kind"),
+        *("control", "right_answer", "filtered", "withdrawn"),
     )
     readonly_fields = ("picture", "right_answer")
     picture = staticmethod(item_thumbnail)

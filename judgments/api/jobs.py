@@ -49,11 +49,8 @@ class JobSerializer(RowSerializer[Job]):
     def to_representation(self, instance: Job) -> dict[str, Any]:
         fields: dict[str, Any] = super().to_representation(instance)
         token = token_of(self.context["request"]) if "request" in self.context else None
-        if (
-            fields["result"]
-            and token
-            and not scope_allows(token.scopes, f"{scope_of_kind(instance.kind)}:read")
-        ):
+        scope = f"{scope_of_kind(instance.kind)}:read"
+        if fields["result"] and token and not scope_allows(token.scopes, scope):
             fields["result"] = {}
         return fields
 

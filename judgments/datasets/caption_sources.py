@@ -168,11 +168,9 @@ def _count_record(record: Record, columns: Sequence[str], tallies: _Tallies) -> 
         tallies["", ""].add(image, str(text))
     for column in columns:
         cell = record.values.get(column)
-        if (
-            column not in STANDARD_NAMES
-            and isinstance(cell, str)
-            and (cell.strip() or not PEOPLE_COLUMN.fullmatch(column))
-        ):
+        if column in STANDARD_NAMES or not isinstance(cell, str):
+            continue
+        if cell.strip() or not PEOPLE_COLUMN.fullmatch(column):
             tallies["", column].add(image, cell)
 
 

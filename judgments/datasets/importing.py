@@ -252,10 +252,7 @@ def import_dataset(
         remember_mapping(dataset, "dataset", mapping)
         refresh_statistics(Item, Caption)
     return ImportSummary(
-        name,
-        True,
-        _dataset_counts(dataset),
-        [*source.notes.sentences(), *_blocked_pictures(images or "")],
+        name, True, _dataset_counts(dataset), [*source.notes.sentences(), *_blocked_pictures(images or "")]
     )
 
 
@@ -340,7 +337,7 @@ def _store_rows(
     """Store the rows of a dataset. Return the file name of each image's picture, by the image's name."""
     items: dict[str, int] = {}
     files: dict[str, str] = {}
-    stored = 0
+    stored, role = 0, Caption.Role.REFERENCE.value
     for batch in batched(rows, ROWS_PER_BATCH):
         new_rows: dict[str, ReferenceRow | ImageRow | InputRow] = {}
         for row in batch:
@@ -352,22 +349,13 @@ def _store_rows(
         for item, row in zip(created, new_rows.values(), strict=True):
             items[item.name] = item.pk
             files[item.name] = _file_of(row)
+        columns = ("dataset_id", "item_id", "key", "text", "text_key", "role", "position")
         references = (
-            (
-                dataset.pk,
-                items[row.image],
-                row.caption_id,
-                row.text,
-                text_key(row.text),
-                Caption.Role.REFERENCE.value,
-                row.position,
-            )
+            (dataset.pk, items[row.image], row.caption_id, row.text, text_key(row.text), role, row.position)
             for row in batch
             if isinstance(row, ReferenceRow)
         )
-        insert_rows(
-            Caption, ("dataset_id", "item_id", "key", "text", "text_key", "role", "position"), references
-        )
+        insert_rows(Caption, columns, references)
         stored += len(batch)
         progress(_estimated_share(stored), f"{stored:,} captions")
     return files
@@ -412,11 +400,8 @@ def _attach_pictures(
         Item.objects.bulk_update(items, ["url"], batch_size=PICTURES_PER_UPDATE)
         return
     paths = checked_pictures(Path(images), files.items())
-    respelled_names = [
-        name
-        for name, path in paths.items()
-        if not compose_name(str(path)).endswith(compose_name(files[name]))
-    ]
+    composed_paths = {name: compose_name(str(path)) for name, path in paths.items()}
+    respelled_names = [name for name in paths if not composed_paths[name].endswith(compose_name(files[name]))]
     if respelled_names:
         detail = f"{paths[respelled_names[0]].name} for {files[respelled_names[0]]}"
         notes.count("respelled-picture", by=len(respelled_names), detail=detail)
@@ -436,12 +421,10 @@ def _store_pairs(dataset: Dataset, rows: Iterable[CandidatePairRow]) -> None:
         System(dataset=dataset, name=name, human=name in (HUMAN_SYSTEM, HUMAN_OTHER)) for name in names
     )
     systems = dict(System.objects.filter(dataset=dataset).values_list("name", "pk"))
-    captions = store_candidates(
-        dataset, {text for row in pairs for text in (row.first_text, row.second_text)}
-    )
-    reference_counts = dict(
-        Item.objects.filter(dataset=dataset).annotate(n=Count("references")).values_list("pk", "n")
-    )
+    texts = {text for row in pairs for text in (row.first_text, row.second_text)}
+    captions = store_candidates(dataset, texts)
+    counted_items = Item.objects.filter(dataset=dataset).annotate(n=Count("references"))
+    reference_counts = dict(counted_items.values_list("pk", "n"))
     columns = (
         "dataset_id", "key", "position", "kind", "item_id", "first_id", "second_id", "first_system_id",
         "second_system_id", "references",
@@ -647,19 +630,14 @@ def _store_contents(
     """
     new_counts = {}
     for kind in SystemContent.Kind.values:
-        names_by_item = {
-            items[image]: list(names)
-            for (image, kind_of_names), names in contents.items()
-            if kind_of_names == kind
-        }
-        stored_names: dict[int, list[str]] = {}
-        if names_by_item:
-            stored_names = dict(system.contents.filter(kind=kind).values_list("item", "names"))
+        contents_of_kind = {image: names for (image, other), names in contents.items() if other == kind}
+        names_by_item = {items[image]: list(names) for image, names in contents_of_kind.items()}
+        stored = system.contents.filter(kind=kind).values_list("item", "names")
+        stored_names = dict(stored) if names_by_item else {}
         if stored_names and stored_names != names_by_item:
             raise _content_conflict(system, kind)
-        rows = (
-            [] if stored_names else [(system.pk, item, kind, names) for item, names in names_by_item.items()]
-        )
+        new_items = [] if stored_names else names_by_item.items()
+        rows = [(system.pk, item, kind, names) for item, names in new_items]
         new_counts[kind] = insert_rows(SystemContent, ("system_id", "item_id", "kind", "names"), rows)
     return new_counts
 
@@ -789,9 +767,7 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], us
         raise DataConflict(
             f"The run names the system {name!r}, which stands for people's captions; choose another name."
         )
-    stored_rows: set[tuple[int, int, int]] = (
-        set()
-    )  # query, item and rank, as in the first three columns of ``rows``
+    stored_rows: set[tuple[int, int, int]] = set()  # query, item and rank, as ``rows`` begin
     if system.pk:
         if getattr(system, column) == digest:
             return 0
@@ -826,11 +802,8 @@ def with_titles(
             f"A list of titles was given, but protocol {design.protocol!r} offers none.",
             field="keywords.titles",
         )
-    texts = (
-        Item.objects.filter(dataset=find_dataset(design.dataset))
-        .exclude(text="")
-        .values_list("text", flat=True)
-    )
+    items = Item.objects.filter(dataset=find_dataset(design.dataset)).exclude(text="")
+    texts = items.values_list("text", flat=True)
     titles_in_texts = known_titles(
         titles, texts.iterator(TITLES_PER_BATCH), longest=design.keywords.longest, progress=progress
     )

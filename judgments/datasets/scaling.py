@@ -87,11 +87,9 @@ def is_scaled(item: Item) -> bool:
     """Return whether the picture has not changed since it was scaled, and its scaled files exist."""
     scaled = _scaled_of_file(item)
     try:
-        return (
-            bool(scaled)
-            and scaled["bytes"] == item.picture.size
-            and all(scaled_path(str(item.picture), width).is_file() for width in scaled["widths"])
-        )
+        if not scaled or scaled["bytes"] != item.picture.size:
+            return False
+        return all(scaled_path(str(item.picture), width).is_file() for width in scaled["widths"])
     except FileNotFoundError:
         return False
 
@@ -117,9 +115,8 @@ def scale_picture(picture: str) -> dict[str, Any]:
         attributes["bytes"] = original.stat().st_size
         with open_picture(original) as opened:
             is_photograph = opened.format in ("JPEG", "MPO")
-            is_turned = (
-                is_photograph and opened.getexif().get(ExifTags.Base.Orientation) in TURNED_ORIENTATIONS
-            )
+            orientation = opened.getexif().get(ExifTags.Base.Orientation) if is_photograph else None
+            is_turned = orientation in TURNED_ORIENTATIONS
             size = opened.size[::-1] if is_turned else opened.size
             attributes |= {"width": size[0], "height": size[1]}
             is_animated = not is_photograph and getattr(opened, "is_animated", False)

@@ -208,16 +208,12 @@ def read_upload_table(
     last_columns = last_columns or {}
     last_sources = {name: source for name, source in last_columns.items() if source != NOT_USED}
     guesses = guess_columns(table.names, columns_asked)
-    if (
-        last_sources
-        and set(last_sources.values()) <= set(table.names)
-        and guesses.keys() <= last_columns.keys()
-    ):
+    has_last_columns = bool(last_sources) and set(last_sources.values()) <= set(table.names)
+    if has_last_columns and guesses.keys() <= last_columns.keys():
         guesses = last_sources
     TABLE_USES[use].remove_impossible_guesses(guesses)
-    if (
-        "image" in columns_asked and "image" not in guesses
-    ):  # take the first column with names of pictures only
+    # the first column with only names of pictures is that of the images
+    if "image" in columns_asked and "image" not in guesses:
         columns = ((name, [str(row.get(name)).strip() for row in rows]) for name in table.names)
         picture_columns = (name for name, cells in columns if all(map(names_picture, cells)))
         if name := next(picture_columns, ""):

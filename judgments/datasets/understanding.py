@@ -121,10 +121,8 @@ def inspect_upload(
             )
         )
     main_part = next((part for part in parts if part.role == PEOPLE), parts[0] if parts else None)
-    names = [
-        *(name for name in uploaded if name.lower().endswith(".zip")),
-        *([main_part.file] if main_part else []),
-    ]
+    names = [name for name in uploaded if name.lower().endswith(".zip")]
+    names += [main_part.file] if main_part else []
     inspection = InspectedUpload(
         _dataset_name(names),
         parts,
@@ -136,9 +134,8 @@ def inspect_upload(
     )
     if pictures and main_part is not None:
         images: set[str] = set()
-        if (
-            main_part.format in TABLE_FORMATS
-        ):  # read again, since the names in all files would need much memory
+        # read the names again, since those of all files would have needed much memory
+        if main_part.format in TABLE_FORMATS:
             report = partial(progress, 1.0, main_part.file)
             _, images = parts_of_table(root / main_part.file, main_part, report)
         _match_pictures(inspection, pictures, images)
@@ -188,12 +185,10 @@ def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]
         table.chosen = {
             name.lower(): name for name in table.names if name.lower() in TABLE_USES["dataset"].optional
         }
-    elif (
-        set(table.names) - set(table.chosen.values())
-        and (name := table.chosen.get("caption", "")).lower() != "caption"
-        and PEOPLE_COLUMN.fullmatch(name)
-    ):
-        del table.chosen["caption"]  # the other columns are captions too
+    else:
+        name, other_names = table.chosen.get("caption", ""), set(table.names) - set(table.chosen.values())
+        if other_names and name.lower() != "caption" and PEOPLE_COLUMN.fullmatch(name):
+            del table.chosen["caption"]  # the other columns are captions too
     return table
 
 
@@ -221,11 +216,8 @@ def _people_score(part: UploadPart) -> int:
 
 
 def _with_role(part: UploadPart, role: str) -> UploadPart:
-    return replace(
-        part,
-        role=role,
-        system=part.system or (PurePosixPath(unpacked_name(part.file)).stem if role == SYSTEM else ""),
-    )
+    name = PurePosixPath(unpacked_name(part.file)).stem if role == SYSTEM else ""
+    return replace(part, role=role, system=part.system or name)
 
 
 def _dataset_name(files: Iterable[str]) -> str:
@@ -259,9 +251,8 @@ def _match_pictures(inspection: InspectedUpload, pictures: Sequence[str], images
     inspection.found, inspection.lacking = len(match.files), len(missing_images)
     inspection.missing = missing_images[:MAX_NAMED_IMAGES]
     inspection.respelled = len(match.respelled_names)
-    inspection.spellings = [
-        f"{name} → {match.files[name]}" for name in match.respelled_names[:MAX_NAMED_IMAGES]
-    ]
+    listed_names = match.respelled_names[:MAX_NAMED_IMAGES]
+    inspection.spellings = [f"{name} → {match.files[name]}" for name in listed_names]
     inspection.unclear = [
         describe_unclear_name(name, similar_names)
         for name, similar_names in list(match.unclear_names.items())[:MAX_NAMED_IMAGES]

@@ -111,15 +111,13 @@ class UploadPart:
     def file_label(self) -> str:
         if self.columns:
             names = {"file": self.file, "columns": ", ".join(self.columns)}
-            return (
-                ngettext("%(file)s, column %(columns)s", "%(file)s, columns %(columns)s", len(self.columns))
-                % names
-            )
+            count = len(self.columns)
+            return ngettext("%(file)s, column %(columns)s", "%(file)s, columns %(columns)s", count) % names
         if self.only:
             return gettext("%(file)s, rows of %(system)s") % {"file": self.file, "system": self.only}
-        return (
-            gettext("%(file)s, rows without a system") % {"file": self.file} if self.only == "" else self.file
-        )
+        if self.only == "":
+            return gettext("%(file)s, rows without a system") % {"file": self.file}
+        return self.file
 
 
 @dataclass(slots=True)

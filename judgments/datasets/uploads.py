@@ -228,9 +228,8 @@ def _remove_folders(sentence: str, *folders: Path) -> str:
     """Return an error message without the paths of this machine."""
     for folder in folders:
         for subfolder in ("files", "pictures"):
-            sentence = sentence.replace(f"{folder / subfolder}/", "").replace(
-                str(folder / subfolder), "the upload"
-            )
+            sentence = sentence.replace(f"{folder / subfolder}/", "")
+            sentence = sentence.replace(str(folder / subfolder), "the upload")
     return sentence
 
 

@@ -223,14 +223,10 @@ class _ChangedDraw:
         references: dict[str, set[str]] = defaultdict(set)
         for unit in (unit for hit in hits for unit in hit.units if unit.pair):
             references[unit.pair].add(unit.reference.key if unit.reference else "")
-        pairs = tuple(
-            _with_references(pair, references[pair.key])
-            for pair in self._pairs.values()
-            if pair.key in references
-        )
-        sentence = (
-            f"Changed by hand after the draw: {len(self._design.by_hand)} changes, as by_hand names them."
-        )
+        shown_pairs = (pair for pair in self._pairs.values() if pair.key in references)
+        pairs = tuple(_with_references(pair, references[pair.key]) for pair in shown_pairs)
+        count = len(self._design.by_hand)
+        sentence = f"Changed by hand after the draw: {count} changes, as by_hand names them."
         notes = self._batch.notes | {"sentences": [*self._batch.notes.get("sentences", []), sentence]}
         new_texts = tuple(self._new_texts.values())
         return replace(self._batch, hits=hits, pairs=pairs, notes=notes, new_texts=new_texts)

@@ -37,9 +37,8 @@ def passes_filter(
     from quorum.metrics import bleu_pre_pairs
 
     number_by_text: dict[str, int] = {}
-    numbers_by_id: dict[
-        int, npt.NDArray[np.int64]
-    ] = {}  # by id of the list, which images of a crossed design share
+    # by the id() of the list of texts, which images of a crossed design share
+    numbers_by_id: dict[int, npt.NDArray[np.int64]] = {}
     for texts in captions:
         if id(texts) not in numbers_by_id:
             numbers = [number_by_text.setdefault(text.text, len(number_by_text)) for text in texts]
@@ -87,9 +86,8 @@ class ImageCaptions:
         # in a crossed design, an image has no further texts
         if len(further) < count and self.texts is not pool:
             excluded_texts = {text.text for text in self.texts}
-            sample_size = min(
-                len(pool), len(excluded_texts) + count
-            )  # enough, even if all of the excluded are drawn
+            # enough texts, even if all of the excluded ones are drawn
+            sample_size = min(len(pool), len(excluded_texts) + count)
             for index in rng.choice(len(pool), size=sample_size, replace=False).tolist():
                 if len(further) == count:
                     break
@@ -97,12 +95,9 @@ class ImageCaptions:
                     further.append(pool[index])
             if len(further) < count:
                 excluded_texts.update(text.text for text in further)
-                foreign = foreign_captions(
-                    self.image, images, count - len(further) + len(excluded_texts), rng
-                )
-                further += [text for text in foreign if text.text not in excluded_texts][
-                    : count - len(further)
-                ]
+                missing_count = count - len(further)
+                foreign = foreign_captions(self.image, images, missing_count + len(excluded_texts), rng)
+                further += [text for text in foreign if text.text not in excluded_texts][:missing_count]
         return further
 
 

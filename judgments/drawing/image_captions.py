@@ -71,17 +71,13 @@ def draw_captions(
         pool: Sequence[Text] = _texts_of_systems(division.judged_images)
         drawn_images = [(image, pool) for image in draw_images(division.judged_images, image_count, rng)]
     else:
-        texts_by_image = {
-            image.name: texts
-            for image, texts in _SOURCES[design.sampling.pairs_from](design, material, division)
-        }
+        draw_texts = _SOURCES[design.sampling.pairs_from]
+        texts_by_image = {image.name: texts for image, texts in draw_texts(design, material, division)}
         images = [image for image in division.judged_images if texts_by_image.get(image.name)]
         pool = _distinct_texts(text for image in images for text in texts_by_image[image.name])
         which = f" with texts to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
-        drawn_images = [
-            (image, texts_by_image[image.name])
-            for image in draw_images(images, image_count, rng, which=which)
-        ]
+        sample = draw_images(images, image_count, rng, which=which)
+        drawn_images = [(image, texts_by_image[image.name]) for image in sample]
     if not pool:
         raise _no_captions_error(design, material)
     captions = apply_filter(design, drawn_images)
@@ -134,10 +130,8 @@ def _references(design: StudyDesign, material: Material, division: Division) -> 
         rng = rng_for(design.seed, f"references of {image.name}")
         references = _distinct_texts(image.references)
         if reference_count != "all":
-            references = [
-                references[index]
-                for index in sorted(rng.permutation(len(references))[: int(reference_count)].tolist())
-            ]
+            indices = sorted(rng.permutation(len(references))[: int(reference_count)].tolist())
+            references = [references[index] for index in indices]
         # A sample of the images usually suffices; scanning all of them for each image is slow.
         sample = rng.choice(len(images), size=min(len(images), IMAGES_PER_FOIL * foils), replace=False)
         foil_texts = foreign_captions(image, [images[index] for index in sample.tolist()], foils, rng)

@@ -36,24 +36,24 @@ TABLE_FORMATS: dict[str, RecordReader] = {
 }
 IMPORT_FORMATS: list[ImportFormat] = of_features("import_formats")
 DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
-    **{how.name: how.dataset for how in IMPORT_FORMATS if how.dataset},
+    **{format.name: format.dataset for format in IMPORT_FORMATS if format.dataset},
     **{name: partial(TableDataset, records=read) for name, read in TABLE_FORMATS.items()},
     **{
-        name: partial(TableDataset, records=how.items_reader(read_table))
-        for name, how in read_layouts().items()
-        if how.dataset
+        name: partial(TableDataset, records=layout.items_reader(read_table))
+        for name, layout in read_layouts().items()
+        if layout.dataset
     },
     "inputs": InputTable,
 }
 
 HEADER_FORMATS = ("csv", "tsv", "xlsx")
 CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
-    **{how.name: how.candidates for how in IMPORT_FORMATS if how.candidates},
+    **{format.name: format.candidates for format in IMPORT_FORMATS if format.candidates},
     **{name: partial(TableCandidates, records=read) for name, read in TABLE_FORMATS.items()},
 }
 
 # The judgments of formats of published data, by format and protocol; the first protocol is the default.
-JUDGMENT_FORMATS = {how.name: how.judgments for how in IMPORT_FORMATS if how.judgments}
+JUDGMENT_FORMATS = {format.name: format.judgments for format in IMPORT_FORMATS if format.judgments}
 
 
 def open_dataset(
@@ -105,22 +105,22 @@ def table_reader(format: str, path: Path, mapping: ColumnMapping | None) -> Reco
         ImportProblem: the format has fixed columns or no header, or the mapping names an unknown column.
     """
     if format not in TABLE_FORMATS:
-        raise _fixed_columns(format, path)
+        raise _fixed_columns_error(format, path)
     if mapping is None:
         return TABLE_FORMATS[format]
     if mapping.header_row and format not in HEADER_FORMATS:
-        raise _without_header(format, path)
+        raise _no_header_error(format, path)
     mapping.check(path, (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional))
     return mapping.reader(TABLE_FORMATS[format])
 
 
-def _without_header(format: str, path: Path) -> ImportProblem:
+def _no_header_error(format: str, path: Path) -> ImportProblem:
     return ImportProblem(
         path, None, "--header-row", f"a file of {format}", f"one of {', '.join(HEADER_FORMATS)}"
     )
 
 
-def _fixed_columns(format: str, path: Path) -> ImportProblem:
+def _fixed_columns_error(format: str, path: Path) -> ImportProblem:
     actual = f"columns for {format}, whose columns are fixed"
     return ImportProblem(path, None, "--map", actual, "them for tables alone")
 
@@ -147,9 +147,16 @@ def open_judgments(
     """
     path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if format in read_layouts() or (mapping is not None and mapping.reads_rows and format in TABLE_FORMATS):
-        how, read = layout_of(format, path, mapping)
+        whole_mapping, read = layout_of(format, path, mapping)
         return MappedJudgments(
-            path, how, read, worker_name, protocol=protocol, encoding=encoding, own_page=own_page, scale=scale
+            path,
+            whole_mapping,
+            read,
+            worker_name,
+            protocol=protocol,
+            encoding=encoding,
+            own_page=own_page,
+            scale=scale,
         )
     if format in TABLE_FORMATS:
         read = TABLE_FORMATS[format] if mapping is None else mapping.reader(TABLE_FORMATS[format])
@@ -159,7 +166,7 @@ def open_judgments(
     if scale:
         raise ImportProblem(path, None, "--scale", f"it for {format}", "it for tables alone")
     if mapping is not None:
-        raise _fixed_columns(format, path)
+        raise _fixed_columns_error(format, path)
     readers = JUDGMENT_FORMATS[format]
     chosen_protocol = protocol or next(iter(readers))
     if chosen_protocol not in readers:
@@ -170,17 +177,18 @@ def open_judgments(
 
 
 def layout_of(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[ColumnMapping, RecordReader]:
-    """Return the mapping and the reader for a layout, or for a table format."""
-    how = read_layouts().get(format, ColumnMapping())
-    how = how if mapping is None else how.with_columns_of(mapping)
-    if path.is_dir() and not how.files:
-        how = how.model_copy(update={"files": (f"**/*.{format}",)})
-    if how.header_row and format not in HEADER_FORMATS:
-        raise _without_header(format, path)
-    return how, TABLE_FORMATS.get(format) or (read_potato if format == "potato" else read_table)
+    """Return the mapping, with a layout's or a user's columns or both, and the reader of a layout or table format."""
+    layout = read_layouts().get(format, ColumnMapping())
+    layout = layout if mapping is None else layout.with_columns_of(mapping)
+    if path.is_dir() and not layout.files:
+        layout = layout.model_copy(update={"files": (f"**/*.{format}",)})
+    if layout.header_row and format not in HEADER_FORMATS:
+        raise _no_header_error(format, path)
+    return layout, TABLE_FORMATS.get(format) or (read_potato if format == "potato" else read_table)
 
 
 def checked_path(format: str, formats: Collection[str], path: Path | str) -> Path:
+    """Return the path. Raise ImportProblem if there is no such file, or if the format is none of ``formats``."""
     if format not in formats:
         near = nearest_name(format, formats)
         expected = f"{near!r} perhaps" if near else f"one of {', '.join(formats)}"

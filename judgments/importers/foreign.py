@@ -15,11 +15,11 @@ from common.texts import one_text
 
 ANSWER_SEPARATOR = "|"  # between several answers
 KEY = "key"  # column with the key of the object that a row was made from
-RECORD = "*"
-_TRUTHS = ("true", "false")
-_UNCHOSEN_STATES = (None, "", False, "false")
+RECORD = "*"  # the path of the record itself
+_FLAG_WORDS = ("true", "false")
+_UNSELECTED_STATES = (None, "", False, "false")
 _SPAN_TAG = re.compile(r"</?v>")
-Groups = Mapping[str, Sequence[tuple[str, str]]]
+Groups = Mapping[str, Sequence[tuple[str, str]]]  # pairs of value and column, by the name of the group
 _WHOLE_NUMBER = re.compile(r"(-?\d+)\.0+")
 
 
@@ -30,20 +30,20 @@ def look_up(values: Mapping[str, Any], path: str) -> Any:
     """
     if path in values:
         return values[path]
-    begin, dot, end = path, ".", ""
-    while dot:
-        begin, dot, step = begin.rpartition(".")
-        end = f"{step}.{end}" if end else step
-        if dot and begin in values:
-            return reduce(_member, end.split("."), values[begin])
-    return reduce(_member, path.split("."), values)
+    steps = path.split(".")
+    for length in range(len(steps) - 1, 0, -1):
+        if (column := ".".join(steps[:length])) in values:
+            return reduce(_member, steps[length:], values[column])
+    return reduce(_member, steps, values)
 
 
 def _member(container: Any, step: str) -> Any:
+    """Return the member with this key or index, or the only member for "*"; None if there is none."""
     if isinstance(container, Mapping):
-        only = step == "*" and len(container) == 1
-        return next(iter(container.values())) if only else container.get(step)
-    if isinstance(container, list) and step.isdecimal() and len(step) < 9 and int(step) < len(container):
+        takes_only_member = step == "*" and len(container) == 1
+        return next(iter(container.values())) if takes_only_member else container.get(step)
+    # a text of more than eight digits is no index
+    if isinstance(container, list) and step.isdecimal() and len(step) <= 8 and int(step) < len(container):
         return container[int(step)]
     return None
 
@@ -53,7 +53,7 @@ def members_of(container: object) -> Iterator[tuple[str, Any]]:
     if isinstance(container, dict):
         yield from container.items()
     elif isinstance(container, list):
-        yield from ((str(at), member) for at, member in enumerate(container))
+        yield from ((str(index), member) for index, member in enumerate(container))
 
 
 def explode_rows(
@@ -72,7 +72,8 @@ def explode_rows(
         path: values if path == RECORD and path not in values else look_up(values, path) for path in steps[0]
     }
     first = containers[steps[0][0]]
-    for key in range(len(first)) if isinstance(first, list) else first if isinstance(first, dict) else ():
+    keys = range(len(first)) if isinstance(first, list) else first if isinstance(first, dict) else ()
+    for key in keys:
         members_of_key = {path: _member(container, str(key)) for path, container in containers.items()}
         yield from explode_rows(
             {**values, KEY: key, f"{KEY}{level}": key, **members_of_key}, steps[1:], level + 1
@@ -91,7 +92,7 @@ def flatten_members(values: Mapping[str, Any], prefix: str = "", depth: int = 3)
 def cell_text(value: object) -> str:
     """Return a cell as normalised text. Return "99" for 99.0, since workbooks store whole numbers as floats."""
     text = one_text(as_cell(value))
-    return whole.group(1) if (whole := _WHOLE_NUMBER.fullmatch(text)) else text
+    return match.group(1) if (match := _WHOLE_NUMBER.fullmatch(text)) else text
 
 
 def unwrap_value(value: Any) -> Any:
@@ -112,19 +113,19 @@ def _true_flags(value: object) -> str | None:
     return None
 
 
-def labels(schemes: object) -> dict[str, Any]:
+def selected_labels(schemes: object) -> dict[str, Any]:
     """Return the selected labels of each scheme by scheme, and its entered values by ``SCHEME.value``."""
     columns: dict[str, Any] = {}
     for scheme, states in schemes.items() if isinstance(schemes, dict) else ():
         entries = states.items() if isinstance(states, dict) else ()
-        if entered := {name: state for name, state in entries if state not in _UNCHOSEN_STATES}:
-            columns[scheme] = ANSWER_SEPARATOR.join(entered)
-            columns[f"{scheme}.value"] = unwrap_value(list(entered.values()))
+        if selected := {name: state for name, state in entries if state not in _UNSELECTED_STATES}:
+            columns[scheme] = ANSWER_SEPARATOR.join(selected)
+            columns[f"{scheme}.value"] = unwrap_value(list(selected.values()))
     return columns
 
 
 def button_groups(fields: Iterable[str], between: str, prefix: str) -> Groups:
-    """Return possible groups of radio buttons: pairs of value and column, by the group's name.
+    """Return possible groups of radio buttons among columns, whose names are prefix, group, ``between`` and value.
 
     A dot in a column's name may belong to the group's name or to the value. Therefore split at the first separator and
     at the last one.
@@ -133,30 +134,28 @@ def button_groups(fields: Iterable[str], between: str, prefix: str) -> Groups:
     groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for column in columns:
         field = column[len(prefix) :]
-        for name, separator, value in dict.fromkeys((field.partition(between), field.rpartition(between))):
+        splits = dict.fromkeys((field.partition(between), field.rpartition(between)))
+        for name, separator, value in splits:
             if separator and name and value and prefix + name not in columns:
                 groups[prefix + name].append((value, column))
     return groups
 
 
-def chosen_values(buttons: Mapping[str, Any], *, flags: bool) -> str | None:
-    """Return the values of the chosen buttons; None if all cells are empty, or if they are not of buttons.
+def selected_values(buttons: Mapping[str, Any], *, flags: bool) -> str | None:
+    """Return the values of the selected buttons; None if all cells are empty, or if they are not of buttons.
 
     Args:
         buttons: the cells, by the button's value.
         flags: whether each cell must be true or false.
     """
-    states = {
-        value: cell.strip().lower()
-        for value, cell in buttons.items()
-        if isinstance(cell, str) and cell.strip()
-    }
-    if not states or (flags and not all(cell in _TRUTHS for cell in states.values())):
+    texts = {value: cell.strip().lower() for value, cell in buttons.items() if isinstance(cell, str)}
+    states = {value: text for value, text in texts.items() if text}
+    if not states or (flags and not all(cell in _FLAG_WORDS for cell in states.values())):
         return None
     return ANSWER_SEPARATOR.join(value for value, cell in states.items() if cell != "false")
 
 
-def members(text: str, prefix: str) -> Iterator[tuple[str, str]]:
+def form_answers(text: str, prefix: str) -> Iterator[tuple[str, str]]:
     """Yield the answers in a form's JSON as (column, text), with ``prefix``. Raise ValueError for other JSON."""
     try:
         document = load_json(text)
@@ -164,28 +163,28 @@ def members(text: str, prefix: str) -> Iterator[tuple[str, str]]:
         raise ValueError("JSON nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"text that is not JSON ({error.msg.lower()} at character {error.colno})") from None
-    for part in document if isinstance(document, list) else [document]:
-        if not isinstance(part, dict):
+    for answers in document if isinstance(document, list) else [document]:
+        if not isinstance(answers, dict):
             raise ValueError("JSON that is no object of answers")
-        if set(part) == {"name", "value"} and isinstance(part["name"], str):
-            yield prefix + part["name"], as_cell(part["value"])
+        if set(answers) == {"name", "value"} and isinstance(answers["name"], str):
+            yield prefix + answers["name"], as_cell(answers["value"])
         else:
-            yield from _flat(prefix, part)
+            yield from _flatten_answers(prefix, answers)
 
 
-def _flat(prefix: str, inner: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, value in inner.items():
+def _flatten_answers(prefix: str, answers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in answers.items():
         path = f"{prefix}{name}"
         if not isinstance(value, dict):
             yield path, as_cell(value)
             continue
-        if (buttons := _true_flags(value)) is not None:
-            yield path, buttons
-        yield from _flat(f"{path}.", value)
+        if (flags := _true_flags(value)) is not None:
+            yield path, flags
+        yield from _flatten_answers(f"{path}.", value)
 
 
-def pairs_of(cells: Sequence[str], prefix: str) -> dict[str, str]:
-    """Return the answers in the last column of MTurk's command line tools, as columns with ``prefix``.
+def command_line_answers(cells: Sequence[str], prefix: str) -> dict[str, str]:
+    """Return the answers in the last column that MTurk's command line tools write, as columns with ``prefix``.
 
     Names and values alternate in this column. They are in separate cells, or in one cell on lines or between tabs.
     Raise ValueError for a value without a name.
@@ -197,12 +196,12 @@ def pairs_of(cells: Sequence[str], prefix: str) -> dict[str, str]:
             if name.strip():
                 pairs.append((name, value))
     else:
-        parts = cells[0].split("\t") if len(cells) == 1 else list(cells)
-        while parts and not parts[-1].strip():
-            parts.pop()
-        if len(parts) % 2:
-            parts.append("")  # the last answer is empty
-        pairs = list(zip(parts[::2], parts[1::2], strict=True))
+        names_and_values = cells[0].split("\t") if len(cells) == 1 else list(cells)
+        while names_and_values and not names_and_values[-1].strip():
+            names_and_values.pop()
+        if len(names_and_values) % 2:
+            names_and_values.append("")  # the last answer is empty
+        pairs = list(zip(names_and_values[::2], names_and_values[1::2], strict=True))
     answers: dict[str, str] = {}
     for name, value in pairs:
         column = f"{prefix}{name.strip()}"
@@ -215,23 +214,23 @@ def pairs_of(cells: Sequence[str], prefix: str) -> dict[str, str]:
 def split_marked_text(text: str) -> tuple[str, tuple[int, int] | None]:
     """Return a text without ``<v>`` and ``</v>``, and the offsets of the part between them or None."""
     parts = _SPAN_TAG.split(text)
-    whole = "".join(parts)
+    plain_text = "".join(parts)
     if len(parts) == 1:
-        return whole, None
+        return plain_text, None
     start = len(parts[0])
-    return whole, (start, start + len(parts[1]))
+    return plain_text, (start, start + len(parts[1]))
 
 
-def find_marked_part(text: str, whole: str) -> tuple[int, int] | None:
-    """Return the offsets in ``whole`` of the part that is marked in ``text``; None if there is no such part.
+def find_marked_part(text: str, target: str) -> tuple[int, int] | None:
+    """Return the offsets in ``target`` of the part that is marked in ``text``; None if there is no such part.
 
     Of several occurrences of the marked letters, take the nearest to the mark.
     """
-    clean, span = split_marked_text(text)
+    plain_text, span = split_marked_text(text)
     if span is None or span[0] == span[1]:
         return None
-    if clean == whole:
+    if plain_text == target:
         return span
-    part = re.escape(clean[slice(*span)])
-    spans = (match.span() for match in re.finditer(part, whole))
+    marked_part = re.escape(plain_text[slice(*span)])
+    spans = (match.span() for match in re.finditer(marked_part, target))
     return min(spans, key=lambda other: abs(other[0] - span[0]), default=None)

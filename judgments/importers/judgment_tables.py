@@ -24,7 +24,7 @@ from judgments.drawing.keys import text_key
 from judgments.importers.names import NamesOfImages
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.json_records import json_cell
-from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.record import Record, RowReader
 from judgments.importers.records.rows import ANNOTATION, SEARCH, Credit, CreditedRow, JudgmentRow
 from judgments.importers.records.sources import JudgmentSource
 from judgments.importers.records.values import SHORT_NAME_LIMIT, BadCell, read_name, read_number, read_text
@@ -37,12 +37,12 @@ _REQUIRED_COLUMNS = ("unit", "worker")
 _COLUMNS = Columns(
     _REQUIRED_COLUMNS, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED_COLUMNS), strict=True
 )
-MAX_RANK = 100_000  # no stored run has more ranks
-_PASSED_COLUMNS = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated", "stored")
-JUDGMENT = Shape(JudgmentRow, passed=_PASSED_COLUMNS)
-CREDITED_SHAPE = Shape(CreditedRow, passed=(*_PASSED_COLUMNS, "credits"))
-NO_TEXT = "the text that was judged, or {}, its id"
-EMPTY_KEY = text_key("")
+MAX_RANK = 100_000  # larger than any rank of a stored run
+_GIVEN_COLUMNS = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated", "stored")
+JUDGMENT_READER = RowReader(JudgmentRow, given=_GIVEN_COLUMNS)
+CREDITED_READER = RowReader(CreditedRow, given=(*_GIVEN_COLUMNS, "credits"))
+TEXT_EXPECTED = "the text that was judged, or {}, its id"
+EMPTY_TEXT_KEY = text_key("")
 ANONYMOUS_NAME = re.compile(r"anon-[1-9]\d*")
 
 
@@ -56,19 +56,20 @@ class AnswerRule:
     """
 
     def __init__(self, kind: Kind) -> None:
-        self.plain = kind
+        self.plain_kind = kind
         self.setting: str | None = None
         self.scale_text = ""
         self._limits: ScaleBounds | None = None
-        self._extent: InferredScale | None = None
-        self._numbers: set[tuple[object, bool]] = set()
+        self._inferred_scale: InferredScale | None = None
+        self._checked_numbers: set[tuple[object, bool]] = set()
 
     @property
     def kind(self) -> Kind:
-        return self.plain.with_setting(self.setting or "")
+        return self.plain_kind.with_setting(self.setting or "")
 
     @property
     def states_scale(self) -> bool:
+        """Whether ``hold_to_scale`` has set the scale with its step."""
         return self._limits is not None and self._limits.step is not None
 
     def hold_to_scale(self, text: str) -> None:
@@ -79,14 +80,14 @@ class AnswerRule:
         """
         if text == self.scale_text:
             return
-        if self.plain.scale is None:
-            raise ValueError(f"expected no scale, which {self.plain.name} has not")
+        if self.plain_kind.scale is None:
+            raise ValueError(f"expected no scale, which {self.plain_kind.name} has not")
         if self.scale_text:
             raise ValueError(f"expected {self.scale_text}, as before")
         self.scale_text, self._limits = text, bounds_of(text)
-        self._extent = InferredScale.from_bounds(self._limits)
+        self._inferred_scale = InferredScale.from_bounds(self._limits)
         if self._limits.step:
-            self._take_scale(scale_of(text))
+            self._set_scale(scale_of(text))
 
     def clean(self, answer: Any, *, unit: Any = None) -> Any:
         """Return an answer in its stored form. Raise ValueError, with the expected form, if it is invalid."""
@@ -95,54 +96,58 @@ class AnswerRule:
                 return self.kind.clean_answer(answer, unit=unit, design=None)
             except ValueError:
                 pass  # other design options may allow the answer
-        setting = self.plain.setting_with(self.setting, answer)
-        stored = self.plain.with_setting(setting).clean_answer(answer, unit=unit, design=None)
+        setting = self.plain_kind.setting_with(self.setting, answer)
+        stored = self.plain_kind.with_setting(setting).clean_answer(answer, unit=unit, design=None)
         self.setting = setting
         return stored
 
-    def check_number(self, value: object, *, more: bool) -> None:
+    def check_number(self, value: object, *, needs_options: bool) -> None:
         """Check an answer. Check equal numbers only once.
 
-        ``more`` says whether the file has answers that need other options than the kind's defaults. The answer 0 (no
-        difference) always does.
+        ``needs_options`` says whether the file may have answers that the kind's default options refuse. The answer 0
+        (no difference) is always such an answer.
         """
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and (value, more) in self._numbers:
+        if is_number and (value, needs_options) in self._checked_numbers:
             return
-        if self.plain.scale is not None and isinstance(value, int | float) and is_number:
+        if self.plain_kind.scale is not None and isinstance(value, int | float) and is_number:
             self._check_on_scale(value)
-        elif more or value == 0 or not self.kind.two_sided:
+        elif needs_options or value == 0 or not self.kind.two_sided:
             self.clean(value)
         else:
-            self.plain.clean_answer(value, unit=None, design=None)
-        self._numbers.add((value, more))
+            self.plain_kind.clean_answer(value, unit=None, design=None)
+        self._checked_numbers.add((value, needs_options))
 
     def _check_on_scale(self, value: float) -> None:
-        limits, usual = self._limits, self.plain.scale
-        assert usual is not None
+        limits, default_scale = self._limits, self.plain_kind.scale
+        assert default_scale is not None
         if limits is not None and limits.step:
             if value not in (scale := scale_of(self.scale_text)):
                 raise ValueError(f"expected {scale.in_words}")
             return
         if limits is not None and not limits.low <= value <= limits.high:
             raise ValueError(f"expected {number_text(limits.low)} to {number_text(limits.high)}")
-        extent = InferredScale.from_number(value) if self._extent is None else self._extent.with_number(value)
+        inferred_scale = (
+            InferredScale.from_number(value)
+            if self._inferred_scale is None
+            else self._inferred_scale.with_number(value)
+        )
         if limits is not None:
-            scale = extent.scale()
-            if len(scale) == 2 and self.plain.scale_problem(scale):
-                # The two numbers so far are the ends; points between them may follow.
+            scale = inferred_scale.scale()
+            if len(scale) == 2 and self.plain_kind.scale_problem(scale):
+                # A scale of the two numbers so far is refused, but points between them may follow.
                 scale = Scale(low=scale.low, high=scale.high, step=(scale.high - scale.low) / 2)
-            self._take_scale(scale)
+            self._set_scale(scale)
         else:
-            self._take_scale(extent.scale_by_values(usual))
-        self._extent = extent
+            self._set_scale(inferred_scale.scale_by_values(default_scale))
+        self._inferred_scale = inferred_scale
 
-    def _take_scale(self, scale: Scale) -> None:
-        usual = self.plain.scale
-        assert usual is not None
-        if problem := self.plain.scale_problem(scale):
+    def _set_scale(self, scale: Scale) -> None:
+        default_scale = self.plain_kind.scale
+        assert default_scale is not None
+        if problem := self.plain_kind.scale_problem(scale):
             raise ValueError(f"as one of {len(scale):,} answers from {scale.in_words}; {problem}")
-        self.setting = "" if scale.has_same_points(usual) else str(scale)
+        self.setting = "" if scale.has_same_points(default_scale) else str(scale)
 
 
 def answer_problem(answer: object, error: ValueError, kind: Kind) -> tuple[str, str]:
@@ -184,15 +189,17 @@ class TableJudgments(JudgmentSource):
         self.scale = scale
         self._records = records
         self._rules: dict[str, AnswerRule] = {}
+        # by digests of unit and worker: the line of the last row, and its revision
         self._lines: dict[int, int | None] = {}
         self._revisions: dict[int, int] = {}
+        # digests of what units and pairs show, by those of their ids
         self._contents: dict[int, int] = {}
         self._pairs: dict[int, int] = {}
-        self._looked_back = False
+        self._has_looked_back = False
         self._images = NamesOfImages()
         if protocol is not None and protocol not in self.kinds:
-            which = "the protocol" if protocol in KINDS else "the unknown protocol"
-            raise ImportProblem(path, None, None, f"{which} {protocol!r}", self._expected_protocols(protocol))
+            noun = "the protocol" if protocol in KINDS else "the unknown protocol"
+            raise ImportProblem(path, None, None, f"{noun} {protocol!r}", self._expected_protocols(protocol))
 
     @property
     def setting(self) -> str:  # type: ignore[override]
@@ -210,7 +217,7 @@ class TableJudgments(JudgmentSource):
         self._images = NamesOfImages(images)
 
         def checked_row(record: Record) -> JudgmentRow:
-            row = self._row(record, captions)
+            row = self._read_row(record, captions)
             self._check_names(record, row, captions)
             self._check_unit(record, row, captions)
             self.protocol = self.protocol or row.protocol
@@ -226,9 +233,9 @@ class TableJudgments(JudgmentSource):
             self._images.check(record, row.image)
         rule = self._rules.get(row.protocol or "")
         is_stored = captions is not None and row.image is not None  # otherwise the missing image is reported
-        for column in output_columns(rule.plain) if rule is not None and is_stored else ():
+        for column in output_columns(rule.plain_kind) if rule is not None and is_stored else ():
             if getattr(row, column) is None and getattr(row, column.removesuffix("_text")) is None:
-                raise record.problem(column, "nothing", NO_TEXT.format(column.removesuffix("_text")))
+                raise record.problem(column, "nothing", TEXT_EXPECTED.format(column.removesuffix("_text")))
         for column in ("reference", "first", "second"):
             name = getattr(row, column)
             if captions is None or name is None or getattr(row, f"{column}_text") is not None:
@@ -239,78 +246,75 @@ class TableJudgments(JudgmentSource):
     def _check_unit(self, record: Record, row: JudgmentRow, captions: Captions | None) -> None:
         """Raise ImportProblem for a repeated unit or pair with other content, and for a second answer on a unit."""
         content_json = "" if row.content is None else json.dumps(row.content, sort_keys=True)
-        captions_shown = tuple(_caption_of(row, side) for side in ("reference", *SIDES))
+        captions_shown = tuple(_identify_caption(row, side) for side in ("reference", *SIDES))
         systems = row.systems() if isinstance(row, CreditedRow) else ()
-        content = hash((row.protocol, row.image, *captions_shown, row.pair, content_json, systems))
-        unit, answered = hash(row.unit), hash((row.unit, row.worker))
-        if self._contents.get(unit, content) != content:
+        content_digest = hash((row.protocol, row.image, *captions_shown, row.pair, content_json, systems))
+        unit_digest, unit_and_worker = hash(row.unit), hash((row.unit, row.worker))
+        if self._contents.get(unit_digest, content_digest) != content_digest:
             expected = "the same protocol, image, captions, systems and pair in all of its rows"
-            actual = (
-                f"{quote_value(row.unit)} with other content than before{self._difference(row, captions)}"
-            )
+            difference = self._difference(row, captions)
+            actual = f"{quote_value(row.unit)} with other content than before{difference}"
             raise record.problem("unit", actual, expected)
-        if answered in self._lines and row.revision != self._revisions[answered] + 1:
+        if unit_and_worker in self._lines and row.revision != self._revisions[unit_and_worker] + 1:
             actual = f"a second answer of {quote_value(row.worker)} on unit {quote_value(row.unit)}"
-            first = self._lines[answered]
-            where = "" if first is None else f" (the first is on line {first})"
+            first_line = self._lines[unit_and_worker]
+            where = "" if first_line is None else f" (the first is on line {first_line})"
             raise record.problem("worker", f"{actual}{where}", "one answer a participant and unit")
         if row.pair is not None and not row.control:
-            pair = hash(row.pair)
-            both = hash((row.image, *captions_shown[1:], systems[: len(SIDES)]))
-            if self._pairs.setdefault(pair, both) != both:
+            pair_digest = hash(row.pair)
+            pair_content = hash((row.image, *captions_shown[1:], systems[: len(SIDES)]))
+            if self._pairs.setdefault(pair_digest, pair_content) != pair_content:
                 expected = "the same image, captions and systems in all of its rows"
                 raise record.problem(
                     "pair", f"{quote_value(row.pair)} with other content than before", expected
                 )
-        self._contents[unit] = content
-        self._lines[answered], self._revisions[answered] = record.line, row.revision
+        self._contents[unit_digest] = content_digest
+        self._lines[unit_and_worker], self._revisions[unit_and_worker] = record.line, row.revision
 
     def _difference(self, row: JudgmentRow, captions: Captions | None) -> str:
         """Describe how a row differs from the first row of its unit.
 
         This reads the file again, so it is done only for the first such row.
         """
-        if self._looked_back:
+        if self._has_looked_back:
             return ""
-        self._looked_back = True
-        reading = copy(self)
-        reading.notes = ImportNotes()
-        for record in reading._records(self.path, _COLUMNS, ImportNotes(), self._encoding):
+        self._has_looked_back = True
+        reader = copy(self)
+        reader.notes = ImportNotes()
+        for record in reader._records(self.path, _COLUMNS, ImportNotes(), self._encoding):
             with suppress(ImportProblem):
-                earlier_row = reading._row(record, captions)
+                earlier_row = reader._read_row(record, captions)
                 if earlier_row.unit == row.unit:
                     return _first_difference(earlier_row, row, record)
         return ""
 
-    def _row(self, record: Record, captions: Captions | None) -> JudgmentRow:
+    def _read_row(self, record: Record, captions: Captions | None) -> JudgmentRow:
         record = _unguard_cells(record)
-        protocol = self._protocol(record)
+        protocol = self._read_protocol(record)
         if protocol is not None and protocol not in self._rules:
-            self._rules[protocol] = self._rule(protocol)
+            self._rules[protocol] = self._make_rule(protocol)
         rule = None if protocol is None else self._rules[protocol]
         if rule is not None and not self.scale and record.get("scale") is not None:
             try:
                 rule.hold_to_scale(str(record.get("scale")).strip())
             except ValueError as error:
                 raise record.problem(
-                    "scale", *answer_problem(record.get("scale"), error, rule.plain)
+                    "scale", *answer_problem(record.get("scale"), error, rule.plain_kind)
                 ) from None
-        value, answer = _answer_of(record, rule)
+        value, answer = _read_answer(record, rule)
         values = {
             "protocol": protocol,
             "value": value,
             "answer": answer,
-            "expected": _expected(record),
-            "content": _content(record),
+            "expected": _read_expected(record),
+            "content": _read_content(record),
             "anonymous": ANONYMOUS_NAME.fullmatch(str(record.get("worker")).strip()) is not None,
             **_empty_outputs(record, rule),
         }
-        credits = _credits(record)
-        row = (
-            JUDGMENT.read(record, **values)
-            if credits is None
-            else CREDITED_SHAPE.read(record, credits=credits, **values)
-        )
+        credits = _read_credits(record)
+        values |= {} if credits is None else {"credits": credits}
+        reader: RowReader[Any] = JUDGMENT_READER if credits is None else CREDITED_READER
+        row: JudgmentRow = reader.read(record, **values)
         if row.accepted_at and row.submitted_at and row.submitted_at < row.accepted_at:
             raise record.problem("submitted_at", "a time before accepted_at", "one after it")
         if row.chance is not None and row.hit is None:
@@ -319,25 +323,25 @@ class TableJudgments(JudgmentSource):
             raise record.problem("presented", quote_value(row.presented), f"nothing: {protocol} has no sides")
         if rule is None:
             return row
-        if rule.plain.is_open:
+        if rule.plain_kind.is_open:
             # dataclasses.replace would copy all fields of a million rows
             object.__setattr__(row, "stored", _stored_form(record, row, rule, captions))
         elif row.expected is not None:
             _check_expected(record, row, rule, value, None)
         return row
 
-    def _rule(self, protocol: str) -> AnswerRule:
+    def _make_rule(self, protocol: str) -> AnswerRule:
         rule = AnswerRule(self.kinds[protocol])
         if self.scale:
             try:
                 rule.hold_to_scale(self.scale)
             except ValueError as error:
                 raise ImportProblem(
-                    self.path, None, "--scale", *answer_problem(self.scale, error, rule.plain)
+                    self.path, None, "--scale", *answer_problem(self.scale, error, rule.plain_kind)
                 ) from None
         return rule
 
-    def _protocol(self, record: Record) -> str | None:
+    def _read_protocol(self, record: Record) -> str | None:
         if record.get("protocol") is None:
             return self.protocol
         protocol = record.read("protocol", read_name)
@@ -360,8 +364,9 @@ def output_columns(kind: Kind | None) -> tuple[str, ...]:
     """Return the columns of the texts that a kind judges."""
     if kind is None:
         return ()
-    alone = kind.judges_one_caption or kind.marks_text
-    return tuple(f"{side}_text" for side in (SIDES if kind.two_sided else SIDES[:1] if alone else ()))
+    judges_first_text = kind.judges_one_caption or kind.marks_text
+    sides = SIDES if kind.two_sided else SIDES[:1] if judges_first_text else ()
+    return tuple(f"{side}_text" for side in sides)
 
 
 def _empty_outputs(record: Record, rule: AnswerRule | None) -> dict[str, str]:
@@ -371,22 +376,22 @@ def _empty_outputs(record: Record, rule: AnswerRule | None) -> dict[str, str]:
     values = record.values
     return {
         column: ""
-        for column in output_columns(rule.plain)
-        if values.get(column) == "" and values.get(column.removesuffix("_text")) in (None, EMPTY_KEY)
+        for column in output_columns(rule.plain_kind)
+        if values.get(column) == "" and values.get(column.removesuffix("_text")) in (None, EMPTY_TEXT_KEY)
     }
 
 
-def _caption_of(row: JudgmentRow, side: str) -> str | None:
+def _identify_caption(row: JudgmentRow, side: str) -> str | None:
     """Return the identity of a caption: its id or, without an id, the normal form of its text."""
     key: str | None = getattr(row, side)
     text: str | None = getattr(row, f"{side}_text")
     return key if key is not None or text is None else one_text(text)
 
 
-def _first_difference(before: JudgmentRow, row: JudgmentRow, record: Record) -> str:
+def _first_difference(earlier_row: JudgmentRow, row: JudgmentRow, record: Record) -> str:
     where = f"in {record.path}" if record.line is None else f"on line {record.line}"
     for column in ("protocol", "image", *(f"{side}_text" for side in ("reference", *SIDES)), "pair"):
-        first, second = getattr(before, column), getattr(row, column)
+        first, second = getattr(earlier_row, column), getattr(row, column)
         if column.endswith("_text") and first is not None and second is not None:
             if one_text(first) != one_text(second):
                 first, second = quote_difference(first, second)
@@ -394,8 +399,8 @@ def _first_difference(before: JudgmentRow, row: JudgmentRow, record: Record) -> 
         elif first != second:
             return f" ({column} is {quote_value(first)} {where}, and {quote_value(second)} here)"
     systems = [
-        ", ".join(name for names in each.systems() for name in names) if isinstance(each, CreditedRow) else ""
-        for each in (before, row)
+        ", ".join(name for names in one.systems() for name in names) if isinstance(one, CreditedRow) else ""
+        for one in (earlier_row, row)
     ]
     if systems[0] == systems[1]:
         return ""
@@ -418,29 +423,29 @@ def _unguard_cells(record: Record) -> Record:
     return replace(record, values={**record.values, **cells}) if cells else record
 
 
-def _answer_of(record: Record, rule: AnswerRule | None) -> tuple[float | None, object | None]:
+def _read_answer(record: Record, rule: AnswerRule | None) -> tuple[float | None, object | None]:
     answer = _json_or_text(record, "answer")
     if isinstance(answer, str):
         answer = record.read("answer", lambda _: read_text(answer))
     elif answer is not None and not isinstance(answer, list | dict):
         raise record.problem("answer", quote_value(answer), "a text, a list or an object")
     if rule is None:
-        number = _value(record)
+        number = _read_value(record)
         if number is None and answer is None:
             raise record.problem("value", "nothing", "a number, or an answer")
         return number, answer
-    kind = rule.plain
+    kind = rule.plain_kind
     if kind.is_open:
         if answer is None:
             raise record.problem("answer", "nothing", f"the answer of a {kind.name} unit")
-        return _value(record), answer
+        return _read_value(record), answer
     if answer is not None:
         raise record.problem("answer", quote_value(answer), f"nothing: {kind.name} is answered by value")
     value = record.get("value")
     with suppress(BadCell):
         value = read_number(value, record.textual)
     try:
-        rule.check_number(value, more=record.get("answers") is not None)
+        rule.check_number(value, needs_options=record.get("answers") is not None)
     except ValueError as error:
         raise record.problem("value", *answer_problem(value, error, kind)) from None
     return value, None
@@ -448,7 +453,7 @@ def _answer_of(record: Record, rule: AnswerRule | None) -> tuple[float | None, o
 
 def _stored_form(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Captions | None) -> object:
     """Return the stored form of an open kind's answer. Check it against the unit's content and expected answer."""
-    kind, content = rule.plain, row.content or {}
+    kind, content = rule.plain_kind, row.content or {}
     try:
         kind.content.model_validate(content)
     except ValidationError as error:
@@ -462,7 +467,7 @@ def _stored_form(record: Record, row: JudgmentRow, rule: AnswerRule, captions: C
     if kind.marks_text and captions is not None and row.first is not None:
         text = captions.get(row.first, text)
     if kind.marks_text and text is None:
-        raise record.problem("first_text", "nothing", NO_TEXT.format("first"))
+        raise record.problem("first_text", "nothing", TEXT_EXPECTED.format("first"))
     unit = SimpleNamespace(first=SimpleNamespace(text=text), content=content)
     try:
         stored = rule.clean(kind.exchange.from_file(row.answer, content=content), unit=unit)
@@ -482,7 +487,7 @@ def _check_expected(record: Record, row: JudgmentRow, rule: AnswerRule, answer: 
         raise record.problem("expected", quote_value(row.expected), wanted) from None
 
 
-def _value(record: Record) -> float | None:
+def _read_value(record: Record) -> float | None:
     if record.get("value") is None:
         return None
     return record.read("value", lambda value: read_number(value, record.textual))
@@ -494,7 +499,7 @@ def _json_or_text(record: Record, column: str) -> object:
     return json_cell(record, column) if isinstance(value, str) and value[:1] in tuple('[{"') else value
 
 
-def _expected(record: Record) -> object | None:
+def _read_expected(record: Record) -> object | None:
     value = _json_or_text(record, "expected")
     if value is None or isinstance(value, list | dict):
         return value
@@ -505,14 +510,14 @@ def _expected(record: Record) -> object | None:
     raise record.problem("expected", quote_value(value), 'a value, or a range of grades such as "3-4"')
 
 
-def _content(record: Record) -> dict[str, object] | None:
+def _read_content(record: Record) -> dict[str, object] | None:
     value = json_cell(record, "content")
     if value is not None and not isinstance(value, dict):
         raise record.problem("content", quote_value(value), "an object")
     return value
 
 
-def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
+def _read_credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
     value = json_cell(record, "systems")
     if value is None:
         return None
@@ -520,19 +525,20 @@ def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
         raise record.problem("systems", quote_value(value), "an object from caption ids to lists of systems")
     content = json_cell(record, "content")
     options = content.get("options") if isinstance(content, dict) else None
-    known_systems = {record.get(side) for side in SIDES}
+    caption_ids = {record.get(side) for side in SIDES}
+    caption_ids |= {option.get("key") for option in options or () if isinstance(option, dict)}
     if record.get("first") is not None and record.get("first") == record.get("second"):
-        known_systems |= set(SIDES)
-    known_systems |= {option.get("key") for option in options or () if isinstance(option, dict)}
-    unknown = [key for key in value if key not in known_systems]
-    if unknown:
-        raise record.problem("systems", f"the caption id {quote_value(unknown[0])}", "a caption of the unit")
+        caption_ids |= set(SIDES)  # sides stand for the caption that both show
+    unknown_ids = [key for key in value if key not in caption_ids]
+    if unknown_ids:
+        actual = f"the caption id {quote_value(unknown_ids[0])}"
+        raise record.problem("systems", actual, "a caption of the unit")
     return record.read(
-        "systems", lambda _: {key: tuple(map(_credit, systems)) for key, systems in value.items()}
+        "systems", lambda _: {key: tuple(map(_read_credit, systems)) for key, systems in value.items()}
     )
 
 
-def _credit(value: object) -> Credit:
+def _read_credit(value: object) -> Credit:
     if not isinstance(value, dict) or not value.keys() <= {"system", "rank", "task"}:
         raise BadCell(quote_value(value), 'an object such as {"system": "nearest", "rank": 1}')
     system, rank, task = value.get("system"), value.get("rank"), value.get("task", ANNOTATION)

@@ -65,51 +65,63 @@ class MappedJudgments(TableJudgments):
     def __init__(
         self,
         path: Path,
-        how: ColumnMapping,
-        read: RecordReader,
+        mapping: ColumnMapping,
+        reader: RecordReader,
         worker_name: Callable[[str], str] = str,
         *,
         protocol: str | None,
         **options: Any,
     ) -> None:
-        how.check(path, NAMES)
-        super().__init__(path, self._answered_records, protocol=protocol or how.protocol or None, **options)
-        self.how, self._worker_name = how, worker_name
-        of_mapping = tuple(name for name in NAMES if name in how.columns) + ("marks",) * how.merge
-        self.columns = tuple(dict.fromkeys(JUDGMENT_COLUMNS + of_mapping))
-        self._reader = how.reader(read, alone=True)
-        self._zone = parse_zone(how.zone, path) if how.zone else None
-        self._raters: Counter[int] = Counter()
+        mapping.check(path, NAMES)
+        super().__init__(
+            path, self._answered_records, protocol=protocol or mapping.protocol or None, **options
+        )
+        self.mapping, self._worker_name = mapping, worker_name
+        mapped_columns = (name for name in NAMES if name in mapping.columns)
+        marks = ("marks",) if mapping.merge else ()
+        self.columns = tuple(dict.fromkeys((*JUDGMENT_COLUMNS, *mapped_columns, *marks)))
+        self._read = mapping.reader(reader, alone=True)
+        self._zone = parse_zone(mapping.zone, path) if mapping.zone else None
+        self._rater_counts: Counter[int] = Counter()  # by the unit's digest, if raters are anonymous
         self._labels = {name: Lookalikes() for name in (*SYSTEMS, "worker")}
         # if rows must name their system, a blank cell means that no system wrote the text
-        self._names_systems = "system" in (how.asked or (() if how.title else how.single_source_columns()))
-        self._texts: dict[str, str] = {}
-        self._first_outputs: dict[int, int] = {}
-        self._orders: set[int] = set()
+        required_columns = mapping.asked or (() if mapping.title else mapping.single_source_columns())
+        self._names_systems = "system" in required_columns
+        self._text_by_unit: dict[str, str] = {}
+        # the digest of the first output of each system for each item, by the digest of system and item
+        self._first_output_by_item: dict[int, int] = {}
+        # digests of pairs, with their texts and systems in the order shown
+        self._pair_orders: set[int] = set()
         self._answers = {
             name: {foreign.cell_text(word): answer for word, answer in answers.items()}
-            for name, answers in how.values.items()
+            for name, answers in mapping.values.items()
         }
-        for names, actual, expected in REQUIRED_COLUMNS if how.title else ():
-            if not any(name in how.columns for name in names) and not (how.spans and names is ANSWERS):
+        for names, actual, expected in REQUIRED_COLUMNS if mapping.title else ():
+            if not any(name in mapping.columns for name in names) and not (
+                mapping.spans and names is ANSWERS
+            ):
                 raise ImportProblem(path, None, "--map", actual, expected)
 
     def judgments(
         self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]:
-        self._raters.clear()
-        self._orders.clear()
+        self._rater_counts.clear()
+        self._pair_orders.clear()
         return super().judgments(images, captions)
 
     def _answered_records(
         self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         """Yield the records that have an answer. Count the records without an answer in the notes."""
-        for record in self._reader(path, Columns((), NAMES, lenient=True), notes, encoding):
+        for record in self._read(path, Columns((), NAMES, lenient=True), notes, encoding):
             values = record.values
-            if not values.get("worker") and "assignment" in self.how.columns and not values.get("assignment"):
+            if (
+                not values.get("worker")
+                and "assignment" in self.mapping.columns
+                and not values.get("assignment")
+            ):
                 continue  # nobody has done the HIT
-            if not self.how.spans and all(_is_empty(values.get(name)) for name in ANSWERS):
+            if not self.mapping.spans and all(_is_empty(values.get(name)) for name in ANSWERS):
                 notes.count("empty-answer")
                 continue
             yield record
@@ -119,8 +131,8 @@ class MappedJudgments(TableJudgments):
         rows = self._answered_records(self.path, Columns(()), self.notes, self._encoding)
         yield from self.refusals.rows(rows, self._name_columns)
 
-    def _row(self, record: Record, captions: Mapping[str, str] | None) -> JudgmentRow:
-        return super()._row(self._name_columns(record), captions)
+    def _read_row(self, record: Record, captions: Mapping[str, str] | None) -> JudgmentRow:
+        return super()._read_row(self._name_columns(record), captions)
 
     def _name_columns(self, record: Record) -> Record:
         """Return a record with Quorum's columns, with its unit, its worker and the systems that it credits."""
@@ -129,23 +141,25 @@ class MappedJudgments(TableJudgments):
         if values.get("used") in (False, "false"):
             self.notes.count("rejected-assignment")
         if isinstance(values.get("image"), str):
-            values["image"] = self._image(values["image"])
+            values["image"] = self._image_name(values["image"])
         elif "image" not in values and "text" in values:
-            values["image"] = self._item(record, str(values["text"]))
-        if self.how.merge and "first_text" in values:  # the texts of raters may differ in blanks and marks
+            values["image"] = self._item_name(record, str(values["text"]))
+        if (
+            self.mapping.merge and "first_text" in values
+        ):  # the texts of raters may differ in blanks and marks
             text = foreign.split_marked_text(str(values["first_text"]))[0]
-            values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
+            values["first_text"] = self._text_by_unit.setdefault(str(values.get("unit")), text)
         if not (self.as_before or "unit" in values):
             self._swap_sides(values)
-        self._credit(record, values)
-        if self.how.spans:
+        self._add_credits(record, values)
+        if self.mapping.spans:
             values["answer"] = self._marked_answer(record, values)
-        values["unit"] = self._unit(record, values)
-        if self.how.workers == ANONYMOUS_WORKERS:
-            self._raters[unit := hash(values["unit"])] += 1
-            values["worker"] = f"anon-{self._raters[unit]}"
-        ours = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
-        return replace(record, values=ours, textual=True)
+        values["unit"] = self._unit_id(record, values)
+        if self.mapping.workers == ANONYMOUS_WORKERS:
+            self._rater_counts[unit := hash(values["unit"])] += 1
+            values["worker"] = f"anon-{self._rater_counts[unit]}"
+        judgment_values = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
+        return replace(record, values=judgment_values, textual=True)
 
     def _typed_values(self, record: Record) -> dict[str, Any]:
         """Return the typed values of a record, including outputs that are empty on purpose."""
@@ -167,24 +181,25 @@ class MappedJudgments(TableJudgments):
         if not self.as_before:
             for name in NAME_COLUMNS:
                 if isinstance(text := values.get(name), str):
-                    values[name] = self._name(record, name, text)
-        if self.how.workers != ANONYMOUS_WORKERS:
+                    values[name] = self._check_name(record, name, text)
+        if self.mapping.workers != ANONYMOUS_WORKERS:
             worker = str(values.get("worker", "")).strip()
             if not worker:
                 raise _problem(record, "worker", None, "it in every row")
             values["worker"] = self._worker_name(worker)
 
-    def _unit(self, record: Record, values: dict[str, Any]) -> Any:
+    def _unit_id(self, record: Record, values: dict[str, Any]) -> Any:
         """Return the id of a row's unit. If no column has the id, derive it from the unit's content."""
         if "unit" in values:
-            unit, joined = values["unit"], "{" in record.origins.get("unit", "")  # joined columns
-            return content_key("unit", unit) if joined and len(str(unit)) > SHORT_NAME_LIMIT else unit
+            unit, joins_columns = values["unit"], "{" in record.origins.get("unit", "")
+            return content_key("unit", unit) if joins_columns and len(str(unit)) > SHORT_NAME_LIMIT else unit
         systems = [values[name] for name in SYSTEMS if name in values]
-        form = str if self.as_before else one_text
-        shown = values | {name: form(str(values[name])) for name in TEXTS if name in values}
-        return content_key("unit", *(shown.get(name) for name in CONTENT_COLUMNS), *systems)
+        normalise = str if self.as_before else one_text
+        content = values | {name: normalise(str(values[name])) for name in TEXTS if name in values}
+        return content_key("unit", *(content.get(name) for name in CONTENT_COLUMNS), *systems)
 
     def _typed_value(self, record: Record, name: str, value: Any) -> Any:
+        """Return a cell as the type of its column; "" for an empty output, and None for another empty cell."""
         value = value if name in STRUCTURED_COLUMNS else foreign.unwrap_value(value)
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
@@ -205,19 +220,19 @@ class MappedJudgments(TableJudgments):
                 return parse_time(str(text), self._zone).isoformat()
             except ValueError:
                 raise _problem(record, name, text, TIME_EXPECTED) from None
-        if name in self.how.factor and isinstance(text, int | float):
+        if name in self.mapping.factor and isinstance(text, int | float):
             try:
-                return text * self.how.factor[name]
+                return text * self.mapping.factor[name]
             except OverflowError:  # a whole number of hundreds of digits
                 raise _problem(record, name, text, "a number") from None
         return text
 
-    def _name(self, record: Record, name: str, text: str) -> str:
+    def _check_name(self, record: Record, name: str, text: str) -> str:
         """Return the name of an image, system or person.
 
         Raise ImportProblem for a name such as NA, unless the option ``--missing`` says what the word means.
         """
-        if text in MISSING_WORDS and not self.how.missing:
+        if text in MISSING_WORDS and not self.mapping.missing:
             expected = f"a name, or nothing (--missing {text}); beside another word it stays a name"
             raise _problem(record, name, text, expected)
         return compose_name(text)
@@ -233,21 +248,22 @@ class MappedJudgments(TableJudgments):
             (one_text(str(values[f"{side}_text"])), str(values.get(system, "")))
             for system, side in SYSTEMS.items()
         )
-        about = tuple(one_text(str(values.get(name, ""))) for name in CONTENT_COLUMNS if name not in OUTPUTS)
-        if hash((about, second, first)) not in self._orders or first == second:
-            self._orders.add(hash((about, first, second)))
+        shared = tuple(one_text(str(values.get(name, ""))) for name in CONTENT_COLUMNS if name not in OUTPUTS)
+        if hash((shared, second, first)) not in self._pair_orders or first == second:
+            self._pair_orders.add(hash((shared, first, second)))
             return
         answers = {name: foreign.cell_text(values[name]) for name in ("value", "expected") if name in values}
         if not all(answer.isascii() and answer.isdecimal() for answer in answers.values()):
             return  # the reader of answers will refuse the row
         for name, answer in answers.items():
             values[name] = kind.sides.to_canonical(int(answer), side=True)
-        for left, right in (("first_text", "second_text"), tuple(SYSTEMS)):
-            turned = {left: values.pop(right, None), right: values.pop(left, None)}
-            values |= {name: value for name, value in turned.items() if value is not None}
+        for first_column, second_column in (("first_text", "second_text"), tuple(SYSTEMS)):
+            second, first = values.pop(first_column, None), values.pop(second_column, None)
+            swapped = {first_column: first, second_column: second}
+            values |= {name: value for name, value in swapped.items() if value is not None}
         self.notes.count("turned-pair")
 
-    def _image(self, text: str) -> str:
+    def _image_name(self, text: str) -> str:
         """Return the name of an image. For an unknown address, return its last part."""
         if text in self._images:
             return text
@@ -256,9 +272,9 @@ class MappedJudgments(TableJudgments):
         except ValueError:  # the address is invalid, such as an unclosed bracket of IPv6
             return text
         name = unquote(address.path).rpartition("/")[2] or text
-        return self._images.name_of(name) if self.how.match_names else name
+        return self._images.name_of(name) if self.mapping.match_names else name
 
-    def _item(self, record: Record, text: str) -> str:
+    def _item_name(self, record: Record, text: str) -> str:
         """Return the name of the item with a source text. Without a dataset, derive a name from the text."""
         if self.items_of is None:
             return content_key("text", one_text(text))
@@ -268,15 +284,15 @@ class MappedJudgments(TableJudgments):
         actual = f"{len(names)} items with {quote_value(text)}" if names else quote_value(text)
         raise record.problem("text", actual, "the source text of one item of the dataset")
 
-    def _credit(self, record: Record, values: dict[str, Any]) -> None:
+    def _add_credits(self, record: Record, values: dict[str, Any]) -> None:
         """Add the row's systems to ``values`` as credits, by caption id, or by side if both sides share a caption."""
-        credits: dict[str, list[dict[str, Any]]] = {}
+        credits_by_side: dict[str, list[dict[str, Any]]] = {}
         for name, side in SYSTEMS.items():
             if (system := values.get(name)) is None:
                 continue
             if f"{side}_text" not in values and side not in values and self.text_of is not None:
                 text = self.text_of(str(system), str(values.get("image")))
-                if text is None and f"{side}_text" not in self.how.columns:
+                if text is None and f"{side}_text" not in self.mapping.columns:
                     expected = (
                         f"a system with an output for this item, or a column of texts ({side}_text=COLUMN)"
                     )
@@ -284,24 +300,24 @@ class MappedJudgments(TableJudgments):
                 values |= {} if text is None else {f"{side}_text": text}
             if (text := values.get(f"{side}_text")) is not None:
                 values.setdefault(side, candidate_key(text) if self.as_before else text_key(text))
-                credits[side] = [{"system": str(system)}]
-                of_item, output = hash((str(system), str(values.get("image")))), hash(str(values[side]))
-                if self._first_outputs.setdefault(of_item, output) == output:
-                    credits[side][0]["rank"] = 1  # further outputs of a system for an item get later ranks
-        if not credits:
-            if (
-                self._names_systems
-                and not self.as_before
-                and "first_text" in values
-                and not values.keys() & {"second_text", "content"}
-            ):
+                credits_by_side[side] = [{"system": str(system)}]
+                item_of_system = hash((str(system), str(values.get("image"))))
+                output = hash(str(values[side]))
+                # further outputs of a system for an item get later ranks
+                if self._first_output_by_item.setdefault(item_of_system, output) == output:
+                    credits_by_side[side][0]["rank"] = 1
+        if not credits_by_side:
+            may_lack_system = self._names_systems and not self.as_before
+            if may_lack_system and "first_text" in values and not values.keys() & {"second_text", "content"}:
                 values.setdefault("systems", {values.setdefault("first", text_key(values["first_text"])): []})
             return
         if self.as_before or values.get("first") != values.get("second"):
-            of_sides, credits = credits, {}
-            for side, of_side in of_sides.items():
-                credits.setdefault(values[side], []).extend(of_side)
-        values.setdefault("systems", credits)
+            credits_by_caption: dict[str, list[dict[str, Any]]] = {}
+            for side, credits in credits_by_side.items():
+                credits_by_caption.setdefault(values[side], []).extend(credits)
+            values.setdefault("systems", credits_by_caption)
+        else:
+            values.setdefault("systems", credits_by_side)
 
     def _marked_answer(self, record: Record, values: dict[str, Any]) -> dict[str, Any]:
         """Return the marked errors of a row as an answer, with the row's score if it has one."""
@@ -312,38 +328,39 @@ class MappedJudgments(TableJudgments):
             if not isinstance(marks, list) or not all(isinstance(mark, dict) for mark in marks):
                 raise record.problem("spans", quote_value(marks), "a list of marked errors")
         text = str(values.get("first_text", ""))
-        spans = [span for mark in marks if (span := self._span(mark, text)) is not None]
-        score = _score(values.get("score"))
+        spans = [span for mark in marks if (span := self._read_span(mark, text)) is not None]
+        score = _read_score(values.get("score"))
         return {"spans": spans} if score is None else {"spans": spans, "score": score}
 
-    def _span(self, mark: Mapping[str, Any], text: str) -> dict[str, Any] | None:
+    def _read_span(self, mark: Mapping[str, Any], text: str) -> dict[str, Any] | None:
         """Return a marked error with Quorum's keys; None if the mark means "no error"."""
-        how = self.how.spans
+        keys = self.mapping.spans
         severity, category = (
-            self._word(name, foreign.look_up(mark, str(how.get(name, name)))) for name in MARKS[:2]
+            self._read_word(name, foreign.look_up(mark, str(keys.get(name, name)))) for name in MARKS[:2]
         )
         if not severity or category == "":
             return None
         if "first_text" in mark:
             start, end = foreign.find_marked_part(str(mark["first_text"] or ""), text) or (None, None)
         else:
-            start, end = (foreign.look_up(mark, str(how.get(name, name))) for name in ("start", "end"))
+            start, end = (foreign.look_up(mark, str(keys.get(name, name))) for name in ("start", "end"))
             if type(start) is not int:
                 start = end = None
-            elif how.get("inclusive") and type(end) is int:
-                # a mark after the end of the text means that something is missing
+            elif keys.get("inclusive") and type(end) is int:
+                # ``end`` is the last character; a mark after the text, at which start and end are its length, means
+                # that something is missing
                 start, end = (None, None) if start == len(text) else (start, end + (end != len(text)))
         span = {"start": start, "end": end, "severity": severity}
         return span if category is None else span | {"category": category}
 
-    def _word(self, name: str, value: Any) -> str | None:
+    def _read_word(self, name: str, value: Any) -> str | None:
         """Return Quorum's name of a severity or category; None if the cell is empty, "" if it means "no error"."""
         if isinstance(value, list):
             value = "/".join(map(str, value))
         if value is None or value == "":
             return None
         text = str(value).strip().lower()
-        return self.how.values.get(name, {}).get(text, text)
+        return self.mapping.values.get(name, {}).get(text, text)
 
 
 def _problem(record: Record, name: str, value: Any, expected: str) -> ImportProblem:
@@ -358,7 +375,7 @@ def _is_empty(value: Any) -> bool:
     return value is None or value == [] or (isinstance(value, str) and not value.strip())
 
 
-def _score(value: Any) -> Any:
+def _read_score(value: Any) -> Any:
     """Return a whole score as int. Return other values unchanged; they are refused later, with their column."""
     if isinstance(value, str) and re.fullmatch(r"\d{1,3}(\.0*)?", value):
         return int(value.partition(".")[0])

@@ -43,14 +43,15 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
 from judgments.kinds.base import JUDGMENT_COLUMNS
 from quorum.numeric.names import nearest_name
 
-LAYOUTS = Path(__file__).with_name("layouts")
-FIRST_ROWS = 5
-NUMBER, FOLDER, FILE = "{n}", "folder", "file"
-OMITTED_COLUMN = "-"
-BETWEEN_CRITERIA = "|"
+LAYOUT_FOLDER = Path(__file__).with_name("layouts")
+FIRST_ROWS = 5  # rows of a file from which its columns are guessed
+NUMBER, FOLDER, FILE = "{n}", "folder", "file"  # names in braces, in sources
+OMITTED_COLUMN = "-"  # the source of a column that is left out
+BETWEEN_CRITERIA = "|"  # between the columns of several criteria, in the source of `value`
 ANONYMOUS_WORKERS = "anonymous"
 MAX_CRITERIA = 50
 MAX_CACHED_HEADERS = 1_000  # cached headers of a file's records
+# the columns that describe what a unit shows
 CONTENT_COLUMNS = (
     "image", "reference", "first", "second", "reference_text", "first_text", "second_text", "kind", "pair",
     "content"
@@ -59,6 +60,7 @@ ANSWERS = ("value", "answer")
 OUTPUTS = ("first_text", "second_text")
 TEXTS = ("reference_text", *OUTPUTS)
 MARKS = ("severity", "category", "first_text")
+# the side of a system's text, by the system's column
 SYSTEMS = {"system": "first", "second_system": "second"}
 TIMES = ("accepted_at", "submitted_at")
 NAMES = (*JUDGMENT_COLUMNS, *SYSTEMS, "score", "spans", *MARKS[:2], "text")
@@ -84,9 +86,9 @@ def _words_by_column(value: object) -> object:
     """Move words without a column into the column `value`."""
     if not isinstance(value, dict):
         return value
-    of_value = {answer: text for answer, text in value.items() if not isinstance(text, dict)}
-    others = {column: answers for column, answers in value.items() if isinstance(answers, dict)}
-    return others | ({"value": of_value} if of_value else {})
+    words_of_value = {word: answer for word, answer in value.items() if not isinstance(answer, dict)}
+    words_by_column = {column: words for column, words in value.items() if isinstance(words, dict)}
+    return words_by_column | ({"value": words_of_value} if words_of_value else {})
 
 
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
@@ -167,7 +169,8 @@ class ColumnMapping(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _people_columns(cls, values: Any) -> Any:
+    def _add_people_columns(cls, values: Any) -> Any:
+        """Make each column in ``people`` the source of answers and of the worker's name."""
         if isinstance(values, dict) and values.get("people"):
             return values | {"columns": {"value": NUMBER, "worker": NUMBER} | dict(values.get("columns", {}))}
         return values
@@ -181,8 +184,8 @@ class ColumnMapping(BaseModel):
     def criteria(self) -> tuple[str, ...]:
         """The columns of the answers if each of several criteria has a column, or ()."""
         sources = self.columns.get("value", ())
-        parts = sources[0].split(BETWEEN_CRITERIA) if len(sources) == 1 else ()
-        return tuple(part.strip() for part in parts) if len(parts) > 1 else ()
+        names = sources[0].split(BETWEEN_CRITERIA) if len(sources) == 1 else ()
+        return tuple(name.strip() for name in names) if len(names) > 1 else ()
 
     def of_criterion(self, name: str) -> ColumnMapping:
         """Return the mapping that reads the judgments of one criterion, from its rows or from its column."""
@@ -193,15 +196,15 @@ class ColumnMapping(BaseModel):
     def with_columns_of(self, other: ColumnMapping) -> ColumnMapping:
         """Return this layout with the columns and words of ``other``, a user's mapping, which take precedence."""
         values = {name: {**self.values.get(name, {}), **answers} for name, answers in other.values.items()}
-        changed = {
+        merged_fields = {
             "columns": {**self.columns, **other.columns},
             "values": {**self.values, **values},
             "zone": other.zone or self.zone,
             "fixes": other.fixes,
             "asked": other.single_source_columns(),
         }
-        of_layout = other.model_fields_set - changed.keys()
-        return self.model_copy(update={**{name: getattr(other, name) for name in of_layout}, **changed})
+        other_fields = {name: getattr(other, name) for name in other.model_fields_set}
+        return self.model_copy(update={**other_fields, **merged_fields})
 
     def single_source_columns(self) -> tuple[str, ...]:
         """Return Quorum's columns that have a single source."""
@@ -223,7 +226,7 @@ class ColumnMapping(BaseModel):
             parse_zone(self.zone, path)
 
     def reader(self, read: RecordReader, *, alone: bool = False) -> RecordReader:
-        """Return a reader of records with Quorum's columns. If ``alone`` is set, drop the file's other columns."""
+        """Return a reader of records with Quorum's columns. If ``alone`` is set, it drops the file's other columns."""
 
         def records(
             path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
@@ -231,20 +234,20 @@ class ColumnMapping(BaseModel):
             if not self.reads_rows:
                 yield from map(self.correct_cells, read(path, columns, notes, encoding))
                 return
-            reading = _Reading(self, path, columns, notes, alone)
-            rows = reading.rows(read, encoding)
+            file_reader = _MappedFileReader(self, path, columns, notes, alone)
+            rows = file_reader.rows(read, encoding)
             rows = _latest_records(rows, notes) if self.latest else rows
             yield from _merge_rows(rows) if self.merge else rows
-            reading.finish()
+            file_reader.finish()
 
         return records
 
     def items_reader(self, read: RecordReader) -> RecordReader:
         """Return a reader of the file's items, with a dataset's columns and texts without error marks."""
-        how = ColumnMapping(columns=self.dataset, header=self.header, quoted=self.quoted, skip=self.skip)
+        mapping = ColumnMapping(columns=self.dataset, header=self.header, quoted=self.quoted, skip=self.skip)
 
         def items(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-            for record in how.reader(read)(path, columns, notes, encoding):
+            for record in mapping.reader(read)(path, columns, notes, encoding):
                 values = {name: record.values.get(name) for name in self.dataset}
                 plain_texts = {
                     name: foreign.split_marked_text(v)[0] for name, v in values.items() if isinstance(v, str)
@@ -254,6 +257,7 @@ class ColumnMapping(BaseModel):
         return items
 
     def correct_cells(self, record: Record) -> Record:
+        """Return the record with its corrections. A record of a document has no line of its own, and thus none."""
         if record.path or not (fixes := self.fixes.get(str(record.line))):
             return record
         corrected = {name: _parse_correction(record.values.get(name), text) for name, text in fixes.items()}
@@ -275,129 +279,142 @@ def _is_column(source: str) -> bool:
     return "{" not in source.replace(NUMBER, "") and source != NUMBER and not _CONSTANT.fullmatch(source)
 
 
-class _Reading:
-    """The state while one file is read by a mapping."""
+class _MappedFileReader:
+    """Reads the rows of one file, or of the files of a folder, by a mapping.
+
+    Attributes:
+        sources: the sources of each of Quorum's columns.
+        unseen_sources: those of the required sources that no row had so far.
+        raw_columns: the columns by which the file is read, before they get Quorum's names.
+        first_values: the values of the first row, once it was read.
+        has_match: whether a row has fulfilled the mapping's condition.
+        numbered_sources: the sources with ``{n}``.
+        keys_by_header: a cache of the values of ``{n}``, by source and column names.
+    """
 
     def __init__(
-        self, how: ColumnMapping, path: Path, columns: Columns, notes: ImportNotes, alone: bool
+        self, mapping: ColumnMapping, path: Path, columns: Columns, notes: ImportNotes, alone: bool
     ) -> None:
-        self.how, self.path, self.notes, self.alone = how, path, notes, alone
-        ours = () if how.title else columns.required + columns.optional
-        self.excluded_columns = {
-            name for name, sources in how.columns.items() if sources == (OMITTED_COLUMN,)
-        }
-        self.excluded_columns |= {"worker"} if how.workers == ANONYMOUS_WORKERS else set()
+        self.mapping, self.path, self.notes, self.alone = mapping, path, notes, alone
+        own_columns = () if mapping.title else columns.required + columns.optional
+        omitted_columns = (name for name, sources in mapping.columns.items() if sources == (OMITTED_COLUMN,))
+        self.excluded_columns = set(omitted_columns)
+        self.excluded_columns |= {"worker"} if mapping.workers == ANONYMOUS_WORKERS else set()
         # columns with Quorum's names need no mapping, but may have words that mean an empty cell
-        sources = {name: (name,) for name in ours if alone or how.missing} | dict(how.columns)
+        sources = {name: (name,) for name in own_columns if alone or mapping.missing} | dict(mapping.columns)
         self.sources = {name: names for name, names in sources.items() if name not in self.excluded_columns}
         self.columns = replace(columns, lenient=True, strict=False)
-        required = how.asked or (() if how.title else how.single_source_columns())
-        needed = chain.from_iterable(self.sources.get(name, ()) for name in required)
-        self.unseen = {*filter(_is_column, needed), *how.where, *self._columns_of_people()}
-        self.needed = frozenset(self.unseen)
-        names = dict.fromkeys((*chain.from_iterable(self.sources.values()), *ours, *how.json_in))
-        self.raw = Columns(
-            (), tuple(names), lenient=True, header=how.header, header_row=how.header_row, rest=how.rest,
-            quoted=how.quoted,
+        required_columns = mapping.asked or (() if mapping.title else mapping.single_source_columns())
+        required_sources = chain.from_iterable(self.sources.get(name, ()) for name in required_columns)
+        self.unseen_sources = {*filter(_is_column, required_sources), *mapping.where}
+        self.unseen_sources |= set(self._columns_of_people())
+        self.required_sources = frozenset(self.unseen_sources)
+        names = dict.fromkeys((*chain.from_iterable(self.sources.values()), *own_columns, *mapping.json_in))
+        self.raw_columns = Columns(
+            (), tuple(names), lenient=True, header=mapping.header, header_row=mapping.header_row, rest=mapping.rest,
+            quoted=mapping.quoted,
         )  # fmt: skip
-        self.groups: Mapping[str, Any] | None = None
-        self.example: Mapping[str, Any] = {}
-        self.has_match = not how.where
-        self.wanted = {column: foreign.cell_text(cell) for column, cell in how.where.items()}
-        self.missing = set(map(foreign.cell_text, how.missing))
-        with_numbers = [
+        self.button_groups: Mapping[str, Any] | None = None
+        self.first_values: Mapping[str, Any] = {}
+        self.has_match = not mapping.where
+        self.wanted_cells = {column: foreign.cell_text(cell) for column, cell in mapping.where.items()}
+        self.missing_words = set(map(foreign.cell_text, mapping.missing))
+        numbered = [
             (name, source) for name, sources in self.sources.items() for source in sources if NUMBER in source
         ]
-        self.numbered_sources = [
-            source for name, source in with_numbers if (name, source) != ("worker", NUMBER)
-        ]
+        # if the source of the worker is only the number, it does not show which numbers there are
+        self.numbered_sources = [source for name, source in numbered if (name, source) != ("worker", NUMBER)]
         # the source of a list of answers, if this list alone shows that a row has several judgments
         self.list_source = ""
-        if not self.numbered_sources and ("worker" in dict(with_numbers) or how.workers):
+        if not self.numbered_sources and ("worker" in dict(numbered) or mapping.workers):
             self.list_source = self.sources.get("value", ("",))[0]
-        self.keys_of: dict[tuple[str, ...], list[str]] = {}
+        self.keys_by_header: dict[tuple[str, ...], list[str]] = {}
 
     def _columns_of_people(self) -> list[str]:
-        value = self.how.columns.get("value", (NUMBER,))[0]
-        return [value.replace(NUMBER, person) for person in self.how.people]
+        value = self.mapping.columns.get("value", (NUMBER,))[0]
+        return [value.replace(NUMBER, person) for person in self.mapping.people]
 
     def files(self) -> list[Path]:
-        how, path = self.how, self.path
-        if not (how.files and path.is_dir()):
+        """Return the file, or those files of a folder that the mapping reads."""
+        mapping, path = self.mapping, self.path
+        if not (mapping.files and path.is_dir()):
             return [path]
-        files = next(filter(None, (sorted(path.glob(pattern)) for pattern in how.files)), [])
+        files = next(filter(None, (sorted(path.glob(pattern)) for pattern in mapping.files)), [])
         if not files:
-            raise ImportProblem(path, None, None, "no such files", f"some as {' or '.join(how.files)}")
+            raise ImportProblem(path, None, None, "no such files", f"some as {' or '.join(mapping.files)}")
         return files
 
     def _fulfils_condition(self, values: Mapping[str, Any]) -> bool:
         """Return whether a row fulfils the condition of ``where``."""
-        cells = {column: foreign.look_up(values, column) for column in self.how.where}
-        self.unseen -= {column for column, cell in cells.items() if cell is not None}
-        fits = all(foreign.cell_text(cells[column]) == wanted for column, wanted in self.wanted.items())
-        self.has_match = self.has_match or fits
-        return fits
+        cells = {column: foreign.look_up(values, column) for column in self.mapping.where}
+        self.unseen_sources -= {column for column, cell in cells.items() if cell is not None}
+        is_fulfilled = all(
+            foreign.cell_text(cells[column]) == text for column, text in self.wanted_cells.items()
+        )
+        self.has_match = self.has_match or is_fulfilled
+        return is_fulfilled
 
     def rows(self, read: RecordReader, encoding: str | None) -> Iterator[Record]:
+        """Yield a record with Quorum's columns for each judgment of the file."""
         for record, values in self.raw_rows(read, encoding, checked=True):
-            yield from self._judgments(replace(record, values=values))
+            yield from self._split_row(replace(record, values=values))
 
     def raw_rows(
         self, read: RecordReader, encoding: str | None, *, checked: bool = False
     ) -> Iterator[tuple[Record, Mapping[str, Any]]]:
         """Yield each row to read as a pair of record and values. If ``checked``, first check the mapped columns."""
-        how = self.how
+        mapping = self.mapping
         for file in self.files():
-            unchecked = checked and not (
-                self.example and how.title
-            )  # each file of a folder may have another header
-            for record in read(file, self.raw, self.notes, encoding):
-                opened = self.parsed_values(how.correct_cells(record))
-                if unchecked:
-                    self._check_header(record, opened)
-                    unchecked = False
-                for values in foreign.explode_rows(opened, how.rows):
-                    if any(
-                        re.search(rule, str(foreign.look_up(values, name) or ""))
-                        for name, rule in how.skip.items()
-                    ):
+            # each file of a folder may have another header, unless the mapping is a layout
+            needs_check = checked and not (self.first_values and mapping.title)
+            for record in read(file, self.raw_columns, self.notes, encoding):
+                record_values = self.parsed_values(mapping.correct_cells(record))
+                if needs_check:
+                    self._check_header(record, record_values)
+                    needs_check = False
+                for values in foreign.explode_rows(record_values, mapping.rows):
+                    if self._is_skipped(values):
                         self.notes.count("skipped-row")
-                    elif not how.where or self._fulfils_condition(values):
+                    elif not mapping.where or self._fulfils_condition(values):
                         yield record, values
+
+    def _is_skipped(self, values: Mapping[str, Any]) -> bool:
+        cells = {name: str(foreign.look_up(values, name) or "") for name in self.mapping.skip}
+        return any(re.search(pattern, cells[name]) for name, pattern in self.mapping.skip.items())
 
     def parsed_values(self, record: Record) -> dict[str, Any]:
         """Return the values of a record, with lists, JSON and radio buttons parsed."""
-        how, values = self.how, dict(record.values)
+        mapping, values = self.mapping, dict(record.values)
         if record.textual and self.alone:
             values = {name: unguard_formula(v) if isinstance(v, str) else v for name, v in values.items()}
-        name = how.rest
+        name = mapping.rest  # the column of an error
         try:
-            if how.rest and isinstance(cells := values.pop(how.rest, None), list):
-                values |= foreign.pairs_of(list(map(unguard_formula, cells)), how.sparse)
-            for name in how.json_in:
+            if mapping.rest and isinstance(cells := values.pop(mapping.rest, None), list):
+                values |= foreign.command_line_answers(list(map(unguard_formula, cells)), mapping.sparse)
+            for name in mapping.json_in:
                 if isinstance(cell := values.get(name), str) and cell.strip():
-                    for column, value in foreign.members(cell, name[: name.rfind(".") + 1]):
+                    for column, value in foreign.form_answers(cell, name[: name.rfind(".") + 1]):
                         if values.setdefault(column, value) != value:
                             raise ValueError(f"the field {column!r} twice with different values")
         except ValueError as error:
             raise record.problem(name, str(error), "what the layout has there") from None
-        if how.buttons:
-            if self.groups is None or record.line is None or record.path:
-                self.groups = foreign.button_groups(record.values, how.buttons, how.sparse)
-            for name, buttons in self.groups.items():
+        if mapping.buttons:
+            if self.button_groups is None or record.line is None or record.path:
+                self.button_groups = foreign.button_groups(record.values, mapping.buttons, mapping.sparse)
+            for name, buttons in self.button_groups.items():
                 states = {value: values.get(column, "") for value, column in buttons}
-                if (state := foreign.chosen_values(states, flags=how.buttons == ".")) is not None:
+                if (state := foreign.selected_values(states, flags=mapping.buttons == ".")) is not None:
                     values.setdefault(name, state)
-        if how.labels:
-            values |= foreign.labels(foreign.look_up(values, how.labels))
+        if mapping.labels:
+            values |= foreign.selected_labels(foreign.look_up(values, mapping.labels))
         return values
 
     def _check_header(self, record: Record, values: Mapping[str, Any]) -> None:
         """Raise ImportProblem for mapped columns that the header lacks, before rows are read."""
-        self.example = values
+        self.first_values = values
         is_export = {"study", "protocol", "assignment"} <= values.keys()
-        for name in INCLUSION_COLUMNS if self.alone and not (self.how.title or is_export) else ():
-            if self.sources.get(name) == (name,) and name not in self.how.columns and name in values:
+        for name in INCLUSION_COLUMNS if self.alone and not (self.mapping.title or is_export) else ():
+            if self.sources.get(name) == (name,) and name not in self.mapping.columns and name in values:
                 self.notes.count("acting-column", detail=name)
         for source in self.sources.get("value", ()) if self.alone else ():
             if is_letter_shown(values, source):
@@ -408,25 +425,24 @@ class _Reading:
         if not self.alone:
             self.columns.check({*self.sources, *values}, self.path, record.line, self.notes)
         if record.textual:
-            self._refuse_unknown(record, {*values, *(self.groups or ())})
+            self._refuse_unknown(record, {*values, *(self.button_groups or ())})
 
-    def _refuse_unknown(self, record: Record, there: set[str]) -> None:
-        """Raise ImportProblem if the mapping names a column that is not in ``there``, the columns of the file."""
-        workers = self.sources.get("worker", ())
-        if (
-            self.alone
-            and workers
-            and not any("{" in source or source in there or _CONSTANT.fullmatch(source) for source in workers)
-        ):
+    def _refuse_unknown(self, record: Record, columns: set[str]) -> None:
+        """Raise ImportProblem if the mapping names a column that is not among the columns of the file."""
+        workers = self.sources.get("worker", ()) if self.alone else ()
+        can_name_worker = any(
+            "{" in source or source in columns or _CONSTANT.fullmatch(source) for source in workers
+        )
+        if workers and not can_name_worker:
             raise self.unknown_column_error(workers[0], record.file)
-        for source in sorted(self.needed):
-            top = source.partition(".")[0]
-            later = NUMBER in source or (self.how.sparse and source.startswith(self.how.sparse))
-            if not later and not {source, top} & there:
+        for source in sorted(self.required_sources):
+            column = source.partition(".")[0]  # of a path
+            is_sparse = bool(self.mapping.sparse) and source.startswith(self.mapping.sparse)
+            if NUMBER not in source and not is_sparse and not {source, column} & columns:
                 raise self.unknown_column_error(source, record.file)
 
     def unknown_column_error(self, source: str, file: Path | None = None) -> ImportProblem:
-        near = nearest_name(source, self.example)
+        near = nearest_name(source, self.first_values)
         expected = f"{near!r} perhaps" if near else "a column of the file"
         if source == "worker":
             expected += ' (--workers anonymous, or workers = "anonymous" in a mapping, if it does not say who answered)'
@@ -436,16 +452,21 @@ class _Reading:
 
     def finish(self) -> None:
         """Raise ImportProblem if a mapped column was in no row, or if no row fulfilled the condition."""
-        if self.example and (never := self.unseen & set(self.how.where) or (self.has_match and self.unseen)):
-            raise self.unknown_column_error(min(never))
-        if self.example and not self.has_match:
-            wanted = ", ".join(f"{column}={cell}" for column, cell in self.how.where.items())
-            raise ImportProblem(self.path, None, "--where", f"no row with {wanted}", "at least one")
+        if not self.first_values:
+            return
+        missing_sources = self.unseen_sources & set(self.mapping.where)
+        if not missing_sources and self.has_match:  # only rows that fulfil the condition show further sources
+            missing_sources = self.unseen_sources
+        if missing_sources:
+            raise self.unknown_column_error(min(missing_sources))
+        if not self.has_match:
+            wanted_cells = ", ".join(f"{column}={cell}" for column, cell in self.mapping.where.items())
+            raise ImportProblem(self.path, None, "--where", f"no row with {wanted_cells}", "at least one")
 
-    def _judgments(self, record: Record) -> Iterator[Record]:
+    def _split_row(self, record: Record) -> Iterator[Record]:
         """Yield a record with Quorum's columns for each judgment in a row."""
         values = dict(record.values)
-        for path, (name, value) in self.how.named.items():
+        for path, (name, value) in self.mapping.named.items():
             entries = foreign.look_up(values, path)
             for entry in entries if isinstance(entries, list) else ():
                 if isinstance(entry, dict) and isinstance(entry.get(name), str):
@@ -466,53 +487,55 @@ class _Reading:
 
         If no source has ``{n}``, the row is one judgment.
         """
-        if self.how.people:
-            return [(person, values) for person in self.how.people]
+        if self.mapping.people:
+            return [(person, values) for person in self.mapping.people]
         if self.numbered_sources:
             keys = dict.fromkeys(
-                key for source in self.numbered_sources for key in self._keys(source, values)
+                key for source in self.numbered_sources for key in self._find_keys(source, values)
             )
-            whole_row = {
-                f"{path}.{key}": member  # the key may have dots
-                for path in {
-                    source[: -len(NUMBER) - 1]
-                    for source in self.numbered_sources
-                    if source.endswith(f".{NUMBER}")
-                }
+            # Members get columns of their own, since a key may have dots, so that the source is no path.
+            ending = f".{NUMBER}"
+            paths = {name.removesuffix(ending) for name in self.numbered_sources if name.endswith(ending)}
+            member_values = {
+                f"{path}.{key}": member
+                for path in paths
                 for key, member in foreign.members_of(foreign.look_up(values, path))
             }
-            return [(key, values | whole_row) for key in sorted(keys, key=_numeric_order)]
+            return [(key, values | member_values) for key in sorted(keys, key=_numeric_order)]
         if self.list_source:
             cell = foreign.look_up(values, self.list_source)
             if isinstance(cell, str) and cell.lstrip().startswith("["):
                 with suppress(ValueError):
                     cell = load_json(cell)
             if isinstance(cell, list):
-                return [(str(at), {**values, self.list_source: member}) for at, member in enumerate(cell)]
+                return [
+                    (str(index), {**values, self.list_source: member}) for index, member in enumerate(cell)
+                ]
         return [("", values)]
 
-    def _keys(self, source: str, values: Mapping[str, Any]) -> list[str]:
+    def _find_keys(self, source: str, values: Mapping[str, Any]) -> list[str]:
         """Return the values of ``{n}`` in a source: numbers in column names, or the keys of a container."""
         names = (source, *values)
-        if names not in self.keys_of:
-            if len(self.keys_of) >= MAX_CACHED_HEADERS:
-                self.keys_of.clear()
+        if names not in self.keys_by_header:
+            if len(self.keys_by_header) >= MAX_CACHED_HEADERS:
+                self.keys_by_header.clear()
             pattern = re.compile(r"(\d+)".join(map(re.escape, source.split(NUMBER))))
             matches = (pattern.fullmatch(name) for name in values)
-            self.keys_of[names] = [match.group(1) for match in matches if match]
-        if keys := self.keys_of[names]:
+            self.keys_by_header[names] = [match.group(1) for match in matches if match]
+        if keys := self.keys_by_header[names]:
             return keys
+        # no column has the number, so it stands for a part of a path, between dots
         text_before, _, text_after = source.partition(NUMBER)
         path, _, start = text_before.rpartition(".")
         end = text_after.partition(".")[0]
         container = foreign.look_up(values, path) if path else None
-        inner = r"\d+" if start or end else ".*"
-        pattern = re.compile(f"{re.escape(start)}({inner}){re.escape(end)}", re.DOTALL)
+        key_pattern = r"\d+" if start or end else ".*"
+        pattern = re.compile(f"{re.escape(start)}({key_pattern}){re.escape(end)}", re.DOTALL)
         matches = (pattern.fullmatch(key) for key, _ in foreign.members_of(container))
         return [match.group(1) for match in matches if match]
 
     def _map_record(self, record: Record, key: str) -> Record:
-        missing_cells = self.missing
+        """Return a record with Quorum's columns. ``key`` replaces ``{n}`` in the sources."""
         mapped_values: dict[str, Any] = {}
         origins: dict[str, str] = {}
         mapped_columns: set[str] = set()
@@ -522,14 +545,11 @@ class _Reading:
                 is_key = source == NUMBER and name == "worker"
                 value = key if is_key else self._cell(record, origin)
                 if value is not None:
-                    if self.unseen:
-                        self.unseen -= {source, origin}
+                    if self.unseen_sources:
+                        self.unseen_sources -= {source, origin}
                     mapped_columns.add(origin)
-                    if (
-                        missing_cells
-                        and name not in TEXT_COLUMNS
-                        and foreign.cell_text(value) in missing_cells
-                    ):
+                    may_be_missing = self.missing_words and name not in TEXT_COLUMNS
+                    if may_be_missing and foreign.cell_text(value) in self.missing_words:
                         value = ""
                 if value is not None and value != "":
                     mapped_values[name], origins[name] = value, origin
@@ -538,10 +558,9 @@ class _Reading:
                     mapped_values[name] = ""  # a later source may replace it
                 origins.setdefault(name, origin)
         if not self.alone:
-            others = record.values.keys() - mapped_columns - mapped_values.keys() - self.excluded_columns
-            mapped_values = {
-                name: value for name, value in record.values.items() if name in others
-            } | mapped_values
+            excluded = {*mapped_columns, *mapped_values, *self.excluded_columns}
+            other_values = {name: value for name, value in record.values.items() if name not in excluded}
+            mapped_values = other_values | mapped_values
         return replace(record, values=mapped_values, origins=origins, renamed=self.alone)
 
     def _cell(self, record: Record, source: str) -> Any:
@@ -558,14 +577,16 @@ class _Reading:
 
 
 def _braced_value(record: Record, name: str) -> Any:
+    """Return what a name in braces stands for: the folder, the file's name without ending, or a cell."""
     if name == FOLDER:
         return record.file.parent.name
-    return (
-        Path(unpacked_name(record.file.name)).stem if name == FILE else foreign.look_up(record.values, name)
-    )
+    if name == FILE:
+        return Path(unpacked_name(record.file.name)).stem
+    return foreign.look_up(record.values, name)
 
 
 def _numeric_order(key: str) -> tuple[int, str]:
+    """Return a sort key that leaves names in their order, before numbers."""
     return (int(key), key) if key.isdecimal() else (0, "")
 
 
@@ -612,26 +633,26 @@ def read_mapping(path: Path) -> ColumnMapping:
         raise ImportProblem(path, None, where, actual, expected) from None
 
 
-def criteria_of(how: ColumnMapping, read: RecordReader, path: Path, encoding: str | None) -> list[str]:
+def criteria_of(mapping: ColumnMapping, read: RecordReader, path: Path, encoding: str | None) -> list[str]:
     """Return the criteria of a file's answers, in order; [] if the mapping names no criteria.
 
     Raises:
         ImportProblem: a row has no criterion, or there are too many different criteria.
     """
-    if not how.criterion:
-        return list(how.criteria)
-    reading = _Reading(how, path, Columns((), NAMES), ImportNotes(), alone=True)
+    if not mapping.criterion:
+        return list(mapping.criteria)
+    file_reader = _MappedFileReader(mapping, path, Columns((), NAMES), ImportNotes(), alone=True)
     names: dict[str, None] = {}
-    for record, values in reading.raw_rows(read, encoding):
-        reading.example = reading.example or values
-        name = foreign.cell_text(foreign.look_up(values, how.criterion))
-        if not name and foreign.look_up(values, how.criterion) is None:
-            raise reading.unknown_column_error(how.criterion)
+    for record, values in file_reader.raw_rows(read, encoding):
+        file_reader.first_values = file_reader.first_values or values
+        name = foreign.cell_text(foreign.look_up(values, mapping.criterion))
+        if not name and foreign.look_up(values, mapping.criterion) is None:
+            raise file_reader.unknown_column_error(mapping.criterion)
         if not name:
-            raise record.problem(how.criterion, "nothing", "a criterion in every row")
+            raise record.problem(mapping.criterion, "nothing", "a criterion in every row")
         names[name] = None
         if len(names) > MAX_CRITERIA:
-            actual = f"more than {MAX_CRITERIA} different texts in {quote_value(how.criterion)}"
+            actual = f"more than {MAX_CRITERIA} different texts in {quote_value(mapping.criterion)}"
             raise ImportProblem(path, record.line, "--criterion", actual, "a column of criteria")
     return list(names)
 
@@ -639,43 +660,47 @@ def criteria_of(how: ColumnMapping, read: RecordReader, path: Path, encoding: st
 @cache
 def read_layouts() -> dict[str, ColumnMapping]:
     """Return the layouts of other platforms by name."""
-    files = sorted(LAYOUTS.glob("*.toml"))
+    files = sorted(LAYOUT_FOLDER.glob("*.toml"))
     return {file.stem: read_mapping(file) for file in files if file.stem != "names"}
 
 
 def first_rows(
-    how: ColumnMapping, read: RecordReader, path: Path, encoding: str | None
+    mapping: ColumnMapping, read: RecordReader, path: Path, encoding: str | None
 ) -> list[dict[str, Any]]:
     """Return the first rows as a mapping reads them: values by column or by path into nested values."""
-    reading = _Reading(how, path, Columns((), NAMES), ImportNotes(), alone=True)
+    file_reader = _MappedFileReader(mapping, path, Columns((), NAMES), ImportNotes(), alone=True)
     rows = (
         dict(foreign.flatten_members(values))
-        for file in reading.files()
-        for record in read(file, reading.raw, reading.notes, encoding)
-        for values in foreign.explode_rows(reading.parsed_values(record), how.rows)
+        for file in file_reader.files()
+        for record in read(file, file_reader.raw_columns, file_reader.notes, encoding)
+        for values in foreign.explode_rows(file_reader.parsed_values(record), mapping.rows)
     )
     return list(islice(rows, FIRST_ROWS))
 
 
 def guess_columns(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
     """Return, for each of Quorum's columns, the column that probably corresponds. Use each of ``names`` only once."""
-    left = {re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower()): name for name in reversed(list(names))}
+    unused_names = {
+        re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower()): name for name in reversed(list(names))
+    }
     synonyms = _synonyms()
     guesses: dict[str, str] = {}
-    for mine in sorted(wanted, key=lambda name: name.replace("_", "") not in left):
-        for synonym in (mine.replace("_", ""), *synonyms.get(mine, ())):
-            if synonym in left and mine not in guesses:
-                guesses[mine] = left.pop(synonym)
+    # first those that the file has under Quorum's names
+    for column in sorted(wanted, key=lambda column: column.replace("_", "") not in unused_names):
+        for synonym in (column.replace("_", ""), *synonyms.get(column, ())):
+            if synonym in unused_names and column not in guesses:
+                guesses[column] = unused_names.pop(synonym)
     return guesses
 
 
 @cache
 def _synonyms() -> dict[str, list[str]]:
-    names: dict[str, list[str]] = tomllib.loads(read_whole(LAYOUTS / "names.toml"))
+    names: dict[str, list[str]] = tomllib.loads(read_whole(LAYOUT_FOLDER / "names.toml"))
     return names
 
 
 def parse_pairs(text: str, path: Path, option: str, example: str = EXAMPLE) -> dict[str, str]:
+    """Parse pairs such as ``left=1,right=2``. Raise ImportProblem for other texts and for repeated names."""
     pairs: dict[str, str] = {}
     for pair in text.split(","):
         name, equals, value = (part.strip() for part in pair.partition("="))

@@ -22,14 +22,14 @@ class Lookalikes:
 
     def __init__(self) -> None:
         self._labels: set[tuple[type, str | float]] = set()
-        self._by_core: dict[str, str | float] = {}
+        self._first_by_core: dict[str, str | float] = {}  # by the label's text without blanks and case
 
     def earlier_label(self, label: str | float) -> str | float | None:
         """Return the earlier label that a new label looks like; None if there is none, or if the label is not new."""
         if (key := (type(label), label)) in self._labels or len(self._labels) == MAX_LABELS:
             return None
         self._labels.add(key)
-        first = self._by_core.setdefault(_BLANKS.sub("", str(label)).casefold(), label)
+        first = self._first_by_core.setdefault(_BLANKS.sub("", str(label)).casefold(), label)
         return None if (type(first), first) == key else first
 
 
@@ -43,19 +43,19 @@ class NamesOfImages:
         return self._names is not None and name in self._names
 
     @cached_property
-    def _files_by_core(self) -> dict[str, list[str]]:
-        by_core: defaultdict[str, list[str]] = defaultdict(list)
+    def _names_by_core(self) -> dict[str, list[str]]:
+        names_by_core: defaultdict[str, list[str]] = defaultdict(list)
         names: Iterable[str] = self._names if isinstance(self._names, Iterable) else ()
         for name in names:
-            by_core[_comparable_name(name)].append(name)
-        return by_core
+            names_by_core[_comparable_name(name)].append(name)
+        return names_by_core
 
     def name_of(self, name: str) -> str:
         """Return the only image name that ``name`` can stand for; ``name`` itself if there is not exactly one.
 
         Names may differ in case, blanks and file extension.
         """
-        names = [] if name in self else self._files_by_core.get(_comparable_name(name), [])
+        names = [] if name in self else self._names_by_core.get(_comparable_name(name), [])
         return names[0] if len(names) == 1 else name
 
     def check(self, record: Record, name: str) -> None:
@@ -86,29 +86,31 @@ def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfN
 
     Without an exact match, ignore case, folder, blanks and ending, and treat jpg and jpeg alike.
     """
-    available = set(files)
-    pictures = PicturesOfNames({name: name for name in names if name in available})
+    file_names = set(files)
+    pictures = PicturesOfNames({name: name for name in names if name in file_names})
+    # The files by their names in coarser and coarser forms. The first form in which a name matches counts.
     indexes: list[tuple[Callable[[str], str], defaultdict[str, list[str]]]] = []
     if len(pictures.files) < len(set(names)):
-        for spelling in (_normal_name, _without_folder, _without_ending):
+        for form_of in (_normal_name, _without_folder, _without_ending):
             index: defaultdict[str, list[str]] = defaultdict(list)
             for file in files:
-                index[spelling(file)].append(file)
-            indexes.append((spelling, index))
-    names_of: defaultdict[str, list[str]] = defaultdict(list)
+                index[form_of(file)].append(file)
+            indexes.append((form_of, index))
+    names_by_file: defaultdict[str, list[str]] = defaultdict(list)
     for name in dict.fromkeys(names):
         if name not in pictures.files:
-            candidates = next(filter(None, (index.get(spelling(name)) for spelling, index in indexes)), [])
+            candidates = next(filter(None, (index.get(form_of(name)) for form_of, index in indexes)), [])
             if len(candidates) == 1:
                 pictures.files[name] = candidates[0]
                 pictures.respelled_names.append(name)
             elif candidates:
                 pictures.unclear_names[name] = candidates
         if name in pictures.files:
-            names_of[pictures.files[name]].append(name)
-    for equals in filter(lambda equals: len(equals) > 1, names_of.values()):
-        for name in set(equals) & set(pictures.respelled_names):
-            pictures.unclear_names[name] = [other for other in equals if other != name]
+            names_by_file[pictures.files[name]].append(name)
+    # Of several names of one file, only an exact one is clear.
+    for similar_names in filter(lambda names: len(names) > 1, names_by_file.values()):
+        for name in set(similar_names) & set(pictures.respelled_names):
+            pictures.unclear_names[name] = [other for other in similar_names if other != name]
             pictures.respelled_names.remove(name)
             del pictures.files[name]
     return pictures

@@ -12,7 +12,7 @@ from common.incoming import quote_value
 from judgments.importers.mapping import ANONYMOUS_WORKERS, EXAMPLE, ColumnMapping, parse_pairs, read_mapping
 from judgments.importers.textio import ImportProblem
 
-# By option, its value in the usage line, and its help text.
+# The value in the usage line and the help text of each option.
 COLUMN_OPTIONS: dict[str, tuple[str, str]] = {
     "map": (
         "PAIRS",
@@ -79,15 +79,15 @@ def mapping_of(options: Mapping[str, Any], path: Path) -> ColumnMapping | None:
         if name in EXPECTED_PAIRS:
             values[name] = parse_pairs(text, path, f"--{name}", EXPECTED_PAIRS[name])
         elif name in ("people", "missing"):
-            values[name] = _names(text, path, f"--{name}")
+            values[name] = _read_names(text, path, f"--{name}")
     if "header_row" in texts:
-        values["header_row"] = _line(texts["header_row"], path)
+        values["header_row"] = _read_line_number(texts["header_row"], path)
     if texts.get("workers", ANONYMOUS_WORKERS) != ANONYMOUS_WORKERS:
         raise ImportProblem(path, None, "--workers", quote_value(texts["workers"]), ANONYMOUS_WORKERS)
     return ColumnMapping(columns=values.pop("map", {}), **values)
 
 
-def _names(text: str, path: Path, option: str) -> list[str]:
+def _read_names(text: str, path: Path, option: str) -> list[str]:
     """Return the names in a text, which commas separate. A name that contains a comma is in quotation marks."""
     names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
     if not all(names):
@@ -97,7 +97,7 @@ def _names(text: str, path: Path, option: str) -> list[str]:
     return names
 
 
-def _line(text: str, path: Path) -> int:
+def _read_line_number(text: str, path: Path) -> int:
     if not (str(text).isascii() and str(text).isdecimal() and 0 < int(text) < 10**6):
         raise ImportProblem(path, None, "--header-row", quote_value(text), "a line's number, from 1")
     return int(text)

@@ -20,18 +20,19 @@ from judgments.importers.records.record import Record
 from judgments.importers.tables.files import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem
 
-STATE = "user_state.json"
+STATE_FILE = "user_state.json"
+# keys of the state file, each of an object by item
 ANSWERS, ORDERS, BEHAVIOUR = (
     f"instance_id_to_{what}" for what in ("label_to_value", "presentation_order", "behavioral_data")
 )
-OWN_COLUMNS = {"user_id", ANSWERS, ORDERS, BEHAVIOUR}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-LETTER, SCALE = "selection", "scale_value"  # of two texts: the better one, or how much better it is
+# labels of an answer about two texts: the better one, or how much better it is
+LETTER_LABEL, SCALE_LABEL = "selection", "scale_value"
 
 
 def read_potato(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Read the records of a ``user_state.json``, or of a table of any format."""
-    if path.name == STATE:
+    if path.name == STATE_FILE:
         yield from _read_state(path, encoding)
     else:
         yield from read_table(path, columns, notes, encoding)
@@ -41,13 +42,15 @@ def is_letter_shown(names: Mapping[str, Any], source: str) -> bool:
     """Return whether a column has the letter of a shown position. Potato's tables do not say which text was there."""
     if "instance_id" not in names or not names.keys() & {"user_id", "user"}:
         return False
-    ends = tuple(f"{mark}{label}" for mark in (".", ":::") for label in (LETTER, SCALE))
-    return source.endswith(ends) or any(f"{source}{end}" in names for end in ends)
+    endings = tuple(f"{mark}{label}" for mark in (".", ":::") for label in (LETTER_LABEL, SCALE_LABEL))
+    return source.endswith(endings) or any(f"{source}{ending}" in names for ending in endings)
 
 
 def _read_state(path: Path, encoding: str | None) -> Iterator[Record]:
     members = read_document(path, encoding)
-    state = {key: value for key, number, value, _ in members if number is None and key in OWN_COLUMNS}
+    keys = {"user_id", ANSWERS, ORDERS, BEHAVIOUR}
+    # a member of a list has a number
+    state = {key: value for key, number, value, _ in members if number is None and key in keys}
     answers = state.get(ANSWERS)
     if not isinstance(answers, dict):
         raise ImportProblem(path, None, None, "no answers by item", "the state of an annotator of Potato")
@@ -63,9 +66,9 @@ def _read_state(path: Path, encoding: str | None) -> Iterator[Record]:
 
 
 def _state_of_item(state: Mapping[str, Any], name: str, item: str) -> Mapping[str, Any]:
-    by_item = state.get(name)
-    of_item = by_item.get(item) if isinstance(by_item, dict) else None
-    return of_item if isinstance(of_item, dict) else {}
+    states = state.get(name)
+    item_state = states.get(item) if isinstance(states, dict) else None
+    return item_state if isinstance(item_state, dict) else {}
 
 
 def _answers_by_scheme(
@@ -87,14 +90,15 @@ def _unshuffle_answer(record: Record, value: Any, label: str, order: object) -> 
         return value
     if sorted(order) != list(range(len(order))):
         raise record.problem(None, f"the order {json.dumps(order)}", "every text of the item once")
-    if label == SCALE:
+    if label == SCALE_LABEL:
         return value if order == sorted(order) else _restore_sides(record, value)
-    at = LETTERS.find(value) if isinstance(value, str) and len(value) == 1 else -1
-    return LETTERS[order[at]] if 0 <= at < len(order) <= len(LETTERS) else value
+    position = LETTERS.find(value) if isinstance(value, str) and len(value) == 1 else -1
+    return LETTERS[order[position]] if 0 <= position < len(order) <= len(LETTERS) else value
 
 
 def _restore_sides(record: Record, value: Any) -> Any:
+    """Return the answer on a scale between two texts that were shown in the opposite order."""
     try:
         return -float(value)
     except (TypeError, ValueError):
-        raise record.problem(SCALE, quote_value(value), "a number") from None
+        raise record.problem(SCALE_LABEL, quote_value(value), "a number") from None

@@ -24,7 +24,7 @@ _BINARY_FORMATS = {
     b"\xd0\xcf\x11\xe0": ("a workbook of Excel before 2007", "it saved as .xlsx or CSV"),
     b"PAR1": ("Parquet", "text, or the format parquet"),
 }
-_MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
+_BYTE_ORDER_MARKS = (  # those of UTF-32 first, since its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -32,11 +32,12 @@ _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 ENCODING_SAMPLE_BYTES = 2**22  # first bytes of a file from which its encoding is guessed
+ENCODING_HEAD_BYTES = 256  # first bytes that show a byte order mark, or UTF-16 without one
 MAX_PROBLEMS = 1_000  # problems of a file that are collected
 PROBLEMS_SHOWN = 20
+MAX_WHOLE_LENGTH = 5_000_000  # characters of a text that is read at once
 R = TypeVar("R")
 T = TypeVar("T")
-MAX_WHOLE_LENGTH = 5_000_000  # characters of a text that is read at once
 # "{n}" is the count. "{detail}" distinguishes several notes of the same kind.
 QUIRK_NOTES = {
     "repeated-line": "Lines that are identical to an earlier line, left out: {n}.",
@@ -121,13 +122,16 @@ class ImportProblems(ImportProblem):
 
     def __str__(self) -> str:
         sentences = list(map(str, self.problems[:PROBLEMS_SHOWN]))
-        if more := len(self.problems) - len(sentences):
-            sentences.append(f"So it is with {more:,} more.")
+        if unlisted_count := len(self.problems) - len(sentences):
+            sentences.append(f"So it is with {unlisted_count:,} more.")
         return "\n".join(sentences)
 
 
 class RowProblems:
-    """Collects the errors in a file's rows, to raise them together or to pass each of them to ``bad_rows``."""
+    """Collects the errors in a file's rows, to raise them together.
+
+    If ``bad_rows`` is set, it is called with each record that has an error and with the error instead.
+    """
 
     def __init__(self) -> None:
         self.bad_rows: Callable[[Any, ImportProblem], None] | None = None
@@ -163,7 +167,7 @@ class ImportNotes:
 
     def count(self, quirk: str, by: int = 1, *, detail: str = "") -> None:
         """Add ``by`` to the count of an oddity in QUIRK_NOTES. Adding 0 does nothing."""
-        QUIRK_NOTES[quirk]
+        assert quirk in QUIRK_NOTES
         if by:
             self._counts[quirk, detail] += by
 
@@ -231,8 +235,8 @@ def import_problems(path: Path, line: Callable[[], int | None]) -> Iterator[None
     try:
         yield
     except UnicodeDecodeError as error:
-        with import_problems(path, line):  # read again from the beginning
-            raise _undecodable(path, error, line()) from error
+        with import_problems(path, line):  # reading the file again may fail, too
+            raise _undecodable_error(path, error, line()) from error
     except LimitExceeded as error:
         raise ImportProblem(path, line(), None, error.actual, error.expected) from error
     except GZIP_ERRORS as error:
@@ -246,59 +250,64 @@ def import_problems(path: Path, line: Callable[[], int | None]) -> Iterator[None
 
 def likely_encoding(path: Path) -> str:
     """Guess the encoding from the file's beginning. If no other fits, return Windows-1252, which Excel writes."""
-    head = _head_of(path, ENCODING_SAMPLE_BYTES)
-    if marked := _encoding_of_mark(head):
-        return "utf-8" if marked == "utf-8-sig" else marked
-    if unmarked := _unmarked_utf16(head[:256]):
-        return unmarked
+    head = _read_first_bytes(path, ENCODING_SAMPLE_BYTES)
+    if encoding := _marked_encoding(head):
+        return "utf-8" if encoding == "utf-8-sig" else encoding
+    if encoding := _find_unmarked_utf16(head[:ENCODING_HEAD_BYTES]):
+        return encoding
     # A single wrong byte does not mean that the file is Windows-1252; the import reports the byte's line.
     text = head.decode("utf-8", "ignore")
-    wrong = len(head) - len(text.encode())
-    right = len(text) - len(text.encode("ascii", "ignore"))
-    return "windows-1252" if wrong > right else "utf-8"
+    wrong_bytes = len(head) - len(text.encode())
+    letters_beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
+    return "windows-1252" if wrong_bytes > letters_beyond_ascii else "utf-8"
 
 
 def read_head(path: Path, size: int, *, encoding: str | None = None) -> str:
     """Return the text of a file's first bytes, with U+FFFD for bytes that cannot be decoded."""
-    head = _head_of(path, size)
-    return head.decode(_encoding_of_mark(head) or encoding or "utf-8", errors="replace").lstrip("\ufeff")
+    head = _read_first_bytes(path, size)
+    return head.decode(_marked_encoding(head) or encoding or "utf-8", errors="replace").lstrip("\ufeff")
 
 
-def _head_of(path: Path, size: int) -> bytes:
+def _read_first_bytes(path: Path, size: int) -> bytes:
     with import_problems(path, lambda: 1), open_bounded(path) as raw:
         return raw.read(size)
 
 
-def _encoding_of_mark(head: bytes) -> str | None:
-    return next((name for mark, name in _MARKS if head.startswith(mark)), None)
+def _marked_encoding(head: bytes) -> str | None:
+    return next((name for mark, name in _BYTE_ORDER_MARKS if head.startswith(mark)), None)
 
 
 def _text_reader(path: Path, raw: io.BufferedReader, encoding: str | None, newline: str) -> io.TextIOWrapper:
-    head = raw.peek(256)[:256]
+    head = raw.peek(ENCODING_HEAD_BYTES)[:ENCODING_HEAD_BYTES]
     for start, (actual, expected) in _BINARY_FORMATS.items():
         if head.startswith(start):
             raise ImportProblem(path, None, None, actual, expected)
-    chosen = _encoding_of_mark(head) or encoding or "utf-8"
-    if chosen == "utf-8" and (name := _unmarked_utf16(head)):
+    encoding = _marked_encoding(head) or encoding or "utf-8"
+    if encoding == "utf-8" and (name := _find_unmarked_utf16(head)):
         actual = "NUL characters at every other byte, as UTF-16 without a byte order mark has them"
         raise ImportProblem(path, 1, None, actual, f"UTF-8 (--encoding {name} reads this)")
     try:
-        return io.TextIOWrapper(raw, encoding=chosen, newline=newline)
+        return io.TextIOWrapper(raw, encoding=encoding, newline=newline)
     except LookupError as error:
         raise ImportProblem(
-            path, None, None, f"the unknown encoding {chosen!r}", "one such as utf-8, utf-16 or windows-1252"
+            path,
+            None,
+            None,
+            f"the unknown encoding {encoding!r}",
+            "one such as utf-8, utf-16 or windows-1252",
         ) from error
 
 
-def _unmarked_utf16(head: bytes) -> str | None:
-    # In UTF-16, every second byte of ASCII text is zero.
+def _find_unmarked_utf16(head: bytes) -> str | None:
+    """Return the encoding if the bytes are probably UTF-16, in which every second byte of ASCII text is zero."""
     for start, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         if len(head) > 1 and head[start::2].count(0) > len(head[start::2]) // 2:
             return name
     return None
 
 
-def _undecodable(path: Path, error: UnicodeDecodeError, line: int | None) -> ImportProblem:
+def _undecodable_error(path: Path, error: UnicodeDecodeError, line: int | None) -> ImportProblem:
+    """Return the error for a file that is not in its encoding. Read the file again to find the line and the byte."""
     encoding = error.encoding
     if encoding.startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
         actual = f"bytes that are not {encoding.upper()} ({error.reason})"
@@ -310,17 +319,18 @@ def _undecodable(path: Path, error: UnicodeDecodeError, line: int | None) -> Imp
             try:
                 text.decode(encoding)
             except UnicodeDecodeError as where:
-                return _wrong_byte(path, number, encoding, text, where.start)
+                return _wrong_byte_error(path, number, encoding, text, where.start)
     return ImportProblem(path, None, None, f"bytes that are not {encoding.upper()}", "an undamaged file")
 
 
-def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) -> ImportProblem:
+def _wrong_byte_error(path: Path, number: int, encoding: str, line: bytes, at: int) -> ImportProblem:
+    """Return the error about the byte of a line at this index. It hints at Windows-1252 if that fits."""
     actual = f"byte 0x{line[at]:02X} (number {at + 1} of the line), which is not {encoding.upper()}"
     expected = "UTF-8, or UTF-16 with a byte order mark"
     if encoding == "utf-8":
         letter = line[at : at + 1].decode("cp1252", "ignore")
-        alone = all(byte < 0x80 for byte in (line[at - 1 : at] + line[at + 1 : at + 2]))
-        if letter and alone:
+        is_between_ascii = all(byte < 0x80 for byte in (line[at - 1 : at] + line[at + 1 : at + 2]))
+        if letter and is_between_ascii:
             actual += f" but looks like Windows-1252 ({letter!r} there)"
             expected += (
                 " (--encoding windows-1252 reads this); Excel writes UTF-8 where it saves as CSV UTF-8"

@@ -18,6 +18,8 @@ ZONES = {
 
 _DAY = r"(?:[A-Z][a-z]{2},? )?"
 
+_MONTH = r"(?P<month_name>[A-Z][a-z]{2})"
+
 _CLOCK_TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2}):(?P<second>\d{2})"
 
 _ZONE = r"(?P<zone>[A-Z]{1,4})?(?P<offset>[+-]\d{2}:?\d{2})?"
@@ -26,9 +28,9 @@ _FORMS = tuple(
     re.compile(form, re.ASCII)
     for form in (
         # Fri Nov 20 06:00:00 PST 2026, as written by MTurk's requester pages and by Java
-        rf"{_DAY}(?P<word>[A-Z][a-z]{{2}}) +(?P<day>\d{{1,2}}) {_CLOCK_TIME} {_ZONE} (?P<year>\d{{4}})",
+        rf"{_DAY}{_MONTH} +(?P<day>\d{{1,2}}) {_CLOCK_TIME} {_ZONE} (?P<year>\d{{4}})",
         # Fri Nov 20 2026 06:00:00 GMT-0800 (PST), as written by JavaScript
-        rf"{_DAY}(?P<word>[A-Z][a-z]{{2}}) +(?P<day>\d{{1,2}}) (?P<year>\d{{4}}) {_CLOCK_TIME} {_ZONE}(?: \([^()]*\))?",
+        rf"{_DAY}{_MONTH} +(?P<day>\d{{1,2}}) (?P<year>\d{{4}}) {_CLOCK_TIME} {_ZONE}(?: \([^()]*\))?",
         # 2026-11-20 14:00:00 UTC
         rf"(?P<year>\d{{4}})-(?P<month>\d{{2}})-(?P<day>\d{{2}})[T ]{_CLOCK_TIME} {_ZONE}",
         # 11/20/26 6:00 or 11/20/2026 06:00:05 PM, as written by spreadsheet programs, without a zone
@@ -50,21 +52,22 @@ def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
     if re.fullmatch(r"\d{9,10}(?:\.\d+)?", text, re.ASCII):  # seconds since 1970
         return datetime.fromtimestamp(float(text), UTC)
     match = next(filter(None, (form.fullmatch(text) for form in _FORMS)), None)
-    moment = _moment(match.groupdict()) if match else datetime.fromisoformat(text)
-    if moment.tzinfo is None:
+    time = _make_time(match.groupdict()) if match else datetime.fromisoformat(text)
+    if time.tzinfo is None:
         if zone is None:
             raise ValueError("without a zone")
-        moment = moment.replace(tzinfo=zone)
+        time = time.replace(tzinfo=zone)
     try:
-        return moment.astimezone(UTC)
+        return time.astimezone(UTC)
     except OverflowError:
         raise ValueError("no such moment") from None
 
 
-def _moment(parts: dict[str, str | None]) -> datetime:
+def _make_time(parts: dict[str, str | None]) -> datetime:
+    """Return the time with these parts, which are the groups of a form. A time without a zone has no ``tzinfo``."""
     units = ("year", "month", "day", "hour", "minute", "second")
     numbers = {unit: int(parts.get(unit) or 0) for unit in units}
-    if month := parts.get("word"):
+    if month := parts.get("month_name"):
         numbers["month"] = MONTHS.index(month) + 1
     if len(parts["year"] or "") == 2:
         numbers["year"] += 2000
@@ -72,11 +75,11 @@ def _moment(parts: dict[str, str | None]) -> datetime:
         if not 1 <= numbers["hour"] <= 12:
             raise ValueError("no such hour")
         numbers["hour"] = numbers["hour"] % 12 + (12 if half.lower() == "pm" else 0)
-    zone = _time_zone(parts.get("zone"), parts.get("offset"))
+    zone = _find_time_zone(parts.get("zone"), parts.get("offset"))
     return datetime(**numbers, tzinfo=zone)
 
 
-def _time_zone(name: str | None, offset: str | None) -> tzinfo | None:
+def _find_time_zone(name: str | None, offset: str | None) -> tzinfo | None:
     if name is not None and name not in ZONES:
         raise ValueError(f"the unknown zone {name}")
     if offset is not None:

@@ -14,17 +14,17 @@ from pydantic import PlainValidator
 from common.amounts import with_noun
 from common.incoming import compose_name, quote_value
 from judgments.importers.records.column_types import ShortName
-from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.record import Record, RowReader
 from judgments.importers.records.values import BadCell, read_number
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 COLUMNS = ("qid", "Q0", "docid", "rank", "score", "system")
-MAX_DIGITS = 9
-STEP = 50_000  # lines between two reports of progress
+MAX_RANK_DIGITS = 9
+LINES_PER_REPORT = 50_000
 
 
-def _rank(value: Any) -> int:
-    if not (value.isascii() and value.isdigit() and len(value) <= MAX_DIGITS):
+def _read_rank(value: Any) -> int:
+    if not (value.isascii() and value.isdigit() and len(value) <= MAX_RANK_DIGITS):
         raise BadCell(quote_value(value), "a whole number from 0")
     return int(value)
 
@@ -34,12 +34,12 @@ class _Line:
     number: int
     query: Annotated[str, PlainValidator(compose_name)]
     item: Annotated[str, PlainValidator(compose_name)]
-    rank: Annotated[int, PlainValidator(_rank)]
+    rank: Annotated[int, PlainValidator(_read_rank)]
     score: Annotated[float, PlainValidator(lambda value: read_number(value, textual=True))]
     system: ShortName
 
 
-_LINE = Shape(_Line, columns={"query": "qid", "item": "docid"}, passed=("number",))
+_LINE_READER = RowReader(_Line, columns={"query": "qid", "item": "docid"}, given=("number",))
 
 
 @dataclass(slots=True)
@@ -63,19 +63,20 @@ class RankedLists:
         )
         for values, column in ((rank, "rank"), (item, "docid")):
             order = np.lexsort((line, values, query))
-            same = (np.diff(query[order]) == 0) & (np.diff(values[order]) == 0)
-            if same.any():
-                at = int(line[order[1:][same]].min())
+            is_repeated = (np.diff(query[order]) == 0) & (np.diff(values[order]) == 0)
+            if is_repeated.any():
+                first_line = int(line[order[1:][is_repeated]].min())
                 raise ImportProblem(
-                    self.path, at, column, f"a {column} that its list has already", "each once a list"
+                    self.path, first_line, column, f"a {column} that its list has already", "each once a list"
                 )
-        # Ranks in the file may have gaps; positions count from 1 in each list.
         order = np.lexsort((rank, query))
         query, item, score = query[order], item[order], np.array(self.score)[order]
-        begins = np.flatnonzero(np.diff(query, prepend=-1))
-        position = np.arange(len(query)) - np.repeat(begins, np.diff(np.append(begins, len(query)))) + 1
-        rises = (np.diff(score) > 0) & (np.diff(query) == 0)
-        notes.count("scores-against-ranks", len(np.unique(query[1:][rises])))
+        # Ranks in the file may have gaps; positions count from 1 in each list.
+        list_starts = np.flatnonzero(np.diff(query, prepend=-1))
+        list_lengths = np.diff(np.append(list_starts, len(query)))
+        position = np.arange(len(query)) - np.repeat(list_starts, list_lengths) + 1
+        score_rises = (np.diff(score) > 0) & (np.diff(query) == 0)
+        notes.count("scores-against-ranks", len(np.unique(query[1:][score_rises])))
         keep = position <= (len(position) if depth is None else depth)
         notes.count("below-depth", int((~keep).sum()))
         columns = (column[keep].tolist() for column in (query, item, position, score))
@@ -109,8 +110,9 @@ def read_runs(
         run.rank.append(row.rank)
         run.score.append(row.score)
         run.line.append(row.number)
-        if row.number % STEP == 0:
-            progress(0.5 * row.number / (row.number + 10 * STEP), f"{row.number:,} lines")
+        if row.number % LINES_PER_REPORT == 0:
+            # the number of lines is unknown, so the share rises towards a half
+            progress(0.5 * row.number / (row.number + 10 * LINES_PER_REPORT), f"{row.number:,} lines")
     return runs
 
 
@@ -124,6 +126,6 @@ def _read_lines(path: Path, encoding: str | None) -> Iterator[_Line]:
             expected = f"six: {' '.join(COLUMNS)}"
             raise ImportProblem(path, number, None, with_noun(len(cells), "column"), expected)
         is_empty = False
-        yield _LINE.read(Record(path, number, dict(zip(COLUMNS, cells, strict=True))), number=number)
+        yield _LINE_READER.read(Record(path, number, dict(zip(COLUMNS, cells, strict=True))), number=number)
     if is_empty:
         raise ImportProblem(path, None, None, "no lines", "at least one ranked item")

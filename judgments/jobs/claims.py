@@ -34,12 +34,12 @@ def run_job(job_id: int) -> bool:
 
 
 def start_run(
-    job_id: int, within: Callable[[JobRun], AbstractContextManager[object]] = nullcontext
+    job_id: int, context: Callable[[JobRun], AbstractContextManager[object]] = nullcontext
 ) -> JobRun | None:
     """Claim a job and run it as `run_job` does. Return None if it cannot be claimed.
 
     Args:
-        within: returns the context manager in which the handler is called.
+        context: returns the context manager in which the handler is called.
     """
     owner = owner_name()
     local_owners.add(owner)
@@ -47,24 +47,24 @@ def start_run(
         run = _claim_job(job_id, owner)
         if run is None:
             return None
-        with add_log_fields(job=run.job_id, kind=run.kind), run, within(run):
+        with add_log_fields(job=run.job_id, kind=run.kind), run, context(run):
             if run.kind not in job_kinds:
                 raise UnknownJobKind(
                     f"This worker knows no job kind {run.kind!r}: it may be of another version."
                 )
             handler: Callable[..., dict[str, Any] | None] = import_string(job_kinds[run.kind].handler)
-            with acting_as(cache(lambda: _asked_for_by(run)), door="job", call=f"{run.kind} {run.job_id}"):
+            with acting_as(cache(lambda: _find_requester(run)), door="job", call=f"{run.kind} {run.job_id}"):
                 result = handler(run, **run.args)
             if not run.is_finished:
                 with run.commit() as stored:
                     stored.update(result or {})
         return run
     finally:
-        # If the database fails, nothing can be recorded. The sweep will find the job's row.
+        # Also if the database failed, so that nothing could be recorded. The sweep then finds the job's row.
         local_owners.discard(owner)
 
 
-def _asked_for_by(run: JobRun) -> User | None:
+def _find_requester(run: JobRun) -> User | None:
     return User.objects.filter(pk__in=Job.objects.filter(pk=run.job_id).values("created_by")).first()
 
 
@@ -106,9 +106,9 @@ def has_ended(owner: str) -> bool | None:
     if int(process) == os.getpid():
         return owner not in local_owners
     try:
-        os.kill(int(process), 0)
+        os.kill(int(process), 0)  # signal 0 only checks whether the process exists
     except ProcessLookupError:
         return True
-    except PermissionError:  # the process belongs to another user
-        return False
+    except PermissionError:  # the process runs, and belongs to another user
+        pass
     return False

@@ -31,27 +31,27 @@ def dispatch(queue: str) -> None:
     running = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
     account_by_locked_job: dict[int, int | None] = {}  # jobs that another process is sending
     while oldest := _oldest_unsent_by_account(waiting, account_by_locked_job):
-        at_broker = waiting.filter(sent_at__isnull=False).order_by().values_list("created_by", flat=True)
-        busy = Counter(
-            [*at_broker, *running.values_list("created_by", flat=True), *account_by_locked_job.values()]
-        )
-        room = MAX_MESSAGES_AT_BROKER - len(at_broker)
-        sent = attempts = 0
-        for account in sorted(oldest, key=lambda account: (busy[account], oldest[account])):
-            may_share = queue != READING and sent < room
-            if may_share or not busy[account]:
+        sent_jobs = waiting.filter(sent_at__isnull=False).order_by()
+        accounts_at_broker = sent_jobs.values_list("created_by", flat=True)
+        running_accounts = running.values_list("created_by", flat=True)
+        sent_counts = Counter([*accounts_at_broker, *running_accounts, *account_by_locked_job.values()])
+        free_messages = MAX_MESSAGES_AT_BROKER - len(accounts_at_broker)
+        sent_now = attempts = 0
+        for account in sorted(oldest, key=lambda account: (sent_counts[account], oldest[account])):
+            may_have_several = queue != READING and sent_now < free_messages
+            if may_have_several or not sent_counts[account]:
                 attempts += 1
                 if send_message(oldest[account]):
-                    sent += 1
+                    sent_now += 1
                 else:
                     account_by_locked_job[oldest[account]] = account
-        if not attempts or sent >= room:
+        if not attempts or sent_now >= free_messages:
             return
 
 
-def _oldest_unsent_by_account(waiting: QuerySet[Job], left_out: Collection[int]) -> dict[int | None, int]:
-    """Return the id of each account's oldest job that is not sent, without the jobs that are left out."""
-    unsent = waiting.filter(sent_at=None).exclude(pk__in=left_out).order_by()
+def _oldest_unsent_by_account(waiting: QuerySet[Job], locked: Collection[int]) -> dict[int | None, int]:
+    """Return the id of each account's oldest job that is not sent, besides those that other processes have locked."""
+    unsent = waiting.filter(sent_at=None).exclude(pk__in=locked).order_by()
     return dict(unsent.values_list("created_by").annotate(Min("pk")))
 
 

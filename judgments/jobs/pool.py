@@ -38,8 +38,10 @@ QUEUE = "parts"
 TAKE_OVER_FACTOR = 3
 MIN_WAIT_SECONDS = 10.0  # seconds before a part is taken over
 POLL_SECONDS = 0.02  # seconds between checks for results
-TASK = "task"  # the file with the function and its arguments
-FOLDER = re.compile(r"[0-9]+-[0-9a-f]{8}-[0-9]+")  # job, run, and turn
+TASK_FILE = "task"  # the file with the function and its arguments
+# a folder's name: the job's id, the run's name, and the number of the call of `map` in the run
+FOLDER_NAME = re.compile(r"[0-9]+-[0-9a-f]{8}-[0-9]+")
+MAX_DRAFT_SECONDS = 60  # age of the draft of a message after which nobody sends it
 
 packing.declare_kind(Study, lambda study: study.pk, lambda pk: Study.objects.get(pk=pk))
 
@@ -70,7 +72,7 @@ class AllWorkers:
         folder.mkdir(parents=True)
         try:
             try:
-                write_packed(folder / TASK, (function, shared, list(parts)))
+                write_packed(folder / TASK_FILE, (function, shared, list(parts)))
             except packing.NotPackable:
                 yield from Serial().map(function, shared, parts)
                 return
@@ -82,9 +84,10 @@ class AllWorkers:
     def _results(
         self, folder: Path, function: PartFunction, shared: Any, parts: Sequence[Any]
     ) -> Iterator[Any]:
+        """Yield the results in order. While the next one is missing, compute a part that no process has claimed."""
         results: dict[int, Any] = {}
         unclaimed = deque(range(len(parts)))
-        longest = 0.0
+        longest_seconds = 0.0
         for number in range(len(parts)):
             while number not in results:
                 self._run.check()
@@ -92,15 +95,15 @@ class AllWorkers:
                     results[number] = read_packed(folder / f"{number}.result")
                     continue
                 own_part = next((other for other in _pop_all(unclaimed) if claim_part(folder, other)), None)
-                if own_part is None and _may_take_over(folder, number, longest):
+                if own_part is None and _may_take_over(folder, number, longest_seconds):
                     own_part = number
                 if own_part is None:
                     time.sleep(POLL_SECONDS)
                     continue
-                began = time.monotonic()
+                started_at = time.monotonic()
                 with use_pool(Serial()):
                     results[own_part] = function(shared, parts[own_part])
-                longest = max(longest, time.monotonic() - began)
+                longest_seconds = max(longest_seconds, time.monotonic() - started_at)
             yield results.pop(number)
 
 
@@ -110,6 +113,7 @@ def _pop_all(numbers: deque[int]) -> Iterator[int]:
 
 
 def claim_part(folder: Path, number: int) -> bool:
+    """Return whether this process is the first to claim a part."""
     try:
         with open(folder / f"{number}.claim", "x") as file:
             file.write(owner_name())
@@ -118,23 +122,26 @@ def claim_part(folder: Path, number: int) -> bool:
     return True
 
 
-def _may_take_over(folder: Path, number: int, longest: float) -> bool:
+def _may_take_over(folder: Path, number: int, longest_seconds: float) -> bool:
+    """Return whether the process that claimed a part has ended, or takes too long."""
     claim = folder / f"{number}.claim"
-    waited = time.time() - claim.stat().st_mtime
-    return waited > max(MIN_WAIT_SECONDS, TAKE_OVER_FACTOR * longest) or bool(has_ended(claim.read_text()))
+    waited_seconds = time.time() - claim.stat().st_mtime
+    max_seconds = max(MIN_WAIT_SECONDS, TAKE_OVER_FACTOR * longest_seconds)
+    return waited_seconds > max_seconds or bool(has_ended(claim.read_text()))
 
 
 @lru_cache(maxsize=1)
-def task_in(folder: Path) -> tuple[PartFunction, Any, list[Any]]:
-    task: tuple[PartFunction, Any, list[Any]] = read_packed(folder / TASK)
+def read_task(folder: Path) -> tuple[PartFunction, Any, list[Any]]:
+    task: tuple[PartFunction, Any, list[Any]] = read_packed(folder / TASK_FILE)
     return task
 
 
 def write_packed(path: Path, value: Any) -> None:
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with draft.open("wb") as file:
+    """Write a value to a file, which other processes see only when it is complete."""
+    temporary_path = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with temporary_path.open("wb") as file:
         packing.write(value, file)
-    draft.replace(path)
+    temporary_path.replace(path)
 
 
 def read_packed(path: Path) -> Any:
@@ -144,19 +151,19 @@ def read_packed(path: Path) -> Any:
 
 def remove_leftovers() -> None:
     """Remove the folders of killed runs, and drafts of messages that were never sent."""
-    for folder in filter(lambda path: FOLDER.fullmatch(path.name), folder_of_parts().glob("*-*-*")):
+    for folder in filter(lambda path: FOLDER_NAME.fullmatch(path.name), folder_of_parts().glob("*-*-*")):
         job_id, run, _ = folder.name.split("-")
         if not runs.is_run(int(job_id), run):
             shutil.rmtree(folder, ignore_errors=True)
     for message in Path(settings.DATA_DIR).glob("broker/.*.msg"):
-        if message.stat().st_mtime < time.time() - 60:
+        if message.stat().st_mtime < time.time() - MAX_DRAFT_SECONDS:
             message.unlink(missing_ok=True)
 
 
 @shared_task(name=PART_TASK, time_limit=settings.JOB_SECONDS[HEAVY])
 def compute_part(folder_name: str, number: int) -> None:
     """Compute a part if no process has claimed it and its job still waits for it."""
-    if not FOLDER.fullmatch(folder_name):
+    if not FOLDER_NAME.fullmatch(folder_name):
         log.warning("A message names no folder of parts; nothing is computed.")
         return
     folder = folder_of_parts() / folder_name
@@ -164,12 +171,10 @@ def compute_part(folder_name: str, number: int) -> None:
     if not runs.is_run(int(job_id), run):
         return
     try:
-        with (
-            suppress(FileNotFoundError),
-            runs.run_part(int(job_id), run),
-        ):  # a job that has ended has no folder
+        # the folder of a job that has ended is missing
+        with suppress(FileNotFoundError), runs.run_part(int(job_id), run):
             if claim_part(folder, number):
-                function, shared, parts = task_in(folder)
+                function, shared, parts = read_task(folder)
                 write_packed(folder / f"{number}.result", function(shared, parts[number]))
     except MemoryError:  # the error would end Celery's worker; the job's own process will compute the part
         log.exception("A part of %s needed too much memory.", folder_name)

@@ -23,9 +23,10 @@ from judgments.models.jobs import DELETED_STUDY, Job
 # The wait after which an account with too many waiting jobs may try again is estimated by the jobs of all accounts
 # that ended in this period.
 THROUGHPUT_PERIOD = timedelta(minutes=5)
-MIN_WAIT, MAX_WAIT = 5, 600  # seconds
+MIN_WAIT_SECONDS, MAX_WAIT_SECONDS = 5, 600
 
-PLACES = """
+# The position of each job: first the first job of each account, then the second of each, and so on.
+POSITIONS_SQL = """
     SELECT id, place FROM (
         SELECT id, row_number() OVER (PARTITION BY queue ORDER BY turn, id) AS place FROM (
             SELECT id, queue, row_number() OVER (PARTITION BY queue, created_by_id ORDER BY id) AS turn
@@ -49,12 +50,12 @@ def enqueue(
         WrongState: the same job is queued or running.
     """
     if kind not in job_kinds:
-        known = ", ".join(sorted(job_kinds)) or "none"
-        raise UnknownJobKind(f"There is no job kind {kind!r}; known are: {known}.")
+        kinds = ", ".join(sorted(job_kinds)) or "none"
+        raise UnknownJobKind(f"There is no job kind {kind!r}; known are: {kinds}.")
     queue = job_kinds[kind].queue
     with transaction.atomic():
         if user is not None:
-            check_waiting(user, kind)
+            refuse_too_many_jobs(user, kind)
         if once and Job.objects.under_way().filter(kind=kind, args=args or {}, created_by=user).exists():
             raise WrongState(gettext("This job is already running."))
         job = Job.objects.create(kind=kind, queue=queue, args=args or {}, created_by=user)
@@ -62,9 +63,10 @@ def enqueue(
     return job
 
 
-def check_waiting(user: User, kind: str) -> None:
-    registered = job_kinds.get(kind)
-    if registered and (registered.is_essential or registered.queue == CROWD):  # such as payments
+def refuse_too_many_jobs(user: User, kind: str) -> None:
+    """Raise TooManyAttempts if the account has the maximum number of queued jobs. Essential jobs are never refused."""
+    job_kind = job_kinds.get(kind)
+    if job_kind and (job_kind.is_essential or job_kind.queue == CROWD):  # such as payments
         return
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # so that each request counts earlier jobs
     waiting = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()
@@ -83,8 +85,9 @@ def check_waiting(user: User, kind: str) -> None:
 
 def _estimated_wait() -> int:
     """Return the seconds in which about one job ends."""
-    ended = Job.objects.filter(finished_at__gt=Now() - THROUGHPUT_PERIOD).count()
-    return min(MAX_WAIT, max(MIN_WAIT, ceil(THROUGHPUT_PERIOD.total_seconds() / max(ended, 1))))
+    ended_count = Job.objects.filter(finished_at__gt=Now() - THROUGHPUT_PERIOD).count()
+    seconds_per_job = ceil(THROUGHPUT_PERIOD.total_seconds() / max(ended_count, 1))
+    return min(MAX_WAIT_SECONDS, max(MIN_WAIT_SECONDS, seconds_per_job))
 
 
 def cancel_job(job: Job) -> None:
@@ -99,11 +102,8 @@ def cancel_job(job: Job) -> None:
         raise WrongState(
             gettext("Job %(pk)s cannot be cancelled, because other people need its result.") % {"pk": job.pk}
         )
-    changed = (
-        Job.objects.under_way()
-        .filter(pk=job.pk)
-        .update(state=Job.State.CANCELLED, owner="", words="", finished_at=timezone.now())
-    )
+    rows = Job.objects.under_way().filter(pk=job.pk)
+    changed = rows.update(state=Job.State.CANCELLED, owner="", words="", finished_at=timezone.now())
     job.refresh_from_db()
     if not changed:
         raise WrongState(
@@ -123,7 +123,7 @@ def retry_job(job: Job) -> None:
     """
     with transaction.atomic():
         if job.created_by is not None:
-            check_waiting(job.created_by, job.kind)
+            refuse_too_many_jobs(job.created_by, job.kind)
         ended = Job.objects.filter(pk=job.pk, state__in=[Job.State.FAILED, Job.State.CANCELLED])
         changed = ended.exclude(args__has_key=DELETED_STUDY).update(
             state=Job.State.QUEUED,
@@ -151,14 +151,14 @@ def retry_job(job: Job) -> None:
         dispatch(job.queue)
 
 
-def queue_positions(shown: Iterable[Job]) -> dict[int, int]:
-    """Return the positions in their queue, from 1, of the shown jobs that wait, by row id.
+def queue_positions(jobs: Iterable[Job]) -> dict[int, int]:
+    """Return the positions in their queue, from 1, of those of the jobs that wait, by row id.
 
     Positions are in the order in which jobs are sent. Accounts take turns in this order.
     """
-    keys = [job.pk for job in shown if job.state == Job.State.QUEUED]
+    keys = [job.pk for job in jobs if job.state == Job.State.QUEUED]
     if not keys:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(PLACES.format(keys=", ".join(["%s"] * len(keys))), keys)
+        cursor.execute(POSITIONS_SQL.format(keys=", ".join(["%s"] * len(keys))), keys)
         return dict(cursor.fetchall())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 INTERACTIVE, READING, CROWD, HEAVY = QUEUES = ("interactive", "reading", "crowd", "heavy")
 
 job_kinds: dict[str, JobKind] = {}
-_rounds: list[PeriodicTask] = []
+_periodic_tasks: list[PeriodicTask] = []
 
 
 class UnknownJobKind(Exception):
@@ -59,9 +59,9 @@ def register(
     is_essential: bool = False,
     upload_page: str = "",
 ) -> None:
-    registered = job_kinds.setdefault(kind, JobKind(handler, queue, scope, is_essential, upload_page))
-    if registered.handler != handler:
-        raise ValueError(f"Job kind {kind!r} is registered twice: {registered.handler} and {handler}.")
+    job_kind = job_kinds.setdefault(kind, JobKind(handler, queue, scope, is_essential, upload_page))
+    if job_kind.handler != handler:
+        raise ValueError(f"Job kind {kind!r} is registered twice: {job_kind.handler} and {handler}.")
 
 
 def registered_job_kinds() -> dict[str, JobKind]:
@@ -70,11 +70,11 @@ def registered_job_kinds() -> dict[str, JobKind]:
 
 def schedule(function: str, *, every: Callable[[], float], queue: str = INTERACTIVE) -> None:
     """Register a function, by its dotted path, to be called every ``every()`` seconds."""
-    _rounds.append(PeriodicTask(function, every, queue))
+    _periodic_tasks.append(PeriodicTask(function, every, queue))
 
 
-def scheduled_rounds() -> tuple[PeriodicTask, ...]:
-    return tuple(_rounds)
+def periodic_tasks() -> tuple[PeriodicTask, ...]:
+    return tuple(_periodic_tasks)
 
 
 def scope_of_kind(kind: str) -> str:
@@ -82,9 +82,10 @@ def scope_of_kind(kind: str) -> str:
 
 
 def upload_page_of(kind: str) -> str:
-    registered = job_kinds.get(kind)
-    return (registered and registered.upload_page) or "admin:judgments_dataset_add"
+    job_kind = job_kinds.get(kind)
+    return (job_kind and job_kind.upload_page) or "admin:judgments_dataset_add"
 
 
 def is_relied_on(kind: str) -> bool:
+    """Return whether other work depends on jobs of the kind, which then cannot be cancelled."""
     return kind in job_kinds and job_kinds[kind].is_essential

@@ -35,20 +35,21 @@ log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
 # Seconds before the first retry after a failure of the database. Each retry doubles them, with jitter.
-BACKOFF = 5
+BACKOFF_SECONDS = 5
 BUSY_RETRY_SECONDS = 30.0  # seconds before a retry while a needed resource is in use
 
 CHECK_SECONDS = 1.0  # seconds between checks whether the job still belongs to this run
 # Seconds that a stopping worker waits for a job without a report of progress. The reply of a crowd must not get lost.
 STOP_SECONDS = {INTERACTIVE: 2.0, READING: 2.0, CROWD: 30.0, HEAVY: 2.0}
 LOST_SECONDS = 1.0  # seconds before the process of a run ends whose job was cancelled or reassigned
-HEARTBEATS_PER_LEASE = 6  # heartbeats for each lease
+HEARTBEATS_PER_LEASE = 6
+MAX_MESSAGE_LENGTH = 200  # characters
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 
 OWN_PACKAGES = {"annotation", "common", "config", "contrib", "evaluation", "judgments"}
 
-_stopping: bytearray | mmap.mmap = bytearray(1)  # 1 once this process's worker was asked to end
-_worker = 0  # id of the process whose children run jobs; the children may end at any time
+_stop_flag: bytearray | mmap.mmap = bytearray(1)  # its byte is 1 once this process's worker was asked to end
+_worker_id = 0  # id of the process whose children run jobs; the children may end at any time
 
 
 class LostClaim(Exception):
@@ -104,11 +105,11 @@ class JobRun:
     def progress(self, share: float, message: str = "") -> None:
         """Report progress. This is cheap, since a separate thread writes it. Raise the errors of `check`."""
         self.check()
-        self.share, self.message = min(max(share, 0.0), 1.0), message[:200]
+        self.share, self.message = min(max(share, 0.0), 1.0), message[:MAX_MESSAGE_LENGTH]
 
     def check(self) -> None:
         """Raise WorkerShutdown if the worker was asked to end, and LostClaim if this run has lost the job."""
-        if _stopping[0]:
+        if _stop_flag[0]:
             raise WorkerShutdown
         if self.has_lost_claim and not self.is_finished:
             raise self._lost_claim_error()
@@ -159,7 +160,7 @@ class JobRun:
             return True
         if isinstance(error, SystemExit) and self._seconds() > settings.JOB_SECONDS[self.queue]:
             error = TookTooLong(self.queue)  # the hard limit
-        if not isinstance(error, Exception):
+        if not isinstance(error, Exception):  # the worker or its process ends
             self._row().give_back(counted=False)
             return isinstance(error, WorkerShutdown)
         if isinstance(error, ServiceBusy):
@@ -167,20 +168,21 @@ class JobRun:
             return True
         if isinstance(error, DATABASE_FAILURES) and self.attempts < MAX_ATTEMPTS:
             log.warning("Job %s will be tried again: %s", self.job_id, error)
-            self._retry_later(BACKOFF * 2 ** (self.attempts - 1) * random.uniform(0.5, 1.5))
+            self._retry_later(BACKOFF_SECONDS * 2 ** (self.attempts - 1) * random.uniform(0.5, 1.5))
             return True
-        named = type(error).__module__.partition(".")[0] in OWN_PACKAGES
+        is_own_error = type(error).__module__.partition(".")[0] in OWN_PACKAGES  # its message is for people
         if isinstance(error, MemoryError):
             # The error would end Celery's worker. The message of numpy has the size.
             log.exception("Job %s needed too much memory.", self.job_id)
             error = NotEnoughMemory(f"The work needed more memory than there is. {error}".strip())
-            named = True
+            is_own_error = True
         name = type(error).__name__
-        sentence = str(error) if named else f"The work stopped on an unexpected error ({name}); see the log."
+        unexpected = f"The work stopped on an unexpected error ({name}); see the log."
+        sentence = str(error) if is_own_error else unexpected
         self._row().update(
             state=Job.State.FAILED, error=sentence or name, owner="", finished_at=timezone.now()
         )
-        return named  # the message of a QuorumError suffices; other errors are logged with a traceback
+        return is_own_error  # Celery logs other errors with a traceback
 
     def _retry_later(self, seconds: float, *, counted: bool = True) -> None:
         if self._row().give_back(sent_in=timedelta(seconds=seconds), counted=counted):
@@ -199,23 +201,24 @@ class _HeartbeatThread(threading.Thread):
         self.run_, self.stopped = run, threading.Event()
 
     def run(self) -> None:
-        written, silent, stopping, ours = (0.0, ""), 0.0, 0.0, time.monotonic()
-        beat_every = settings.JOB_STALE_SECONDS / HEARTBEATS_PER_LEASE
+        written, seconds_silent, seconds_stopping = (0.0, ""), 0.0, 0.0
+        had_claim_at = time.monotonic()
+        heartbeat_seconds = settings.JOB_STALE_SECONDS / HEARTBEATS_PER_LEASE
         try:
             while not self.stopped.wait(CHECK_SECONDS):
-                silent += CHECK_SECONDS
-                stopping += CHECK_SECONDS * _stopping[0]
-                if stopping >= STOP_SECONDS[self.run_.queue]:
+                seconds_silent += CHECK_SECONDS
+                seconds_stopping += CHECK_SECONDS * _stop_flag[0]
+                if seconds_stopping >= STOP_SECONDS[self.run_.queue]:
                     self._leave_job()
                 if not self.run_.has_lost_claim or self.run_.is_finished:
-                    ours = time.monotonic()
-                elif time.monotonic() - ours >= LOST_SECONDS:
+                    had_claim_at = time.monotonic()
+                elif time.monotonic() - had_claim_at >= LOST_SECONDS:
                     self._leave_lost()
-                now = (self.run_.share, self.run_.message)
-                if now == written and silent < beat_every:
+                progress = (self.run_.share, self.run_.message)
+                if progress == written and seconds_silent < heartbeat_seconds:
                     self._beat()
-                elif self._beat(progress=now[0], words=now[1], heartbeat=Now()):
-                    written, silent = now, 0.0
+                elif self._beat(progress=progress[0], words=progress[1], heartbeat=Now()):
+                    written, seconds_silent = progress, 0.0
         finally:
             connection.close()
 
@@ -237,6 +240,7 @@ class _HeartbeatThread(threading.Thread):
                 os._exit(0)
 
     def _leave_lost(self) -> None:
+        """End this process, whose run goes on although it has lost the job."""
         with suppress(*DATABASE_FAILURES):
             # A run that has finished may still be sending notifications.
             if not Job.objects.filter(pk=self.run_.job_id, state=Job.State.DONE).exists():
@@ -249,7 +253,7 @@ class _HeartbeatThread(threading.Thread):
 
 def _end_process(reason: str) -> None:
     """End this worker process during the work on a job that was cancelled or given to another worker."""
-    if os.getppid() == _worker:
+    if os.getppid() == _worker_id:
         log.warning("%s Its process ends.", reason)
         os._exit(0)
 
@@ -299,10 +303,10 @@ def interrupt_regularly() -> Iterator[None]:
 
 def share_stopping() -> None:
     """Make the request to end visible to processes that are forked later."""
-    global _stopping, _worker
-    _stopping, _worker = mmap.mmap(-1, 1), os.getpid()
+    global _stop_flag, _worker_id
+    _stop_flag, _worker_id = mmap.mmap(-1, 1), os.getpid()
 
 
 def ask_to_stop() -> None:
     """Ask the runs of this process and its children to end at their next report of progress."""
-    _stopping[0] = 1
+    _stop_flag[0] = 1

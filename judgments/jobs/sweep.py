@@ -23,7 +23,8 @@ log = logging.getLogger(__name__)
 LOST_AFTER = timedelta(seconds=5)  # a message is lost if the broker does not list it after this time
 
 # when this machine last woke, by the monotonic clock, and by how much the wall clock is ahead of the monotonic clock
-_woke, _clocks_apart = float("-inf"), time.time() - time.monotonic()
+_woke_at, _clock_difference = float("-inf"), time.time() - time.monotonic()
+MAX_CLOCK_DRIFT_SECONDS = 1  # a larger change of the difference means that the machine has slept
 
 
 def requeue_lost_jobs(at_broker: Callable[[str], int | None] = lambda queue: None) -> None:
@@ -40,14 +41,14 @@ def requeue_lost_jobs(at_broker: Callable[[str], int | None] = lambda queue: Non
             run.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now())
         else:
             run.give_back()
-    _offer_unknown_kinds()
+    _send_unknown_kinds()
     for queue in QUEUES:
         _requeue_lost_messages(queue, at_broker)
     for queue in QUEUES:
         dispatch(queue)
 
 
-def _offer_unknown_kinds() -> None:
+def _send_unknown_kinds() -> None:
     """Send one message for each job kind that this version does not know.
 
     Perhaps all sweeps run in workers that do not know the kind. A worker that knows it gets this message, and then
@@ -56,21 +57,19 @@ def _offer_unknown_kinds() -> None:
     waiting = Job.objects.filter(state=Job.State.QUEUED).exclude(kind__in=job_kinds).order_by("kind")
     kinds = waiting.values_list("kind").annotate(Count("pk"), Count("sent_at"), Min("pk"))
     for kind, count, sent, oldest in kinds:
-        log.warning(
-            "Jobs of kind %r wait (%d), which this version does not know; a worker of another may.",
-            kind,
-            count,
-        )
+        message = "Jobs of kind %r wait (%d), which this version does not know; a worker of another may."
+        log.warning(message, kind, count)
         if not sent:
             send_message(oldest)
 
 
 def _failure_reason(job: Job) -> str:
+    """Return why a job whose worker has died is not queued again; "" if it is."""
     if job.attempts >= MAX_ATTEMPTS:
         return f"The worker was gone before the work was done, {job.attempts} times over."
     if job.started_at and job.heartbeat:
-        took = (job.heartbeat - job.started_at).total_seconds()
-        if took > settings.JOB_SECONDS[job.queue]:  # Celery ended the job's process
+        seconds = (job.heartbeat - job.started_at).total_seconds()
+        if seconds > settings.JOB_SECONDS[job.queue]:  # Celery ended the job's process
             return str(TookTooLong(job.queue))
     return ""
 
@@ -96,12 +95,12 @@ def _is_lapsed(job: Job) -> bool:
 
 def _seconds_awake() -> float:
     """Return the seconds since this machine last woke from sleep, or since this process started."""
-    global _woke, _clocks_apart
+    global _woke_at, _clock_difference
     # Only the wall clock continues while the machine sleeps.
-    apart = time.time() - time.monotonic()
-    if abs(apart - _clocks_apart) > 1:
-        _woke, _clocks_apart = time.monotonic(), apart
-    return time.monotonic() - _woke
+    difference = time.time() - time.monotonic()
+    if abs(difference - _clock_difference) > MAX_CLOCK_DRIFT_SECONDS:
+        _woke_at, _clock_difference = time.monotonic(), difference
+    return time.monotonic() - _woke_at
 
 
 def _requeue_lost_messages(queue: str, at_broker: Callable[[str], int | None]) -> None:
@@ -109,9 +108,9 @@ def _requeue_lost_messages(queue: str, at_broker: Callable[[str], int | None]) -
 
     A message that is sent twice does no harm.
     """
-    sent = Job.objects.filter(queue=queue, state=Job.State.QUEUED, sent_at__lt=Now() - LOST_AFTER)
-    lost = list(sent.order_by("sent_at", "pk").values_list("pk", flat=True))
-    messages = at_broker(queue) if lost else None
-    if messages is not None:
-        lost = lost[: max(0, len(lost) - messages)]
-        Job.objects.filter(pk__in=lost, state=Job.State.QUEUED).update(sent_at=None)
+    sent_jobs = Job.objects.filter(queue=queue, state=Job.State.QUEUED, sent_at__lt=Now() - LOST_AFTER)
+    lost_jobs = list(sent_jobs.order_by("sent_at", "pk").values_list("pk", flat=True))
+    message_count = at_broker(queue) if lost_jobs else None
+    if message_count is not None:
+        lost_jobs = lost_jobs[: max(0, len(lost_jobs) - message_count)]
+        Job.objects.filter(pk__in=lost_jobs, state=Job.State.QUEUED).update(sent_at=None)

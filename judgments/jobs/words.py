@@ -75,7 +75,7 @@ def describe_work(job: Job) -> str:
     return gettext(JOB_TITLES.get(job.kind, job.kind.replace("_", " ").capitalize()))
 
 
-def describe_line(job: Job, position: int | None = None) -> str:
+def describe_job_queue(job: Job, position: int | None = None) -> str:
     queue = gettext(QUEUE_TITLES.get(job.queue, job.queue))
     return f"{queue}, {describe_queue_position(position)}" if position else queue
 
@@ -89,7 +89,7 @@ def describe_result(job: Job) -> list[tuple[str, str]]:
         return []
     rows = {**job.result, **(job.result.get("counts") or {})}
     values = [
-        (_label(name), _describe_value(name, value))
+        (_describe_name(name), _describe_value(name, value))
         for name, value in rows.items()
         if name not in HIDDEN_ENTRIES and value not in (None, "") and not isinstance(value, dict | list)
     ]
@@ -98,7 +98,7 @@ def describe_result(job: Job) -> list[tuple[str, str]]:
     return values
 
 
-def _label(name: str) -> str:
+def _describe_name(name: str) -> str:
     if name.startswith(CAPTIONS_PREFIX):
         return gettext("captions of %(system)s") % {"system": name.removeprefix(CAPTIONS_PREFIX)}
     return gettext(RESULT_LABELS.get(name, name.replace("_", " ")))
@@ -117,9 +117,8 @@ def _describe_value(name: str, value: Any) -> str:
 def describe_note(note: str) -> str:
     """Translate a note of an import, which is stored in English and may start with the name of a system."""
     for quirk in QUIRK_NOTES.values():
-        pattern = (
-            re.escape(quirk).replace(r"\{n\}", r"(?P<n>[\d,]+)").replace(r"\{detail\}", "(?P<detail>.*)")
-        )
+        pattern = re.escape(quirk).replace(r"\{n\}", r"(?P<n>[\d,]+)")
+        pattern = pattern.replace(r"\{detail\}", "(?P<detail>.*)")
         if match := re.fullmatch(f"(?P<system>.*: )?{pattern}", note, re.DOTALL):
             parts = match.groupdict(default="")
             number = parts.get("n", "").replace(",", "")

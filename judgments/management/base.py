@@ -42,10 +42,8 @@ class OperationCommand(QuorumCommand):
         assert operation.command is not None
         command = cls()
         command.operation = operation
-        command.help, command.example = (
-            operation.command.text,
-            f"manage.py {name} {operation.command.example}",
-        )
+        command.help = operation.command.text
+        command.example = f"manage.py {name} {operation.command.example}"
         return command
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -72,9 +70,9 @@ class OperationCommand(QuorumCommand):
         study = find_study(options["study"])
         text = as_text(operation.parameters(), options)
         values = operation.read(text, row=options.get(operation.row))
-        if operation.job and operation.once != "never":
-            alive = Now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
-            running = Job.objects.filter(state=Job.State.RUNNING, heartbeat__gte=alive)
+        if operation.job and operation.once != "never":  # "never" refuses no second job
+            oldest_heartbeat = Now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
+            running = Job.objects.filter(state=Job.State.RUNNING, heartbeat__gte=oldest_heartbeat)
             operation.refuse_second(study, running)
         return study, values
 
@@ -132,11 +130,12 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
         if isinstance(field, serializers.ChoiceField) and metavar is None:
             help_text = f"{help_text}: one of {', '.join(map(str, field.choices))}"
         # the group already requires one of its members
-        needed = {} if name in groups else {"required": field.required}
-        group.add_argument(option, metavar=metavar, help=help_text, **needed)
+        options = {} if name in groups else {"required": field.required}
+        group.add_argument(option, metavar=metavar, help=help_text, **options)
 
 
 def as_text(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
+    """Return the parameters in a command's options as a page's form would send them."""
     text = QueryDict(mutable=True)
     fields: Mapping[str, Any] = parameters.fields
     for name, field in fields.items():

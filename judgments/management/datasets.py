@@ -63,9 +63,8 @@ class ImportDataset(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         source = {name: options[name] for name in ("format", "path", "name", "images", "encoding")}
         with progress_bar() as progress, suggesting_columns("dataset", options):
-            summary = import_dataset(
-                **source, mapping=mapping_of(options, options["path"]), progress=progress
-            )
+            mapping = mapping_of(options, options["path"])
+            summary = import_dataset(**source, mapping=mapping, progress=progress)
         self.say("\n".join(summary.lines("Dataset")))
 
 
@@ -84,9 +83,8 @@ class ImportCandidates(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         source = {name: options[name] for name in ("format", "path", "dataset", "system", "encoding")}
         with progress_bar() as progress, suggesting_columns("import_candidates", options, options["dataset"]):
-            summary = import_candidates(
-                **source, mapping=mapping_of(options, options["path"]), progress=progress
-            )
+            mapping = mapping_of(options, options["path"])
+            summary = import_candidates(**source, mapping=mapping, progress=progress)
         self.say("\n".join(summary.lines("System")))
 
 

@@ -19,6 +19,8 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 from judgments.studies.studies import create_study, find_study
 
+TYPICAL_TITLES = 5_000_000  # at this number of titles, the estimate of progress is a half
+
 
 class CreateStudy(QuorumCommand):
     help = "Create a study from a TOML file (docs/study-files.md)."
@@ -49,10 +51,8 @@ class CreateStudy(QuorumCommand):
 
             sampling = values.setdefault("sampling", {})
             if isinstance(sampling, dict):  # another value is refused below
-                sampling |= {
-                    "pairs_from": "list",
-                    "listed": [list(pair) for pair in read_pairs(options["pairs"])],
-                }
+                pairs = [list(pair) for pair in read_pairs(options["pairs"])]
+                sampling |= {"pairs_from": "list", "listed": pairs}
         design = make_design(values, saved=saved_presets())
         if options["titles"] is not None:
             design = self._with_titles(design, options["titles"])
@@ -64,15 +64,15 @@ class CreateStudy(QuorumCommand):
         from judgments.importers.textio import read_lines
 
         with progress_bar() as report:
-            filled = with_titles(
+            new_design = with_titles(
                 design=design,
                 titles=(line.rstrip("\r\n") for _, line in read_lines(path)),
                 # the length of the list is unknown, so the fraction is an estimate
-                progress=lambda read: report(read / (read + 5_000_000), f"{read:,} titles"),
+                progress=lambda read: report(read / (read + TYPICAL_TITLES), f"{read:,} titles"),
             )
-        count = len(filled.keywords.titles)
+        count = len(new_design.keywords.titles)
         self.say(f"{count:,} title{'' if count == 1 else 's'} of {path} stand in a text of {design.dataset}.")
-        return filled
+        return new_design
 
 
 class ExportStudy(QuorumCommand):

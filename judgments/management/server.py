@@ -15,6 +15,8 @@ from judgments.jobs.queues import cancel_job, retry_job
 from judgments.models import Job
 from judgments.studies.studies import find_study
 
+MAX_TOKEN_DAYS = 36_500  # a hundred years
+
 
 class CreateToken(QuorumCommand):
     help = "Make a token for the HTTP interface and print its key, once (docs/api.md)."
@@ -44,7 +46,9 @@ class CreateToken(QuorumCommand):
             name=options["name"],
             scopes=[scope for scope in options["scopes"].split(",") if scope],
             studies=[find_study(slug) for slug in options["studies"].split(",") if slug],
-            expires_at=None if days is None else timezone.now() + timedelta(days=min(max(days, 0), 36_500)),
+            expires_at=None
+            if days is None
+            else timezone.now() + timedelta(days=min(max(days, 0), MAX_TOKEN_DAYS)),
         )
         self.say(key)
 

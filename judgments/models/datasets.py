@@ -68,16 +68,15 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
             return self.filter(sharing=Dataset.Sharing.PUBLISHED)
         if sees_all_datasets(user):
             return self
-        in_study = Dataset.objects.filter(studies__roles__user=user)
+        datasets_of_studies = Dataset.objects.filter(studies__roles__user=user)
         if user.has_perm("judgments.view_study") or user.has_perm("judgments.change_study"):
-            in_study = Dataset.objects.filter(studies__isnull=False)
-        shared = [Dataset.Sharing.PUBLISHED]
+            datasets_of_studies = Dataset.objects.filter(studies__isnull=False)
+        sharing = [Dataset.Sharing.PUBLISHED]
         if user.has_perm("judgments.view_dataset"):
-            shared.append(Dataset.Sharing.INSTALLATION)
-        of_member = DatasetRole.objects.filter(user=user).order_by().values("dataset")
-        return self.filter(
-            Q(sharing__in=shared) | Q(pk__in=of_member) | Q(pk__in=in_study.order_by().values("pk"))
-        )
+            sharing.append(Dataset.Sharing.INSTALLATION)
+        own_datasets = DatasetRole.objects.filter(user=user).order_by().values("dataset")
+        is_visible = Q(sharing__in=sharing) | Q(pk__in=own_datasets)
+        return self.filter(is_visible | Q(pk__in=datasets_of_studies.order_by().values("pk")))
 
 
 def is_staff(user: Person) -> TypeGuard[User]:
@@ -138,11 +137,11 @@ class Dataset(models.Model):
 
 class DatasetRoleQuerySet(models.QuerySet["DatasetRole"]):
     def visible_to(self, user: Person) -> DatasetRoleQuerySet:
+        """Return the roles of all members of the datasets in which the user has a role."""
         if sees_all_datasets(user):
             return self
-        account = user.pk if is_staff(user) else 0
-        of_account = DatasetRole.objects.filter(user=account)
-        return self.filter(dataset__in=of_account.order_by().values("dataset"))
+        own_roles = DatasetRole.objects.filter(user=user.pk if is_staff(user) else 0)
+        return self.filter(dataset__in=own_roles.order_by().values("dataset"))
 
 
 class DatasetRole(models.Model):
@@ -230,15 +229,14 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
         is_visible = Q(role=Caption.Role.REFERENCE)
         is_visible |= Q(Exists(Output.objects.filter(caption=OuterRef("pk")).visible_to(user)))
         if is_staff(user):
-            study: Any = apps.get_model("judgments", "Study")  # the model's module imports this module
-            unit: Any = apps.get_model("judgments", "Unit")
-            studies = study.objects.visible_to(user).order_by().values("pk")
-            for side in ("first", "second", "reference"):  # separate queries use the columns' indexes
-                is_visible |= Q(Exists(unit.objects.filter(**{side: OuterRef("pk")}, study__in=studies)))
-        return self.filter(
-            is_visible,
-            dataset__in=Dataset.objects.visible_to(user).order_by().values("pk"),
-        )
+            study_model: Any = apps.get_model("judgments", "Study")  # the model's module imports this module
+            unit_model: Any = apps.get_model("judgments", "Unit")
+            studies = study_model.objects.visible_to(user).order_by().values("pk")
+            for field in ("first", "second", "reference"):  # separate queries use the columns' indexes
+                units = unit_model.objects.filter(**{field: OuterRef("pk")}, study__in=studies)
+                is_visible |= Q(Exists(units))
+        datasets = Dataset.objects.visible_to(user).order_by().values("pk")
+        return self.filter(is_visible, dataset__in=datasets)
 
 
 class TextKeyField(_CharField):
@@ -298,8 +296,8 @@ class SystemQuerySet(models.QuerySet["System"]):
 
         If ``maker`` is None, since a command made the study or the account was deleted, return published systems.
         """
-        of_maker = Q() if maker is None else Q(owner=maker)
-        return self.filter(Q(private=False) | of_maker)
+        is_own = Q() if maker is None else Q(owner=maker)
+        return self.filter(Q(private=False) | is_own)
 
     def of_study(self, study: Any) -> SystemQuerySet:
         """Return the systems from which a study may draw; reports are about these systems."""
@@ -308,8 +306,8 @@ class SystemQuerySet(models.QuerySet["System"]):
     def captioners(self) -> SystemQuerySet:
         """Return all systems except those whose only outputs are search results, boxes or keywords."""
         outputs = Output.objects.filter(system=OuterRef("pk"))
-        others = Exists(outputs.searches()) | Exists(SystemContent.objects.filter(system=OuterRef("pk")))
-        return self.exclude(others & ~Exists(outputs.annotations()))
+        has_others = Exists(outputs.searches()) | Exists(SystemContent.objects.filter(system=OuterRef("pk")))
+        return self.exclude(has_others & ~Exists(outputs.annotations()))
 
 
 class System(models.Model):
@@ -358,8 +356,8 @@ class OutputQuerySet(models.QuerySet["Output"]):
         return self.filter(system__in=System.objects.visible_to(user).order_by().values("pk"))
 
     def open_to(self, maker: int | None) -> OutputQuerySet:
-        of_maker = Q() if maker is None else Q(system__owner=maker)
-        return self.filter(Q(system__private=False) | of_maker)
+        is_own = Q() if maker is None else Q(system__owner=maker)
+        return self.filter(Q(system__private=False) | is_own)
 
     def of_study(self, study: Any) -> OutputQuerySet:
         return self.filter(system__dataset=study.dataset_id).open_to(study.created_by_id)

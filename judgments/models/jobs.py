@@ -29,15 +29,15 @@ def of_studies(*slugs: str) -> Q:
     An unfinished import is left out. It names the slug of a study that it will create, and a study that already has
     this slug is another study.
     """
-    not_failed = ~Q(kind=IMPORTS_STUDY) | Q(state=Job.State.DONE)
-    return not_failed & Q(args__study__in=slugs)
+    has_study = ~Q(kind=IMPORTS_STUDY) | Q(state=Job.State.DONE)
+    return has_study & Q(args__study__in=slugs)
 
 
 class JobQuerySet(models.QuerySet["Job"]):
     def due(self) -> JobQuerySet:
         """Return the queued jobs that may start now, from the oldest."""
-        now = Q(sent_at=None) | Q(sent_at__lte=Now())
-        return self.filter(now, state=Job.State.QUEUED).order_by("pk")
+        is_due = Q(sent_at=None) | Q(sent_at__lte=Now())
+        return self.filter(is_due, state=Job.State.QUEUED).order_by("pk")
 
     def under_way(self) -> JobQuerySet:
         return self.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])

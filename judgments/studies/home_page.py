@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from common.amounts import thousands
 from judgments.access.rights import Person, Right, rights_in
-from judgments.access.visible_rows import may_view, takes_part, visible_rows
+from judgments.access.visible_rows import has_visible_study, may_view, visible_rows
 from judgments.admin.base import BoundedPaginator, count_of
 from judgments.models import HIT, Dataset, Job, Study
 from judgments.models.jobs import QUIET_JOBS
@@ -133,7 +133,11 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
     """Return the context of the first page, in a constant number of queries."""
     user = request.user
     context["title"] = gettext("Your studies")
-    if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
+    if (
+        has_visible_study(user)
+        or user.has_perm("judgments.view_study")
+        or user.has_perm("judgments.add_study")
+    ):
         studies = Study.objects.visible_to(user)
         annotated_studies = with_needs(with_progress(studies.select_related("dataset")))
         page = BoundedPaginator(annotated_studies.order_by("-created_at", "slug"), PAGE_SIZE).get_page(

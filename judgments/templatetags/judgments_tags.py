@@ -22,7 +22,7 @@ from judgments.models import Study
 register = template.Library()
 
 # The form control of each type of field. The first type that matches counts; other types have the control "text".
-INPUTS: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], str], ...] = (
+INPUT_KINDS: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], str], ...] = (
     (serializers.BooleanField, "checkbox"),
     (serializers.IntegerField, "number"),
     (serializers.FloatField, "decimal"),
@@ -44,8 +44,8 @@ def file_size(size: int) -> str:
 @register.filter
 def thousands(value: Any) -> str:
     """Format a number as 12,345. Return a dash for other values."""
-    whole = isinstance(value, float) and value.is_integer()  # JSON may turn a count into a float
-    return amounts.thousands(int(value) if whole else value) if _is_number(value) else DASH
+    is_whole = isinstance(value, float) and value.is_integer()  # JSON may turn a count into a float
+    return amounts.thousands(int(value) if is_whole else value) if _is_number(value) else DASH
 
 
 @register.filter
@@ -57,8 +57,8 @@ def coefficient(value: Any, digits: int = 2) -> str:
 @register.filter
 def p_value(value: Any, sentence: str = "") -> str:
     """Format a p value as .047 or < .001, or as p = .047 if `sentence` is set. Return a dash for other values."""
-    shown = amounts.p_in_text if sentence else amounts.p_value
-    return shown(value) if _is_number(value) else DASH
+    format = amounts.p_in_text if sentence else amounts.p_value
+    return format(value) if _is_number(value) else DASH
 
 
 @register.filter
@@ -77,8 +77,8 @@ def cents(value: Any, currency: str = "") -> str:
 @register.filter
 def percent(value: Any, unit: str = "%") -> str:
     """Format a fraction as 62 %, or as 62 if `unit` is empty. Return a dash for other values."""
-    shown = amounts.percent if unit else amounts.percent_number
-    return shown(value) if _is_number(value) else DASH
+    format = amounts.percent if unit else amounts.percent_number
+    return format(value) if _is_number(value) else DASH
 
 
 @register.filter
@@ -90,10 +90,11 @@ def interval(figure: Any, shows: Any = 2) -> str:
         shows: the number of digits, or "percent".
     """
     get = figure.get if isinstance(figure, Mapping) else lambda end: getattr(figure, end, None)
-    shown = amounts.percent if shows == "percent" else lambda end: amounts.coefficient(end, shows)
+    format_end = amounts.percent if shows == "percent" else lambda end: amounts.coefficient(end, shows)
     low, high = get("low"), get("high")
-    both = _is_number(low) and _is_number(high)
-    return amounts.interval_in_table(low, high, shown) if both else DASH
+    if not (_is_number(low) and _is_number(high)):
+        return DASH
+    return amounts.interval_in_table(low, high, format_end)
 
 
 register.filter("hours", amounts.spell_hours)
@@ -113,7 +114,7 @@ def step_form(
     reason: bool = False,
     **begin: Any,
 ) -> dict[str, Any]:
-    """Return the context of a step's form. The form is collapsed until it is opened or refused.
+    """Return the context of a step's form. The form is collapsed until it is opened, or was sent and refused.
 
     Args:
         button: a CSS class of the button.
@@ -123,7 +124,7 @@ def step_form(
     """
     step = context["steps"][name]
     refusal = context.get("refusal")
-    sent = refusal.posted_values if refusal is not None and refusal.step == name else None
+    posted_values = refusal.posted_values if refusal is not None and refusal.step == name else None
     fields = step.form.parameters().fields
     begin = (context.get("begin") or {}).get(name, {}) | begin
     return {
@@ -134,16 +135,16 @@ def step_form(
         "title": title,
         "help": help,
         "button": button,
-        "opened": opened or sent is not None,
+        "opened": opened or posted_values is not None,
         "currency": context.get("currency", ""),
         "reason": refusal.sentence if reason and refusal is not None and refusal.step == name else "",
         "hidden": {name: begin[name] for name in step.form.hidden},
         "inputs": [
-            _input(
+            _input_context(
                 context["study"],
                 fields[name],
-                begin | (sent or {}),
-                sent is None,
+                begin | (posted_values or {}),
+                posted_values is None,
                 required=fields[name].required or name in step.form.needed,
             )
             for name in step.form.fields
@@ -151,30 +152,32 @@ def step_form(
     }
 
 
-def _input(
+def _input_context(
     study: Study,
     field: serializers.Field[Any, Any, Any, Any],
     begin: Mapping[str, Any],
-    fresh: bool,
+    is_unsent: bool,
     *,
     required: bool,
 ) -> dict[str, Any]:
     name = str(field.style.get("name", field.field_name))
-    initial = field.get_initial() if fresh else ""
+    initial = field.get_initial() if is_unsent else ""
     value = begin.get(name, initial)
-    multiline = field.style.get("base_template") == "textarea.html"
-    kind = next((kind for field_class, kind in INPUTS if isinstance(field, field_class)), "text")
-    declared = field.style.get("choices", ())
-    kind = field.style.get("kind", "ticks" if declared else kind)
+    is_multiline = field.style.get("base_template") == "textarea.html"
+    kind = next((kind for field_class, kind in INPUT_KINDS if isinstance(field, field_class)), "text")
+    declared_choices = field.style.get("choices", ())
+    kind = field.style.get("kind", "ticks" if declared_choices else kind)
     if kind == "ticks" and isinstance(value, str):
         value = value.split(",")
-    choices = declared(study) if callable(declared) else declared or getattr(field, "choices", {}).items()
+    choices = declared_choices or getattr(field, "choices", {}).items()
+    if callable(declared_choices):
+        choices = declared_choices(study)
     return {
         "field": field,
         "name": name,
         "label": gettext(str(field.label)),
         "help": gettext(str(field.help_text or "")),
-        "kind": "textarea" if multiline else kind,
+        "kind": "textarea" if is_multiline else kind,
         "choices": [(value, gettext(str(label))) for value, label in choices],
         "required": required,
         "value": "" if value in (None, []) else value,

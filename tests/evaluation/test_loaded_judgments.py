@@ -36,7 +36,7 @@ from evaluation.data.judgment_sets.study_signatures import (
 from evaluation.models import Analysis, ColumnBlock, Consensus
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.consensus import outcomes, storage
-from judgments.jobs.registry import scheduled_rounds
+from judgments.jobs.registry import periodic_tasks
 from judgments.models import Caption, Item, Study
 from judgments.studies.generation.hand_changes import withdraw_control
 from quorum.numeric.signatures import parse
@@ -172,7 +172,7 @@ def test_the_background_worker_stores_columns_of_studies_with_new_judgments(
     for study in (older, newer):
         work(study, joined(study, f"of {study.name}"), always_first)
     monkeypatch.setattr(blocks, "ID_SPAN", Judgment.objects.of_study(newer).count())
-    (task,) = (task for task in scheduled_rounds() if task.task == "quorum.store_new_columns")
+    (task,) = (task for task in periodic_tasks() if task.task == "quorum.store_new_columns")
     import_string(task.function)()
     stored = ColumnBlock.objects.filter(what="judgments")
     assert {block.study_id for block in stored} == {newer.pk}

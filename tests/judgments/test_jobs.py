@@ -129,7 +129,7 @@ def test_celery_knows_every_kind_of_job_and_every_round_by_its_name_and_queue() 
     for name, kind in registry.registered_job_kinds().items():
         assert f"quorum.{name}" in app.tasks
         assert app.amqp.router.route({}, f"quorum.{name}")["queue"].name == kind.queue
-    for scheduled in registry.scheduled_rounds():
+    for scheduled in registry.periodic_tasks():
         assert callable(import_string(scheduled.function))
         assert app.amqp.router.route({}, scheduled.task)["queue"].name == scheduled.queue
     assert {queue.name for queue in app.conf.task_queues} == {*registry.QUEUES, pool.QUEUE}

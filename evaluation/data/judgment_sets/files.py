@@ -285,7 +285,7 @@ def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
     for value in dict.fromkeys(table.values.tolist()):
         answer = plain_number(value) if isinstance(value, float) else value
         try:
-            rule.check_number(answer, more=table.says_answers)
+            rule.check_number(answer, needs_options=table.says_answers)
         except ValueError as error:
             raise ImportProblem(path, None, "value", *answer_problem(answer, error, kind)) from None
     return rule.kind

@@ -46,9 +46,8 @@ def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> d
     old_mapping = args.get("mapping") or {}
     column_by_source: dict[str, str] = {}
     for own_column, sources in table.chosen.items():
-        source = (
-            sources if isinstance(sources, str) else sources[0]
-        )  # a mapping of a job has lists of sources
+        # the mapping of a job has lists of sources
+        source = sources if isinstance(sources, str) else sources[0]
         column_by_source |= dict.fromkeys(source.split(BETWEEN_CRITERIA), own_column)
     column_by_source |= dict.fromkeys(old_mapping.get("people", ()), PEOPLE)
     use = TABLE_USES.get(kind, NO_COLUMNS)

@@ -240,12 +240,7 @@ class InspectedUploadForm(forms.Form):
         """Return the parts to import, people's captions first."""
         cleaned = self.cleaned_data
         corrected_parts = [
-            replace(
-                part,
-                role=cleaned[f"role-{number}"],
-                system=cleaned[f"system-{number}"].strip(),
-                rows=(),
-            )
+            replace(part, role=cleaned[f"role-{number}"], system=cleaned[f"system-{number}"].strip(), rows=())
             for number, part in enumerate(self.inspection.parts)
         ]
         systems = [part for part in corrected_parts if part.role == SYSTEM]

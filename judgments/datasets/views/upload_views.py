@@ -98,9 +98,9 @@ class UploadViews(QuorumAdmin):
     def columns_view(self, request: HttpRequest, upload: str) -> HttpResponse:
         """Ask for the meaning of a table's columns and for corrections of invalid cells; then import the table."""
         user = signed_in(request)
-        pending_import = (
-            pending_imports.find_pending_import(upload) if uploads.is_upload_of(upload, user) else None
-        )
+        pending_import = None
+        if uploads.is_upload_of(upload, user):
+            pending_import = pending_imports.find_pending_import(upload)
         if pending_import is None:
             return self._ask_for_files_again(request, "changelist")
         if request.method == "POST":
@@ -155,18 +155,16 @@ class UploadViews(QuorumAdmin):
         choices = request.session.get(SESSION_KEY, {}).get(job.args["upload"])
         if choices is None:
             return self._ask_for_files_again(request, "add")
-        return self._show_inspection(
-            request, job.args["upload"], choices, load_inspected_upload((job.result or {})["understood"])
-        )
+        inspection = load_inspected_upload((job.result or {})["understood"])
+        return self._show_inspection(request, job.args["upload"], choices, inspection)
 
     def _show_or_import(self, request: HttpRequest, upload: str) -> HttpResponse:
         """Show what was detected in an upload, or import it; ask for the files if they are no longer stored."""
         choices = request.session.get(SESSION_KEY, {}).get(upload)
         if choices is None or "understood" not in choices:
             return self._ask_for_files_again(request, "add")
-        form = InspectedUploadForm(
-            request.POST or None, inspection=load_inspected_upload(choices["understood"])
-        )
+        inspection = load_inspected_upload(choices["understood"])
+        form = InspectedUploadForm(request.POST or None, inspection=inspection)
         if form.is_bound:
             return self._import_inspected(request, upload, choices, form)
         return self._inspection_page(request, form, upload)

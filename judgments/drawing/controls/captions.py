@@ -48,9 +48,8 @@ def degrade(
     """
     pieces = text.split()
     positions = [position for position, piece in enumerate(pieces) if _is_content_word(_first_word(piece))]
-    exchange_count = (
-        len(positions) if whole else max(MIN_EXCHANGED_WORDS, round(len(positions) * SHARE_EXCHANGED))
-    )
+    half = max(MIN_EXCHANGED_WORDS, round(len(positions) * SHARE_EXCHANGED))
+    exchange_count = len(positions) if whole else half
     replacements = _replacement_words(exchange_count, references=references, donors=donors, rng=rng)
     if not positions or len(replacements) < min(exchange_count, len(positions)):
         return None if whole else _shuffle_words(pieces, rng)

@@ -79,9 +79,8 @@ def control_dealer(
         page_images = {group.image for group in page} if shows_picture else set()
         known_groups = known_deck.deal_items(page_kinds.count(KNOWN_GOOD), besides=page_images, again=False)
         page_images |= {items[0].image.name for items in known_groups} if shows_picture else set()
-        split_images = image_deck.deal_items(
-            sum(kind in SPLIT_CONTROLS for kind in page_kinds), besides=page_images
-        )
+        split_count = sum(kind in SPLIT_CONTROLS for kind in page_kinds)
+        split_images = image_deck.deal_items(split_count, besides=page_images)
         can_repeat = REPEATED in page_kinds and len(page) >= MIN_GROUPS_TO_REPEAT
         originals = shuffle(page, repetition_rng) if can_repeat else []
         groups = []

@@ -73,10 +73,8 @@ def draw_pairs(
             field="sampling.source",
         )
     if only and uses_published:
-        material = replace(
-            material,
-            published_pairs=tuple(pair for pair in material.published_pairs if pair.key in set(only)),
-        )
+        published_pairs = tuple(pair for pair in material.published_pairs if pair.key in set(only))
+        material = replace(material, published_pairs=published_pairs)
         wanted = dict(Counter(pair.kind for pair in material.published_pairs))
     draw = _Draw(material, images, wanted, uses_published, seed, allow_no_references)
     min_references = 0 if references == "all" else int(references)

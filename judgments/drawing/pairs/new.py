@@ -15,12 +15,8 @@ from judgments.drawing.keys import content_key
 from judgments.drawing.material import Image, Pair, Text
 from judgments.drawing.pairs.comparisons import AcceptedPairs, SystemNames, least_used
 
-CANDIDATE_REFERENCES = {
-    "HC": 2,
-    "HI": 1,
-    "HM": 1,
-    "MM": 0,
-}  # least number of a pair's candidates that are references
+# the least number of a pair's candidates that are references, by kind
+CANDIDATE_REFERENCES = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +75,8 @@ def _next_pair(
             accepted_pairs.skipped_pairs += 1
             continue
         pair = _make_pair(image, kind, option, rng)
-        if (
-            pair.references or (accepted_pairs.allow_no_references and not image.references)
-        ) and accepted_pairs.accept(pair):
+        may_lack_references = accepted_pairs.allow_no_references and not image.references
+        if (pair.references or may_lack_references) and accepted_pairs.accept(pair):
             draw_counts.update(machines)
             return pair
     return None

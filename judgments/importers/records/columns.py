@@ -23,7 +23,7 @@ class Columns:
 
     Attributes:
         strict: whether other columns are refused; otherwise they are ignored.
-        lenient: whether misspelt names are ignored.
+        lenient: whether names that are probably misspelt are ignored, too, instead of refused.
         substitutes: the columns that can replace a required column, by that column.
         header_row: the line of the header, from 1, below a title; 0 to find it.
         header: the column names of a layout without a header.
@@ -43,8 +43,8 @@ class Columns:
 
     def names_of(self, cells: Iterable[str]) -> list[str]:
         """Return the column names of a header, with Quorum's spelling for names that differ only in case."""
-        known = {name.lower(): name for name in (*self.required, *self.optional)}
-        return [known.get(cell.strip().lower(), cell.strip()) for cell in cells]
+        spelling = {name.lower(): name for name in (*self.required, *self.optional)}
+        return [spelling.get(cell.strip().lower(), cell.strip()) for cell in cells]
 
     def line_of_header(self, lines: Sequence[tuple[int, Sequence[str]]]) -> int:
         """Return the line of the header among the first lines of a table; 0 if the table has no header."""
@@ -62,13 +62,14 @@ class Columns:
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         """Raise ImportProblem for a missing or probably misspelt column."""
-        known = self.required + self.optional
+        known_columns = self.required + self.optional
         for name in () if self.lenient else names:
-            if name in known or name in notes.details():
+            if name in known_columns or name in notes.details():
                 continue
-            near = nearest_name(name, known, cutoff=0.6 if self.strict else 0.8)
+            # a name that is ignored otherwise is refused only if it is very similar
+            near = nearest_name(name, known_columns, cutoff=0.6 if self.strict else 0.8)
             if near or self.strict:
-                expected = f"{near!r} perhaps" if near else f"one of {', '.join(known)}"
+                expected = f"{near!r} perhaps" if near else f"one of {', '.join(known_columns)}"
                 raise ImportProblem(file, line, None, f"the unknown column {quote_value(name)}", expected)
             notes.count("ignored-column", detail=name)
         for name in self.required:

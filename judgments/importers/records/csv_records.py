@@ -49,16 +49,18 @@ def _find_header(path: Path, line: int, text: str, columns: Columns, separators:
             continue  # misplaced quotes: another separator may fit
         names = columns.names_of(cells)
         readings.append((columns.score(names), separator, names))
-    best, separator, names = max(readings, default=(0, ",", []), key=lambda reading: reading[0])
-    if not best:
+    best_score, separator, names = max(readings, default=(0, ",", []), key=lambda reading: reading[0])
+    if not best_score:
         raise ImportProblem(path, line, None, f"the first line {quote_value(text.strip())}", expected_columns)
     if names.count("") > 1:
         raise ImportProblem(
             path, line, None, "columns without a name in the header", f"a name for each column{TITLE_HINT}"
         )
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ImportProblem(path, line, twice[0], "this column twice in the header", "every column once")
+    repeated_names = [name for name, count in Counter(names).items() if count > 1]
+    if repeated_names:
+        raise ImportProblem(
+            path, line, repeated_names[0], "this column twice in the header", "every column once"
+        )
     return Header(line, separator, names)
 
 
@@ -66,7 +68,7 @@ def _csv_rows(
     path: Path, lines: Iterator[tuple[int, str]], header: Header, *, quoted: bool
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield each record as a pair of its first line's number and its cells. Skip empty records."""
-    max_line, size = limits().line, 0
+    max_line, size = limits().line, 0  # characters of a record
 
     def texts() -> Iterator[str]:
         nonlocal size
@@ -88,7 +90,7 @@ def _csv_rows(
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            raise ImportProblem(path, start, None, _csv_fault(error), "a CSV record") from error
+            raise ImportProblem(path, start, None, _describe_csv_error(error), "a CSV record") from error
         if cells is None:
             return
         if any(cells):
@@ -96,11 +98,11 @@ def _csv_rows(
 
 
 def _unquote_cell(cell: str) -> str:
-    whole = _WHOLE_QUOTE.fullmatch(cell)
-    return whole.group(1).replace('""', '"') if whole else cell
+    match = _WHOLE_QUOTE.fullmatch(cell)
+    return match.group(1).replace('""', '"') if match else cell
 
 
-def head_of(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
+def read_first_lines(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
     """Return the first lines of a file with their numbers; fewer lines if they are long."""
     head: list[tuple[int, str]] = []
     while len(head) < MAX_LINES and sum(len(text) for _, text in head) < MAX_HEAD_LENGTH:
@@ -110,35 +112,37 @@ def head_of(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
     return head
 
 
-def first_cells(
+def split_first_lines(
     lines: Sequence[tuple[int, str]], separators: str = SEPARATORS
 ) -> list[tuple[int, list[str]]]:
-    """Return each row as a pair of line number and cells; [] if the quotation marks do not fit a table."""
+    """Return the rows as pairs of line number and cells, up to the first whose quotation marks do not fit a table."""
     texts = [text for _, text in lines]
     # Texts of one column may have many commas; the separator is in every row and in the header.
     separator = max(
         separators,
         key=lambda one: (sum(one in text for text in texts), sum(text.count(one) for text in texts)),
     )
-    reader, rows, at = csv.reader(texts, delimiter=separator), [], 0
+    reader, rows, index = csv.reader(texts, delimiter=separator), [], 0
     with suppress(csv.Error):
         for cells in reader:
-            rows.append((lines[at][0], cells))
-            at = reader.line_num
+            rows.append((lines[index][0], cells))
+            index = reader.line_num  # a row with quoted line ends has several lines
     return rows
 
 
 def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the records of a CSV file. Its separator may be a comma, semicolon, tab or vertical bar."""
     lines = read_lines(path, encoding=encoding, newline="")
-    first, separators = head_of(lines), SEPARATORS
-    if first and (named := re.fullmatch(r"sep=(.)[\r\n]*", first[0][1])):  # written by Excel above the header
-        first, separators = first[1:], named.group(1)
-    start = first[0][0] if first else 1
-    row = columns.header_row or columns.line_of_header(first_cells(first, separators)) or start
-    lines = dropwhile(lambda line: line[0] < row, chain(first, lines))
-    number, text = next(lines, (row, ""))
-    notes.count("header-row", number > start, detail=str(number))
+    first_lines, separators = read_first_lines(lines), SEPARATORS
+    # Excel writes a separator that is not the usual one above the header.
+    if first_lines and (match := re.fullmatch(r"sep=(.)[\r\n]*", first_lines[0][1])):
+        first_lines, separators = first_lines[1:], match.group(1)
+    first_number = first_lines[0][0] if first_lines else 1
+    first_rows = split_first_lines(first_lines, separators)
+    header_row = columns.header_row or columns.line_of_header(first_rows) or first_number
+    lines = dropwhile(lambda line: line[0] < header_row, chain(first_lines, lines))
+    number, text = next(lines, (header_row, ""))
+    notes.count("header-row", number > first_number, detail=str(number))
     if columns.header:
         header = Header(number - 1, max(separators, key=text.count), list(columns.header))
         lines = chain([(number, text)], lines)
@@ -146,16 +150,16 @@ def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | N
         header = _find_header(path, number, text, columns, separators)
     columns.check(header.names, path, number, notes)
     for line, cells in _csv_rows(path, lines, header, quoted=columns.quoted):
-        yield Record(path, line, _values(path, line, header, cells, columns), textual=True)
+        yield Record(path, line, _make_values(path, line, header, cells, columns), textual=True)
 
 
-def _values(path: Path, line: int, header: Header, cells: list[str], columns: Columns) -> dict[str, Any]:
-    names, lacking = header.names, len(header.names) - len(cells)
-    if columns.rest and names[-1].lower() == columns.rest and lacking <= 0:
+def _make_values(path: Path, line: int, header: Header, cells: list[str], columns: Columns) -> dict[str, Any]:
+    names, missing_count = header.names, len(header.names) - len(cells)
+    if columns.rest and names[-1].lower() == columns.rest and missing_count <= 0:
         values: dict[str, Any] = dict(zip(names[:-1], cells, strict=False))
         return values | {columns.rest: cells[len(names) - 1 :]}
-    if lacking > 0 and (columns.header or (columns.rest and header.separator == "\t")):
-        cells = cells + [""] * lacking  # a row may omit empty cells at its end
+    if missing_count > 0 and (columns.header or (columns.rest and header.separator == "\t")):
+        cells = cells + [""] * missing_count  # a row may omit empty cells at its end
     if len(cells) != len(names):
         why = TITLE_HINT if len(names) == 1 else f" (a text that holds {header.separator!r} needs quotes)"
         expected = f"{len(names)} as in the header{why}"
@@ -163,7 +167,7 @@ def _values(path: Path, line: int, header: Header, cells: list[str], columns: Co
     return dict(zip(names, cells, strict=True))
 
 
-def _csv_fault(error: csv.Error) -> str:
+def _describe_csv_error(error: csv.Error) -> str:
     reason = str(error)
     if "unexpected end" in reason:
         return "a quotation mark that is never closed"

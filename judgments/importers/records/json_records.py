@@ -48,13 +48,13 @@ def parse_json(text: str, path: Path, line: int | None) -> object:
 def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str, int | None, Any, int]]:
     """Yield the members of a JSON document as `JSONStream.members` does, each with its line number."""
     decoder = JSONDecoder(**_strict_decoder_options(path, None))
-    lists: set[str] = set()
+    keys: set[str] = set()
     with _json_problems(path, None):
         stream = JSONStream(read_chunks(path, encoding=encoding), decoder=decoder)
         for key, number, value in stream.members():
-            if number is None and key in lists:
+            if number is None and key in keys:  # a member of a list has a number, and repeats the list's key
                 raise ImportProblem(path, None, key, "this key twice in one object", "every key once")
-            lists.add(key)
+            keys.add(key)
             yield key, number, value, stream.line
 
 
@@ -68,8 +68,8 @@ def _strict_decoder_options(path: Path, line: int | None) -> dict[str, Any]:
         values = dict(pairs)
         if len(values) < len(pairs):
             names = Counter(name for name, _ in pairs)
-            twice = next(name for name in names if names[name] > 1)
-            raise ImportProblem(path, line, twice, "this key twice in one object", "every key once")
+            repeated_name = next(name for name in names if names[name] > 1)
+            raise ImportProblem(path, line, repeated_name, "this key twice in one object", "every key once")
         return values
 
     return {"parse_constant": refuse_constant, "object_pairs_hook": unique_values}
@@ -80,13 +80,14 @@ _decode = JSONDecoder(**_strict_decoder_options(Path(), None)).decode
 
 @contextmanager
 def _json_problems(path: Path, line: int | None) -> Iterator[None]:
+    """Raise ImportProblem for invalid JSON in the block. ``line`` is that of a JSON text; None for a whole document."""
     try:
         yield
     except json.JSONDecodeError as error:
-        at = line if line is not None else error.lineno
+        problem_line = line if line is not None else error.lineno
         actual = f"text that is not JSON ({error.msg.lower()} at character {error.colno})"
         expected = "one JSON object a line" if line is not None else "a complete JSON document"
-        raise ImportProblem(path, at, None, actual, expected) from error
+        raise ImportProblem(path, problem_line, None, actual, expected) from error
     except TooDeep as error:
         raise ImportProblem(path, line, None, "JSON nested too deeply", "flat records") from error
     except LimitExceeded as error:
@@ -96,6 +97,7 @@ def _json_problems(path: Path, line: int | None) -> Iterator[None]:
 
 
 def json_cell(record: Record, column: str) -> Any:
+    """Return the value of a cell, which is parsed if its format stores lists and objects as JSON texts."""
     value = record.get(column)
-    encoded = (record.textual or record.json_texts) and isinstance(value, str)
-    return parse_json(value, record.file, record.line) if encoded else value
+    is_encoded = (record.textual or record.json_texts) and isinstance(value, str)
+    return parse_json(value, record.file, record.line) if is_encoded else value

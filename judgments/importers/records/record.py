@@ -1,6 +1,6 @@
-"""A record with its place in a file, and the class `Shape`, which reads records into rows.
+"""A record with its place in a file, and the class `RowReader`, which reads records into rows.
 
-Rows are of a dataclass with pydantic annotations. For a value that does not fit, `Shape` raises ImportProblem with
+Rows are of a dataclass with pydantic annotations. For a value that does not fit, `RowReader` raises ImportProblem with
 file, line, column, the actual value and what was expected.
 """
 
@@ -54,10 +54,10 @@ class Record:
     renamed: bool = False
 
     def problem(self, column: str | None, actual: str, expected: str) -> ImportProblem:
-        of_table = self.textual or self.renamed  # the file of a published set cannot be corrected
-        if of_table and (
-            word := next((word for word in MISSING_WORDS if actual.startswith(quote_value(word))), "")
-        ):
+        """Return the error about a column of the record, with hints at options that may help."""
+        is_own_table = self.textual or self.renamed  # the file of a published set cannot be corrected
+        word = next((word for word in MISSING_WORDS if actual.startswith(quote_value(word))), "")
+        if is_own_table and word:
             expected += f", or nothing (--missing {word})"
         origin = where = self.origins.get(column, column) if column else None
         if self.renamed and column in INCLUSION_COLUMNS and origin == column:
@@ -73,6 +73,7 @@ class Record:
         return problem
 
     def get(self, column: str) -> Any:
+        """Return a column's value; None for an empty cell of an untyped format."""
         value = self.values.get(column)
         return None if self.textual and value == "" else value
 
@@ -80,22 +81,22 @@ class Record:
         """Return a column's value parsed by `read`. Raise ImportProblem if `read` raises BadCell."""
         try:
             return read(self.values.get(column))
-        except BadCell as unfit:
-            raise self.problem(f"{column}{unfit.path}", unfit.actual, unfit.expected) from None
+        except BadCell as bad_cell:
+            raise self.problem(f"{column}{bad_cell.path}", bad_cell.actual, bad_cell.expected) from None
 
 
-class Shape(Generic[T]):
+class RowReader(Generic[T]):
     """Reads records as rows of a dataclass.
 
     Args:
-        columns: the column of a field, by field, if their names differ.
-        passed: fields whose values the caller passes to `read`.
+        columns: the column of each field whose name differs from the field's, by field.
+        given: fields whose values the caller gives to `read`.
     """
 
     def __init__(
-        self, row: type[T], *, columns: Mapping[str, str] | None = None, passed: Collection[str] = ()
+        self, row: type[T], *, columns: Mapping[str, str] | None = None, given: Collection[str] = ()
     ) -> None:
-        fields = [column for column in dataclasses.fields(row) if column.name not in passed]  # type: ignore[arg-type]
+        fields = [column for column in dataclasses.fields(row) if column.name not in given]  # type: ignore[arg-type]
         self._adapter = TypeAdapter(row)
         self._columns = {column.name: (columns or {}).get(column.name, column.name) for column in fields}
         missing = dataclasses.MISSING
@@ -106,6 +107,7 @@ class Shape(Generic[T]):
         }
 
     def read(self, record: Record, **values: Any) -> T:
+        """Return the row of a record. Raise ImportProblem for a value that is missing or does not fit."""
         for name, column in self._columns.items():
             value = record.values.get(column)
             if name in self._required or not (value is None or (record.textual and value == "")):
@@ -114,5 +116,5 @@ class Shape(Generic[T]):
             return self._adapter.validate_python(values, context=record)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            column, unfit = self._columns[str(first["loc"][0])], first["ctx"]["error"]
-            raise record.problem(f"{column}{unfit.path}", unfit.actual, unfit.expected) from None
+            column, bad_cell = self._columns[str(first["loc"][0])], first["ctx"]["error"]
+            raise record.problem(f"{column}{bad_cell.path}", bad_cell.actual, bad_cell.expected) from None

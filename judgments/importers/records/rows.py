@@ -125,13 +125,13 @@ class CandidateRow:
     score: Number | None = None
 
 
-def _kind(value: object) -> str:
+def _read_pair_kind(value: object) -> str:
     if value not in PAIR_KINDS:
         raise BadCell(quote_value(value), f"one of {', '.join(PAIR_KINDS)}, or nothing")
     return str(value)
 
 
-def _check_presented(value: object) -> str:
+def _read_presented(value: object) -> str:
     if value not in ("first-left", "second-left"):
         raise BadCell(quote_value(value), "first-left, second-left or nothing")
     return str(value)
@@ -165,14 +165,14 @@ class JudgmentRow:
     reference_text: Text | None = None
     first_text: OutputText | None = None
     second_text: OutputText | None = None
-    kind: Annotated[str, PlainValidator(_kind)] | None = None
+    kind: Annotated[str, PlainValidator(_read_pair_kind)] | None = None
     pair: ShortName | None = None
     assignment: ShortName | None = None
     hit: ShortName | None = None
     control: Flag = False
     expected: object | None = None
     used: Flag = True
-    presented: Annotated[str, PlainValidator(_check_presented)] | None = None
+    presented: Annotated[str, PlainValidator(_read_presented)] | None = None
     simulated: Flag = False
     accepted_at: Time | None = None
     submitted_at: Time | None = None
@@ -182,7 +182,7 @@ class JudgmentRow:
     revision: WholeNumber = 0
     invalidated: Annotated[str, cached_validator(read_name, limit=RULE_LIMIT)] | None = None
     content: Mapping[str, object] | None = None
-    # Not part of fingerprints, so that files imported by earlier versions, which did not read it, keep theirs.
+    # These fields are not part of fingerprints, so that files that earlier versions imported without them keep theirs.
     chance: Chance | None = field(default=None, repr=False)
     document: Annotated[str, PlainValidator(lambda value: str(value).strip())] | None = field(
         default=None, repr=False

@@ -32,9 +32,11 @@ class ImportSource:
         self.refusals = RowProblems()
         self._encoding = encoding
 
-    def _read_rows(self, records: RecordReader, columns: Columns, row: Callable[[Record], T]) -> Iterator[T]:
+    def _read_rows(
+        self, records: RecordReader, columns: Columns, read_row: Callable[[Record], T]
+    ) -> Iterator[T]:
         """Yield the rows of a table. At its end, raise one exception with the errors of all rows, if any."""
-        return self.refusals.rows(records(self.path, columns, self.notes, self._encoding), row)
+        return self.refusals.rows(records(self.path, columns, self.notes, self._encoding), read_row)
 
 
 class DatasetSource(ImportSource, ABC):

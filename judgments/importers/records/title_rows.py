@@ -14,10 +14,12 @@ def header_line(lines: Sequence[tuple[int, Sequence[str]]], known: Collection[st
     a ``known`` column name. In a table of two columns, the first column may have row numbers and no name.
     """
     texts = [(number, [cell.strip() for cell in cells]) for number, cells in lines]
-    filled = [(number, cells) for number, cells in texts if any(cells)]
-    widest = max((sum(map(bool, cells)) for _, cells in filled), default=0)
-    for number, cells in filled:
-        alone = sum(map(bool, cells)) == 1 < widest and (cells[0] or widest > 2)
-        if not alone or "".join(cells).lower() in known:
+    filled_lines = [(number, cells) for number, cells in texts if any(cells)]
+    max_texts = max((sum(map(bool, cells)) for _, cells in filled_lines), default=0)
+    for number, cells in filled_lines:
+        has_single_text = sum(map(bool, cells)) == 1 and max_texts > 1
+        names_second_column = max_texts == 2 and not cells[0]
+        is_known = "".join(cells).lower() in known
+        if not has_single_text or names_second_column or is_known:
             return number
     return 0

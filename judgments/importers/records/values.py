@@ -11,17 +11,15 @@ from typing import Any
 from common.incoming import ADDRESS_LIMIT, compose_name, quote_value
 from quorum.statistics.inputs import MAX_NUMBER
 
-# The database's limit. Its error about a longer name would not tell the line of the file.
-NAME_LIMIT = 200
-SHORT_NAME_LIMIT = 80
-WORKER_LIMIT = 100
-MAX_SECONDS = 1_000_000_000  # thirty years
+# Characters that the database stores at most. Its errors about longer names would not tell the line of the file.
+NAME_LIMIT, SHORT_NAME_LIMIT, WORKER_LIMIT = 200, 80, 100
+MAX_IMPORTED_SECONDS = 1_000_000_000  # thirty years
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE_CHARACTERS = re.compile(r"[\x00\ud800-\udfff]")
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
-_TIME = "a time with its zone, such as 2026-01-01T10:00:00Z"
+_TIME_EXPECTED = "a time with its zone, such as 2026-01-01T10:00:00Z"
 
 
 class BadCell(ValueError):
@@ -56,8 +54,8 @@ def is_blank(value: Any) -> bool:
 
 def by_name(rows: Iterable[tuple[str, int]]) -> dict[str, int]:
     """Return row ids by name. Each name is included as stored and in its normal form (NFC)."""
-    known = dict(rows)
-    return {compose_name(name): pk for name, pk in known.items()} | known
+    row_ids = dict(rows)
+    return {compose_name(name): pk for name, pk in row_ids.items()} | row_ids
 
 
 def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> str:
@@ -133,9 +131,9 @@ def read_chance(value: Any, textual: bool) -> float:
 
 
 def read_seconds(value: Any, textual: bool) -> float:
-    expected = f"a number of seconds from 0 to {MAX_SECONDS:,}"
+    expected = f"a number of seconds from 0 to {MAX_IMPORTED_SECONDS:,}"
     seconds = read_number(value, textual, expected)
-    if not 0 <= seconds <= MAX_SECONDS:
+    if not 0 <= seconds <= MAX_IMPORTED_SECONDS:
         raise BadCell(quote_value(seconds), expected)
     return seconds
 
@@ -151,11 +149,11 @@ def read_flag(value: Any, textual: bool) -> bool:
 
 def read_time(value: Any) -> datetime:
     if not isinstance(value, str):
-        raise BadCell(quote_value(value), _TIME)
+        raise BadCell(quote_value(value), _TIME_EXPECTED)
     try:
-        moment = datetime.fromisoformat(value.strip())
+        time = datetime.fromisoformat(value.strip())
     except ValueError:
-        raise BadCell(quote_value(value), _TIME) from None
-    if moment.tzinfo is None:
-        raise BadCell(f"{quote_value(value)} without a time zone", _TIME)
-    return moment
+        raise BadCell(quote_value(value), _TIME_EXPECTED) from None
+    if time.tzinfo is None:
+        raise BadCell(f"{quote_value(value)} without a time zone", _TIME_EXPECTED)
+    return time

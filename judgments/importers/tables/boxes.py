@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from common.incoming import quote_value
 from judgments.importers.records.json_records import json_cell
-from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.record import Record, RowReader
 from judgments.importers.records.rows import BoxRow
 from judgments.importers.records.values import read_number
 
 MAX_BOXES = 100
-SIZE = ("image_width", "image_height")
+SIZE_COLUMNS = ("image_width", "image_height")
 KEYS = ("id", "label", "x", "y", "width", "height")
-CLIPPED_SHARE = 0.005  # share of a side by which boxes may exceed the picture; they are clipped
-DECIMALS = 6
-_BOX = Shape(BoxRow)
+CLIPPED_SHARE = 0.005  # largest share of a side by which boxes may exceed the picture; they are then clipped
+DECIMALS = 6  # of fractions of a side
+_BOX_READER = RowReader(BoxRow)
 
 
 def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
@@ -26,18 +26,18 @@ def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
     if record.get("boxes") is None:
         return None
     expected = 'a list of {"id", "label", "x", "y", "width", "height"}'
-    listed = json_cell(record, "boxes")
-    if not isinstance(listed, list):
-        raise record.problem("boxes", quote_value(listed), expected)
-    if len(listed) > MAX_BOXES:
-        raise record.problem("boxes", f"{len(listed):,} boxes", f"at most {MAX_BOXES}")
-    size = _size(record)
+    entries = json_cell(record, "boxes")
+    if not isinstance(entries, list):
+        raise record.problem("boxes", quote_value(entries), expected)
+    if len(entries) > MAX_BOXES:
+        raise record.problem("boxes", f"{len(entries):,} boxes", f"at most {MAX_BOXES}")
+    size = _read_size(record)
     boxes: dict[str, BoxRow] = {}
-    for index, entry in enumerate(listed):
+    for index, entry in enumerate(entries):
         where = f"boxes[{index}]"
         if not isinstance(entry, dict):
             raise record.problem(where, quote_value(entry), expected)
-        box = _box(Record(record.file, record.line, entry, path=where), size)
+        box = _read_box(Record(record.file, record.line, entry, path=where), size)
         if box.id in boxes:
             raise record.problem(
                 f"{where}.id", f"{quote_value(box.id)} a second time", "every id once an image"
@@ -46,15 +46,15 @@ def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
     return tuple(boxes.values())
 
 
-def _size(record: Record) -> tuple[float, float] | None:
-    width, height = (_side(record, name) for name in SIZE)
+def _read_size(record: Record) -> tuple[float, float] | None:
+    width, height = (_read_side(record, name) for name in SIZE_COLUMNS)
     if (width is None) != (height is None):
-        missing = SIZE[1 if height is None else 0]
+        missing = SIZE_COLUMNS[1 if height is None else 0]
         raise record.problem(missing, "nothing", "both sides of the picture, or none")
     return None if width is None or height is None else (width, height)
 
 
-def _side(record: Record, name: str) -> float | None:
+def _read_side(record: Record, name: str) -> float | None:
     if record.get(name) is None:
         return None
     side = record.read(name, lambda value: read_number(value, record.textual))
@@ -63,14 +63,14 @@ def _side(record: Record, name: str) -> float | None:
     return side
 
 
-def _box(record: Record, size: tuple[float, float] | None) -> BoxRow:
+def _read_box(record: Record, size: tuple[float, float] | None) -> BoxRow:
     for name in KEYS:
         if name not in record.values:
             raise record.problem(name, "no such key", "it in every box")
     for name in record.values:
         if name not in KEYS:
             raise record.problem(None, f"the unknown key {quote_value(name)}", f"one of {', '.join(KEYS)}")
-    box = _BOX.read(record)
+    box = _BOX_READER.read(record)
     x, width = _read_extent(record, ("x", "width"), box.x, box.width, size and size[0])
     y, height = _read_extent(record, ("y", "height"), box.y, box.height, size and size[1])
     return replace(box, x=x, y=y, width=width, height=height)

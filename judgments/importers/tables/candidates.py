@@ -14,7 +14,7 @@ from common.texts import one_text, quote_difference
 from judgments.importers.names import NamesOfImages
 from judgments.importers.records.columns import RecordReader
 from judgments.importers.records.json_records import json_cell
-from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.record import Record, RowReader
 from judgments.importers.records.rows import CandidateRow
 from judgments.importers.records.sources import CandidateSource
 from judgments.importers.records.values import (
@@ -44,25 +44,20 @@ class TableCandidates(CandidateSource):
         boxes_of: the ids of an image's boxes in the dataset, by image; None accepts any id.
     """
 
-    shape = Shape(CandidateRow, columns={"text": "caption"})
+    reader = RowReader(CandidateRow, columns={"text": "caption"})
     items_of: Callable[[str], Sequence[str]] | None = None
     boxes_of: Callable[[str], Collection[str]] | None = None
 
     def __init__(
-        self,
-        path: Path,
-        encoding: str | None = None,
-        *,
-        records: RecordReader,
-        match_names: bool = False,
+        self, path: Path, encoding: str | None = None, *, records: RecordReader, match_names: bool = False
     ) -> None:
         super().__init__(path, encoding)
         self._records = records
         self._match_names = match_names
 
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
-        register, names = CandidateRegister(self.notes, self._text_of), NamesOfImages(images)
-        outputs: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        register, image_names = CandidateRegister(self.notes, self._text_of), NamesOfImages(images)
+        ordinals_by_text: defaultdict[str, dict[int, int]] = defaultdict(dict)
         system: str | None = None
 
         def new_row(record: Record) -> CandidateRow | None:
@@ -76,16 +71,16 @@ class TableCandidates(CandidateSource):
                     raise record.problem("system", quote_value(name), expected)
                 system = name
             if "image" not in record.values:
-                record = self._complete_item(record, outputs)
+                record = self._add_image(record, ordinals_by_text)
             kinds = [kind for kind in CONTENTS if kind in record.values]
-            says = "caption" in record.values or not kinds
-            row = self.shape.read(record) if says else CandidateRow(record.read("image", read_image), "")
+            has_caption = "caption" in record.values or not kinds
+            row = self.reader.read(record) if has_caption else _read_row_without_caption(record)
             if self._match_names:
-                row = replace(row, image=names.name_of(row.image))
-            names.check(record, row.image)
+                row = replace(row, image=image_names.name_of(row.image))
+            image_names.check(record, row.image)
             for kind in kinds:
                 self._add_content(record, row.image, kind)
-            return row if says and register.add(record, row) else None
+            return row if has_caption and register.add(record, row) else None
 
         yield from filter(None, self._read_rows(self._records, CANDIDATE_COLUMNS, new_row))
         if not self.contents:
@@ -93,65 +88,75 @@ class TableCandidates(CandidateSource):
 
     def _add_content(self, record: Record, image: str, kind: str) -> None:
         """Store the boxes or keywords of a row. Further rows of the image must repeat them or be empty."""
-        listed = self._names_in(record, kind)
-        if kind == "boxes" and listed and self.boxes_of is not None:
-            there = self.boxes_of(image)
-            for name in listed:
-                if name not in there:
-                    expected = f"boxes of image {quote_value(image)}: {', '.join(there) or 'it has none'}"
+        names = self._read_names(record, kind)
+        if kind == "boxes" and names and self.boxes_of is not None:
+            box_ids = self.boxes_of(image)
+            for name in names:
+                if name not in box_ids:
+                    expected = f"boxes of image {quote_value(image)}: {', '.join(box_ids) or 'it has none'}"
                     raise record.problem(kind, quote_value(name), expected)
-        before = self.contents.get((image, kind), ())
-        if before and listed and before != listed:
+        earlier_names = self.contents.get((image, kind), ())
+        if earlier_names and names and earlier_names != names:
             raise record.problem(
                 kind, f"other {kind} of image {quote_value(image)} than before", "one list an image"
             )
-        self.contents[image, kind] = before or listed
+        self.contents[image, kind] = earlier_names or names
 
-    def _names_in(self, record: Record, kind: str) -> tuple[str, ...]:
+    def _read_names(self, record: Record, kind: str) -> tuple[str, ...]:
+        """Return the ids of boxes or the keywords in a cell, which is a list, or a text with JSON or separators."""
         cell = record.get(kind)
         if isinstance(cell, str) and (record.textual or record.json_texts):
-            in_json = cell.lstrip().startswith("[")
-            cell = json_cell(record, kind) if in_json else re.split(CONTENTS[kind], cell)
+            is_json = cell.lstrip().startswith("[")
+            cell = json_cell(record, kind) if is_json else re.split(CONTENTS[kind], cell)
             cell = [name for name in cell if not is_blank(name)] if isinstance(cell, list) else cell
         if cell is None:
             return ()
         if not isinstance(cell, list) or len(cell) > MAX_NAMES:
             actual = f"{len(cell):,} of them" if isinstance(cell, list) else quote_value(cell)
             raise record.problem(kind, actual, f"a list of at most {MAX_NAMES:,} {kind}, or nothing")
-        read = _box_id if kind == "boxes" else _keyword
+        read = _read_box_id if kind == "boxes" else _read_keyword
         try:
             return tuple(dict.fromkeys(map(read, cell)))
-        except BadCell as unfit:
-            raise record.problem(kind, unfit.actual, unfit.expected) from None
+        except BadCell as bad_cell:
+            raise record.problem(kind, bad_cell.actual, bad_cell.expected) from None
 
     def _text_of(self, image: str, rank: int) -> str | None:
         """Return the file's first caption for an image and rank; None if no row names the image."""
         for record in self._records(self.path, CANDIDATE_COLUMNS, ImportNotes(), self._encoding):
             with suppress(ImportProblem):
-                row = self.shape.read(record)
+                row = self.reader.read(record)
                 if "caption" in record.values and (row.image, row.rank or 1) == (image, rank):
                     return row.text
         return None
 
-    def _complete_item(self, record: Record, outputs: defaultdict[str, dict[int, int]]) -> Record:
+    def _add_image(self, record: Record, ordinals_by_text: defaultdict[str, dict[int, int]]) -> Record:
+        """Return a record with the image that its source text identifies.
+
+        The n-th distinct output for a text belongs to the n-th item with the text, or to the last such item.
+        ``ordinals_by_text`` has the ordinal of each output, by source text and by the output's hash.
+        """
         text = one_text(record.read("text", read_text))
         items = self.items_of(text) if self.items_of is not None else ()
         if not items:
             raise record.problem(
                 "text", quote_value(record.get("text")), "the source text of an item of the dataset"
             )
-        before = outputs[text]
-        said = [record.get(name) for name in ("caption", *CONTENTS)]
-        position = before.setdefault(hash(str(said)), len(before))
-        image = items[min(position, len(items) - 1)]
+        ordinals = ordinals_by_text[text]
+        output = [record.get(name) for name in ("caption", *CONTENTS)]
+        ordinal = ordinals.setdefault(hash(str(output)), len(ordinals))
+        image = items[min(ordinal, len(items) - 1)]
         return replace(record, values={**record.values, "image": image})
 
 
-def _box_id(value: object) -> str:
+def _read_row_without_caption(record: Record) -> CandidateRow:
+    return CandidateRow(record.read("image", read_image), "")
+
+
+def _read_box_id(value: object) -> str:
     return read_name(value, "a box's id", SHORT_NAME_LIMIT)
 
 
-def _keyword(value: object) -> str:
+def _read_keyword(value: object) -> str:
     keyword = " ".join(read_text(value, "a keyword").split())
     if len(keyword) > NAME_LIMIT:
         raise BadCell(f"a keyword of {len(keyword):,} characters", f"at most {NAME_LIMIT} characters")
@@ -167,19 +172,19 @@ class CandidateRegister:
     def __init__(self, notes: ImportNotes, text_of: Callable[[str, int], str | None]) -> None:
         self._notes = notes
         self._text_of = text_of
-        self._looked_back = False
+        self._has_looked_back = False
+        # the line and the content's digest of each caption, by image and rank
         self._seen: dict[tuple[str, int], tuple[int | None, int]] = {}
 
     def add(self, record: Record, row: CandidateRow) -> bool:
         """Return whether the candidate is new. Raise ImportProblem if its rank has another caption."""
         key, content = (row.image, row.rank or 1), hash((one_text(row.text), row.score))
         if key in self._seen:
-            line, before = self._seen[key]
-            if before != content:
+            line, earlier_content = self._seen[key]
+            if earlier_content != content:
                 where = "" if line is None else f" (the first is on line {line})"
-                actual = (
-                    f"a second caption of image {quote_value(row.image)}{where}{self._quote_difference(row)}"
-                )
+                actual = f"a second caption of image {quote_value(row.image)}{where}"
+                actual += self._quote_difference(row)
                 raise record.problem("image", actual, "one caption an image, or ranks that differ")
             self._notes.count("repeated-line")
             return False
@@ -191,13 +196,14 @@ class CandidateRegister:
 
         Return "" after the first call, since every call reads the file again.
         """
-        if self._looked_back:
+        if self._has_looked_back:
             return ""
-        self._looked_back = True
+        self._has_looked_back = True
         text = self._text_of(row.image, row.rank or 1)
         first, second = quote_difference(text or "", row.text)
         return "" if text is None or first == second else f": {first} there and {second} here"
 
     def finish(self, path: Path) -> None:
+        """Raise ImportProblem if the file had no candidates."""
         if not self._seen:
             raise ImportProblem(path, None, None, "no candidates", "at least one record")

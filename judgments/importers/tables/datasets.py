@@ -17,7 +17,7 @@ from common.incoming import quote_value
 from common.texts import one_text
 from judgments.importers.records.column_types import Address, ImageName, Name
 from judgments.importers.records.columns import RecordReader
-from judgments.importers.records.record import Record, Shape
+from judgments.importers.records.record import Record, RowReader
 from judgments.importers.records.rows import BoxRow, DocumentRow, ImageRow, ReferenceRow, TitledRow
 from judgments.importers.records.sources import DatasetSource
 from judgments.importers.records.values import BadCell, read_name, read_text
@@ -39,7 +39,7 @@ def _read_split(value: Any) -> str:
     return split
 
 
-def _long_text(value: Any) -> str:
+def _read_long_text(value: Any) -> str:
     text = read_text(value)
     if len(text) > MAX_TEXT_LENGTH:
         raise BadCell(f"{len(text):,} characters", f"at most {MAX_TEXT_LENGTH:,}")
@@ -47,20 +47,20 @@ def _long_text(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _AboutImage:
-    """The columns about an image. Captions are read separately, since an image with a text needs no caption."""
+class _ImageColumns:
+    """The columns about an image. `rows` reads captions separately, since an image with a text needs no caption."""
 
     image: ImageName
-    text: Annotated[str, PlainValidator(_long_text)] = ""
+    text: Annotated[str, PlainValidator(_read_long_text)] = ""
     boxes: tuple[BoxRow, ...] = ()
     split: Annotated[str, PlainValidator(_read_split)] | None = None
     url: Address | None = None
     caption_id: Name | None = None
     document: Name | None = None
-    text_title: Annotated[str, PlainValidator(_long_text)] = ""
+    text_title: Annotated[str, PlainValidator(_read_long_text)] = ""
 
 
-_IMAGE_SHAPE = Shape(_AboutImage, passed=("boxes",))
+_IMAGE_READER = RowReader(_ImageColumns, given=("boxes",))
 
 
 class TableDataset(DatasetSource):
@@ -73,12 +73,7 @@ class TableDataset(DatasetSource):
     """
 
     def __init__(
-        self,
-        path: Path,
-        encoding: str | None = None,
-        *,
-        records: RecordReader,
-        images_alone: bool = False,
+        self, path: Path, encoding: str | None = None, *, records: RecordReader, images_alone: bool = False
     ) -> None:
         super().__init__(path, encoding)
         self._records = records
@@ -87,25 +82,30 @@ class TableDataset(DatasetSource):
     def rows(self) -> Iterator[ReferenceRow | ImageRow]:
         register = CaptionRegister(self.notes)
         first_records: dict[str, _FirstRecord] = {}
-        images_without_caption: set[str] = set()
-        read = self._read_rows(
+        without_caption: set[str] = set()
+        row_lists = self._read_rows(
             self._records,
             DATASET_COLUMNS,
-            lambda record: list(self._rows_of(record, first_records, images_without_caption, register)),
+            lambda record: list(self._rows_of(record, first_records, without_caption, register)),
         )
-        yield from chain.from_iterable(read)
-        self.notes.count("text-alone", len(images_without_caption))
+        yield from chain.from_iterable(row_lists)
+        self.notes.count("text-alone", len(without_caption))
         self.notes.count("images-alone", len(first_records) if self._images_alone else 0)
         if not first_records:
             raise ImportProblem(self.path, None, None, "no captions", "at least one record")
 
     def _rows_of(
-        self, record: Record, about: dict[str, _FirstRecord], silent: set[str], register: CaptionRegister
+        self,
+        record: Record,
+        first_records: dict[str, _FirstRecord],
+        without_caption: set[str],
+        register: CaptionRegister,
     ) -> Iterator[ReferenceRow | ImageRow]:
-        row = _IMAGE_SHAPE.read(record, boxes=boxes_of(record) or ())
+        """Yield the image's row, if this is its first record, and the caption's row, if it is new."""
+        row = _IMAGE_READER.read(record, boxes=boxes_of(record) or ())
         image = row.image
-        if image not in about:
-            about[image] = _FirstRecord.from_row(row)
+        if image not in first_records:
+            first_records[image] = _FirstRecord.from_row(row)
             if row.text_title and not row.text:
                 raise record.problem("text_title", quote_value(row.text_title), "a text beside its title")
             whole_row = (image, row.text, row.boxes, row.split, row.url)
@@ -116,24 +116,29 @@ class TableDataset(DatasetSource):
             elif row.text or row.boxes or self._images_alone:
                 yield ImageRow(*whole_row)
         else:
-            about[image].check(record, row)
+            first_records[image].check(record, row)
         if self._images_alone:
             return
-        if record.get("caption") is None and about[image].text:
+        if record.get("caption") is None and first_records[image].text:
             if not register.position(image):
-                silent.add(image)
+                without_caption.add(image)
             return
-        silent.discard(image)
+        without_caption.discard(image)
         text = record.read("caption", read_caption)
         position = register.position(image)
         caption_id = row.caption_id or f"{image}#{position}"
         if register.add(record, caption_id, image, text):
-            yield ReferenceRow(image, text, caption_id, position, about[image].split, about[image].url)
+            yield ReferenceRow(
+                image, text, caption_id, position, first_records[image].split, first_records[image].url
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class _FirstRecord:
-    """The first record of an image. Later records must repeat its values or leave them empty."""
+    """The first record of an image, with digests of long values; 0 is the digest of an empty value.
+
+    Later records must repeat its values or leave them empty.
+    """
 
     split: str | None
     url: str | None
@@ -143,29 +148,25 @@ class _FirstRecord:
     boxes: int
 
     @classmethod
-    def from_row(cls, row: _AboutImage) -> _FirstRecord:
+    def from_row(cls, row: _ImageColumns) -> _FirstRecord:
         text, title = (hash(one_text(part)) if part else 0 for part in (row.text, row.text_title))
         return cls(row.split, row.url, row.document, text, title, hash(row.boxes) if row.boxes else 0)
 
-    def check(self, record: Record, row: _AboutImage) -> None:
-        for column, old_value, now in (
+    def check(self, record: Record, row: _ImageColumns) -> None:
+        for column, old_value, new_value in (
             ("split", self.split, row.split),
             ("url", self.url, row.url),
             ("document", self.document, row.document),
         ):
-            if now is not None and now != old_value:
+            if new_value is not None and new_value != old_value:
                 raise record.problem(
-                    column, quote_value(now), f"{quote_value(old_value)} as before for this image"
+                    column, quote_value(new_value), f"{quote_value(old_value)} as before for this image"
                 )
         later = _FirstRecord.from_row(row)
         for column in ("text", "text_title", "boxes"):
-            old_value, again = getattr(self, column), getattr(later, column)
-            if again and again != old_value:
-                expected = (
-                    "the same as in the image's first record"
-                    if old_value
-                    else "it in the image's first record"
-                )
+            old_digest, new_digest = getattr(self, column), getattr(later, column)
+            if new_digest and new_digest != old_digest:
+                expected = f"{'the same as' if old_digest else 'it'} in the image's first record"
                 raise record.problem(column, "something else than before", expected)
 
 
@@ -174,25 +175,26 @@ class CaptionRegister:
 
     def __init__(self, notes: ImportNotes) -> None:
         self._notes = notes
-        self._by_id: dict[int, int] = {}
-        self._texts: set[int] = set()
+        self._content_by_id: dict[int, int] = {}
+        self._contents: set[int] = set()  # of an image and a text
         self._counts: Counter[str] = Counter()
 
     def position(self, image: str) -> int:
+        """Return the position of the image's next caption, which is the number of its captions so far."""
         return self._counts[image]
 
     def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
         """Return whether the caption is new. Raise ImportProblem if its id has another caption."""
         key, content = hash(caption_id), hash((image, one_text(text)))
-        if key in self._by_id:
-            if self._by_id[key] != content:
+        if key in self._content_by_id:
+            if self._content_by_id[key] != content:
                 expected = "every id once, or again with the same image and text"
                 raise record.problem(column, f"{quote_value(caption_id)} a second time", expected)
             self._notes.count("repeated-line")
             return False
-        self._by_id[key] = content
-        if content in self._texts:
+        self._content_by_id[key] = content
+        if content in self._contents:
             self._notes.count("repeated-caption")
-        self._texts.add(content)
+        self._contents.add(content)
         self._counts[image] += 1
         return True

@@ -15,7 +15,7 @@ from common.incoming import MAX_REQUEST_BYTES, READ_SIZE, check_head, quote_valu
 from common.incoming.apart import parquet_rows
 from common.incoming.workbooks import WORKBOOK_ERRORS, workbook_rows
 from judgments.importers.records.columns import Columns, RecordReader
-from judgments.importers.records.csv_records import TITLE_HINT, first_cells, head_of, read_csv
+from judgments.importers.records.csv_records import TITLE_HINT, read_csv, read_first_lines, split_first_lines
 from judgments.importers.records.json_records import read_document, read_json_lines
 from judgments.importers.records.record import Record
 from judgments.importers.records.title_rows import MAX_LINES
@@ -37,6 +37,7 @@ def read_json_list(
         if number is not None and isinstance(value, dict):
             columns.check(tuple(value), path, line, notes)
             yield Record(path, line, value, path=f"{key}[{number}]")
+        # `number` is None for a value that is no member of a list; `key` is "" unless the document is an object
         elif number is not None or key:
             actual = "an object" if key else quote_value(value)
             raise ImportProblem(path, line, None, actual, "a list of objects")
@@ -45,31 +46,40 @@ def read_json_list(
 def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the rows of the first sheet, below its header."""
     names: dict[int, str] = {}
-    rows = _rows(path)
-    first = list(islice(rows, MAX_LINES))
-    row = columns.header_row or columns.line_of_header(_rows_of_cells(first))
-    notes.count("header-row", row > 1, detail=str(row))
-    for number, cells in dropwhile(lambda cells: cells[0] < row, chain(first, rows)):
+    rows = _numbered_rows(path)
+    first_rows = list(islice(rows, MAX_LINES))
+    # 0 if the file has no header, since the caller gives the names
+    header_row = columns.header_row or columns.line_of_header(_rows_of_cells(first_rows))
+    notes.count("header-row", header_row > 1, detail=str(header_row))
+    for number, cells in dropwhile(lambda row: row[0] < header_row, chain(first_rows, rows)):
         if not names:
-            cells = {at: cell for at, cell in cells.items() if cell.strip()}
-            listed = columns.header or columns.names_of(cells.values())
-            names = dict(zip(range(len(listed)) if columns.header else cells, listed, strict=True))
+            cells = {index: cell for index, cell in cells.items() if cell.strip()}
+            names = _names_by_index(columns, cells)
             if len(set(names.values())) < len(names):
                 raise ImportProblem(path, number, None, "a column twice in the header", "every column once")
             columns.check(list(names.values()), path, number, notes)
             if not columns.header:
                 continue
-        if beyond := [at for at, cell in cells.items() if cell and at not in names]:
-            actual = f"{quote_value(cells[beyond[0]])} in column {beyond[0] + 1}"
+        if unnamed := [index for index, cell in cells.items() if cell and index not in names]:
+            actual = f"{quote_value(cells[unnamed[0]])} in column {unnamed[0] + 1}"
             raise ImportProblem(path, number, None, actual, f"cells below the header alone{TITLE_HINT}")
         if any(cells.values()):
-            yield Record(path, number, {name: cells.get(at, "") for at, name in names.items()}, textual=True)
+            values = {name: cells.get(index, "") for index, name in names.items()}
+            yield Record(path, number, values, textual=True)
     if not names:
         raise ImportProblem(path, None, None, "an empty sheet", "a header and rows")
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
-    number = None
+def _names_by_index(columns: Columns, cells: dict[int, str]) -> dict[int, str]:
+    """Return the names of a sheet's columns, from ``columns.header`` if the file has no header, or else from a row."""
+    if columns.header:
+        return dict(enumerate(columns.header))
+    return dict(zip(cells, columns.names_of(cells.values()), strict=True))
+
+
+def _numbered_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
+    """Yield each row of the first sheet as a pair of its number, from 1, and its cells by index of their column."""
+    number = None  # the row that is being read, for errors
     with import_problems(path, lambda: number):
         try:
             for number, cells in workbook_rows(path):
@@ -81,22 +91,24 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
 
 
 def _rows_of_cells(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int, list[str]]]:
+    """Return the rows with lists of cells, in which missing cells are empty."""
     return [
-        (number, [cells.get(at, "") for at in range(max(cells, default=-1) + 1)]) for number, cells in rows
+        (number, [cells.get(index, "") for index in range(max(cells, default=-1) + 1)])
+        for number, cells in rows
     ]
 
 
 def first_lines(path: Path, encoding: str | None, *, workbook: bool) -> list[tuple[int, list[str]]]:
     """Return the first rows of CSV or of a workbook as pairs of line number and cells, without interpreting them."""
     if workbook:
-        return _rows_of_cells(islice(_rows(path), MAX_LINES))
-    return first_cells(head_of(read_lines(path, encoding=encoding, newline="")))
+        return _rows_of_cells(islice(_numbered_rows(path), MAX_LINES))
+    return split_first_lines(read_first_lines(read_lines(path, encoding=encoding, newline="")))
 
 
 def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the rows of a Parquet file. They are numbered from 1."""
-    check_head(MAX_REQUEST_BYTES + 1)
-    number = None
+    check_head(MAX_REQUEST_BYTES + 1)  # refuse to read it in a request, whatever its size
+    number = None  # the row that is being read, for errors
     with import_problems(path, lambda: number):
         rows = parquet_rows(path)
         names = columns.names_of(next(rows))

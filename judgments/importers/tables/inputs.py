@@ -14,9 +14,9 @@ from judgments.importers.records.sources import DatasetSource
 from judgments.importers.records.values import read_image, read_name, read_text
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
-INPUTS = Columns((), lenient=True, header_row=1)
-PICTURE = "picture"  # the column with the picture of a row of inputs
-MAX_INPUTS = 200  # columns of a table
+INPUT_COLUMNS = Columns((), lenient=True, header_row=1)
+PICTURE_COLUMN = "picture"  # the picture of a row of inputs
+MAX_COLUMNS = 200
 MAX_COLUMN_LENGTH = 100  # characters of a column's name
 MAX_CELL_LENGTH = 100_000  # characters of a cell
 
@@ -32,7 +32,7 @@ class InputTable(DatasetSource):
     def rows(self) -> Iterator[InputRow]:
         """Yield the rows. Their names are `row-1`, `row-2` and so on."""
         count = 0
-        for count, record in enumerate(read_csv(self.path, INPUTS, self.notes, self._encoding), 1):
+        for count, record in enumerate(read_csv(self.path, INPUT_COLUMNS, self.notes, self._encoding), 1):
             if count == 1:
                 self._check_names(list(record.values))
             yield self._row(count, record)
@@ -40,8 +40,8 @@ class InputTable(DatasetSource):
             raise ImportProblem(self.path, None, None, "no rows", "one row of inputs at least")
 
     def _check_names(self, names: list[str]) -> None:
-        if len(names) > MAX_INPUTS:
-            raise ImportProblem(self.path, 1, None, f"{len(names)} columns", f"at most {MAX_INPUTS}")
+        if len(names) > MAX_COLUMNS:
+            raise ImportProblem(self.path, 1, None, f"{len(names)} columns", f"at most {MAX_COLUMNS}")
         for name in names:
             Record(self.path, 1, {"": name}).read(
                 "", lambda value: read_name(value, "a name for every column", MAX_COLUMN_LENGTH)
@@ -53,16 +53,17 @@ class InputTable(DatasetSource):
                 raise record.problem(
                     name, f"a cell of {len(cell):,} characters", f"at most {MAX_CELL_LENGTH:,}"
                 )
-        picture = record.values.get(PICTURE, "").strip()
-        file = record.read(PICTURE, read_image) if picture and "://" not in picture else None
+        picture = record.values.get(PICTURE_COLUMN, "").strip()
+        file = record.read(PICTURE_COLUMN, read_image) if picture and "://" not in picture else None
         return InputRow(f"row-{number}", tuple(record.values.items()), file=file)
 
 
 def read_pairs(path: Path) -> Iterator[tuple[str, str]]:
-    first = next((line for _, line in read_lines(path) if not line.isspace()), "")
-    records = read_json_lines if first.lstrip().startswith("{") else read_csv
+    """Yield the name of the image, and the id or text of the caption, of each pair in JSON lines or CSV."""
+    first_line = next((line for _, line in read_lines(path) if not line.isspace()), "")
+    read = read_json_lines if first_line.lstrip().startswith("{") else read_csv
     is_empty = True
-    for record in records(path, PAIR_COLUMNS, ImportNotes(), None):
+    for record in read(path, PAIR_COLUMNS, ImportNotes(), None):
         is_empty = False
         caption = record.read("caption", lambda value: read_text(value, "a caption's id or text"))
         yield record.read("image", read_image), caption

@@ -11,7 +11,12 @@ from common.texts import one_text
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.record import Record
 from judgments.importers.records.values import is_blank
-from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, CONTENTS, DATASET_COLUMNS, STANDARD
+from judgments.importers.tables.standard_columns import (
+    CANDIDATE_COLUMNS,
+    CONTENTS,
+    DATASET_COLUMNS,
+    STANDARD_COLUMNS,
+)
 from judgments.importers.textio import ImportNotes
 
 MAX_RECORDS_SEARCHED = 1_000  # first records that are searched for names of systems
@@ -21,22 +26,26 @@ def numbering_items(read: RecordReader) -> RecordReader:
     """Return a reader that names the items of a table without a column `image` by their source texts.
 
     Items are ``text-1``, ``text-2`` and so on, in the order of the file. Rows with equal texts are about one item. A
-    second output of a system for the same text begins another item.
+    second, different output of a system for the same text begins another item, however.
     """
 
     def records(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
         required = tuple(name for name in wanted.required if name != "image")
-        several = replace(wanted, required=required, optional=(*wanted.optional, "image", "text", "system"))
-        columns_of_systems = [name for name in wanted.optional if name not in STANDARD]
-        numbers: dict[tuple[str, int], str] = {}
-        outputs: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
-        for record in read(path, several, notes, encoding):
+        extended = replace(wanted, required=required, optional=(*wanted.optional, "image", "text", "system"))
+        # other optional columns are those of `TablePart.columns`, each with the outputs of a system
+        columns_of_systems = [name for name in wanted.optional if name not in STANDARD_COLUMNS]
+        item_names: dict[tuple[str, int], str] = {}
+        ordinals: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
+        for record in read(path, extended, notes, encoding):
             if "image" not in record.values and record.get("text") is not None:
                 text, system = one_text(str(record.get("text"))), str(record.get("system") or "")
-                names = ("caption",) if system else columns_of_systems
-                output = hash(tuple(str(record.get(name)) for name in names))
-                position = outputs[text, system].setdefault(output, len(outputs[text, system]))
-                name = numbers.setdefault((text, position), f"text-{len(numbers) + 1}")
+                # The n-th distinct output of a system for a text belongs to the text's n-th item. References are no
+                # outputs, so that all of a text's belong to its first item.
+                output_columns = ("caption",) if system else columns_of_systems
+                # a digest, since the texts would need much memory
+                digest = hash(tuple(str(record.get(name)) for name in output_columns))
+                ordinal = ordinals[text, system].setdefault(digest, len(ordinals[text, system]))
+                name = item_names.setdefault((text, ordinal), f"text-{len(item_names) + 1}")
                 record = replace(record, values={**record.values, "image": name})
             yield record
 
@@ -50,8 +59,8 @@ class TablePart:
     Attributes:
         system: take only rows with this `system`; "" takes rows without a system, and None takes all rows.
         columns: the columns of the captions, if the table has them instead of a column `caption`.
+        images_alone: whether a dataset gets only the images, without the captions; `open_dataset` reads this.
         of_system: whether the captions are a system's, so that an empty cell is an empty output.
-        images_alone: whether a dataset gets only the images, without the captions.
     """
 
     system: str | None = None
@@ -60,19 +69,20 @@ class TablePart:
     of_system: bool = False
 
     def reader_of(self, records: RecordReader) -> RecordReader:
+        """Return a reader of this part of the tables that ``records`` reads."""
+
         def read(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
             if self.columns:
                 yield from self._records_of_columns(records, path, wanted, notes, encoding)
             elif self.system is None:
                 yield from records(path, wanted, notes, encoding)
             else:
-                several = replace(wanted, optional=tuple({*wanted.optional, "system"}))
-                for record in records(path, several, notes, encoding):
+                with_system = replace(wanted, optional=tuple({*wanted.optional, "system"}))
+                for record in records(path, with_system, notes, encoding):
                     if str(record.get("system") or "").strip() == self.system:
-                        left_out = (
-                            ("system", "boxes") if self.system and _defines_boxes(record) else ("system",)
-                        )
-                        values = {name: cell for name, cell in record.values.items() if name not in left_out}
+                        omits_boxes = self.system and _defines_boxes(record)
+                        omitted = ("system", "boxes") if omits_boxes else ("system",)
+                        values = {name: cell for name, cell in record.values.items() if name not in omitted}
                         yield replace(record, values=values)
 
         return read
@@ -80,15 +90,18 @@ class TablePart:
     def _records_of_columns(
         self, records: RecordReader, path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
+        """Yield a record with one caption for each of the part's columns that has a caption in a row."""
         optional = (*wanted.optional, *self.columns)
-        wide = Columns(("image",), optional, lenient=True, substitutes=wanted.substitutes)
-        for record in records(path, wide, notes, encoding):
-            shared = {"image", *wanted.optional}
-            shared -= set(CONTENTS) if self.of_system else set()  # in other columns, boxes are the dataset's
-            about = {name: value for name, value in record.values.items() if name in shared}
+        extended = Columns(("image",), optional, lenient=True, substitutes=wanted.substitutes)
+        for record in records(path, extended, notes, encoding):
+            shared_columns = {"image", *wanted.optional}
+            if self.of_system:  # in other columns, boxes are the dataset's
+                shared_columns -= set(CONTENTS)
+            shared_values = {name: value for name, value in record.values.items() if name in shared_columns}
             for column in self.columns:
-                if column in record.values if self.of_system else not is_blank(record.values.get(column)):
-                    values = {**about, "caption": record.values[column]}
+                is_output = self.of_system and column in record.values
+                if is_output or not is_blank(record.values.get(column)):
+                    values = {**shared_values, "caption": record.values[column]}
                     yield replace(record, values=values, origins={"caption": column})
 
 
@@ -102,13 +115,15 @@ WHOLE_TABLE = TablePart()
 
 
 def systems_named(read: RecordReader, path: Path, encoding: str | None) -> list[str]:
-    """Return the systems in a table's column `system`, in order; "" stands for people."""
+    """Return the systems in a table's column `system`, in order; "" stands for people. Without it, return []."""
     systems: dict[str, None] = {}
     optional = (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional)
     for number, record in enumerate(read(path, Columns((), optional, lenient=True), ImportNotes(), encoding)):
+        # All rows of CSV have the header's columns, so the first row tells. A renamed column is in `origins`.
         if record.textual and "system" not in (record.values.keys() | record.origins.keys()):
             return []
         systems[str(record.get("system") or "").strip()] = None
+        # JSON may omit keys, so the first records are searched.
         if number == MAX_RECORDS_SEARCHED and not any(systems):
             return []
     return list(systems)

@@ -19,4 +19,4 @@ CANDIDATE_COLUMNS = Columns(
     substitutes={"image": ("text",), "caption": tuple(CONTENTS)},
 )
 
-STANDARD = {*DATASET_COLUMNS.optional, *DATASET_COLUMNS.required, *CANDIDATE_COLUMNS.optional}
+STANDARD_COLUMNS = {*DATASET_COLUMNS.optional, *DATASET_COLUMNS.required, *CANDIDATE_COLUMNS.optional}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgments.importers.foreign import button_groups, chosen_values, members, pairs_of
+from judgments.importers.foreign import button_groups, command_line_answers, form_answers, selected_values
 from judgments.importers.times import parse_time
 
 PACIFIC = timezone(timedelta(hours=-8))
@@ -71,9 +71,9 @@ def read(**cells: str) -> dict[str, str]:
     named = {name.replace("__", "."): cell for name, cell in cells.items() if name != "Input__a"}
     groups = button_groups(named, ".", "Answer.")
     if form := named.get("Answer.taskAnswers"):
-        named |= dict(members(form, "Answer."))
+        named |= dict(form_answers(form, "Answer."))
     for group, buttons in groups.items():
-        state = chosen_values({value: named[column] for value, column in buttons}, flags=True)
+        state = selected_values({value: named[column] for value, column in buttons}, flags=True)
         named |= {} if state is None else {group: state}
     return {name.removeprefix("Answer."): cell for name, cell in named.items()}
 
@@ -145,12 +145,15 @@ def test_json_that_cannot_be_answers_is_refused(text: str, problem: str) -> None
     ],
 )
 def test_the_oldest_answers_are_names_and_values_in_turn(cells: list[str]) -> None:
-    assert pairs_of(cells, "Answer.") == {"Answer.choice": "left", "Answer.why": "it fits"}
+    assert command_line_answers(cells, "Answer.") == {"Answer.choice": "left", "Answer.why": "it fits"}
 
 
 def test_an_old_answer_may_be_empty_or_given_several_times() -> None:
-    assert pairs_of(["choice", "left", "why"], "Answer.") == {"Answer.choice": "left", "Answer.why": ""}
-    assert pairs_of(["fits", "a", "fits", "b"], "Answer.") == {"Answer.fits": "a|b"}
-    assert pairs_of([""], "Answer.") == {}
+    assert command_line_answers(["choice", "left", "why"], "Answer.") == {
+        "Answer.choice": "left",
+        "Answer.why": "",
+    }
+    assert command_line_answers(["fits", "a", "fits", "b"], "Answer.") == {"Answer.fits": "a|b"}
+    assert command_line_answers([""], "Answer.") == {}
     with pytest.raises(ValueError, match="without a name"):
-        pairs_of(["choice", "left", "", "it fits"], "Answer.")
+        command_line_answers(["choice", "left", "", "it fits"], "Answer.")
