@@ -460,8 +460,8 @@ class _MappedFileReader:
         if missing_sources:
             raise self.unknown_column_error(min(missing_sources))
         if not self.has_match:
-            wanted_cells = ", ".join(f"{column}={cell}" for column, cell in self.mapping.where.items())
-            raise ImportProblem(self.path, None, "--where", f"no row with {wanted_cells}", "at least one")
+            condition = ", ".join(f"{column}={cell}" for column, cell in self.mapping.where.items())
+            raise ImportProblem(self.path, None, "--where", f"no row with {condition}", "at least one")
 
     def _split_row(self, record: Record) -> Iterator[Record]:
         """Yield a record with Quorum's columns for each judgment in a row."""

@@ -183,8 +183,8 @@ class CandidateRegister:
             line, earlier_content = self._seen[key]
             if earlier_content != content:
                 where = "" if line is None else f" (the first is on line {line})"
-                actual = f"a second caption of image {quote_value(row.image)}{where}"
-                actual += self._quote_difference(row)
+                difference = self._quote_difference(row)
+                actual = f"a second caption of image {quote_value(row.image)}{where}{difference}"
                 raise record.problem("image", actual, "one caption an image, or ranks that differ")
             self._notes.count("repeated-line")
             return False

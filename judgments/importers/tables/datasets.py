@@ -166,7 +166,9 @@ class _FirstRecord:
         for column in ("text", "text_title", "boxes"):
             old_digest, new_digest = getattr(self, column), getattr(later, column)
             if new_digest and new_digest != old_digest:
-                expected = f"{'the same as' if old_digest else 'it'} in the image's first record"
+                expected = "it in the image's first record"
+                if old_digest:
+                    expected = "the same as in the image's first record"
                 raise record.problem(column, "something else than before", expected)
 
 
