@@ -19,14 +19,14 @@ DATASET_ROLES = [
 ]
 
 
-def has_role(user: Person, dataset: Dataset, least: str) -> bool:
-    """Return whether a person has the role ``least``, or a higher role, in a dataset."""
+def has_role(user: Person, dataset: Dataset, min_role: str) -> bool:
+    """Return whether a person has the role ``min_role``, or a higher role, in a dataset."""
     if sees_all_datasets(user):
         return True
     if not is_staff(user):
         return False
     roles = list(DatasetRole.Role.values)  # from the least to the most powerful
-    sufficient_roles = roles[roles.index(least) :]
+    sufficient_roles = roles[roles.index(min_role) :]
     return DatasetRole.objects.filter(dataset=dataset, user=user, role__in=sufficient_roles).exists()
 
 

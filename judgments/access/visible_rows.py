@@ -95,7 +95,7 @@ def _visible_jobs(user: Person) -> Q:
     studies = Study.objects.visible_to(user)
     if not isinstance(user, User) or not user.is_active:
         return Q(pk__in=[])
-    own = own_jobs(user)
+    is_own = own_jobs(user)
     if user.has_perm("judgments.view_study"):
-        return own | Q(args__has_key="study")
-    return own | of_studies(*studies.values_list("slug", flat=True))
+        return is_own | Q(args__has_key="study")
+    return is_own | of_studies(*studies.values_list("slug", flat=True))

@@ -174,13 +174,13 @@ class ImportSummary:
 
 
 @contextmanager
-def _duplicates_as_conflict(what: str, stored: str = "it") -> Iterator[None]:
+def _duplicates_as_conflict(subject: str, stored_rows: str = "it") -> Iterator[None]:
     """Raise DataConflict for an IntegrityError in the block, which means that another import stored the same rows."""
     try:
         yield
     except IntegrityError as error:
         raise DataConflict(
-            f"{what} was not imported: another import stored {stored} at the same time; look at what is there."
+            f"{subject} was not imported: another import stored {stored_rows} at the same time; look at what is there."
         ) from error
 
 
@@ -337,16 +337,16 @@ def _store_rows(
     """Store the rows of a dataset. Return the file name of each image's picture, by the image's name."""
     items: dict[str, int] = {}
     files: dict[str, str] = {}
-    stored, role = 0, Caption.Role.REFERENCE.value
+    stored_count, role = 0, Caption.Role.REFERENCE.value
     for batch in batched(rows, ROWS_PER_BATCH):
         new_rows: dict[str, ReferenceRow | ImageRow | InputRow] = {}
         for row in batch:
             if row.image not in items:
                 new_rows.setdefault(row.image, row)
-        created = Item.objects.bulk_create(
+        new_items = Item.objects.bulk_create(
             _make_item(dataset, len(items) + index, row) for index, row in enumerate(new_rows.values())
         )
-        for item, row in zip(created, new_rows.values(), strict=True):
+        for item, row in zip(new_items, new_rows.values(), strict=True):
             items[item.name] = item.pk
             files[item.name] = _file_of(row)
         columns = ("dataset_id", "item_id", "key", "text", "text_key", "role", "position")
@@ -356,8 +356,8 @@ def _store_rows(
             if isinstance(row, ReferenceRow)
         )
         insert_rows(Caption, columns, references)
-        stored += len(batch)
-        progress(_estimated_share(stored), f"{stored:,} captions")
+        stored_count += len(batch)
+        progress(_estimated_share(stored_count), f"{stored_count:,} captions")
     return files
 
 
@@ -592,31 +592,31 @@ def _import_captions(
         return ImportSummary(system.name, False, {"captions": system.outputs.annotations().count()})
     fingerprint = Fingerprint()
     ranked = ((items[row.image], row.rank or 1, row) for row in fingerprint.hash_rows(rows))
-    stored = _store_outputs(system, ranked, progress)
+    stored_count = _store_outputs(system, ranked, progress)
     system.fingerprint = fingerprint.hexdigest()
     system.save(update_fields=["fingerprint"])
-    return ImportSummary(system.name, True, {"captions": stored}, source.notes.sentences())
+    return ImportSummary(system.name, True, {"captions": stored_count}, source.notes.sentences())
 
 
 def _store_outputs(
     system: System, outputs: Iterable[tuple[int, int, CandidateRow]], progress: Progress = no_progress
 ) -> int:
     """Store a system's captions, as triples of the item's row id, the rank, and the row. Return their number."""
-    stored = 0
+    stored_count = 0
     for batch in batched(outputs, ROWS_PER_BATCH):
         captions = store_candidates(system.dataset, {row.text for _, _, row in batch})
         Output.objects.bulk_create(
             Output(system=system, item_id=item, caption_id=captions[row.text], rank=rank, score=row.score)
             for item, rank, row in batch
         )
-        stored += len(batch)
-        progress(_estimated_share(stored), f"{stored:,} captions")
-    return stored
+        stored_count += len(batch)
+        progress(_estimated_share(stored_count), f"{stored_count:,} captions")
+    return stored_count
 
 
-def _content_conflict(system: System, what: str) -> DataConflict:
+def _content_conflict(system: System, noun: str) -> DataConflict:
     return DataConflict(
-        f"Dataset {system.dataset.name!r} has a system {system.name!r} with other {what}; choose another name."
+        f"Dataset {system.dataset.name!r} has a system {system.name!r} with other {noun}; choose another name."
     )
 
 
@@ -643,12 +643,12 @@ def _store_contents(
 
 
 def _has_same_rows(
-    rows: Iterable[CandidateRow], stored: Iterable[tuple[str, str, int, float | None]]
+    rows: Iterable[CandidateRow], stored_outputs: Iterable[tuple[str, str, int, float | None]]
 ) -> bool:
     """Return whether rows and stored outputs have equal items, texts (in normal form), ranks and scores."""
-    outputs = {(item, one_text(text), rank, score) for item, text, rank, score in stored}
-    read = {(row.image, one_text(row.text), row.rank or 1, row.score) for row in rows}
-    return read == outputs
+    stored_rows = {(item, one_text(text), rank, score) for item, text, rank, score in stored_outputs}
+    file_outputs = {(row.image, one_text(row.text), row.rank or 1, row.score) for row in rows}
+    return file_outputs == stored_rows
 
 
 @transaction.atomic
@@ -731,18 +731,18 @@ def import_rankings(
     queries, ranked = (items, captions) if task == Output.Task.ANNOTATION else (captions, items)
     notes = ImportNotes()
     runs = read_runs(path, queries=queries, ranked=ranked, encoding=encoding, progress=progress)
-    list_count = stored = 0
+    list_count = stored_count = 0
     with _duplicates_as_conflict(str(path), "the same systems"), transaction.atomic():
         # The lock serialises imports that change ``known_in_part`` of the dataset.
         locked = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
         for name, run in sorted(runs.items()):
             rows = run.in_order(depth, notes)
             list_count += sum(rank == 1 for _, _, rank, _ in rows)
-            stored += _store_run(locked, name, task, rows, user)
-            progress(0.9, f"{stored:,} ranked items")
+            stored_count += _store_run(locked, name, task, rows, user)
+            progress(0.9, f"{stored_count:,} ranked items")
         refresh_statistics(Output)
-    counts = {"systems": len(runs), "lists": list_count, "ranked items": stored}
-    return ImportSummary(", ".join(sorted(runs)), stored > 0, counts, notes.sentences())
+    counts = {"systems": len(runs), "lists": list_count, "ranked items": stored_count}
+    return ImportSummary(", ".join(sorted(runs)), stored_count > 0, counts, notes.sentences())
 
 
 def check_owner(system: System | None, user: User | None) -> None:

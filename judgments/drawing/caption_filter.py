@@ -101,15 +101,17 @@ class ImageCaptions:
         return further
 
 
-def apply_filter(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]) -> list[ImageCaptions]:
+def apply_filter(
+    design: StudyDesign, drawn_texts: Sequence[tuple[Image, Sequence[Text]]]
+) -> list[ImageCaptions]:
     """Filter the texts drawn for images by the design, and draw those that audit the filter.
 
     Raises:
         DesignError: the design filters texts, and an image has no reference.
     """
-    lengths = [len(texts) for _, texts in drawn]
+    lengths = [len(texts) for _, texts in drawn_texts]
     if design.filter.bleu_pre > 0:
-        image_without_reference = next((image.name for image, _ in drawn if not image.references), None)
+        image_without_reference = next((image.name for image, _ in drawn_texts if not image.references), None)
         if image_without_reference is not None:
             raise DesignError(
                 gettext(
@@ -120,8 +122,8 @@ def apply_filter(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text
                 field="filter.bleu_pre",
             )
         passes = passes_filter(
-            [texts for _, texts in drawn],
-            [[text.text for text in image.references] for image, _ in drawn],
+            [texts for _, texts in drawn_texts],
+            [[text.text for text in image.references] for image, _ in drawn_texts],
             threshold=design.filter.bleu_pre,
             order=design.filter.order,
         )
@@ -133,4 +135,4 @@ def apply_filter(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text
         is_audited[rng_for(design.seed, "audit").permutation(removed_indices)[: design.filter.audit]] = True
     bounds = np.cumsum(lengths)[:-1]  # of the images, whose flags are in one array
     flags = zip(np.split(passes, bounds), np.split(is_audited, bounds), strict=True)
-    return [ImageCaptions(*pair, *image_flags) for pair, image_flags in zip(drawn, flags, strict=True)]
+    return [ImageCaptions(*pair, *image_flags) for pair, image_flags in zip(drawn_texts, flags, strict=True)]

@@ -39,8 +39,8 @@ _COLUMNS = Columns(
 )
 MAX_RANK = 100_000  # larger than any rank of a stored run
 _GIVEN_COLUMNS = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated", "stored")
-JUDGMENT_READER = RowReader(JudgmentRow, given=_GIVEN_COLUMNS)
-CREDITED_READER = RowReader(CreditedRow, given=(*_GIVEN_COLUMNS, "credits"))
+JUDGMENT_READER = RowReader(JudgmentRow, given_fields=_GIVEN_COLUMNS)
+CREDITED_READER = RowReader(CreditedRow, given_fields=(*_GIVEN_COLUMNS, "credits"))
 TEXT_EXPECTED = "the text that was judged, or {}, its id"
 EMPTY_TEXT_KEY = text_key("")
 ANONYMOUS_NAME = re.compile(r"anon-[1-9]\d*")
@@ -97,9 +97,9 @@ class AnswerRule:
             except ValueError:
                 pass  # other design options may allow the answer
         setting = self.plain_kind.setting_with(self.setting, answer)
-        stored = self.plain_kind.with_setting(setting).clean_answer(answer, unit=unit, design=None)
+        stored_answer = self.plain_kind.with_setting(setting).clean_answer(answer, unit=unit, design=None)
         self.setting = setting
-        return stored
+        return stored_answer
 
     def check_number(self, value: object, *, needs_options: bool) -> None:
         """Check an answer. Check equal numbers only once.
@@ -152,9 +152,9 @@ class AnswerRule:
 
 def answer_problem(answer: object, error: ValueError, kind: Kind) -> tuple[str, str]:
     """Return the actual and the expected value from a kind's error, whose message ends with "expected ..."."""
-    why, _, expected = str(error).rpartition("expected ")
-    why = why.strip(" ;")
-    return quote_value(answer) + (f" ({why})" if why else ""), f"{expected} ({kind.name})"
+    reason, _, expected = str(error).rpartition("expected ")
+    reason = reason.strip(" ;")
+    return quote_value(answer) + (f" ({reason})" if reason else ""), f"{expected} ({kind.name})"
 
 
 class TableJudgments(JudgmentSource):
@@ -258,8 +258,8 @@ class TableJudgments(JudgmentSource):
         if unit_and_worker in self._lines and row.revision != self._revisions[unit_and_worker] + 1:
             actual = f"a second answer of {quote_value(row.worker)} on unit {quote_value(row.unit)}"
             first_line = self._lines[unit_and_worker]
-            where = "" if first_line is None else f" (the first is on line {first_line})"
-            raise record.problem("worker", f"{actual}{where}", "one answer a participant and unit")
+            location = "" if first_line is None else f" (the first is on line {first_line})"
+            raise record.problem("worker", f"{actual}{location}", "one answer a participant and unit")
         if row.pair is not None and not row.control:
             pair_digest = hash(row.pair)
             pair_content = hash((row.image, *captions_shown[1:], systems[: len(SIDES)]))
@@ -389,22 +389,22 @@ def _identify_caption(row: JudgmentRow, side: str) -> str | None:
 
 
 def _first_difference(earlier_row: JudgmentRow, row: JudgmentRow, record: Record) -> str:
-    where = f"in {record.path}" if record.line is None else f"on line {record.line}"
+    location = f"in {record.path}" if record.line is None else f"on line {record.line}"
     for column in ("protocol", "image", *(f"{side}_text" for side in ("reference", *SIDES)), "pair"):
         first, second = getattr(earlier_row, column), getattr(row, column)
         if column.endswith("_text") and first is not None and second is not None:
             if one_text(first) != one_text(second):
                 first, second = quote_difference(first, second)
-                return f" ({column} is {first} {where}, and {second} here)"
+                return f" ({column} is {first} {location}, and {second} here)"
         elif first != second:
-            return f" ({column} is {quote_value(first)} {where}, and {quote_value(second)} here)"
+            return f" ({column} is {quote_value(first)} {location}, and {quote_value(second)} here)"
     systems = [
         ", ".join(name for names in one.systems() for name in names) if isinstance(one, CreditedRow) else ""
         for one in (earlier_row, row)
     ]
     if systems[0] == systems[1]:
         return ""
-    return f" (systems are {systems[0] or 'nobody'} {where}, and {systems[1] or 'nobody'} here)"
+    return f" (systems are {systems[0] or 'nobody'} {location}, and {systems[1] or 'nobody'} here)"
 
 
 def _unguard_cells(record: Record) -> Record:
@@ -459,9 +459,9 @@ def _stored_form(record: Record, row: JudgmentRow, rule: AnswerRule, captions: C
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         actual = "nothing" if first["type"] == "missing" else quote_value(first["input"])
-        location = ".".join(map(str, ("content", *first["loc"])))
+        error_location = ".".join(map(str, ("content", *first["loc"])))
         raise record.problem(
-            location, actual, f"what a {kind.name} unit shows: {first['msg'].lower()}"
+            error_location, actual, f"what a {kind.name} unit shows: {first['msg'].lower()}"
         ) from None
     text = row.first_text
     if kind.marks_text and captions is not None and row.first is not None:
@@ -470,12 +470,12 @@ def _stored_form(record: Record, row: JudgmentRow, rule: AnswerRule, captions: C
         raise record.problem("first_text", "nothing", TEXT_EXPECTED.format("first"))
     unit = SimpleNamespace(first=SimpleNamespace(text=text), content=content)
     try:
-        stored = rule.clean(kind.exchange.from_file(row.answer, content=content), unit=unit)
+        stored_answer = rule.clean(kind.exchange.from_file(row.answer, content=content), unit=unit)
     except ValueError as error:
         raise record.problem("answer", *answer_problem(row.answer, error, kind)) from None
     if row.expected is not None:
-        _check_expected(record, row, rule, stored, unit)
-    return stored
+        _check_expected(record, row, rule, stored_answer, unit)
+    return stored_answer
 
 
 def _check_expected(record: Record, row: JudgmentRow, rule: AnswerRule, answer: Any, unit: Any) -> None:
@@ -483,8 +483,8 @@ def _check_expected(record: Record, row: JudgmentRow, rule: AnswerRule, answer: 
         expected = rule.kind.exchange.from_file(row.expected, content=row.content or {})
         rule.kind.check_expected(expected, answer=answer, unit=unit)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        wanted = f"what an answer of {rule.kind.name} can be compared with"
-        raise record.problem("expected", quote_value(row.expected), wanted) from None
+        comparable = f"what an answer of {rule.kind.name} can be compared with"
+        raise record.problem("expected", quote_value(row.expected), comparable) from None
 
 
 def _read_value(record: Record) -> float | None:

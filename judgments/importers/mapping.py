@@ -210,13 +210,13 @@ class ColumnMapping(BaseModel):
         """Return Quorum's columns that have a single source."""
         return tuple(name for name, sources in self.columns.items() if len(sources) == 1)
 
-    def check(self, path: Path, known: Iterable[str]) -> None:
+    def check(self, path: Path, column_names: Iterable[str]) -> None:
         """Raise ImportProblem for columns that Quorum does not have, and for an unknown time zone."""
-        known = tuple(known)
+        column_names = tuple(column_names)
         for name, sources in self.columns.items():
-            if name not in known and sources != (OMITTED_COLUMN,):
-                near = nearest_name(name, known)
-                expected = f"{near!r} perhaps" if near else f"one of {', '.join(known)}"
+            if name not in column_names and sources != (OMITTED_COLUMN,):
+                near = nearest_name(name, column_names)
+                expected = f"{near!r} perhaps" if near else f"one of {', '.join(column_names)}"
                 raise ImportProblem(path, None, "--map", f"the unknown name {quote_value(name)}", expected)
         worker = self.columns.get("worker", ("",))
         if NUMBER in worker[0] and worker[0] != NUMBER and self.columns.get("value") == worker:
@@ -629,8 +629,8 @@ def read_mapping(path: Path) -> ColumnMapping:
             actual, expected = "this unknown key", f"one of {', '.join(ColumnMapping.model_fields)}"
         elif first["type"].startswith(("mapping", "dict")):
             expected = "a table"
-        where = ".".join(map(str, first["loc"][:2]))
-        raise ImportProblem(path, None, where, actual, expected) from None
+        location = ".".join(map(str, first["loc"][:2]))
+        raise ImportProblem(path, None, location, actual, expected) from None
 
 
 def criteria_of(mapping: ColumnMapping, read: RecordReader, path: Path, encoding: str | None) -> list[str]:
@@ -678,7 +678,7 @@ def first_rows(
     return list(islice(rows, FIRST_ROWS))
 
 
-def guess_columns(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
+def guess_columns(names: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
     """Return, for each of Quorum's columns, the column that probably corresponds. Use each of ``names`` only once."""
     unused_names = {
         re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower()): name for name in reversed(list(names))
@@ -686,7 +686,7 @@ def guess_columns(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]
     synonyms = _synonyms()
     guesses: dict[str, str] = {}
     # first those that the file has under Quorum's names
-    for column in sorted(wanted, key=lambda column: column.replace("_", "") not in unused_names):
+    for column in sorted(columns, key=lambda column: column.replace("_", "") not in unused_names):
         for synonym in (column.replace("_", ""), *synonyms.get(column, ())):
             if synonym in unused_names and column not in guesses:
                 guesses[column] = unused_names.pop(synonym)

@@ -39,7 +39,7 @@ class _Line:
     system: ShortName
 
 
-_LINE_READER = RowReader(_Line, columns={"query": "qid", "item": "docid"}, given=("number",))
+_LINE_READER = RowReader(_Line, columns={"query": "qid", "item": "docid"}, given_fields=("number",))
 
 
 @dataclass(slots=True)

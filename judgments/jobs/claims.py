@@ -75,10 +75,10 @@ def _claim_job(job_id: int, owner: str) -> JobRun | None:
     if job.state == Job.State.RUNNING and (job.attempts >= MAX_ATTEMPTS or not has_ended(job.owner)):
         return None  # the message came twice, or the job kills its workers
     # Use the database's clock, since clocks of workers may differ.
-    changed = Job.objects.filter(pk=job_id, state=job.state, owner=job.owner).update(
+    updated_count = Job.objects.filter(pk=job_id, state=job.state, owner=job.owner).update(
         state=Job.State.RUNNING, owner=owner, attempts=F("attempts") + 1, heartbeat=Now(), started_at=Now()
     )
-    if not changed:
+    if not updated_count:
         return None
     return JobRun(job.pk, job.kind, job.queue, job.args, owner, job.attempts + 1)
 

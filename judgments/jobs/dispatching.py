@@ -27,13 +27,13 @@ def dispatch(queue: str) -> None:
     An account without a sent job can always send one. An account can have only one sent job that reads files, since
     the content of files is unpredictable. `requeue_lost_jobs` sends jobs of kinds that this version does not know.
     """
-    waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=job_kinds)
-    running = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
+    waiting_jobs = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=job_kinds)
+    running_jobs = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
     account_by_locked_job: dict[int, int | None] = {}  # jobs that another process is sending
-    while oldest := _oldest_unsent_by_account(waiting, account_by_locked_job):
-        sent_jobs = waiting.filter(sent_at__isnull=False).order_by()
+    while oldest := _oldest_unsent_by_account(waiting_jobs, account_by_locked_job):
+        sent_jobs = waiting_jobs.filter(sent_at__isnull=False).order_by()
         accounts_at_broker = sent_jobs.values_list("created_by", flat=True)
-        running_accounts = running.values_list("created_by", flat=True)
+        running_accounts = running_jobs.values_list("created_by", flat=True)
         sent_counts = Counter([*accounts_at_broker, *running_accounts, *account_by_locked_job.values()])
         free_messages = MAX_MESSAGES_AT_BROKER - len(accounts_at_broker)
         sent_now = attempts = 0
@@ -49,9 +49,9 @@ def dispatch(queue: str) -> None:
             return
 
 
-def _oldest_unsent_by_account(waiting: QuerySet[Job], locked: Collection[int]) -> dict[int | None, int]:
+def _oldest_unsent_by_account(waiting_jobs: QuerySet[Job], locked: Collection[int]) -> dict[int | None, int]:
     """Return the id of each account's oldest job that is not sent, besides those that other processes have locked."""
-    unsent = waiting.filter(sent_at=None).exclude(pk__in=locked).order_by()
+    unsent = waiting_jobs.filter(sent_at=None).exclude(pk__in=locked).order_by()
     return dict(unsent.values_list("created_by").annotate(Min("pk")))
 
 

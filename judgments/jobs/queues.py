@@ -69,8 +69,8 @@ def refuse_too_many_jobs(user: User, kind: str) -> None:
     if job_kind and (job_kind.is_essential or job_kind.queue == CROWD):  # such as payments
         return
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # so that each request counts earlier jobs
-    waiting = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()
-    if waiting < settings.JOBS_WAITING:
+    waiting_count = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()
+    if waiting_count < settings.JOBS_WAITING:
         return
     wait = _estimated_wait()
     message = ngettext(
@@ -78,9 +78,11 @@ def refuse_too_many_jobs(user: User, kind: str) -> None:
         "again in %(wait)d seconds, or cancel the job.",
         "%(n)d jobs of %(name)s are waiting, and an account cannot have more waiting jobs. Try "
         "again in %(wait)d seconds, or cancel a job.",
-        waiting,
+        waiting_count,
     )
-    raise TooManyAttempts(message % {"n": waiting, "name": user.get_username(), "wait": wait}, wait=wait)
+    raise TooManyAttempts(
+        message % {"n": waiting_count, "name": user.get_username(), "wait": wait}, wait=wait
+    )
 
 
 def _estimated_wait() -> int:
@@ -103,9 +105,9 @@ def cancel_job(job: Job) -> None:
             gettext("Job %(pk)s cannot be cancelled, because other people need its result.") % {"pk": job.pk}
         )
     rows = Job.objects.under_way().filter(pk=job.pk)
-    changed = rows.update(state=Job.State.CANCELLED, owner="", words="", finished_at=timezone.now())
+    updated_count = rows.update(state=Job.State.CANCELLED, owner="", words="", finished_at=timezone.now())
     job.refresh_from_db()
-    if not changed:
+    if not updated_count:
         raise WrongState(
             gettext(
                 "Job %(pk)s has ended (%(state)s). Only a job that is waiting or running can be cancelled."
@@ -124,8 +126,8 @@ def retry_job(job: Job) -> None:
     with transaction.atomic():
         if job.created_by is not None:
             refuse_too_many_jobs(job.created_by, job.kind)
-        ended = Job.objects.filter(pk=job.pk, state__in=[Job.State.FAILED, Job.State.CANCELLED])
-        changed = ended.exclude(args__has_key=DELETED_STUDY).update(
+        ended_jobs = Job.objects.filter(pk=job.pk, state__in=[Job.State.FAILED, Job.State.CANCELLED])
+        updated_count = ended_jobs.exclude(args__has_key=DELETED_STUDY).update(
             state=Job.State.QUEUED,
             queue=job_kinds[job.kind].queue if job.kind in job_kinds else job.queue,
             attempts=0,
@@ -139,9 +141,9 @@ def retry_job(job: Job) -> None:
             finished_at=None,
         )
         job.refresh_from_db()
-        if not changed and DELETED_STUDY in job.args:
+        if not updated_count and DELETED_STUDY in job.args:
             raise WrongState(gettext("The study of job %(pk)s was deleted.") % {"pk": job.pk})
-        if not changed:
+        if not updated_count:
             raise WrongState(
                 gettext(
                     "Job %(pk)s is %(state)s. Only a job that failed or was cancelled can be tried again."

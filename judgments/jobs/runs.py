@@ -123,7 +123,7 @@ class JobRun:
         result: dict[str, Any] = {}
         with transaction.atomic():
             yield result
-            changed = self._row().update(
+            updated_count = self._row().update(
                 state=Job.State.DONE,
                 progress=1.0,
                 words="",
@@ -131,7 +131,7 @@ class JobRun:
                 owner="",
                 finished_at=timezone.now(),
             )
-            if not changed:
+            if not updated_count:
                 raise self._lost_claim_error()
         self.is_finished = True
 

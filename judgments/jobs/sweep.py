@@ -54,8 +54,8 @@ def _send_unknown_kinds() -> None:
     Perhaps all sweeps run in workers that do not know the kind. A worker that knows it gets this message, and then
     sends the kind's other jobs.
     """
-    waiting = Job.objects.filter(state=Job.State.QUEUED).exclude(kind__in=job_kinds).order_by("kind")
-    kinds = waiting.values_list("kind").annotate(Count("pk"), Count("sent_at"), Min("pk"))
+    waiting_jobs = Job.objects.filter(state=Job.State.QUEUED).exclude(kind__in=job_kinds).order_by("kind")
+    kinds = waiting_jobs.values_list("kind").annotate(Count("pk"), Count("sent_at"), Min("pk"))
     for kind, count, sent, oldest in kinds:
         message = "Jobs of kind %r wait (%d), which this version does not know; a worker of another may."
         log.warning(message, kind, count)

@@ -72,8 +72,8 @@ class OperationCommand(QuorumCommand):
         values = operation.read(text, row=options.get(operation.row))
         if operation.job and operation.once != "never":  # "never" refuses no second job
             oldest_heartbeat = Now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
-            running = Job.objects.filter(state=Job.State.RUNNING, heartbeat__gte=oldest_heartbeat)
-            operation.refuse_second(study, running)
+            running_jobs = Job.objects.filter(state=Job.State.RUNNING, heartbeat__gte=oldest_heartbeat)
+            operation.refuse_second(study, running_jobs)
         return study, values
 
 

@@ -23,8 +23,8 @@ def degraded_text(
     text: Text, image: Image, images: Sequence[Image], rng: np.random.Generator, *, whole: bool
 ) -> Text | None:
     """Return a caption damaged with words of other ``images``; None if that is impossible."""
-    others = [other for other in images if other.name != image.name and other.references]
-    donors = shuffle(others, rng)[:MAX_DONORS]
+    other_images = [other for other in images if other.name != image.name and other.references]
+    donors = shuffle(other_images, rng)[:MAX_DONORS]
     damaged = degrade(
         text.text,
         references=[reference.text for reference in image.references],

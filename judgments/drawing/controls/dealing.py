@@ -146,8 +146,8 @@ def _check_controls(
 
 def _make_degraded(make: MakeOptionalControl, slot: ControlSlot, image: Image) -> Group:
     """Return a damaged item with the image or, if it cannot be damaged, with another image of the control split."""
-    others = [other for other in slot.images if other.name != image.name]
-    for candidate in [image, *shuffle(others, slot.rng)]:
+    other_images = [other for other in slot.images if other.name != image.name]
+    for candidate in [image, *shuffle(other_images, slot.rng)]:
         group = make(slot, candidate)
         if group is not None:
             return group
@@ -178,9 +178,9 @@ def repeat_group(group: Group, *, slot_key: str, seed: int, rng: np.random.Gener
     return Group(group.image, tuple(shuffle(units, rng)))
 
 
-def _group_by_image(known: Sequence[KnownItem]) -> list[list[KnownItem]]:
+def _group_by_image(items: Sequence[KnownItem]) -> list[list[KnownItem]]:
     groups: defaultdict[str, list[KnownItem]] = defaultdict(list)
-    for item in known:
+    for item in items:
         groups[item.image.name].append(item)
     return list(groups.values())
 

@@ -87,7 +87,7 @@ def known_items(items: Sequence[Any], material: Material) -> list[KnownItem]:
     """
     images = {image.name: image for image in material.images}
     texts_of_dataset = texts_by_wording(material.images) if items else {}
-    known = []
+    items_with_texts = []
     for number, item in enumerate(items, start=1):
         image = images.get(item.image)
         if image is None:
@@ -104,8 +104,8 @@ def known_items(items: Sequence[Any], material: Material) -> list[KnownItem]:
             texts.get(one_text(text)) or Text(text_key(text), text) if text else None
             for text in (item.reference, item.first, item.second)
         )
-        known.append(KnownItem(number, image, reference, first, second, item.expected, item.why))
-    return known
+        items_with_texts.append(KnownItem(number, image, reference, first, second, item.expected, item.why))
+    return items_with_texts
 
 
 def texts_by_wording(images: Sequence[Image]) -> dict[str, Text]:

@@ -112,8 +112,11 @@ def count_pairs(
     """Return the number of pairs of each kind that ``draw_pairs`` can draw, up to ``wanted``."""
     uses_published = source == "published" or (source == "auto" and bool(material.published_pairs))
     draw = _Draw(material, images, wanted, uses_published, seed, allow_no_references)
-    drawn = draw.draw_kinds(0 if references == "all" else int(references))
-    return {kind: draw.available_count(drawn, kind) if kind in drawn.by_kind else 0 for kind in wanted}
+    accepted_pairs = draw.draw_kinds(0 if references == "all" else int(references))
+    return {
+        kind: draw.available_count(accepted_pairs, kind) if kind in accepted_pairs.by_kind else 0
+        for kind in wanted
+    }
 
 
 def contests_of_systems(images: Sequence[Image]) -> int:
@@ -146,10 +149,10 @@ def system_names(pair: Pair) -> tuple[str, str]:
     return first, second
 
 
-def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) -> Pair:
-    if wanted == "all":
+def _with_references(pair: Pair, count: str | int, rng: np.random.Generator) -> Pair:
+    if count == "all":
         return pair
-    indices = sorted(rng.permutation(len(pair.references))[: int(wanted)].tolist())
+    indices = sorted(rng.permutation(len(pair.references))[: int(count)].tolist())
     return replace(pair, references=tuple(pair.references[index] for index in indices))
 
 
@@ -166,51 +169,53 @@ class _Draw:
 
     def draw_kinds(self, min_references: int) -> AcceptedPairs:
         """Draw the pairs of all kinds."""
-        drawn = AcceptedPairs(min_references, self.allow_no_references)
+        accepted_pairs = AcceptedPairs(min_references, self.allow_no_references)
         for kind in PAIR_KINDS:
             count = self.pair_counts.get(kind, 0) if self.pair_counts else self.default_count(kind)
             if not count:
                 continue
             rng = rng_for(self.seed, f"pairs {kind}")
-            drawn.by_kind[kind] = (
-                draw_published(self.material, self.images, kind, count, drawn, rng)
+            accepted_pairs.by_kind[kind] = (
+                draw_published(self.material, self.images, kind, count, accepted_pairs, rng)
                 if self.uses_published
-                else draw_new(self.images, kind, count, drawn, rng)
+                else draw_new(self.images, kind, count, accepted_pairs, rng)
             )
-        return drawn
+        return accepted_pairs
 
     def default_count(self, kind: str) -> int:
         if kind == "MM" and self.allow_no_references and not self.uses_published:
             return max(DEFAULT_PER_KIND, contests_of_systems(self.images))
         return DEFAULT_PER_KIND
 
-    def available_count(self, drawn: AcceptedPairs, kind: str) -> int:
+    def available_count(self, accepted_pairs: AcceptedPairs, kind: str) -> int:
         """Return the number of available pairs of the kind, including unusable published pairs."""
         unusable = len(unusable_pairs(self.material, self.images, kind)) if self.uses_published else 0
-        return len(drawn.by_kind[kind]) + unusable
+        return len(accepted_pairs.by_kind[kind]) + unusable
 
-    def shortages_of(self, drawn: AcceptedPairs) -> dict[str, int]:
+    def shortages_of(self, accepted_pairs: AcceptedPairs) -> dict[str, int]:
         """Return the number of available pairs of each kind of which the design wants more."""
         if not self.pair_counts:
             return {}
-        available = {kind: self.available_count(drawn, kind) for kind in drawn.by_kind}
+        available = {kind: self.available_count(accepted_pairs, kind) for kind in accepted_pairs.by_kind}
         return {kind: count for kind, count in available.items() if count < self.pair_counts[kind]}
 
-    def is_enough(self, drawn: AcceptedPairs) -> bool:
-        return any(drawn.by_kind.values()) and not self.shortages_of(drawn)
+    def is_enough(self, accepted_pairs: AcceptedPairs) -> bool:
+        return any(accepted_pairs.by_kind.values()) and not self.shortages_of(accepted_pairs)
 
-    def refuse_too_few(self, drawn: AcceptedPairs, min_references: int) -> None:
+    def refuse_too_few(self, accepted_pairs: AcceptedPairs, min_references: int) -> None:
         """Raise DesignError if too few pairs were drawn, and suggest numbers that are possible."""
-        if self.is_enough(drawn) or not (drawn.skipped_pairs or self.shortages_of(drawn)):
+        if self.is_enough(accepted_pairs) or not (
+            accepted_pairs.skipped_pairs or self.shortages_of(accepted_pairs)
+        ):
             return
-        possible_references = self._most_references(min_references) if drawn.skipped_pairs else 0
+        possible_references = self._most_references(min_references) if accepted_pairs.skipped_pairs else 0
         if possible_references:
-            raise self._reference_error(drawn, min_references, possible_references)
-        shortages = self.shortages_of(drawn)
+            raise self._reference_error(accepted_pairs, min_references, possible_references)
+        shortages = self.shortages_of(accepted_pairs)
         if not shortages:
             return
         kind = min(shortages, key=PAIR_KINDS.index)
-        if drawn.skipped_pairs:
+        if accepted_pairs.skipped_pairs:
             sentence = gettext(
                 "Dataset %(name)r has too few %(kind)s pairs with enough references (%(least)s each) for the design. "
                 "Pairs needed: %(wanted)s; in the dataset: %(n)s (items: %(n2)s)."
@@ -227,16 +232,16 @@ class _Draw:
                 "kind": kind,
                 "least": min_references,
                 "name": self.material.name,
-                "n": len(drawn.by_kind[kind]),
+                "n": len(accepted_pairs.by_kind[kind]),
                 "n2": len(self.images),
             },
             field=f"sampling.pairs.{kind}",
         )
 
     def _reference_error(
-        self, drawn: AcceptedPairs, min_references: int, possible_references: int
+        self, accepted_pairs: AcceptedPairs, min_references: int, possible_references: int
     ) -> DesignError:
-        shortages = self.shortages_of(drawn)
+        shortages = self.shortages_of(accepted_pairs)
         if not shortages:
             return DesignError(
                 gettext(

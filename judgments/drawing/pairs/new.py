@@ -34,18 +34,18 @@ def draw_new(
 ) -> list[Pair]:
     """Return up to ``count`` new pairs of a kind, in rounds with a pair of each image that still has an option."""
     draw_counts: Counter[str] = Counter()
-    waiting = [(image, _options(image, kind, images, rng)) for image in shuffle(images, rng)]
+    remaining = [(image, _options(image, kind, images, rng)) for image in shuffle(images, rng)]
     drawn_pairs: list[Pair] = []
-    while waiting and len(drawn_pairs) < count:
-        still_waiting = []
-        for image, options in waiting:
+    while remaining and len(drawn_pairs) < count:
+        next_round = []
+        for image, options in remaining:
             if len(drawn_pairs) == count:
                 break
             pair = _next_pair(image, kind, options, draw_counts, accepted_pairs, rng)
             if pair is not None:
                 drawn_pairs.append(pair)
-                still_waiting.append((image, options))
-        waiting = still_waiting
+                next_round.append((image, options))
+        remaining = next_round
     return drawn_pairs
 
 

@@ -161,8 +161,8 @@ def _make_values(path: Path, line: int, header: Header, cells: list[str], column
     if missing_count > 0 and (columns.header or (columns.rest and header.separator == "\t")):
         cells = cells + [""] * missing_count  # a row may omit empty cells at its end
     if len(cells) != len(names):
-        why = TITLE_HINT if len(names) == 1 else f" (a text that holds {header.separator!r} needs quotes)"
-        expected = f"{len(names)} as in the header{why}"
+        hint = TITLE_HINT if len(names) == 1 else f" (a text that holds {header.separator!r} needs quotes)"
+        expected = f"{len(names)} as in the header{hint}"
         raise ImportProblem(path, line, None, with_noun(len(cells), "cell"), expected)
     return dict(zip(names, cells, strict=True))
 

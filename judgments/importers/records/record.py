@@ -59,14 +59,14 @@ class Record:
         word = next((word for word in MISSING_WORDS if actual.startswith(quote_value(word))), "")
         if is_own_table and word:
             expected += f", or nothing (--missing {word})"
-        origin = where = self.origins.get(column, column) if column else None
+        origin = location = self.origins.get(column, column) if column else None
         if self.renamed and column in INCLUSION_COLUMNS and origin == column:
             expected += f" ({column}=- leaves the column out)"
         if self.renamed and origin != column:
-            where = f"{origin} ({column})"
+            location = f"{origin} ({column})"
         if self.path:
-            where = f"{self.path}.{where}" if where else self.path
-        problem = ImportProblem(self.file, self.line, where, actual, expected)
+            location = f"{self.path}.{location}" if location else self.path
+        problem = ImportProblem(self.file, self.line, location, actual, expected)
         if column and self.line is not None and not self.path:
             name = re.split(r"[.\[]", column)[0]
             problem.cell = self.origins.get(name, name), as_cell(self.values.get(name))[:MAX_SHOWN_LENGTH]
@@ -94,9 +94,9 @@ class RowReader(Generic[T]):
     """
 
     def __init__(
-        self, row: type[T], *, columns: Mapping[str, str] | None = None, given: Collection[str] = ()
+        self, row: type[T], *, columns: Mapping[str, str] | None = None, given_fields: Collection[str] = ()
     ) -> None:
-        fields = [column for column in dataclasses.fields(row) if column.name not in given]  # type: ignore[arg-type]
+        fields = [column for column in dataclasses.fields(row) if column.name not in given_fields]  # type: ignore[arg-type]
         self._adapter = TypeAdapter(row)
         self._columns = {column.name: (columns or {}).get(column.name, column.name) for column in fields}
         missing = dataclasses.MISSING

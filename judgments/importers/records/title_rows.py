@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 MAX_LINES = 10  # first lines that are searched for the header
 
 
-def header_line(lines: Sequence[tuple[int, Sequence[str]]], known: Collection[str] = ()) -> int:
+def header_line(lines: Sequence[tuple[int, Sequence[str]]], column_names: Collection[str] = ()) -> int:
     """Return the line of the header among the first lines of a table; 0 if no line has a text.
 
     An empty line is not a header. A line with one text above a line with several texts is a title, unless the text is
-    a ``known`` column name. In a table of two columns, the first column may have row numbers and no name.
+    a ``column_names`` column name. In a table of two columns, the first column may have row numbers and no name.
     """
     texts = [(number, [cell.strip() for cell in cells]) for number, cells in lines]
     filled_lines = [(number, cells) for number, cells in texts if any(cells)]
@@ -19,7 +19,7 @@ def header_line(lines: Sequence[tuple[int, Sequence[str]]], known: Collection[st
     for number, cells in filled_lines:
         has_single_text = sum(map(bool, cells)) == 1 and max_texts > 1
         names_second_column = max_texts == 2 and not cells[0]
-        is_known = "".join(cells).lower() in known
+        is_known = "".join(cells).lower() in column_names
         if not has_single_text or names_second_column or is_known:
             return number
     return 0

@@ -115,9 +115,9 @@ def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
     return int(number) if number == int(number) else number
 
 
-def read_integer(value: Any, textual: bool, expected: str = "a whole number from 0", least: int = 0) -> int:
+def read_integer(value: Any, textual: bool, expected: str = "a whole number from 0", minimum: int = 0) -> int:
     number = read_number(value, textual, expected)
-    if number < least or not isinstance(number, int):
+    if number < minimum or not isinstance(number, int):
         raise BadCell(quote_value(number), expected)
     return number
 

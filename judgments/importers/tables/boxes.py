@@ -34,13 +34,13 @@ def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
     size = _read_size(record)
     boxes: dict[str, BoxRow] = {}
     for index, entry in enumerate(entries):
-        where = f"boxes[{index}]"
+        location = f"boxes[{index}]"
         if not isinstance(entry, dict):
-            raise record.problem(where, quote_value(entry), expected)
-        box = _read_box(Record(record.file, record.line, entry, path=where), size)
+            raise record.problem(location, quote_value(entry), expected)
+        box = _read_box(Record(record.file, record.line, entry, path=location), size)
         if box.id in boxes:
             raise record.problem(
-                f"{where}.id", f"{quote_value(box.id)} a second time", "every id once an image"
+                f"{location}.id", f"{quote_value(box.id)} a second time", "every id once an image"
             )
         boxes[box.id] = box
     return tuple(boxes.values())
@@ -49,8 +49,8 @@ def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
 def _read_size(record: Record) -> tuple[float, float] | None:
     width, height = (_read_side(record, name) for name in SIZE_COLUMNS)
     if (width is None) != (height is None):
-        missing = SIZE_COLUMNS[1 if height is None else 0]
-        raise record.problem(missing, "nothing", "both sides of the picture, or none")
+        missing_column = SIZE_COLUMNS[1 if height is None else 0]
+        raise record.problem(missing_column, "nothing", "both sides of the picture, or none")
     return None if width is None or height is None else (width, height)
 
 

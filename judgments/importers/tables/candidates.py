@@ -182,9 +182,9 @@ class CandidateRegister:
         if key in self._seen:
             line, earlier_content = self._seen[key]
             if earlier_content != content:
-                where = "" if line is None else f" (the first is on line {line})"
+                location = "" if line is None else f" (the first is on line {line})"
                 difference = self._quote_difference(row)
-                actual = f"a second caption of image {quote_value(row.image)}{where}{difference}"
+                actual = f"a second caption of image {quote_value(row.image)}{location}{difference}"
                 raise record.problem("image", actual, "one caption an image, or ranks that differ")
             self._notes.count("repeated-line")
             return False

@@ -60,7 +60,7 @@ class _ImageColumns:
     text_title: Annotated[str, PlainValidator(_read_long_text)] = ""
 
 
-_IMAGE_READER = RowReader(_ImageColumns, given=("boxes",))
+_IMAGE_READER = RowReader(_ImageColumns, given_fields=("boxes",))
 
 
 class TableDataset(DatasetSource):

@@ -85,9 +85,9 @@ def _numbered_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
             for number, cells in workbook_rows(path):
                 yield number, cells
         except WORKBOOK_ERRORS as error:
-            why = str(error).partition("\n")[0][:200] or type(error).__name__
+            reason = str(error).partition("\n")[0][:200] or type(error).__name__
             expected = "an Excel workbook (.xlsx)"
-            raise ImportProblem(path, None, None, f"damaged data ({why})", expected) from error
+            raise ImportProblem(path, None, None, f"damaged data ({reason})", expected) from error
 
 
 def _rows_of_cells(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int, list[str]]]:

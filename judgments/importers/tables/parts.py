@@ -29,11 +29,13 @@ def numbering_items(read: RecordReader) -> RecordReader:
     second, different output of a system for the same text begins another item, however.
     """
 
-    def records(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
-        required = tuple(name for name in wanted.required if name != "image")
-        extended = replace(wanted, required=required, optional=(*wanted.optional, "image", "text", "system"))
+    def records(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
+        required = tuple(name for name in columns.required if name != "image")
+        extended = replace(
+            columns, required=required, optional=(*columns.optional, "image", "text", "system")
+        )
         # other optional columns are those of `TablePart.columns`, each with the outputs of a system
-        columns_of_systems = [name for name in wanted.optional if name not in STANDARD_COLUMNS]
+        columns_of_systems = [name for name in columns.optional if name not in STANDARD_COLUMNS]
         item_names: dict[tuple[str, int], str] = {}
         ordinals: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
         for record in read(path, extended, notes, encoding):
@@ -71,13 +73,13 @@ class TablePart:
     def reader_of(self, records: RecordReader) -> RecordReader:
         """Return a reader of this part of the tables that ``records`` reads."""
 
-        def read(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
+        def read(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
             if self.columns:
-                yield from self._records_of_columns(records, path, wanted, notes, encoding)
+                yield from self._records_of_columns(records, path, columns, notes, encoding)
             elif self.system is None:
-                yield from records(path, wanted, notes, encoding)
+                yield from records(path, columns, notes, encoding)
             else:
-                with_system = replace(wanted, optional=tuple({*wanted.optional, "system"}))
+                with_system = replace(columns, optional=tuple({*columns.optional, "system"}))
                 for record in records(path, with_system, notes, encoding):
                     if str(record.get("system") or "").strip() == self.system:
                         omits_boxes = self.system and _defines_boxes(record)
@@ -88,13 +90,13 @@ class TablePart:
         return read
 
     def _records_of_columns(
-        self, records: RecordReader, path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None
+        self, records: RecordReader, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         """Yield a record with one caption for each of the part's columns that has a caption in a row."""
-        optional = (*wanted.optional, *self.columns)
-        extended = Columns(("image",), optional, lenient=True, substitutes=wanted.substitutes)
+        optional = (*columns.optional, *self.columns)
+        extended = Columns(("image",), optional, lenient=True, substitutes=columns.substitutes)
         for record in records(path, extended, notes, encoding):
-            shared_columns = {"image", *wanted.optional}
+            shared_columns = {"image", *columns.optional}
             if self.of_system:  # in other columns, boxes are the dataset's
                 shared_columns -= set(CONTENTS)
             shared_values = {name: value for name, value in record.values.items() if name in shared_columns}
