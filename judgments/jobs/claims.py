@@ -60,7 +60,7 @@ def start_run(
                     stored.update(result or {})
         return run
     finally:
-        # Also if the database failed, so that nothing could be recorded. The sweep then finds the job's row.
+        # The job may have no result here, if the database failed. The sweep then finds its row by the owner's end.
         local_owners.discard(owner)
 
 

@@ -170,7 +170,7 @@ class JobRun:
             log.warning("Job %s will be tried again: %s", self.job_id, error)
             self._retry_later(BACKOFF_SECONDS * 2 ** (self.attempts - 1) * random.uniform(0.5, 1.5))
             return True
-        is_own_error = type(error).__module__.partition(".")[0] in OWN_PACKAGES  # its message is for people
+        is_own_error = type(error).__module__.partition(".")[0] in OWN_PACKAGES  # with a message for people
         if isinstance(error, MemoryError):
             # The error would end Celery's worker. The message of numpy has the size.
             log.exception("Job %s needed too much memory.", self.job_id)
