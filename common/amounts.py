@@ -72,24 +72,27 @@ def p_in_text(p: float) -> str:
     return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
 
 
-def interval_in_table(low: Any, high: Any, shown: Callable[[Any], str] = coefficient) -> str:
+def interval_in_table(low: Any, high: Any, format_value: Callable[[Any], str] = coefficient) -> str:
     """Format an interval as [.58, .66]."""
-    return f"[{shown(low)}, {shown(high)}]"
+    return f"[{format_value(low)}, {format_value(high)}]"
 
 
-def interval_in_text(figure: Mapping[str, Any], shown: Callable[[float], str] = coefficient) -> str:
+def interval_in_text(figure: Mapping[str, Any], format_value: Callable[[float], str] = coefficient) -> str:
     """Format an interval for a sentence, such as .58 to .66, or 58 to 66 %."""
     low, high = figure["low"], figure["high"]
     if low is None or high is None:
         return gettext("undefined")
-    first = percent_number if shown is percent else shown
-    return gettext("%(low)s to %(high)s") % {"low": first(low), "high": shown(high)}
+    # only the upper limit gets the unit
+    format_low = percent_number if format_value is percent else format_value
+    return gettext("%(low)s to %(high)s") % {"low": format_low(low), "high": format_value(high)}
 
 
-def describe_range(values: Sequence[float], shown: Callable[[float], str] = coefficient) -> str:
+def describe_range(values: Sequence[float], format_value: Callable[[float], str] = coefficient) -> str:
     """Return the range of values in words, or a single value if both ends have the same text."""
     low, high = min(values), max(values)
-    return shown(high) if shown(low) == shown(high) else interval_in_text({"low": low, "high": high}, shown)
+    if format_value(low) == format_value(high):
+        return format_value(high)
+    return interval_in_text({"low": low, "high": high}, format_value)
 
 
 def spell_number(value: float) -> str:
@@ -103,13 +106,14 @@ def with_noun(n: int, noun: str) -> str:
 
 
 def spell_seconds(seconds: float) -> str:
+    """Format a duration in seconds, from two minutes on in minutes, and from two hours on in hours."""
     if seconds >= 2 * 3600:
         return f"{thousands(round(seconds / 3600, 1))} h".replace(".0 h", " h")
     return f"{seconds / 60:.0f} min" if seconds >= 2 * 60 else f"{seconds:.0f} s"
 
 
 def spell_hours(value: float) -> str:
-    """Format a duration in hours, such as "about 3 h 10 min"."""
+    """Format a duration in hours, such as "about 3 h 10 min". Round it to 5 minutes, and from 20 hours on to hours."""
     minutes = value * 60
     if minutes < 1:
         return gettext("under a minute")
@@ -128,10 +132,12 @@ def spell_cents(cents: int, currency: str = "") -> str:
 
 
 def spell_money(cents: int, currency: str) -> str:
+    """Format cents as ``spell_amount`` does, but 0 as an empty text."""
     return spell_amount(cents, currency) if cents else ""
 
 
 def spell_amount(cents: int, currency: str) -> str:
+    """Format cents for participants in their language, such as 12.30 USD, or 12,30 USD in German."""
     return f"{number_format(Decimal(cents) / 100, decimal_pos=2)} {currency}".rstrip()
 
 
@@ -155,9 +161,8 @@ class AmountField(forms.DecimalField):
         unit: str = "",
         most_cents: int | None = None,
     ) -> None:
-        from unfold.widgets import (
-            UnfoldAdminDecimalFieldWidget,  # imported late, since commands on files run without settings
-        )
+        # imported late, since commands on files run without settings
+        from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
         self.unit = unit
         super().__init__(

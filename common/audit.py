@@ -31,43 +31,43 @@ class Act:
 
 
 NO_ACT = Act(lambda: None)
-_now: ContextVar[Act] = ContextVar("act", default=NO_ACT)
+_current_act: ContextVar[Act] = ContextVar("act", default=NO_ACT)
 _log_context: ContextVar[dict[str, str | int] | None] = ContextVar("log_context", default=None)
 
 
 @contextmanager
-def acting_as(who: Callable[[], User | None], *, door: str = "", call: str = "") -> Iterator[None]:
-    token = _now.set(Act(who, door, call[:200]))
+def acting_as(find_account: Callable[[], User | None], *, door: str = "", call: str = "") -> Iterator[None]:
+    token = _current_act.set(Act(find_account, door, call[:200]))
     try:
         yield
     finally:
-        _now.reset(token)
+        _current_act.reset(token)
 
 
 def acting_person() -> User | None:
     """Return the account that acts; None for the platform, for a worker, and for a command."""
-    return _now.get().find_account()
+    return _current_act.get().find_account()
 
 
 def current_act() -> Act:
-    return _now.get()
+    return _current_act.get()
 
 
 @contextmanager
-def add_log_fields(**known: str | int) -> Iterator[dict[str, str | int]]:
+def add_log_fields(**fields: str | int) -> Iterator[dict[str, str | int]]:
     """Add these fields to all log lines of the block, a request or job. Yield the fields; ``log_about`` adds more."""
-    token = _log_context.set(dict(known))
+    token = _log_context.set(dict(fields))
     try:
         yield log_context()
     finally:
         _log_context.reset(token)
 
 
-def log_about(**known: str | int) -> None:
-    log_context().update(known)
+def log_about(**fields: str | int) -> None:
+    log_context().update(fields)
 
 
 def log_context() -> dict[str, str | int]:
     """Return the log fields of the current request or job, or an empty dict if there is none."""
-    known = _log_context.get()
-    return {} if known is None else known
+    fields = _log_context.get()
+    return {} if fields is None else fields

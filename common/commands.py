@@ -27,8 +27,10 @@ from quorum.numeric.parallel import LocalPool, use_pool
 # Checks of the installation. Django's other checks are about the code and import all pages; `manage.py check` does
 # them.
 START_CHECKS = [Tags.security, Tags.database]
-SILENT_SECONDS = 1.0  # seconds before a bar is drawn
+SECONDS_BEFORE_BAR = 1.0  # a bar is drawn for work that takes longer
+# hints about options in error messages, such as " (--header-row N)"
 OPTION_HINT = re.compile(r" \(--([a-z][a-z-]*)\b[^()]*\)")
+# the message of argparse, with the wrong value and the list of possible values
 WRONG_CHOICE = re.compile(r"invalid choice: '?([^' ]+)'? \(choose from (.+)\)")
 ReportProgress = Callable[[float, str], None]
 
@@ -58,7 +60,7 @@ class QuorumCommand(BaseCommand):
         command = f"manage.py {self.name}"
         example = self.example.replace(command, parser.prog) if prog_name else self.example
         parser.epilog = f"Example:\n  {example}"
-        parser.error = partial(_wrong_call, parser)  # type: ignore[method-assign]
+        parser.error = partial(_exit_with_error, parser)  # type: ignore[method-assign]
         if self.workers_option:
             parser.add_argument(
                 self.workers_option,
@@ -82,11 +84,11 @@ class QuorumCommand(BaseCommand):
         except ValidationError as error:
             raise CommandError(sentence_of(error.detail)) from error
         except self.named_errors as error:
-            raise CommandError(_own_hints(str(error), options)) from error
+            raise CommandError(_remove_hints_about_other_options(str(error), options)) from error
         except (OperationalError, ProgrammingError) as error:
             message = str(error).splitlines()[0]
-            empty = "no such table" in message or "does not exist" in message
-            advice = " The command `prepare` (or the first `make run`) sets it up." if empty else ""
+            has_no_tables = "no such table" in message or "does not exist" in message
+            advice = " The command `prepare` (or the first `make run`) sets it up." if has_no_tables else ""
             raise CommandError(f"The database cannot be used ({message}).{advice}") from error
         except BrokenPipeError:
             # The reader of the pipe (`| head`) has closed it. Prevent another error when Python flushes at exit.
@@ -119,7 +121,7 @@ class QuorumCommand(BaseCommand):
         self.stdout.write(text)
 
 
-def _own_hints(sentence: str, options: Collection[str]) -> str:
+def _remove_hints_about_other_options(sentence: str, options: Collection[str]) -> str:
     """Remove hints "(--option ...)" from an error message if this command lacks the option.
 
     Several commands read the same files and thus share messages.
@@ -130,7 +132,8 @@ def _own_hints(sentence: str, options: Collection[str]) -> str:
 def _close_connections() -> None:
     """Close database connections, which child processes must not share.
 
-    A connection in a transaction stays open. Child processes must not use the database then."""
+    A connection in a transaction stays open. Child processes must not use the database then.
+    """
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close()
@@ -142,22 +145,25 @@ def positive_number(text: str) -> int:
     return int(text)
 
 
-def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
+def _exit_with_error(parser: CommandParser, message: str) -> NoReturn:
     """Exit with one line about a wrong call, without argparse's usage text."""
     if not parser.called_from_command_line:
         raise CommandError(message)
-    near = ""
-    if wrong := WRONG_CHOICE.search(message):
-        near = nearest_name(wrong[1], re.split("[', ]+", wrong[2].strip("'")))
+    suggestion = ""
+    if wrong_choice := WRONG_CHOICE.search(message):
+        suggestion = nearest_name(wrong_choice[1], re.split("[', ]+", wrong_choice[2].strip("'")))
     elif message.startswith("unrecognized arguments: --"):
-        near = nearest_name(message.split()[2], parser._option_string_actions)
-    hint = f"; did you mean {near}?" if near else ";"
+        suggestion = nearest_name(message.split()[2], parser._option_string_actions)
+    hint = f"; did you mean {suggestion}?" if suggestion else ";"
     parser.exit(2, f"{parser.prog}: {message}{hint} --help has an example.\n")
 
 
 @contextmanager
 def progress_bar() -> Iterator[ReportProgress]:
-    """Yield a function ``(share, words)`` that draws a progress bar, on a terminal and after a second."""
+    """Yield a function that reports progress: the share of the work that is done, and a message.
+
+    On a terminal, the function draws a progress bar after SECONDS_BEFORE_BAR.
+    """
     if not sys.stderr.isatty():
         yield lambda share, message: None
         return
@@ -174,7 +180,7 @@ def progress_bar() -> Iterator[ReportProgress]:
                 task,
                 completed=share,
                 description=message,
-                visible=time.monotonic() - started > SILENT_SECONDS,
+                visible=time.monotonic() - started > SECONDS_BEFORE_BAR,
             )
 
         yield show

@@ -31,13 +31,15 @@ class RangeNotSatisfiable(Exception):
 
 
 class FileSlice:
+    """A part of a file: ``count`` bytes from the byte ``start`` on."""
+
     def __init__(self, file: BinaryIO, start: int, count: int) -> None:
         file.seek(start)
-        self._file, self._left = file, count
+        self._file, self._bytes_left = file, count
 
     def read(self, size: int = -1) -> bytes:
-        data = self._file.read(self._left if size < 0 else min(size, self._left))
-        self._left -= len(data)
+        data = self._file.read(self._bytes_left if size < 0 else min(size, self._bytes_left))
+        self._bytes_left -= len(data)
         return data
 
     def close(self) -> None:
@@ -59,10 +61,10 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
         part: Any = file if count == size else FileSlice(file, start, count)
         return FileResponse(part, as_attachment=True, filename=name, content_type=content_type, status=status)
 
-    answer = _download_response(request, size, etag, modified, send)
-    if not isinstance(answer, FileResponse):
+    response = _download_response(request, size, etag, modified, send)
+    if not isinstance(response, FileResponse):
         file.close()
-    return answer
+    return response
 
 
 def bytes_download(
@@ -86,34 +88,38 @@ def _download_response(
     modified: int,
     send: Callable[[int, int, int], HttpResponseBase],
 ) -> HttpResponseBase:
-    answer = _not_modified_response(request, etag, modified)
-    if answer is None:
+    """Return the response to a request for a file of ``size`` bytes.
+
+    Args:
+        modified: the time of the file's last change, in seconds since 1970.
+        send: a function that returns the response for (first byte, number of bytes, HTTP status).
+    """
+    response = _not_modified_response(request, etag, modified)
+    if response is None:
         try:
-            part = _range_of(request, size, etag, modified)
+            byte_range = _range_of(request, size, etag, modified)
         except RangeNotSatisfiable:
-            answer = problem_page(416, f"The file has {size} bytes.", title="That range is not in the file")
-            answer.headers["Content-Range"] = f"bytes */{size}"
+            response = problem_page(416, f"The file has {size} bytes.", title="That range is not in the file")
+            response.headers["Content-Range"] = f"bytes */{size}"
         else:
-            start, end = part or (0, size - 1)
-            answer = send(start, end - start + 1, 206 if part else 200)
-            answer.headers["Content-Length"] = str(end - start + 1)
-            if part:
-                answer.headers["Content-Range"] = f"bytes {start}-{end}/{size}"
-    answer.headers["Accept-Ranges"] = "bytes"
-    answer.headers["ETag"] = etag
-    answer.headers["Last-Modified"] = http_date(modified)
+            start, end = byte_range or (0, size - 1)
+            response = send(start, end - start + 1, 206 if byte_range else 200)
+            response.headers["Content-Length"] = str(end - start + 1)
+            if byte_range:
+                response.headers["Content-Range"] = f"bytes {start}-{end}/{size}"
+    response.headers["Accept-Ranges"] = "bytes"
+    response.headers["ETag"] = etag
+    response.headers["Last-Modified"] = http_date(modified)
     # The browser may cache the file, but must ask each time, since the file or the person's right may be removed.
-    patch_cache_control(cast(HttpResponse, answer), private=True, no_cache=True)
-    return answer
+    patch_cache_control(cast(HttpResponse, response), private=True, no_cache=True)
+    return response
 
 
 def _not_modified_response(request: HttpRequest, etag: str, modified: int) -> HttpResponseBase | None:
     response = get_conditional_response(request, etag=etag, last_modified=modified)
     if response is not None and response.status_code == 412:
         return problem_page(
-            412,
-            "It is not the file that was asked for; download it anew.",
-            title="The file was written anew",
+            412, "It is not the file that was asked for; download it anew.", title="The file was written anew"
         )
     return response
 
@@ -126,19 +132,22 @@ def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tupl
     first, last = range_match.groups()
     if not first and not last:
         return None
-    if not first:  # a suffix range: the last bytes
+    if not first:  # the header asks for the last bytes, such as bytes=-500
         start, end = max(0, size - int(last)), size - 1
+    elif last and int(last) < int(first):
+        return None  # the header is invalid; ignore it
     else:
-        start, end = int(first), min(int(last), size - 1) if last else size - 1
-        if last and int(last) < start:
-            return None  # the header is invalid; ignore it
+        start, end = int(first), min(int(last or size), size - 1)
     if start >= size:
         raise RangeNotSatisfiable
     return start, end
 
 
 def _matches_if_range(request: HttpRequest, etag: str, modified: int) -> bool:
-    """Return whether If-Range matches this file. A date matches only after the end of its second."""
+    """Return whether If-Range matches this file. A date matches only after the end of its second.
+
+    Within this second, the file could have changed twice.
+    """
     validator = request.headers.get("If-Range", "").strip()
     if not validator:
         return True

@@ -1,6 +1,6 @@
 """Read settings from the environment. An invalid value stops the start with an error message.
 
-This module also defines the limits of incoming data, since the settings import them. It must not need settings.
+This module also defines the limits of incoming data, which the settings import. It must not import settings.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ Number = TypeVar("Number", int, Decimal)
 
 
 class Environment(environ.Env):
+    """Reads settings, with an error message for each wrong value.
+
+    Inside the class, names such as ``int`` are its methods, and ``builtins.int`` is the type.
+    """
+
     def read(
         self,
         name: builtins.str,
@@ -60,7 +65,7 @@ class Environment(environ.Env):
         return self.read(name, lambda text: _check_option(text, options), default, " or ".join(options))
 
     def limit(self, name: builtins.str, default: builtins.str) -> builtins.str:
-        return self.read(name, _limit, default, "such as 300/10 minutes, or nothing for no limit")
+        return self.read(name, _check_limit, default, "such as 300/10 minutes, or nothing for no limit")
 
 
 def _check_option(text: str, options: Collection[str]) -> str:
@@ -75,9 +80,9 @@ def _check_not_negative(number: Number) -> Number:
     return number
 
 
-def _limit(text: str) -> str:
-    if text:
-        [_] = parse_many(text)
+def _check_limit(text: str) -> str:
+    if text and len(parse_many(text)) != 1:
+        raise ValueError(text)
     return text
 
 

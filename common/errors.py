@@ -37,7 +37,7 @@ class DesignError(QuorumError):
 
 
 class DataConflict(QuorumError):
-    """Data to store exist with other content, or contradict stored data."""
+    """New data have the name of stored data with other content, or contradict stored data."""
 
     status = 409
     title = "Conflict with stored data"
@@ -70,9 +70,9 @@ class EditConflict(QuorumError):
     title = "Changed in the meantime"
 
 
-def did_you_mean(name: object, known: Iterable[object]) -> str:
+def did_you_mean(name: object, known_names: Iterable[object]) -> str:
     """Return " Did you mean NAME?" with the most similar known name; "" if no name is similar."""
-    near = nearest_name(name, known)
+    near = nearest_name(name, known_names)
     return " " + gettext("Did you mean %(near)r?") % {"near": near} if near else ""
 
 
@@ -100,6 +100,7 @@ def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dic
 
 
 def shorten_details(value: Any) -> Any:
+    """Cut out the middle of texts, also of those in lists, that have more than MAX_DETAIL_LENGTH characters."""
     if isinstance(value, list):
         return [shorten_details(entry) for entry in value]
     if not isinstance(value, str) or len(value) <= MAX_DETAIL_LENGTH:

@@ -17,7 +17,7 @@ feature_settings: Any = settings
 
 
 def of_features(attribute: str) -> list[Any]:
-    """Return the objects whose dotted paths active features have in an attribute of ``config.features.Feature``."""
+    """Import and return the objects whose paths active features list in an attribute (``config.features.Feature``)."""
     features = getattr(settings, "FEATURES", {})  # commands on files run without settings
     return [import_string(path) for feature in features.values() for path in getattr(feature, attribute)]
 
@@ -39,7 +39,7 @@ def declared_by_features(attribute: str) -> dict[str, Any]:
 
 def lazy_function(path: str) -> Callable[..., Any]:
     """Return a function that imports and calls the function at ``path``. Connect it to signals with weak=False."""
-    return lambda *args, **about: import_string(path)(*args, **about)
+    return lambda *args, **kwargs: import_string(path)(*args, **kwargs)
 
 
 def move_content_types(*models: str, before: str, after: str) -> RunPython:
@@ -54,11 +54,11 @@ def move_content_types(*models: str, before: str, after: str) -> RunPython:
     """
     from django.db.migrations import RunPython  # slow, and only for migrations
 
-    def move_content_types(apps: Any, schema_editor: Any, before: str, after: str) -> None:
+    def change_app(apps: Any, schema_editor: Any, before: str, after: str) -> None:
         types = apps.get_model("contenttypes", "ContentType").objects.using(schema_editor.connection.alias)
         types.filter(app_label=before, model__in=models).update(app_label=after)
 
     return RunPython(
-        lambda apps, schema_editor: move_content_types(apps, schema_editor, before, after),
-        lambda apps, schema_editor: move_content_types(apps, schema_editor, after, before),
+        lambda apps, schema_editor: change_app(apps, schema_editor, before, after),
+        lambda apps, schema_editor: change_app(apps, schema_editor, after, before),
     )

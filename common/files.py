@@ -82,15 +82,15 @@ def atomic_write(path: Path) -> Iterator[HashedFile]:
         FileProblem: the file cannot be written.
     """
     check_writable_path(path)
-    beside = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
+    temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     try:
-        with beside.open("wb", buffering=1 << 20) as raw:
+        with temporary.open("wb", buffering=1 << 20) as raw:
             yield HashedFile(raw)
-        beside.replace(path)
+        temporary.replace(path)
     except OSError as error:
         raise FileProblem(f"{path} cannot be written: {error.strerror or error}.") from None
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def remove_stale_files(folder: Path, *patterns: str, but: Collection[str] = ()) -> list[str]:
@@ -139,26 +139,28 @@ def indented_json(value: Any, depth: int = 0) -> str:
 
     Use the C encoder for innermost objects and lists, with the indentation in the separator.
     """
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    if not inner:
+    if not isinstance(value, (dict, list, tuple)) or not value:
         return _encoder("").encode(value)
+    entries = value.values() if isinstance(value, dict) else value
     end, start = f"\n{' ' * depth}", f"\n{' ' * (depth + 1)}"
     opening, closing = "{}" if isinstance(value, dict) else "[]"
-    if not any(isinstance(entry, (dict, list, tuple)) for entry in inner):
-        text = _encoder(start).encode(value)[1:-1]
+    if not any(isinstance(entry, (dict, list, tuple)) for entry in entries):
+        text = _encoder(start).encode(value)[1:-1]  # without the brackets
     elif isinstance(value, dict):
-        # encode a dict with one member to get the name as JSON, even if the name is a number or None
+        # Encode a dict with one member, and cut off "{" and "0}", to get the name as JSON with a colon. The name may be
+        # a number or None.
         names = (_encoder("").encode({name: 0})[1:-2] for name in value)
         text = f",{start}".join(
-            f"{name}{indented_json(entry, depth + 1)}" for name, entry in zip(names, inner, strict=True)
+            f"{name}{indented_json(entry, depth + 1)}" for name, entry in zip(names, entries, strict=True)
         )
     else:
-        text = f",{start}".join(indented_json(entry, depth + 1) for entry in inner)
+        text = f",{start}".join(indented_json(entry, depth + 1) for entry in entries)
     return f"{opening}{start}{text}{end}{closing}"
 
 
 @cache
 def _encoder(start: str) -> json.JSONEncoder:
+    """Return an encoder that writes ``start``, a line end with indentation, before each entry but the first."""
     return FiguresEncoder(ensure_ascii=False, separators=(f",{start}", ": "))
 
 
@@ -175,7 +177,7 @@ def can_be_stored(value: Any) -> bool:
         RecursionError: the value is nested too deeply.
     """
     if isinstance(value, str):
-        return "\x00" not in value and not any("\ud800" <= sign <= "\udfff" for sign in value)
+        return "\x00" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
     if isinstance(value, dict):
         return all(can_be_stored(key) and can_be_stored(inner) for key, inner in value.items())
     return not isinstance(value, list) or all(can_be_stored(inner) for inner in value)

@@ -39,7 +39,7 @@ def render_markdown(text: str) -> SafeString:
     """
     try:
         html = markdown.markdown(
-            _without_loose_marks(text),
+            _protect_unpaired_marks(text),
             extensions=["sane_lists", "tables", "toc"],
             extension_configs={"toc": {"baselevel": 2}},
             output_format="html",
@@ -66,7 +66,7 @@ def render_inline(text: str) -> SafeString:
     reader.inlinePatterns.deregister("html")
     line = " ".join(text.split())
     try:
-        html = reader.convert(_without_loose_marks(line))
+        html = reader.convert(_protect_unpaired_marks(line))
     except RecursionError:
         html = escape(line)
     clean = nh3.clean(html, tags=INLINE_TAGS, attributes={}, clean_content_tags=set())
@@ -77,9 +77,10 @@ def plain_text(text: str) -> str:
     return unescape(re.sub(r"<[^>]*>", "", render_inline(text)))
 
 
-def _without_loose_marks(text: str) -> str:
-    for stand_in in PLACEHOLDER_CHARACTERS:
-        text = text.replace(stand_in, "")
+def _protect_unpaired_marks(text: str) -> str:
+    """Replace marks that begin no link, tag or emphasis by placeholders. Lines of only * or _ are rules, and stay."""
+    for placeholder in PLACEHOLDER_CHARACTERS:
+        text = text.replace(placeholder, "")
     text = _replace_outside(LINK, text, "[", "\ufdd0")
     text = _replace_outside(TAG, text, "<", "\ufdd1")
     lines = [
@@ -89,10 +90,11 @@ def _without_loose_marks(text: str) -> str:
     return "\n".join(lines)
 
 
-def _replace_outside(pattern: re.Pattern[str], text: str, mark: str, stand_in: str) -> str:
-    """Return the text with ``mark`` replaced by ``stand_in``, except in matches of ``pattern``, which has one group."""
-    parts = pattern.split(text)
-    return "".join(part if number % 2 else part.replace(mark, stand_in) for number, part in enumerate(parts))
+def _replace_outside(pattern: re.Pattern[str], text: str, mark: str, placeholder: str) -> str:
+    """Return the text with ``mark`` replaced, except in matches of ``pattern``, which has one group."""
+    parts = pattern.split(text)  # at even positions, the texts between matches
+    parts[::2] = [part.replace(mark, placeholder) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _protect_run(match: re.Match[str]) -> str:
@@ -100,6 +102,6 @@ def _protect_run(match: re.Match[str]) -> str:
 
 
 def _restore_marks(html: str) -> str:
-    for stand_in, mark in PLACEHOLDER_CHARACTERS.items():
-        html = html.replace(stand_in, mark)
+    for placeholder, mark in PLACEHOLDER_CHARACTERS.items():
+        html = html.replace(placeholder, mark)
     return html

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-STATUS = Path("/proc/self/status")
+PROCESS_STATUS = Path("/proc/self/status")  # only on Linux; sizes are in KiB
 
 
 def data_segment_bytes() -> int:
     """Return the bytes that count towards RLIMIT_DATA, including reserved memory; 0 if they are unknown."""
-    if not STATUS.exists():
+    if not PROCESS_STATUS.exists():
         return 0
-    taken = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmData:"))
+    taken = next(line for line in PROCESS_STATUS.read_text().splitlines() if line.startswith("VmData:"))
     return int(taken.split()[1]) * 1024

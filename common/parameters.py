@@ -57,25 +57,25 @@ class Parameters(serializers.Serializer[Any]):
                 for name, value in data.items()
                 if not (value is None and name in self.fields and not self.fields[name].required)
             }
-            wrong = {
+            problems = {
                 name: [problem]
                 for name, field in self.fields.items()
-                if name in data and (problem := _wrong_type(field, data[name]))
+                if name in data and (problem := _type_problem(field, data[name]))
             }
-            if wrong:
-                raise serializers.ValidationError(wrong)
+            if problems:
+                raise serializers.ValidationError(problems)
         return super().to_internal_value(data)
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
         for field in fields.values():
-            choice = getattr(field, "child", field)
-            if isinstance(choice, serializers.ChoiceField):
-                listed = ", ".join(map(str, choice.choices)).replace("{", "{{").replace("}", "}}")
+            value_field = getattr(field, "child", field)
+            if isinstance(value_field, serializers.ChoiceField):
+                listed = ", ".join(map(str, value_field.choices)).replace("{", "{{").replace("}", "}}")
                 message = gettext("{input!r} is unknown; expected one of %(known)s.") % {"known": listed}
-                choice.error_messages["invalid_choice"] = message
-            elif isinstance(choice, serializers.BooleanField):
-                choice.error_messages["invalid"] = gettext("Expected true or false.")
+                value_field.error_messages["invalid_choice"] = message
+            elif isinstance(value_field, serializers.BooleanField):
+                value_field.error_messages["invalid"] = gettext("Expected true or false.")
         return fields
 
     @classmethod
@@ -112,20 +112,21 @@ class Parameters(serializers.Serializer[Any]):
         return attrs
 
 
-def _wrong_type(field: Any, value: Any) -> str:
+def _type_problem(field: Any, value: Any) -> str:
     """Return the field's message if a JSON value has the wrong type; "" otherwise."""
     if value is None:
         return ""  # the field checks null itself
     if isinstance(field, serializers.ListField) and isinstance(value, list):
-        return next((problem for member in value if (problem := _wrong_type(field.child, member))), "")
+        return next((problem for member in value if (problem := _type_problem(field.child, member))), "")
     if isinstance(field, serializers.DictField) and isinstance(value, Mapping):
-        of_members = ((name, _wrong_type(field.child, member)) for name, member in value.items())
-        return next((f"{name[:80]}: {problem}" for name, problem in of_members if problem), "")
-    for known, expected in JSON_TYPES:
-        if isinstance(field, known):
-            right = isinstance(value, expected) and (expected is bool or not isinstance(value, bool))
+        problems = ((name, _type_problem(field.child, member)) for name, member in value.items())
+        return next((f"{name[:80]}: {problem}" for name, problem in problems if problem), "")
+    for field_class, expected in JSON_TYPES:
+        if isinstance(field, field_class):
+            # in Python, True and False are integers, too
+            has_type = isinstance(value, expected) and (expected is bool or not isinstance(value, bool))
             key = "invalid_choice" if isinstance(field, serializers.ChoiceField) else "invalid"
-            return "" if right else str(field.error_messages[key]).format(input=value)
+            return "" if has_type else str(field.error_messages[key]).format(input=value)
     return ""
 
 
@@ -145,8 +146,8 @@ class FileText(serializers.CharField):
     """The unchanged text of a file."""
 
     def __init__(self, **kwargs: Any) -> None:
-        area = {"base_template": "textarea.html"}
-        super().__init__(trim_whitespace=False, max_length=MAX_FILE_LENGTH, style=area, **kwargs)
+        style = {"base_template": "textarea.html"}
+        super().__init__(trim_whitespace=False, max_length=MAX_FILE_LENGTH, style=style, **kwargs)
 
 
 class RowId(serializers.IntegerField):

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 # Up to this limit, the time of each use is stored. Higher limits are counted in two windows.
 MAX_REMEMBERED = 1_000
-SWEEP_SECONDS = 60.0
+SWEEP_SECONDS = 60.0  # seconds after which expired counts are removed from memory
 REDIS_SECONDS = 2.0  # seconds without response after which Redis counts as unavailable
 OUTAGE_SECONDS = 10.0  # seconds for which Redis is not asked again after it was unavailable
 GLOBAL_LIMITS = {"account"}  # limits that count the attempts from all addresses together
@@ -49,8 +49,9 @@ BROWSER_LIMITS = {"code", "resume"}  # limits for each browser, since many peopl
 SITE_SHARES = 4
 
 Result = TypeVar("Result")
+# the networks of the visitor's address, and a text that distinguishes browsers
 _visitor: ContextVar[tuple[tuple[str, ...], str]] = ContextVar("visitor", default=((), ""))
-_away_until: dict[str, float] = {}  # the time until which Redis is not asked, by its address
+_away_until: dict[str, float] = {}  # the monotonic time until which Redis is not asked, by its address
 
 
 class TooManyAttempts(QuorumError):
@@ -93,62 +94,65 @@ def _networks(address: str) -> tuple[str, ...]:
     return tuple(str(ipaddress.IPv6Network((parsed, length), strict=False)) for length in (64, 48))
 
 
-def check(name: str, *of: str) -> None:
+def check(name: str, *target: str) -> None:
     """Raise TooManyAttempts if the visitor has reached the limit ``name``. Do not count a use.
 
     Args:
-        of: the target, such as a study or an account. Each target has its own count.
+        target: the target, such as a study or an account. Each target has its own count.
     """
-    _use_limit(name, of, counted=False)
+    _use_limit(name, target, counted=False)
 
 
-def count_use(name: str, *of: str) -> None:
+def count_use(name: str, *target: str) -> None:
     """Count a use of the limit ``name`` by the visitor. Raise TooManyAttempts if the limit was already reached."""
-    _use_limit(name, of, counted=True)
+    _use_limit(name, target, counted=True)
 
 
 def limit_failed_attempts(attempt: Callable[[], Result | None], *limits: tuple[str, ...]) -> Result | None:
-    """Return the result of ``attempt``, and count it for each of ``limits`` if it fails, which is the result None.
+    """Return the result of ``attempt``. If it is None, the attempt failed and counts for each of ``limits``.
+
+    Args:
+        limits: name and target of each limit, as for ``check``.
 
     Raises:
         TooManyAttempts: a limit is reached. ``attempt`` is not called then, unless simultaneous attempts reached it.
     """
-    for name, *of in limits:
-        check(name, *of)
+    for name, *target in limits:
+        check(name, *target)
     result = attempt()
     if result is None:  # counting raises the error, too, if simultaneous attempts have reached the limit
-        for name, *of in limits:
-            count_use(name, *of)
+        for name, *target in limits:
+            count_use(name, *target)
     return result
 
 
-def _use_limit(name: str, of: tuple[str, ...], *, counted: bool) -> None:
-    (networks, browser), limit = _visitor.get(), _limit(name)
+def _use_limit(name: str, target: tuple[str, ...], *, counted: bool) -> None:
+    (networks, browser), limit = _visitor.get(), _read_limit(name)
     if not networks or limit is None:
         return
-    parts = (*of, *([browser] if name in BROWSER_LIMITS else []))
+    target_and_browser = (*target, *([browser] if name in BROWSER_LIMITS else []))
     if name in GLOBAL_LIMITS:
         networks = ("",)
-    for network, shares in zip(networks, (1, SITE_SHARES), strict=False):
-        allowed = type(limit)(limit.amount * shares, limit.multiples)
+    for network, factor in zip(networks, (1, SITE_SHARES), strict=False):
+        network_limit = type(limit)(limit.amount * factor, limit.multiples)
         # Quote the parts, since users may have typed them, and the library joins them with slashes.
-        key = tuple(quote(part, safe=":", errors="replace") for part in (name, network, *parts))
-        if (until := _used_up_until(allowed, key, counted)) is not None:
+        key = tuple(quote(part, safe=":", errors="replace") for part in (name, network, *target_and_browser))
+        if (until := _time_of_next_use(network_limit, key, counted)) is not None:
             wait = max(1, math.ceil(until - time.time()))
             # log a hash, since people sometimes type passwords in place of names
-            about = salted_hmac("limit", "/".join(of)).hexdigest()[:12] if of else "all"
+            about = salted_hmac("limit", "/".join(target)).hexdigest()[:12] if target else "all"
             logger.warning(
-                "The limit %s (%s) is reached by %s, of %s.", name, allowed, network or "all", about
+                "The limit %s (%s) is reached by %s, of %s.", name, network_limit, network or "all", about
             )
-            raise TooManyAttempts(_sentence(wait), wait=wait)
+            raise TooManyAttempts(_waiting_sentence(wait), wait=wait)
 
 
-def _used_up_until(limit: RateLimitItem, key: tuple[str, ...], counted: bool) -> float | None:
-    """Return the time from which another use is allowed; None if this use is allowed."""
-    redis, many = settings.REDIS_URL, limit.amount > MAX_REMEMBERED
+def _time_of_next_use(limit: RateLimitItem, key: tuple[str, ...], counted: bool) -> float | None:
+    """Return the time, in seconds since 1970, from which another use is allowed; None if this use is allowed."""
+    redis, is_high = settings.REDIS_URL, limit.amount > MAX_REMEMBERED
     if redis and _away_until.get(redis, 0.0) < time.monotonic():
         try:
-            return _wait_time(_limiter(redis, many), limit, key, counted)
+            return _reset_time(_limiter(redis, is_high), limit, key, counted)
         except StorageError as error:
             _away_until[redis] = time.monotonic() + OUTAGE_SECONDS
             logger.warning(
@@ -156,17 +160,17 @@ def _used_up_until(limit: RateLimitItem, key: tuple[str, ...], counted: bool) ->
                 error.storage_error,
                 OUTAGE_SECONDS,
             )
-    return _wait_time(_limiter("", many), limit, key, counted)
+    return _reset_time(_limiter("", is_high), limit, key, counted)
 
 
-def _wait_time(
+def _reset_time(
     limiter: RateLimiter, limit: RateLimitItem, key: tuple[str, ...], counted: bool
 ) -> float | None:
     allowed = limiter.hit(limit, *key) if counted else limiter.test(limit, *key)
     return None if allowed else limiter.get_window_stats(limit, *key).reset_time
 
 
-def _sentence(wait: int) -> str:
+def _waiting_sentence(wait: int) -> str:
     minutes = math.ceil(wait / 60)
     return ngettext(
         "Too many attempts. Please try again in %(n)d minute.",
@@ -176,14 +180,14 @@ def _sentence(wait: int) -> str:
 
 
 @functools.cache
-def _limiter(redis: str, many: bool) -> RateLimiter:
+def _limiter(redis: str, is_high: bool) -> RateLimiter:
     if redis:  # import redis first, since the library fails while another thread is importing redis
         import_module("redis")
-    strategy = SlidingWindowCounterRateLimiter if many else MovingWindowRateLimiter
+    strategy = SlidingWindowCounterRateLimiter if is_high else MovingWindowRateLimiter
     if not redis:
-        return strategy(_memory())
-    waits = {"socket_connect_timeout": REDIS_SECONDS, "socket_timeout": REDIS_SECONDS}
-    return strategy(storage_from_string(redis, wrap_exceptions=True, **waits))
+        return strategy(_memory_storage())
+    timeouts = {"socket_connect_timeout": REDIS_SECONDS, "socket_timeout": REDIS_SECONDS}
+    return strategy(storage_from_string(redis, wrap_exceptions=True, **timeouts))
 
 
 class _Sweeper(threading.Timer):
@@ -194,7 +198,7 @@ class _Sweeper(threading.Timer):
             self.function()
 
 
-def _memory() -> Storage:
+def _memory_storage() -> Storage:
     """Return a storage in memory that is cleaned regularly. The library's own cleaning starts threads very often."""
     storage = MemoryStorage()
     storage.timer = _Sweeper(SWEEP_SECONDS, storage.timer.function)
@@ -203,7 +207,8 @@ def _memory() -> Storage:
     return storage
 
 
-def _limit(name: str) -> RateLimitItem | None:
+def _read_limit(name: str) -> RateLimitItem | None:
+    """Return the limit in the settings; None if there is none."""
     text = settings.LIMITS[name]
     return _parse_limit(text) if text else None
 

@@ -18,17 +18,17 @@ WORD = re.compile(
 
 def one_text(text: str) -> str:
     """Return a text in normal form, to compare it: LF line ends, composed letters, and no blanks at the ends."""
-    return _with_one_form_of_letters(text).strip()
+    return _normalize(text).strip()
 
 
-def _with_one_form_of_letters(text: str) -> str:
+def _normalize(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def is_empty(text: str) -> bool:
-    """Return whether a text has no visible character."""
+    """Return whether a text has no visible character, but only separators (Z) and control characters (C)."""
     return all(unicodedata.category(letter)[0] in "ZC" for letter in text)
 
 
@@ -46,20 +46,21 @@ def quote_difference(first: str, second: str) -> tuple[str, str]:
     """Return quotations of two texts around the first character that differs."""
     first, second = one_text(first), one_text(second)
     pairs = enumerate(zip(first, second, strict=False))
-    at = next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))
-    return _excerpt(first, at), _excerpt(second, at)
+    position = next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))
+    return _excerpt(first, position), _excerpt(second, position)
 
 
-def _excerpt(text: str, at: int) -> str:
-    start, end = max(0, at - CONTEXT_CHARACTERS), at + CONTEXT_CHARACTERS
+def _excerpt(text: str, position: int) -> str:
+    start, end = max(0, position - CONTEXT_CHARACTERS), position + CONTEXT_CHARACTERS
     return repr(f"{'…' * (start > 0)}{text[start:end]}{'…' * (end < len(text))}")
 
 
 def move_offset(offset: int, written: str, other: str) -> int:
     """Return the offset in ``other`` that corresponds to an offset in ``written``. Both are forms of the same text."""
-    wanted, offsets = _place(written, offset), range(len(other.rstrip()) + 1)
-    return max(0, bisect_right(offsets, wanted, key=lambda index: _place(other, index)) - 1)
+    normal_offset, offsets = _normal_offset(written, offset), range(len(other.rstrip()) + 1)
+    return max(0, bisect_right(offsets, normal_offset, key=lambda index: _normal_offset(other, index)) - 1)
 
 
-def _place(text: str, offset: int) -> int:
-    return len(_with_one_form_of_letters(text[:offset]).lstrip())
+def _normal_offset(text: str, offset: int) -> int:
+    """Return the offset in the normal form of a text that corresponds to an offset in the text."""
+    return len(_normalize(text[:offset]).lstrip())

@@ -32,7 +32,7 @@ def keeps_secrets(url: str) -> bool:
 
 
 def refuse_private_host(host: str) -> None:
-    """Raise BadAddress for a private host, even in other spellings, such as 127.1, 0x7f000001 or localhost."""
+    """Raise BadAddress for a private host, such as localhost, even in other spellings, such as 127.1 or 0x7f000001."""
     host = host.rstrip(".")
     try:
         _refuse_private(ipaddress.ip_address(host if ":" in host else socket.inet_aton(host)))
@@ -57,13 +57,14 @@ def resolve_host(host: str, port: int, *, private: bool) -> str:
 
 
 def _refuse_private(address: Address) -> None:
+    # IPv6 addresses may contain the IPv4 addresses to which the network translates them.
     addresses: list[Address] = [address]
     if isinstance(address, ipaddress.IPv6Address):
         addresses += [address.sixtofour] if address.sixtofour else []
         addresses += list(address.teredo or ())
         if address in NAT64:
-            addresses = [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
+            addresses = [ipaddress.IPv4Address(int(address) % 2**32)]
         elif address not in GLOBAL_UNICAST:  # other ranges are local, unused, or translated to IPv4
             raise BadAddress("it leads into a private network")
-    if not all(inner_address.is_global and not inner_address.is_multicast for inner_address in addresses):
+    if not all(ip_address.is_global and not ip_address.is_multicast for ip_address in addresses):
         raise BadAddress("it leads into a private network")

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 RETRY_STATUSES = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 IDEMPOTENT_METHODS = ("GET", "HEAD", "PUT", "DELETE")  # RFC 9110, section 9.2.2
-MAX_RESPONSE_BYTES = 32 << 20  # bytes of a response
+MAX_RESPONSE_BYTES = 32 * 2**20  # bytes of the body of a response
 CONNECT_SECONDS = 10.0
-NUMBER = re.compile(r"^\[[^]]*\] *")  # "[Errno 111] " in messages of the operating system
+ERROR_NUMBER = re.compile(r"^\[[^]]*\] *")  # "[Errno 111] " in messages of the operating system
 Payload = bytes | Callable[[], Iterable[bytes]]
 
 
@@ -67,6 +67,7 @@ class HTTPReply:
 
     @property
     def wait(self) -> float:
+        """The seconds after which the service wants to be called again; 0 if it does not say."""
         return seconds_to_wait(self.headers)
 
 
@@ -84,10 +85,11 @@ class Client:
 
     Args:
         url: the address of the service; "" for a client of whole addresses.
-        seconds: the timeout for the next byte and, if ``in_time``, for the whole response.
+        seconds: the timeout for the next byte.
         credentials: headers for the service's own address.
         secret: the secret in the credentials, which is removed from responses.
         largest: the maximum number of bytes of a response's body.
+        in_time: whether ``seconds`` limits the whole response, too.
         transport: an httpx transport to use instead of the usual connections and proxies.
     """
 
@@ -140,44 +142,45 @@ class Client:
         Args:
             address: a path of the service, or a whole address, to which no credentials are sent.
             body: data to send as JSON.
-            content: bytes to send, or a function that opens them for each try. Content-Length is in ``headers``.
+            content: bytes to send, or a function that returns them in chunks at each try. ``headers`` must contain
+                Content-Length for such a function.
             repeatable: whether to repeat a call that may have been carried out; by default, whether its method is
                 idempotent.
             before_next: a function that is called before each repetition.
         """
-        sent = dict(headers or {})
+        all_headers = dict(headers or {})
         if not address.startswith(("https://", "http://")):
-            sent = self._credentials | sent
+            all_headers = self._credentials | all_headers
         if body is not None:
             content = json.dumps(body, allow_nan=False).encode()
-            sent = {"Content-Type": "application/json"} | sent
+            all_headers = {"Content-Type": "application/json"} | all_headers
         if repeatable is None:
             repeatable = method in IDEMPOTENT_METHODS
-        number = 1
+        attempt = 1
         while True:
             try:
-                answer = self._send_once(method, address, content, sent, parameters)
+                reply = self._send_once(method, address, content, all_headers, parameters)
             except CallFailed as error:
-                if number == retries.tries or (error.sent and not repeatable):
+                if attempt == retries.tries or (error.sent and not repeatable):
                     raise
                 why, wait = str(error), 0.0
             else:
-                not_taken = answer.status == HTTPStatus.TOO_MANY_REQUESTS
-                wait = answer.wait
+                is_refused = reply.status == HTTPStatus.TOO_MANY_REQUESTS
+                wait = reply.wait
                 if (
-                    not answer.is_temporary
-                    or number == retries.tries
-                    or not (repeatable or not_taken)
+                    not reply.is_temporary
+                    or attempt == retries.tries
+                    or not (repeatable or is_refused)
                     or wait > retries.max_pause
                 ):
-                    return answer
-                why = f"answers {answer.status}"
-            pause = min(max(retries.pause * 2 ** (number - 1), wait), retries.max_pause)
+                    return reply
+                why = f"answers {reply.status}"
+            pause = min(max(retries.pause * 2 ** (attempt - 1), wait), retries.max_pause)
             host = host_of(address) or self._http.base_url.host  # the rest of the address may be secret
             logger.info("%s %s; it is asked again in %.1f seconds.", host, why, pause)
             time.sleep(pause)
             before_next()
-            number += 1
+            attempt += 1
 
     def _send_once(
         self,
@@ -189,24 +192,24 @@ class Client:
     ) -> HTTPReply:
         import httpx
 
-        ends = time.monotonic() + self._seconds
-        sent = iter(content()) if callable(content) else content
-        written = bytearray()
+        deadline = time.monotonic() + self._seconds
+        payload = iter(content()) if callable(content) else content
+        received = bytearray()
         try:
             with self._http.stream(
-                method, address, content=sent, headers=dict(headers), params=parameters
+                method, address, content=payload, headers=dict(headers), params=parameters
             ) as response:
-                for part in response.iter_bytes():
-                    written += part
-                    if len(written) > self._largest or (self._in_time and time.monotonic() > ends):
+                for chunk in response.iter_bytes():
+                    received += chunk
+                    if len(received) > self._largest or (self._in_time and time.monotonic() > deadline):
                         raise CallFailed("sends an answer that does not end", late=True)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.InvalidURL) as error:
             raise _failure(error, "cannot be reached", sent=False) from error
         except httpx.HTTPError as error:
             raise _failure(error, "breaks the call off", sent=True) from error
         # some services repeat the credentials in their responses
-        answer = bytes(written).replace(self._secret, b"***") if self._secret else bytes(written)
-        return HTTPReply(response.status_code, response.headers, answer)
+        body = bytes(received).replace(self._secret, b"***") if self._secret else bytes(received)
+        return HTTPReply(response.status_code, response.headers, body)
 
 
 def _failure(error: Exception, what: str, *, sent: bool) -> CallFailed:
@@ -214,7 +217,7 @@ def _failure(error: Exception, what: str, *, sent: bool) -> CallFailed:
 
     name = type(error).__name__
     late = isinstance(error, httpx.TimeoutException)
-    reason = NUMBER.sub("", str(error)) or name
+    reason = ERROR_NUMBER.sub("", str(error)) or name
     return CallFailed(f"{what} ({name})", sent=sent, late=late, reason=reason)
 
 
@@ -230,7 +233,7 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float:
     """Return the seconds to wait by ``Retry-After``, a number or a date (RFC 9110, section 10.2.3), or 0."""
     text = headers.get("Retry-After", "")
     if text.isascii() and text.isdigit():
-        return float(text[:9])
+        return float(text[:9])  # nine digits are more than thirty years
     try:
         until = parsedate_to_datetime(text)
     except ValueError:

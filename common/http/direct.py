@@ -32,13 +32,14 @@ class DirectTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         url = request.url
-        whole = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
-        call = httpcore.Request(request.method, whole, headers=request.headers.raw, content=request.read())
+        raw_url = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+        call = httpcore.Request(request.method, raw_url, headers=request.headers.raw, content=request.read())
         try:
             reply = self._pool.handle_request(call)
             reply.close()
         except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
-            raise getattr(httpx, type(error).__name__)(str(error)) from error  # same class names
+            # httpx has exceptions of the same names
+            raise getattr(httpx, type(error).__name__)(str(error)) from error
         return httpx.Response(reply.status, headers=reply.headers)
 
     def close(self) -> None:
@@ -46,6 +47,8 @@ class DirectTransport(httpx.BaseTransport):
 
 
 class _Network(httpcore.NetworkBackend):
+    """Connects to the address that ``resolve_host`` allows. httpcore does all the rest."""
+
     def __init__(self, seconds: float, *, private: bool) -> None:
         self._seconds, self._private = seconds, private
         self._plain = httpcore.SyncBackend()
@@ -62,19 +65,19 @@ class _Network(httpcore.NetworkBackend):
             address = resolve_host(host, port, private=self._private)
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(str(error)) from error
-        ends = time.monotonic() + self._seconds
+        deadline = time.monotonic() + self._seconds
         stream = self._plain.connect_tcp(address, port, self._seconds, local_address, socket_options)
-        return _Stream(stream, ends)
+        return _Stream(stream, deadline)
 
 
 class _Stream(httpcore.NetworkStream):
     """A connection that ends at a deadline. A timeout for each read would not end it while single bytes arrive."""
 
-    def __init__(self, stream: httpcore.NetworkStream, ends: float) -> None:
-        self._stream, self._ends = stream, ends
+    def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
+        self._stream, self._deadline = stream, deadline
 
     def _seconds_left(self) -> float:
-        left = self._ends - time.monotonic()
+        left = self._deadline - time.monotonic()
         if left <= 0:
             raise httpcore.ReadTimeout
         return left
@@ -88,7 +91,9 @@ class _Stream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, self._seconds_left()), self._ends)
+        return _Stream(
+            self._stream.start_tls(ssl_context, server_hostname, self._seconds_left()), self._deadline
+        )
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

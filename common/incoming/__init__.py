@@ -23,7 +23,7 @@ MAX_REQUEST_BYTES = 65_536  # bytes of files that a request reads
 ADDRESS_LIMIT = 500  # most characters of an address
 UNLIMITED_GROWTH_BYTES = 2**20  # unpacked bytes up to which the limit of growth does not apply
 
-# The number of bytes that the request may still read; None outside a request.
+# A list of one number, the bytes that the request may still read (``count_bytes`` changes it); None outside a request.
 _bytes_left: ContextVar[list[int] | None] = ContextVar("left", default=None)
 
 
@@ -43,6 +43,7 @@ def unpacked_name(name: str) -> str:
 
 
 def quote_value(value: object) -> str:
+    """Return a value as JSON of at most 60 characters, for a message."""
     if value is None:
         return "nothing"
     if isinstance(value, str) and not value.strip():
@@ -87,9 +88,15 @@ def within_request() -> Iterator[None]:
         _bytes_left.reset(token)
 
 
-def check_head(size: int) -> None:
+def check_request_size(size: int) -> None:
     """Raise RequestBytesExceeded if a file of this size is too large for a request. Do nothing outside a request."""
-    if _bytes_left.get() is not None and size > MAX_REQUEST_BYTES:
+    if size > MAX_REQUEST_BYTES:
+        refuse_in_request()
+
+
+def refuse_in_request() -> None:
+    """Raise RequestBytesExceeded in a request, for files that only jobs read. Do nothing outside a request."""
+    if _bytes_left.get() is not None:
         raise RequestBytesExceeded
 
 

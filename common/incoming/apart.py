@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 from common.incoming import LimitExceeded, limits
 from common.memory import data_segment_bytes
 
-PARQUET = Path(__file__).with_name("parquet.py")
+PARQUET_SCRIPT = Path(__file__).with_name("parquet.py")
 DATA_SHARE = 0.6  # share of the memory limit for data; the rest is for libraries
 BYTES_PER_CHARACTER = 4  # most bytes of a character in UTF-8
 
@@ -25,14 +25,14 @@ BYTES_PER_CHARACTER = 4  # most bytes of a character in UTF-8
 @contextmanager
 def memory_limit(megabytes: int) -> Iterator[None]:
     """Limit the additional memory for data that this process may take in the block. 0 sets no limit."""
-    before = resource.getrlimit(resource.RLIMIT_DATA)
+    previous = resource.getrlimit(resource.RLIMIT_DATA)
     if megabytes:
-        most = data_segment_bytes() + megabytes * 10**6
-        resource.setrlimit(resource.RLIMIT_DATA, (most, before[1]))
+        max_bytes = data_segment_bytes() + megabytes * 10**6
+        resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, previous[1]))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, before)
+        resource.setrlimit(resource.RLIMIT_DATA, previous)
 
 
 def parquet_rows(path: Path) -> Iterator[list[Any]]:
@@ -41,9 +41,9 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
     Raises:
         LimitExceeded: a limit is exceeded, or the file is damaged.
     """
-    with path.open("rb"):  # raise here if the file cannot be opened
-        file_limits = limits()
-    values = asdict(file_limits) | {
+    path.open("rb").close()  # raise here if the file cannot be opened
+    file_limits = limits()
+    limits_of_reader = asdict(file_limits) | {
         "memory": int(DATA_SHARE * file_limits.memory),
         "seconds": max(file_limits.seconds, 1),
     }
@@ -54,7 +54,7 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
         "ARROW_DEFAULT_MEMORY_POOL": "system",
     }
     reader = subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-P", str(PARQUET), str(path), json.dumps(values)],
+        [sys.executable, "-P", str(PARQUET_SCRIPT), str(path), json.dumps(limits_of_reader)],
         stdin=subprocess.PIPE,  # is closed when this process ends, and thus ends the child process
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -63,22 +63,23 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
     with reader:
         try:
             yield from _read_rows(cast(IO[bytes], reader.stdout), BYTES_PER_CHARACTER * file_limits.line)
-            state = reader.wait()
+            exit_code = reader.wait()
         finally:
             reader.kill()
-    if state == -signal.SIGXCPU:
+    if exit_code == -signal.SIGXCPU:
         raise LimitExceeded(
             f"more than is read in {file_limits.seconds:,} s", "less (the setting INCOMING_SECONDS)"
         )
-    if state:
+    if exit_code:  # OUT_OF_MEMORY of the script, or a signal
         expected = "smaller values, lists or groups of rows (the setting INCOMING_MEMORY)"
         raise LimitExceeded(
             f"data that need more than {file_limits.memory // 2**20:,} MiB of memory", expected
         )
 
 
-def _read_rows(lines: IO[bytes], longest: int) -> Iterator[list[Any]]:
-    while line := lines.readline(longest):
+def _read_rows(lines: IO[bytes], max_bytes: int) -> Iterator[list[Any]]:
+    """Yield the rows that the script writes. Raise LimitExceeded for the object that it writes after an error."""
+    while line := lines.readline(max_bytes):
         row = json.loads(line)
         if isinstance(row, dict):
             raise LimitExceeded(*row["excess"])

@@ -20,17 +20,19 @@ from django.utils.translation import gettext
 
 from common.amounts import thousands
 from common.errors import QuorumError
-from common.incoming import MAX_REQUEST_BYTES, UNLIMITED_GROWTH_BYTES, check_head, count_bytes, limits
+from common.incoming import MAX_REQUEST_BYTES, UNLIMITED_GROWTH_BYTES, check_request_size, count_bytes, limits
 
 SMALL_ARCHIVE = 100 * UNLIMITED_GROWTH_BYTES  # unpacked bytes up to which the limit of growth does not apply
 
-LISTED_BYTES = 330  # most bytes of each file in the table of contents, which is read as a whole
+MAX_LISTED_BYTES = 330  # bytes of a file's entry in the table of contents, which is read as a whole
 
-END_RECORD = 22  # bytes of the end-of-archive record without a comment
+END_RECORD_BYTES = 22  # bytes of the end-of-archive record without a comment
 
 MAX_END_BYTES = 2**16 + 200  # bytes of the end of an archive: records and a comment
 
-CHUNK = 2**20
+CHUNK_BYTES = 2**20
+
+ENCRYPTED = 0x1  # flag of an entry
 
 MAX_NAME_LENGTH = 255  # bytes of a path component in common file systems
 
@@ -52,7 +54,7 @@ def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[
     A long table of contents is not checked, since that is too slow for a request. The job that unpacks it checks it.
     """
     if listing_size(packed, name) <= MAX_REQUEST_BYTES:
-        _members_to_unpack(_archive(packed, name), name, suffixes, _size(packed))
+        _members_to_unpack(_open_archive(packed, name), name, suffixes, _file_size(packed))
     packed.seek(0)
 
 
@@ -62,21 +64,21 @@ def unpack_archive(
     *,
     name: str,
     suffixes: set[str] | None = None,
-    passed_over: Collection[str] = (),
+    skipped_suffixes: Collection[str] = (),
     progress: Callable[[float, str], None] = lambda share, values: None,
 ) -> list[str]:
-    """Unpack an archive into ``target``, except files with a suffix in ``passed_over``. Return the names of these.
+    """Unpack an archive into ``target``, except files with a suffix in ``skipped_suffixes``. Return the names of these.
 
     Raise UploadRefused if the archive is unsafe, damaged, or larger than it declares.
     """
-    archive = _archive(packed, name)
-    until = time.monotonic() + limits().seconds
-    left_out = []
-    for member in _members_to_unpack(archive, name, suffixes, _size(packed)):
+    archive = _open_archive(packed, name)
+    deadline = time.monotonic() + limits().seconds
+    skipped_names = []
+    for member in _members_to_unpack(archive, name, suffixes, _file_size(packed)):
         inner = PurePosixPath(member.filename)
         progress(0.0, inner.name)
-        if inner.suffix.lower() in passed_over:
-            left_out.append(str(inner))
+        if inner.suffix.lower() in skipped_suffixes:
+            skipped_names.append(str(inner))
             continue
         values = {"name": name, "filename": member.filename}
         file = target.joinpath(*inner.parts)
@@ -84,14 +86,14 @@ def unpack_archive(
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(member) as source, file.open("xb") as out:
-                while chunk := source.read(CHUNK):
+                while chunk := source.read(CHUNK_BYTES):
                     progress(0.0, inner.name)
                     count_bytes(len(chunk))
                     bytes_left -= len(chunk)
                     if bytes_left < 0:
                         problem = gettext("%(name)s: %(filename)r is larger than the archive says.")
                         raise UploadRefused(problem % values)
-                    if time.monotonic() > until:
+                    if time.monotonic() > deadline:
                         raise UploadRefused(gettext("%(name)s takes too long to unpack.") % values)
                     out.write(chunk)
         except ARCHIVE_ERRORS as error:
@@ -99,10 +101,10 @@ def unpack_archive(
             raise UploadRefused(problem) from error
         except (FileExistsError, IsADirectoryError, NotADirectoryError):
             raise UploadRefused(gettext("%(name)s contains two files named %(filename)r.") % values) from None
-    return left_out
+    return skipped_names
 
 
-def _size(packed: IO[bytes] | UploadedFile) -> int:
+def _file_size(packed: IO[bytes] | UploadedFile) -> int:
     packed.seek(0, 2)
     return packed.tell()
 
@@ -116,33 +118,37 @@ def _too_many_files(name: str) -> UploadRefused:
 
 def listing_size(packed: IO[bytes] | UploadedFile, name: str) -> int:
     """Return the size in bytes of the table of contents. Raise UploadRefused if it is too large to be read."""
-    size = _stated_size(packed)
-    if size > LISTED_BYTES * limits().files:
+    size = _read_listing_size(packed)
+    if size > MAX_LISTED_BYTES * limits().files:
         raise _too_many_files(name)
     return size
 
 
-def _stated_size(packed: IO[bytes] | UploadedFile) -> int:
-    """Return the size of the table of contents, as stated in the end record; 0 if the archive has no end record."""
-    size = _size(packed)
+def _read_listing_size(packed: IO[bytes] | UploadedFile) -> int:
+    """Return the size of the table of contents, as stated in the end record; 0 if the archive has no end record.
+
+    The size is at byte 12 of the end record. In archives larger than 4 GB, it is at byte 40 of a Zip64 record of 56
+    bytes, which a locator of 20 bytes separates from the end record (APPNOTE.TXT of PKWARE, 4.3.14 to 4.3.16).
+    """
+    size = _file_size(packed)
     packed.seek(max(0, size - MAX_END_BYTES))
     tail = packed.read(MAX_END_BYTES)
     # Like zipfile, first look for a record without comment, since a comment may contain the signature.
-    end = len(tail) - END_RECORD
+    end = len(tail) - END_RECORD_BYTES
     if not (tail[end : end + 4] == b"PK\x05\x06" and tail.endswith(b"\x00\x00")):
         end = tail.rfind(b"PK\x05\x06")
     if end < 0 or end + 16 > len(tail):
         return 0
-    if tail[end - 20 : end - 16] == b"PK\x06\x07":  # Zip64, for archives larger than 4 GB
+    if tail[end - 20 : end - 16] == b"PK\x06\x07":  # the signature of the locator
         return int.from_bytes(tail[end - 36 : end - 28], "little")
     return int.from_bytes(tail[end + 12 : end + 16], "little")
 
 
-def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
+def _open_archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
     size = listing_size(packed, name)
-    check_head(size)
-    packed.seek(max(0, _size(packed) - MAX_END_BYTES - size))
-    # refuse it early, since zipfile makes an object of each entry
+    check_request_size(size)
+    packed.seek(max(0, _file_size(packed) - MAX_END_BYTES - size))
+    # Count the signatures of entries first, since zipfile makes an object of each entry.
     if packed.read(size + MAX_END_BYTES).count(b"PK\x01\x02") > limits().files:
         raise _too_many_files(name)
     try:
@@ -164,9 +170,8 @@ def _members_to_unpack(
             gettext("%(name)s would have %(total)s bytes when unpacked; at most %(most_bytes)s are read.")
             % {"name": name, "total": thousands(total), "most_bytes": thousands(archive_limits.bytes)}
         )
-    if total > max(
-        SMALL_ARCHIVE, archive_limits.growth * size
-    ):  # many small zip bombs, or entries that share data
+    # an archive of many small zip bombs, or of entries that share data
+    if total > max(SMALL_ARCHIVE, archive_limits.growth * size):
         raise UploadRefused(
             gettext(
                 "Nothing was read: when unpacked, %(name)s would be more than %(most_growth)s times "
@@ -199,11 +204,13 @@ def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str
     leads_out = inner.is_absolute() or ".." in inner.parts or "\\" in member.filename or ":" in inner.parts[0]
     if leads_out or re.search(r"[\x00-\x1f]", member.filename):
         return gettext("has a path outside the folder of the archive; nothing was read")
-    if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
+    unix_mode = member.external_attr >> 16
+    if stat.S_IFMT(unix_mode) not in (0, stat.S_IFREG):
         return gettext("is a link or a device; expected only files")
-    if member.flag_bits & 0x1:
+    if member.flag_bits & ENCRYPTED:
         return gettext("needs a password; expected an archive without one")
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others have no limit
+    # zipfile decompresses other methods without a limit for memory
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return gettext("uses a compression method that is not supported; expected an ordinary zip archive")
     if member.file_size > max(UNLIMITED_GROWTH_BYTES, limits().growth * member.compress_size):
         return gettext("would be more than %(n)s times as large when unpacked; nothing was read") % {

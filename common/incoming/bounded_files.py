@@ -31,10 +31,10 @@ class TextRefused(QuorumError):
     title = "The file cannot be used"
 
 
-def uploaded_text(file: UploadedFile, *, most: int = MAX_REQUEST_BYTES) -> str:
-    """Return the text of an upload. Raise TextRefused if it has more than ``most`` bytes, or is not valid text."""
-    values = {"name": file.name, "size": thousands(file.size or 0), "most": thousands(most)}
-    if (file.size or 0) > most:
+def uploaded_text(file: UploadedFile, *, max_bytes: int = MAX_REQUEST_BYTES) -> str:
+    """Return the text of an upload. Raise TextRefused if it has more than ``max_bytes`` bytes, or is not valid text."""
+    values = {"name": file.name, "size": thousands(file.size or 0), "most": thousands(max_bytes)}
+    if (file.size or 0) > max_bytes:
         raise TextRefused(gettext("%(name)s has %(size)s bytes; expected at most %(most)s.") % values)
     try:
         text: str = file.read().decode("utf-8-sig")
@@ -73,13 +73,13 @@ class _PiecewiseFile:
 class _BoundedFile(io.RawIOBase):
     def __init__(self, file: io.BufferedReader) -> None:
         self._file, self._source = file, file  # type: io.BufferedReader, Any
-        self._packed = file.peek(2)[:2] == GZIP_MAGIC
-        if self._packed:
+        self._is_gzip = file.peek(2)[:2] == GZIP_MAGIC
+        if self._is_gzip:
             pieces: Any = _PiecewiseFile(file)  # has all methods that gzip calls
             self._source = gzip.GzipFile(fileobj=pieces)
         self._limits = limits()
-        self._until = time.monotonic() + self._limits.seconds
-        self._size = self._lines = 0
+        self._deadline = time.monotonic() + self._limits.seconds
+        self._bytes_read = self._lines_read = 0
 
     def readable(self) -> bool:
         return True
@@ -87,24 +87,26 @@ class _BoundedFile(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = self._source.read(min(len(buffer), READ_SIZE))
         buffer[: len(data)] = data
-        self._size += len(data)
-        self._lines += max(data.count(b"\n"), data.count(b"\r"))
+        self._bytes_read += len(data)
+        self._lines_read += max(data.count(b"\n"), data.count(b"\r"))
         count_bytes(len(data))
         self._check_bounds()
         return len(data)
 
     def _check_bounds(self) -> None:
-        most = self._limits
-        if self._size > most.bytes:
-            raise LimitExceeded(f"more than {most.bytes:,} bytes", "fewer (the setting INCOMING_BYTES)")
-        if self._packed and self._size > max(UNLIMITED_GROWTH_BYTES, most.growth * self._file.tell()):
-            excess = f"compressed data that grow more than {most.growth} times"
+        bounds = self._limits
+        if self._bytes_read > bounds.bytes:
+            raise LimitExceeded(f"more than {bounds.bytes:,} bytes", "fewer (the setting INCOMING_BYTES)")
+        if self._is_gzip and self._bytes_read > max(
+            UNLIMITED_GROWTH_BYTES, bounds.growth * self._file.tell()
+        ):
+            excess = f"compressed data that grow more than {bounds.growth} times"
             raise LimitExceeded(excess, "an ordinary file (the setting INCOMING_GROWTH)")
-        if self._lines > most.lines:
-            raise LimitExceeded(f"more than {most.lines:,} lines", "fewer (the setting INCOMING_LINES)")
-        if time.monotonic() > self._until:
+        if self._lines_read > bounds.lines:
+            raise LimitExceeded(f"more than {bounds.lines:,} lines", "fewer (the setting INCOMING_LINES)")
+        if time.monotonic() > self._deadline:
             raise LimitExceeded(
-                f"more than is read in {most.seconds:,} s", "less (the setting INCOMING_SECONDS)"
+                f"more than is read in {bounds.seconds:,} s", "less (the setting INCOMING_SECONDS)"
             )
 
     def close(self) -> None:

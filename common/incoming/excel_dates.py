@@ -20,8 +20,9 @@ _PART = re.compile(
     re.I | re.S,
 )
 _SECONDS_PER_DAY = 86_400
-_LEAP_DAY = 60  # 29 February 1900, which Excel counts although it did not exist
+_FALSE_LEAP_DAY = 60  # 29 February 1900, which Excel counts although it did not exist
 _MAX_DAYS = 2_958_466  # the end of 9999
+_DAYS_TO_1904 = 1_462  # days from the end of 1899 to the beginning of 1904
 
 
 def is_date_format(code: str) -> bool:
@@ -36,47 +37,57 @@ def shown_date(number: str, code: str, *, since_1904: bool = False) -> str:
         serial = float(number)
     except ValueError:
         return number
-    if not 0 <= serial < _MAX_DAYS - 1_462 * since_1904:
+    if not 0 <= serial < _MAX_DAYS - _DAYS_TO_1904 * since_1904:
         return number
     code = code.partition(";")[0]
     seconds = round(serial * _SECONDS_PER_DAY, 3 if ".0" in code else 0)
-    year, month, day = (1904, 1, 1) if since_1904 else (1899, 12, 30 + (serial < _LEAP_DAY))
-    moment = datetime(year, month, day, tzinfo=UTC) + timedelta(seconds=seconds)  # UTC is a stand-in
-    return _write_date(list(_PART.finditer(code)), moment, seconds)
+    # Before the false leap day, numbers are lower by one day.
+    year, month, day = (1904, 1, 1) if since_1904 else (1899, 12, 30 + (serial < _FALSE_LEAP_DAY))
+    moment = datetime(year, month, day, tzinfo=UTC) + timedelta(seconds=seconds)  # Excel has no time zones
+    return _format_date(list(_PART.finditer(code)), moment, seconds)
 
 
-def _write_date(parts: list[re.Match[str]], moment: datetime, seconds: float) -> str:
+def _format_date(parts: list[re.Match[str]], moment: datetime, seconds: float) -> str:
+    """Return the text of a moment, or of elapsed ``seconds``. "m" means minutes after hours and before seconds."""
     tokens = [(part.group("token") or part.group("elapsed") or "")[:1].lower() for part in parts]
-    half = any(part.group("half") for part in parts)
-    written = []
-    for at, part in enumerate(parts):
+    twelve_hours = any(part.group("half") for part in parts)
+    texts = []
+    for index, part in enumerate(parts):
         if token := part.group("token"):
-            previous = next(filter(None, reversed(tokens[:at])), "")
-            following = next(filter(None, tokens[at + 1 :]), "")
-            minutes = tokens[at] == "m" and (previous == "h" or following == "s")
-            written.append(_token(token.lower(), moment, minutes=minutes, half=half))
+            previous = next(filter(None, reversed(tokens[:index])), "")
+            following = next(filter(None, tokens[index + 1 :]), "")
+            is_minutes = tokens[index] == "m" and (previous == "h" or following == "s")
+            texts.append(
+                _format_token(token.lower(), moment, is_minutes=is_minutes, twelve_hours=twelve_hours)
+            )
         elif unit := part.group("elapsed"):
             size = {"h": 3_600, "m": 60, "s": 1}[unit[0].lower()]
-            written.append(f"{int(seconds // size):0{len(unit)}d}")
+            texts.append(f"{int(seconds // size):0{len(unit)}d}")
         elif part.group("half"):
             names = part.group("half").split("/")
-            written.append(names[moment.hour >= 12])
+            texts.append(names[moment.hour >= 12])
         else:
-            written.append(part.group("quoted") or part.group("escaped") or part.group("other") or "")
-    return "".join(written).strip()
+            texts.append(part.group("quoted") or part.group("escaped") or part.group("other") or "")
+    return "".join(texts).strip()
 
 
-def _token(token: str, moment: datetime, *, minutes: bool, half: bool) -> str:
-    size = len(token)
+def _format_token(token: str, moment: datetime, *, is_minutes: bool, twelve_hours: bool) -> str:
+    """Format a part of a date, such as "yyyy" or "ss.00".
+
+    Days and months have one or two digits ("d", "dd"), short or long names ("ddd", "dddd"), or one letter ("mmmmm").
+    The token "m" also stands for minutes, if ``is_minutes``.
+    """
+    length = len(token)
     if token[0] == "y":
-        return f"{moment:%Y}" if size > 2 else f"{moment:%y}"
-    if token[0] in "dm" and size > 2 and not minutes:
+        return f"{moment:%Y}" if length > 2 else f"{moment:%y}"
+    if token[0] in "dm" and length > 2 and not is_minutes:
         long, short = ("%A", "%a") if token[0] == "d" else ("%B", "%b")
-        name = moment.strftime(long if size > 3 else short)
-        return name[0] if size == 5 else name
+        name = moment.strftime(long if length > 3 else short)
+        return name[0] if length == 5 else name
     if token[0] == "s" and "." in token:
         whole, _, digits = token.partition(".")
         return f"{moment.second + moment.microsecond / 1e6:0{len(whole) + 1 + len(digits)}.{len(digits)}f}"
-    hour = (moment.hour - 1) % 12 + 1 if half else moment.hour
-    value = {"d": moment.day, "m": moment.minute if minutes else moment.month, "h": hour, "s": moment.second}
-    return f"{value[token[0]]:0{min(size, 2)}d}"
+    hour = (moment.hour - 1) % 12 + 1 if twelve_hours else moment.hour
+    month_or_minute = moment.minute if is_minutes else moment.month
+    value = {"d": moment.day, "m": month_or_minute, "h": hour, "s": moment.second}[token[0]]
+    return f"{value:0{min(length, 2)}d}"

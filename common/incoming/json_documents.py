@@ -57,13 +57,13 @@ class JSONStream:
     """
 
     def __init__(
-        self, chunks: Iterable[str], *, most: int | None = None, decoder: json.JSONDecoder = _DECODER
+        self, chunks: Iterable[str], *, max_length: int | None = None, decoder: json.JSONDecoder = _DECODER
     ) -> None:
         self._chunks = iter(chunks)
-        self._most = most or limits().line
+        self._max_length = max_length or limits().line
         self._decoder = decoder
         self._buffer, self._at, self._ended = "", 0, False
-        self._lines, self._column = 0, 0  # number of lines, and column, before the buffer
+        self._lines, self._column = 0, 0  # line ends before the buffer, and characters since the last of them
         self.line, self._counted = 1, 0  # line of the character at position _counted of the buffer
         self._mark = 0  # position of the last character that _next returned
 
@@ -80,15 +80,15 @@ class JSONStream:
             LimitExceeded: an entry is too long, or a list has too many entries.
         """
         if (mark := self._next_character(peek=True)) == "[":
-            yield from self._list("")
+            yield from self._entries_of_list("")
         elif mark == "{":
-            yield from self._object()
+            yield from self._members_of_object()
         else:
-            yield "", None, self._value()
+            yield "", None, self._read_value()
         if self._next_character():
             raise self._syntax_error("Extra data")
 
-    def _object(self) -> Iterator[tuple[str, int | None, Any]]:
+    def _members_of_object(self) -> Iterator[tuple[str, int | None, Any]]:
         self._next_character()
         if self._next_character(peek=True) == "}":
             self._next_character()
@@ -98,18 +98,18 @@ class JSONStream:
             if self._next_character(peek=True) != '"':
                 self._next_character()
                 raise self._syntax_error("Expecting property name enclosed in double quotes")
-            key = self._value()
+            key = self._read_value()
             if self._next_character() != ":":
                 raise self._syntax_error("Expecting ':' delimiter")
             if self._next_character(peek=True) == "[":
-                yield from self._list(key)
+                yield from self._entries_of_list(key)
             else:
-                yield key, None, self._value()
+                yield key, None, self._read_value()
             mark = self._next_character()
         if mark != "}":
             raise self._syntax_error("Expecting ',' delimiter")
 
-    def _list(self, key: str) -> Iterator[tuple[str, int | None, Any]]:
+    def _entries_of_list(self, key: str) -> Iterator[tuple[str, int | None, Any]]:
         self._next_character()
         yield key, None, []
         if self._next_character(peek=True) == "]":
@@ -121,7 +121,7 @@ class JSONStream:
                 raise LimitExceeded(
                     f"more than {max_lines:,} entries of a list", "fewer (the setting INCOMING_LINES)"
                 )
-            yield key, number, self._value()
+            yield key, number, self._read_value()
             number, mark = number + 1, self._next_character()
         if mark != "]":
             raise self._syntax_error("Expecting ',' delimiter")
@@ -152,7 +152,7 @@ class JSONStream:
                 self._mark = self._at
                 return ""
 
-    def _value(self) -> Any:
+    def _read_value(self) -> Any:
         self._next_character(peek=True)
         self.line += self._buffer.count("\n", self._counted, self._at)
         self._counted = self._at
@@ -163,9 +163,9 @@ class JSONStream:
                 raise TooDeep from None
             except ValueError as error:  # the value is invalid, or is cut off at the end of the buffer
                 if not self._is_broken(error):
-                    if len(self._buffer) - self._at > self._most:
+                    if len(self._buffer) - self._at > self._max_length:
                         raise LimitExceeded(
-                            f"an entry of more than {self._most:,} characters", "shorter ones"
+                            f"an entry of more than {self._max_length:,} characters", "shorter ones"
                         ) from None
                     if self._read_more():
                         continue

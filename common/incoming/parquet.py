@@ -33,23 +33,25 @@ OUT_OF_MEMORY = 3  # the exit code if the memory does not suffice
 def _rows_of(path: str) -> Iterator[list[Any]]:
     """Yield the names of the columns, then the rows. Columns of bytes, such as pictures, are not read."""
     with pq.ParquetFile(path, buffer_size=READ_SIZE) as file:
-        about, names = file.metadata, file.schema_arrow.names
+        metadata, names = file.metadata, file.schema_arrow.names
         yield names
-        leaves = [about.schema.column(number) for number in range(about.num_columns)]
-        read = [number for number, leaf in enumerate(leaves) if not _is_bytes(leaf)]
+        leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
+        column_numbers = [number for number, leaf in enumerate(leaves) if not _is_bytes(leaf)]
         size = sum(
-            about.row_group(group).column(number).total_uncompressed_size
-            for group in range(about.num_row_groups)
-            for number in read
+            metadata.row_group(group).column(number).total_uncompressed_size
+            for group in range(metadata.num_row_groups)
+            for number in column_numbers
         )
-        fitting = BYTES_PER_BATCH * about.num_rows // max(size, 1)  # a wrong size only takes more memory
-        at_once = min(max(fitting, 1), ROWS_PER_BATCH)
-        for batch in file.iter_batches(at_once, columns=[leaves[n].path for n in read], use_threads=False):
-            present = dict(
+        rows_that_fit = BYTES_PER_BATCH * metadata.num_rows // max(size, 1)  # the file may state a wrong size
+        rows_per_batch = min(max(rows_that_fit, 1), ROWS_PER_BATCH)
+        for batch in file.iter_batches(
+            rows_per_batch, columns=[leaves[n].path for n in column_numbers], use_threads=False
+        ):
+            cells_by_name = dict(
                 zip(batch.schema.names, (column.to_pylist() for column in batch.columns), strict=True)
             )
-            absent = [None] * batch.num_rows
-            columns = [present.get(name, absent) for name in names]
+            empty_cells = [None] * batch.num_rows
+            columns = [cells_by_name.get(name, empty_cells) for name in names]
             yield from (list(map(_as_json_value, row)) for row in zip(*columns, strict=True))
 
 
@@ -75,9 +77,9 @@ def _as_json_value(value: Any) -> Any:
     return str(value)
 
 
-def excess_of(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
-    """Write the rows until a limit is exceeded. Return what exceeds the limit and what was expected, or None."""
-    until, size = time.monotonic() + limits["seconds"], 0
+def write_rows(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
+    """Write the rows to standard output. If a limit is exceeded, stop, and return what was found and expected."""
+    deadline, size = time.monotonic() + limits["seconds"], 0
     for number, row in enumerate(_rows_of(path)):
         if not number and len(row) > MAX_COLUMNS:
             return f"{len(row):,} columns", f"at most {MAX_COLUMNS:,}"
@@ -89,7 +91,7 @@ def excess_of(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
         for name, count, noun in (("lines", number, "rows"), ("bytes", size, "bytes")):
             if count > limits[name]:
                 return f"more than {limits[name]:,} {noun}", f"fewer (the setting INCOMING_{name.upper()})"
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             return f"more than is read in {limits['seconds']:,} s", "less (the setting INCOMING_SECONDS)"
         sys.stdout.buffer.write(line)
     return None
@@ -101,7 +103,7 @@ def main(path: str, limits: dict[str, int]) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, max_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (limits["seconds"], limits["seconds"]))
     try:
-        excess = excess_of(path, limits)
+        excess = write_rows(path, limits)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
     except (pa.ArrowException, OSError, KeyError, ValueError, RecursionError) as error:

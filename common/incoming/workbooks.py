@@ -13,7 +13,7 @@ from xml.etree.ElementTree import ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from common.incoming import MAX_REQUEST_BYTES, READ_SIZE, LimitExceeded, check_head, count_bytes, limits
+from common.incoming import READ_SIZE, LimitExceeded, count_bytes, limits, refuse_in_request
 from common.incoming.archives import ARCHIVE_ERRORS, UploadRefused, check_archive, listing_size
 from common.incoming.excel_dates import BUILT_IN_FORMATS, is_date_format, shown_date
 
@@ -38,7 +38,7 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         LimitExceeded: a limit is exceeded.
         WORKBOOK_ERRORS: the file is not a workbook.
     """
-    check_head(MAX_REQUEST_BYTES + 1)
+    refuse_in_request()
     with path.open("rb") as packed:
         check_archive(packed, name=path.name)
         if listing_size(packed, path.name) > MAX_LISTING_BYTES:
@@ -49,20 +49,22 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         sheets = sorted(
             (name for name in members if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name)), key=len
         )
-        strings = _Cells([])
+        strings = _SheetParser([])
         if "xl/sharedStrings.xml" in members:
             for _ in strings.parse_sheet(archive, "xl/sharedStrings.xml"):
                 pass
-        formats = _Formats()
+        formats = _FormatParser()
         for name in {"xl/styles.xml", "xl/workbook.xml"}.intersection(members):
             for _ in formats.parse_sheet(archive, name):
                 pass
-        cells = _Cells(strings.texts, formats.dates, since_1904=formats.since_1904)
+        cells = _SheetParser(strings.texts, formats.dates, since_1904=formats.since_1904)
         yield from cells.parse_sheet(archive, min(sheets, default=FIRST_SHEET))
 
 
-class _Cells:
-    """Reads rows from the XML of a sheet, or texts from the XML of the shared strings.
+class _SheetParser:
+    """Reads rows from the XML of a sheet, or texts from the XML of the shared strings (ECMA-376 part 1, 18.3 and 18.4).
+
+    The XML parser calls the public methods, except ``parse_sheet``.
 
     Args:
         dates: date or time formats by cell style.
@@ -77,23 +79,24 @@ class _Cells:
         self.texts: list[str] = []
         self.rows: list[tuple[int, dict[int, str]]] = []
         self._cells: dict[int, str] = {}
-        self._number = self._at = 0
-        # Characters of the cell and of the row, bytes of texts, rows, open elements, and bytes since an element ended.
-        self._cell = self._row = self._size = self._count = self._depth = self._silent = 0
+        self._row_number = self._column = 0
+        self._cell_length = self._row_length = 0  # characters
+        self._text_bytes = self._row_count = self._depth = 0
+        self._unreported_bytes = 0  # bytes since the parser last reported a tag or a text
         self._names: set[str] = set()
-        self._named = 0  # characters of all names
-        self._most = limits()
-        self._kind, self._parts, self._taken = "", [""], False
+        self._names_length = 0
+        self._limits = limits()
+        self._cell_type, self._text_pieces, self._is_text = "", [""], False
 
     def parse_sheet(self, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[int, dict[int, str]]]:
-        parser, seconds = DefusedXMLParser(target=self, forbid_dtd=True), self._most.seconds
+        parser, seconds = DefusedXMLParser(target=self, forbid_dtd=True), self._limits.seconds
         until = time.monotonic() + seconds
         with archive.open(name) as member:
             while chunk := member.read(READ_SIZE):
                 count_bytes(len(chunk))
-                self._silent += len(chunk)
+                self._unreported_bytes += len(chunk)
                 parser.feed(chunk)
-                if self._silent > MAX_TOKEN_BYTES:
+                if self._unreported_bytes > MAX_TOKEN_BYTES:
                     raise LimitExceeded(
                         f"XML with a mark of more than {MAX_TOKEN_BYTES:,} bytes", "shorter ones"
                     )
@@ -113,84 +116,84 @@ class _Cells:
         for name in names:
             if name not in self._names:
                 self._names.add(name)
-                self._named += len(name)
-        if len(self._names) > MAX_NAMES or self._named > MAX_NAMES_LENGTH:
+                self._names_length += len(name)
+        if len(self._names) > MAX_NAMES or self._names_length > MAX_NAMES_LENGTH:
             raise LimitExceeded("XML with too many names, or too long ones", "the sheet of a workbook")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         self._keep_name(tag, *attributes)
-        if self._depth > self._most.depth:
+        if self._depth > self._limits.depth:
             raise LimitExceeded("XML nested too deeply", "the sheet of a workbook")
-        tag, self._silent = tag.rpartition("}")[2], 0
+        tag, self._unreported_bytes = tag.rpartition("}")[2], 0
         if tag == "row":
-            self._number = int(attributes.get("r", self._number + 1))
-            self._cells, self._at, self._row = {}, -1, 0
-        elif tag in ("c", "si"):
-            self._kind, self._parts, self._cell = attributes.get("t", ""), [], 0
-            self._style = _number(attributes, "s")
+            self._row_number = int(attributes.get("r", self._row_number + 1))
+            self._cells, self._column, self._row_length = {}, -1, 0
+        elif tag in ("c", "si"):  # a cell, or a shared string
+            self._cell_type, self._text_pieces, self._cell_length = attributes.get("t", ""), [], 0
+            self._style = _read_number(attributes, "s")
             letters = re.match(r"[A-Z]{1,3}", attributes.get("r", ""))
-            self._at = _column(letters.group()) if letters else self._at + (tag == "c")
-            if self._at >= MAX_COLUMNS:
-                raise LimitExceeded(f"column {self._at + 1:,}", f"at most {MAX_COLUMNS:,}")
-        self._taken = tag in ("v", "t")
+            self._column = _column_number(letters.group()) if letters else self._column + (tag == "c")
+            if self._column >= MAX_COLUMNS:
+                raise LimitExceeded(f"column {self._column + 1:,}", f"at most {MAX_COLUMNS:,}")
+        self._is_text = tag in ("v", "t")  # a value, or a text
 
     def data(self, text: str) -> None:
-        self._silent = 0
-        if self._taken:
-            self._parts.append(text)
-            self._cell += len(text)
-            if self._cell > MAX_CELL_LENGTH:
+        self._unreported_bytes = 0
+        if self._is_text:
+            self._text_pieces.append(text)
+            self._cell_length += len(text)
+            if self._cell_length > MAX_CELL_LENGTH:
                 raise LimitExceeded(
                     f"a cell of more than {MAX_CELL_LENGTH:,} characters", f"at most {MAX_CELL_LENGTH:,}"
                 )
 
     def end(self, tag: str) -> None:
         tag = tag.rpartition("}")[2]
-        self._taken, self._silent, self._depth = False, 0, self._depth - 1
+        self._is_text, self._unreported_bytes, self._depth = False, 0, self._depth - 1
         if tag == "si":
-            self.texts.append("".join(self._parts))
-            self._size += getsizeof(self.texts[-1]) + 8
-            if self._size > MAX_SHARED_BYTES:
+            self.texts.append("".join(self._text_pieces))
+            self._text_bytes += getsizeof(self.texts[-1]) + 8
+            if self._text_bytes > MAX_SHARED_BYTES:
                 raise LimitExceeded(f"shared texts of more than {MAX_SHARED_BYTES:,} bytes", "fewer")
         elif tag == "c":
-            text = self._text("".join(self._parts))
-            self._cells[self._at] = text
-            self._row += len(text)
-            if self._row > self._most.line:
-                raise LimitExceeded(f"a record of more than {self._most.line:,} characters", "shorter ones")
+            text = self._cell_text("".join(self._text_pieces))
+            self._cells[self._column] = text
+            self._row_length += len(text)
+            if self._row_length > self._limits.line:
+                raise LimitExceeded(f"a record of more than {self._limits.line:,} characters", "shorter ones")
         elif tag == "row":
-            self.rows.append((self._number, self._cells))
-            self._parts = []
-            self._count += 1
-            if self._count > self._most.lines:
+            self.rows.append((self._row_number, self._cells))
+            self._text_pieces = []
+            self._row_count += 1
+            if self._row_count > self._limits.lines:
                 raise LimitExceeded(
-                    f"more than {self._most.lines:,} rows", "fewer (the setting INCOMING_LINES)"
+                    f"more than {self._limits.lines:,} rows", "fewer (the setting INCOMING_LINES)"
                 )
 
     def close(self) -> None:
         """Do nothing. The parser calls this at the end."""
 
-    def _text(self, text: str) -> str:
-        if self._kind == "s":
-            at = int(text or 0)
-            if not 0 <= at < len(self.strings):
-                raise LimitExceeded(f"the shared text {at}", f"one of {len(self.strings):,}")
-            return self.strings[at]
-        if self._kind in ("", "n") and self._style in self._dates:
+    def _cell_text(self, text: str) -> str:
+        if self._cell_type == "s":
+            index = int(text or 0)
+            if not 0 <= index < len(self.strings):
+                raise LimitExceeded(f"the shared text {index}", f"one of {len(self.strings):,}")
+            return self.strings[index]
+        if self._cell_type in ("", "n") and self._style in self._dates:
             return shown_date(text, self._dates[self._style], since_1904=self.since_1904)
-        return {"1": "true", "0": "false"}.get(text, text) if self._kind == "b" else text
+        return {"1": "true", "0": "false"}.get(text, text) if self._cell_type == "b" else text
 
 
-class _Formats(_Cells):
+class _FormatParser(_SheetParser):
     """Reads date formats from the XML of styles, and the first day of dates from the XML of the workbook."""
 
     def __init__(self) -> None:
         super().__init__([])
         self.dates: dict[int, str] = {}
         self._codes: dict[int, str] = {}
-        self._count_of_styles = 0
-        self._of_cells = False
+        self._style_count = 0
+        self._is_in_cell_styles = False
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         super().start(tag, attributes)
@@ -198,28 +201,30 @@ class _Formats(_Cells):
         if tag == "workbookPr":
             self.since_1904 = attributes.get("date1904", "") in ("1", "true")
         elif tag == "numFmt":
-            self._codes[_number(attributes, "numFmtId")] = attributes.get("formatCode", "")[
+            self._codes[_read_number(attributes, "numFmtId")] = attributes.get("formatCode", "")[
                 :MAX_FORMAT_LENGTH
             ]
         elif tag in ("cellXfs", "cellStyleXfs"):
-            self._of_cells = tag == "cellXfs"
-        elif tag == "xf" and self._of_cells:
-            number = _number(attributes, "numFmtId")
+            self._is_in_cell_styles = tag == "cellXfs"
+        elif tag == "xf" and self._is_in_cell_styles:
+            number = _read_number(attributes, "numFmtId")
             code = self._codes.get(number) or BUILT_IN_FORMATS.get(number, "")
             if is_date_format(code):
-                self.dates[self._count_of_styles] = code
-            self._count_of_styles += 1
-            if self._count_of_styles > MAX_STYLES:
+                self.dates[self._style_count] = code
+            self._style_count += 1
+            if self._style_count > MAX_STYLES:
                 raise LimitExceeded(f"more than {MAX_STYLES:,} styles of cells", "fewer")
 
 
-def _number(attributes: Mapping[str, str], name: str) -> int:
+def _read_number(attributes: Mapping[str, str], name: str) -> int:
+    """Return an attribute as a number; 0 if it is missing, or no number of at most nine digits."""
     text = attributes.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
 
 
-def _column(letters: str) -> int:
+def _column_number(letters: str) -> int:
+    """Return the number, from 0, of a column such as "A" or "BC"."""
     number = 0
     for letter in letters:
-        number = 26 * number + ord(letter) - 64
+        number = 26 * number + ord(letter) - ord("A") + 1
     return number - 1

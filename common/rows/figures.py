@@ -1,4 +1,4 @@
-"""A field of figures."""
+"""A database field for computed results."""
 
 from __future__ import annotations
 

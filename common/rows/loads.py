@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection, models, transaction
 
-REINDEXED_ROWS = 50_000  # least number of rows for which rebuilding indexes is faster
+MIN_REINDEXED_ROWS = 50_000  # new rows from which on rebuilding indexes is faster than extending them
 LOCK_TIMEOUT = "500ms"  # longest time that a submission waits for the lock of `last_row`
 CACHE_KIB = 64 * 1024
 
@@ -59,13 +59,13 @@ def _with_pragma(name: str, value: int) -> Iterator[None]:
     connection.ensure_connection()
     # Do not use Django's cursor, which raises after an error in a transaction.
     database: Any = connection.connection
-    (usual,) = database.execute(f"PRAGMA {name}").fetchone()
+    (previous,) = database.execute(f"PRAGMA {name}").fetchone()
     database.execute(f"PRAGMA {name} = {value}")
     try:
         yield
     finally:
         if connection.connection is database:  # false if an error has closed the connection
-            database.execute(f"PRAGMA {name} = {usual}")
+            database.execute(f"PRAGMA {name} = {previous}")
 
 
 @contextmanager
@@ -76,8 +76,8 @@ def indexes_built_after(model: type[models.Model], *, rows: int) -> Iterator[Non
     PostgreSQL it does nothing, since building indexes would lock the table.
     """
     table = model._meta.db_table
-    older = model._default_manager.order_by()
-    if connection.vendor != "sqlite" or rows < REINDEXED_ROWS or older[rows : rows + 1].exists():
+    present_rows = model._default_manager.order_by()
+    if connection.vendor != "sqlite" or rows < MIN_REINDEXED_ROWS or present_rows[rows : rows + 1].exists():
         yield
         return
     with connection.cursor() as cursor:
@@ -103,16 +103,17 @@ def drop_key_indexes(app_label: str, columns: Mapping[str, Sequence[str]]) -> Ca
         columns: the columns of the foreign keys, by model.
     """
 
-    def drop_columns(apps: Any, editor: Any) -> None:
+    def drop_indexes(apps: Any, editor: Any) -> None:
         for model, names in columns.items():
             table = apps.get_model(app_label, model)._meta.db_table
             with editor.connection.cursor() as cursor:
                 constraints = editor.connection.introspection.get_constraints(cursor, table)
-            for index, about in constraints.items():
-                if about["index"] and not about["unique"] and about["columns"] in [[name] for name in names]:
+            for index, constraint in constraints.items():
+                is_key = constraint["columns"] in [[name] for name in names]
+                if is_key and constraint["index"] and not constraint["unique"]:
                     editor.execute(f"DROP INDEX {editor.quote_name(index)}")
 
-    return drop_columns
+    return drop_indexes
 
 
 def refresh_statistics(*tables: type[models.Model]) -> None:
@@ -129,7 +130,7 @@ def refresh_statistics(*tables: type[models.Model]) -> None:
 
 
 def last_row(model: type[models.Model]) -> int:
-    """Return a table's highest row id, such that no row with a lower id can still be added.
+    """Return the highest id of a table's rows, such that no row with a lower id can still be added.
 
     PostgreSQL assigns ids before a transaction commits. Therefore take a lock, which waits for all writers, and release
     it. SQLite has only one writer.

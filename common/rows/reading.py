@@ -50,7 +50,7 @@ def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
         compiler.as_sql()  # sets the compiler's columns
     except EmptyResultSet:
         return
-    ready = {
+    converters = {
         index: lru_cache(MAX_CACHED_VALUES, typed=True)(
             partial(_convert_value, functions, expression, compiler.connection)
         )
@@ -60,7 +60,7 @@ def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
     }
     for chunk in _chunks(rows, ROWS_PER_BATCH):
         columns: list[Iterable[Any]] = list(zip(*chunk, strict=True))
-        for index, convert in ready.items():
+        for index, convert in converters.items():
             columns[index] = map(convert, columns[index])
         yield from zip(*columns, strict=True)
 
@@ -87,7 +87,7 @@ def columns_of(rows: QuerySet[Any, Any], count: int) -> npt.NDArray[np.float64]:
 
 
 def column_parts(rows: QuerySet[Any, Any], count: int) -> Iterator[npt.NDArray[np.float64]]:
-    """Yield the result of ``columns_of`` in parts of some thousand rows, to save memory."""
+    """Yield the columns as ``columns_of`` returns them, but in arrays of at most ROWS_PER_READ rows, to save memory."""
     for chunk in _chunks(rows, ROWS_PER_READ):
         numbers = np.fromiter(chain.from_iterable(chunk), dtype=np.float64, count=count * len(chunk))
         yield numbers.reshape(-1, count).T

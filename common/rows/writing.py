@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection, models
 
@@ -15,7 +15,7 @@ from common.rows.prepared import server_side_plans
 from quorum.numeric.arrays import Ints
 
 MAX_PREPARED_ROWS = 30  # rows that are written by a prepared statement
-ROWS_IN_STATEMENT = 100
+ROWS_PER_STATEMENT = 100  # rows that SQLite inserts by one statement
 MAX_INTEGER = 2**63 - 1
 MAX_CACHED_VALUES = 20_000
 UNCONVERTED_FIELDS = (
@@ -61,7 +61,7 @@ def insert_repeated(
     keys: Ints,
     names: Sequence[str],
     repeated: Sequence[Sequence[Any]],
-    number: Ints,
+    list_numbers: Ints,
     *,
     ready: Collection[str] = (),
 ) -> None:
@@ -74,29 +74,31 @@ def insert_repeated(
         key: the field of the integers ``keys``, (N,) int64.
         names: the fields of the other values.
         repeated: lists of values of the fields ``names``.
-        number: (N,) index of each row's values in ``repeated``.
+        list_numbers: (N,) index of each row's values in ``repeated``.
         ready: fields whose values already have the database's form.
     """
-    if connection.vendor != "sqlite" or len(keys) < ROWS_IN_STATEMENT:
-        pairs = zip(keys.tolist(), number.tolist(), strict=True)
-        insert_rows(model, (key, *names), ((one, *repeated[at]) for one, at in pairs), ready=ready)
+    if connection.vendor != "sqlite" or len(keys) < ROWS_PER_STATEMENT:
+        pairs = zip(keys.tolist(), list_numbers.tolist(), strict=True)
+        insert_rows(model, (key, *names), ((value, *repeated[index]) for value, index in pairs), ready=ready)
         return
-    into, prepare, unnamed = _columns_of(model, (key, *names), frozenset(ready), connection.vendor)
-    defaults = [make(field.get_default()) for field, make in unnamed]
-    columns = [f"c{at}" for at in range(len(names) + len(defaults))]
+    target = _target_of(model, (key, *names), frozenset(ready), connection.vendor)
+    defaults = [make() for make in target.make_defaults]
+    columns = [f"c{index}" for index in range(len(names) + len(defaults))]
+    converters = target.converters[1:]  # integers, the first column, need no conversion
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TEMP TABLE repeated (number INTEGER PRIMARY KEY, {', '.join(columns)})")
         cursor.executemany(
             f"INSERT INTO repeated VALUES (%s{', %s' * len(columns)})",  # noqa: S608 - our own names
             [
-                (at, *(make(value) for make, value in zip(prepare[1:], row, strict=True)), *defaults)
-                for at, row in enumerate(repeated)
+                (index, *(convert(value) for convert, value in zip(converters, row, strict=True)), *defaults)
+                for index, row in enumerate(repeated)
             ],
         )
+        # One integer packs a row: its key times the number of lists, plus the number of its list.
         cursor.execute(
-            f"INSERT INTO {into} SELECT packed.value / %s, {', '.join(columns)} "  # noqa: S608 - our own names
+            f"INSERT INTO {target.sql} SELECT packed.value / %s, {', '.join(columns)} "  # noqa: S608 - our own names
             "FROM json_each(%s) AS packed CROSS JOIN repeated ON repeated.number = packed.value %% %s",
-            [len(repeated), str((keys * len(repeated) + number).tolist()), len(repeated)],
+            [len(repeated), str((keys * len(repeated) + list_numbers).tolist()), len(repeated)],
         )
         cursor.execute("DROP TABLE repeated")
 
@@ -105,29 +107,39 @@ def _writer(
     model: type[models.Model], names: Sequence[str], ready: Collection[str]
 ) -> Callable[[Iterable[Iterable[Any]]], None]:
     """Return a function that inserts rows that are given as columns."""
-    into, prepare, unnamed = _columns_of(model, tuple(names), frozenset(ready), connection.vendor)
-    defaults = [make(field.get_default()) for field, make in unnamed]
+    target = _target_of(model, tuple(names), frozenset(ready), connection.vendor)
+    defaults = [make() for make in target.make_defaults]
     insert = _insert_into_postgresql if connection.vendor == "postgresql" else _insert_into_sqlite
 
     def write(values: Iterable[Iterable[Any]]) -> None:
         columns = [
-            list(column) if make is _identity else list(map(make, column))
-            for make, column in zip(prepare, values, strict=True)
+            list(column) if convert is _identity else list(map(convert, column))
+            for convert, column in zip(target.converters, values, strict=True)
         ]
         count = len(columns[0])
-        insert(into, [*columns, *([value] * count for value in defaults)], count)
+        insert(target.sql, [*columns, *([value] * count for value in defaults)], count)
 
     return write
 
 
-@cache  # there are only as many entries as calls in the code
-def _columns_of(
-    model: type[models.Model], names: tuple[str, ...], ready: frozenset[str], vendor: str
-) -> tuple[str, list[Callable[[Any], Any]], list[tuple[Any, Callable[[Any], Any]]]]:
-    """Return the table with its columns as SQL, the converters of values, and pairs of field and converter of defaults.
+class _Target(NamedTuple):
+    """A table into which rows are inserted.
 
-    The pairs are for the fields that are not in ``names``, which get their default values.
+    Attributes:
+        sql: the quoted table with its columns.
+        converters: a function for each named field, which converts a value to the database's form.
+        make_defaults: a function for each other field without NULL, which returns its converted default value.
     """
+
+    sql: str
+    converters: list[Callable[[Any], Any]]
+    make_defaults: list[Callable[[], Any]]
+
+
+@cache  # there are only as many entries as calls in the code
+def _target_of(
+    model: type[models.Model], names: tuple[str, ...], ready: frozenset[str], vendor: str
+) -> _Target:
     quote = connection.ops.quote_name
     named_fields: list[Any] = [model._meta.get_field(name) for name in names]
     unnamed = [
@@ -136,12 +148,16 @@ def _columns_of(
         if field not in named_fields and not field.null and not isinstance(field, models.AutoField)
     ]
     columns = ", ".join(quote(field.column) for field in (*named_fields, *unnamed))
-    prepare = [
-        _identity if name in ready else _preparation(field)
+    converters = [
+        _identity if name in ready else _converter_of(field)
         for name, field in zip(names, named_fields, strict=True)
     ]
-    into = f"{quote(model._meta.db_table)} ({columns})"
-    return into, prepare, [(field, _preparation(field)) for field in unnamed]
+    sql = f"{quote(model._meta.db_table)} ({columns})"
+    return _Target(sql, converters, [partial(_converted_default, field) for field in unnamed])
+
+
+def _converted_default(field: Any) -> Any:
+    return _converter_of(field)(field.get_default())
 
 
 def _insert_into_sqlite(into: str, columns: Sequence[list[Any]], count: int) -> None:
@@ -155,22 +171,23 @@ def _insert_into_sqlite(into: str, columns: Sequence[list[Any]], count: int) -> 
     # bind the first column in any case, since a statement needs a parameter
     marks = ["%s", *(_literal_of(column) or "%s" for column in columns[1:])]
     varying = [column for column, mark in zip(columns, marks, strict=True) if mark == "%s"]
-    whole = count - count % ROWS_IN_STATEMENT
-    _execute_many(into, marks, ROWS_IN_STATEMENT, _join_rows(varying, 0, whole, ROWS_IN_STATEMENT))
+    whole = count - count % ROWS_PER_STATEMENT
+    _execute_many(into, marks, ROWS_PER_STATEMENT, _join_rows(varying, 0, whole, ROWS_PER_STATEMENT))
     if whole < count:
         _execute_many(into, marks, count - whole, _join_rows(varying, whole, count, count - whole))
 
 
-def _execute_many(into: str, marks: Sequence[str], rows: int, values: Iterable[Sequence[Any]]) -> None:
+def _execute_many(into: str, marks: Sequence[str], row_count: int, values: Iterable[Sequence[Any]]) -> None:
     row = f"({', '.join(marks)})"
     with connection.cursor() as cursor:
-        cursor.executemany(f"INSERT INTO {into} VALUES {', '.join([row] * rows)}", values)  # type: ignore[arg-type]  # noqa: S608 - our own names
+        cursor.executemany(f"INSERT INTO {into} VALUES {', '.join([row] * row_count)}", values)  # type: ignore[arg-type]  # noqa: S608 - our own names
 
 
-def _join_rows(columns: Sequence[list[Any]], start: int, end: int, rows: int) -> Iterator[list[Any]]:
-    """Yield the values of the columns, row after row, in lists with ``rows`` rows each."""
-    for at in range(start, end, rows):
-        yield list(chain.from_iterable(zip(*(column[at : at + rows] for column in columns), strict=True)))
+def _join_rows(columns: Sequence[list[Any]], start: int, end: int, row_count: int) -> Iterator[list[Any]]:
+    """Yield the values of the columns, row after row, in lists with ``row_count`` rows each."""
+    for first in range(start, end, row_count):
+        rows = zip(*(column[first : first + row_count] for column in columns), strict=True)
+        yield list(chain.from_iterable(rows))
 
 
 def _literal_of(column: list[Any]) -> str:
@@ -210,24 +227,25 @@ def _copy_rows(into: str, rows: Iterable[Sequence[Any]]) -> None:
             stream.write_row(row)
 
 
-def _preparation(field: Any) -> Callable[[Any], Any]:
+def _converter_of(field: Any) -> Callable[[Any], Any]:
     target = field.target_field if field.is_relation else field
     if isinstance(target, UNCONVERTED_FIELDS):
         return _identity
     if isinstance(target, models.JSONField):
         return _json_encoder((target.encoder or json.JSONEncoder)().encode)
-    if isinstance(target, models.UUIDField) and not field.primary_key:  # an import repeats a few thousand
+    # foreign keys of an import repeat a few thousand UUIDs
+    if isinstance(target, models.UUIDField) and not field.primary_key:
         return lru_cache(MAX_CACHED_VALUES)(lambda value: field.get_db_prep_save(value, connection))
     return lambda value: field.get_db_prep_save(value, connection)
 
 
 def _json_encoder(encode: Callable[[Any], str]) -> Callable[[Any], str | None]:
-    def ready(value: Any) -> str | None:
+    def encode_value(value: Any) -> str | None:
         if value is None:
             return None
-        return "{}" if value == {} else encode(value)  # this is the value in most rows
+        return "{}" if value == {} else encode(value)  # most rows have {}
 
-    return ready
+    return encode_value
 
 
 def _identity(value: Any) -> Any:

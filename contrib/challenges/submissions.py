@@ -132,7 +132,7 @@ def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
     """Yield the values of the JSON array. Only one of them is in memory at a time."""
     begun = False
     try:
-        for key, number, value in JSONStream(_decode_chunks(chunks), most=MAX_ENTRY_LENGTH).members():
+        for key, number, value in JSONStream(_decode_chunks(chunks), max_length=MAX_ENTRY_LENGTH).members():
             if key or (number is None and value != []):
                 raise _array_error()
             begun = True

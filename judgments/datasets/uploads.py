@@ -22,7 +22,7 @@ from common.amounts import thousands
 from common.audit import acting_person
 from common.errors import QuorumError
 from common.files import remove_stale_files
-from common.incoming import RequestBytesExceeded, check_head
+from common.incoming import RequestBytesExceeded, check_request_size
 from common.incoming.archives import MAX_NAME_LENGTH, UploadRefused, check_archive, is_archive, unpack_archive
 from judgments.datasets.understanding import inspect_upload
 from judgments.datasets.upload_parts import InspectedUpload
@@ -213,7 +213,7 @@ def look_at(
             if is_archive(file.name):
                 with file.open("rb") as packed:
                     pictures += unpack_archive(
-                        packed, root, name=file.name, passed_over=PICTURE_SUFFIXES, progress=progress
+                        packed, root, name=file.name, skipped_suffixes=PICTURE_SUFFIXES, progress=progress
                     )
             elif file.suffix.lower() in PICTURE_SUFFIXES:
                 pictures.append(file.name)
@@ -234,7 +234,7 @@ def _remove_folders(sentence: str, *folders: Path) -> str:
 
 
 def _copy_file(file: Path, target: Path) -> None:
-    check_head(file.stat().st_size)
+    check_request_size(file.stat().st_size)
     shutil.copyfile(file, target)
 
 

@@ -9,7 +9,7 @@ from django.db import DataError, IntegrityError, transaction
 from common.rows.batches import ROWS_PER_BATCH
 from common.rows.writing import (
     MAX_PREPARED_ROWS,
-    ROWS_IN_STATEMENT,
+    ROWS_PER_STATEMENT,
     insert_columns,
     insert_repeated,
     insert_rows,
@@ -34,9 +34,9 @@ def test_a_column_that_is_too_short_is_refused_instead_of_cutting_the_others() -
         1,
         MAX_PREPARED_ROWS,
         MAX_PREPARED_ROWS + 1,
-        ROWS_IN_STATEMENT,
-        ROWS_IN_STATEMENT + 1,
-        ROWS_PER_BATCH + 2 * ROWS_IN_STATEMENT - 1,
+        ROWS_PER_STATEMENT,
+        ROWS_PER_STATEMENT + 1,
+        ROWS_PER_BATCH + 2 * ROWS_PER_STATEMENT - 1,
     ],
 )
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def study_of_units(count: int) -> tuple[Study, list[int]]:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("count", [0, 3, 3 * ROWS_IN_STATEMENT])
-@pytest.mark.parametrize("distinct", [1, 3, 2 * ROWS_IN_STATEMENT])
+@pytest.mark.parametrize("count", [0, 3, 3 * ROWS_PER_STATEMENT])
+@pytest.mark.parametrize("distinct", [1, 3, 2 * ROWS_PER_STATEMENT])
 def test_rows_that_repeat_values_are_stored_in_order(count: int, distinct: int) -> None:
     study, units = study_of_units(count)
     repeated = [
@@ -131,7 +131,7 @@ def test_rows_that_repeat_values_are_stored_in_order(count: int, distinct: int) 
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("count", [1, ROWS_IN_STATEMENT])
+@pytest.mark.parametrize("count", [1, ROWS_PER_STATEMENT])
 def test_repeated_values_that_a_constraint_forbids_are_refused(count: int) -> None:
     study, pks = study_of_units(count)
     units = np.array(pks, dtype=np.int64)

@@ -161,7 +161,7 @@ def _read_list_text(request: HttpRequest) -> str:
         except signing.BadSignature:
             raise WrongState(_("Nothing was compared: choose the panel's list (a CSV file) first.")) from None
     try:
-        return uploaded_text(upload, most=MAX_LIST_BYTES)
+        return uploaded_text(upload, max_bytes=MAX_LIST_BYTES)
     except TextRefused as error:
         raise WrongState(_("Nothing was compared: %(error)s") % {"error": error}) from None
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, dropwhile, islice
 from pathlib import Path
 
-from common.incoming import MAX_REQUEST_BYTES, READ_SIZE, check_head, quote_value
+from common.incoming import READ_SIZE, quote_value, refuse_in_request
 from common.incoming.apart import parquet_rows
 from common.incoming.workbooks import WORKBOOK_ERRORS, workbook_rows
 from judgments.importers.records.columns import Columns, RecordReader
@@ -107,7 +107,7 @@ def first_lines(path: Path, encoding: str | None, *, workbook: bool) -> list[tup
 
 def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the rows of a Parquet file. They are numbered from 1."""
-    check_head(MAX_REQUEST_BYTES + 1)  # refuse to read it in a request, whatever its size
+    refuse_in_request()
     number = None  # the row that is being read, for errors
     with import_problems(path, lambda: number):
         rows = parquet_rows(path)
