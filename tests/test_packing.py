@@ -129,9 +129,9 @@ def test_an_array_of_objects_is_not_read() -> None:
 
 
 def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "TOKENS", 500)
-    monkeypatch.setattr(tokens, "BLOCK", 64)
-    monkeypatch.setattr(tokens, "PART", 2)
+    monkeypatch.setattr(comparison, "TOKENS_PER_PART", 500)
+    monkeypatch.setattr(tokens, "TEXTS_PER_BLOCK", 64)
+    monkeypatch.setattr(tokens, "BLOCKS_PER_PART", 2)
     monkeypatch.setattr(resampling, "MIN_PARALLEL_NUMBERS", 0)
     monkeypatch.setattr(simulation, "VOTES_PER_BATCH", 6_000)
 
@@ -148,7 +148,7 @@ def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pyt
             *power.power_of(power.TwoSystems(0.6), people, [power.Size(100, 1, 3)], simulations=200),
         ]
 
-    monkeypatch.setattr(cider, "TOKENS_PER_ROUND", 600)
+    monkeypatch.setattr(cider, "TOKENS_PER_TURN", 600)
     here, pool = figures(), Elsewhere()
     with use_pool(pool):
         assert figures() == here

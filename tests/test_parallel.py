@@ -34,12 +34,12 @@ def test_captions_get_the_same_scores_from_any_number_of_workers(
     references.write_text(json.dumps({f"{image}": captions(3, rng) for image in range(300)}))
     candidates.write_text(json.dumps({f"{image}": text for image, text in enumerate(captions(300, rng))}))
     monkeypatch.setattr(
-        cider, "TOKENS_PER_ROUND", 600
+        cider, "TOKENS_PER_TURN", 600
     )  # numbers of n-grams, and so the order of sums, depend on it
     in_one_part = scored(tmp_path, candidates, references, workers=1)
-    monkeypatch.setattr(comparison, "TOKENS", 500)
-    monkeypatch.setattr(tokens, "BLOCK", 64)
-    monkeypatch.setattr(tokens, "PART", 2)
+    monkeypatch.setattr(comparison, "TOKENS_PER_PART", 500)
+    monkeypatch.setattr(tokens, "TEXTS_PER_BLOCK", 64)
+    monkeypatch.setattr(tokens, "BLOCKS_PER_PART", 2)
     for workers in (1, 2, 3):
         assert scored(tmp_path, candidates, references, workers=workers) == in_one_part
 

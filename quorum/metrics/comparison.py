@@ -16,7 +16,7 @@ from quorum.numeric.arrays import Flags, Ints, Numbers, starts_of
 from quorum.numeric.packing import declare
 
 T = TypeVar("T")
-TOKENS = 1 << 21  # number of words of references in one part of the work
+TOKENS_PER_PART = 1 << 21  # words of references in one part of the work
 MAX_TOKENS = 2**31 - 1  # n-grams are numbered in 32 bits
 
 
@@ -44,10 +44,10 @@ class Task(NamedTuple):
 
 
 def parts_of_task(task: Task) -> list[tuple[int, int]]:
-    """Return ranges of groups with about TOKENS words each, as pairs (first, end)."""
-    ends = task.starts[task.references]
-    inner = np.searchsorted(ends, np.arange(ends[0] + TOKENS, ends[-1], TOKENS))
-    bounds = np.unique([0, *inner, ends.size - 1])
+    """Return ranges of groups with about TOKENS_PER_PART words each, as pairs (first, end)."""
+    first_words = task.starts[task.references]  # of each group, and the end of the last one
+    limits = np.arange(first_words[0] + TOKENS_PER_PART, first_words[-1], TOKENS_PER_PART)
+    bounds = np.unique([0, *np.searchsorted(first_words, limits), first_words.size - 1])
     return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
 
 
@@ -149,16 +149,17 @@ class Comparison:
 
     def without_empty(self) -> "Comparison":
         """Return the comparison of the candidates that are not empty, with the same documents."""
-        others = np.flatnonzero(~self.is_empty)
+        filled = np.flatnonzero(~self.is_empty)
         return Comparison(
-            [*(self.texts[index] for index in others.tolist()), *self.texts[self.size :]],
-            self.group_of[others],
-            self.group_starts - (self.size - others.size),
+            [*(self.texts[index] for index in filled.tolist()), *self.texts[self.size :]],
+            self.group_of[filled],
+            self.group_starts - (self.size - filled.size),
             self.weights,
             self.documents,
         )
 
     def distinct_documents(self, enough: int) -> int:
+        """Return the number of different documents; stop counting at `enough`."""
         distinct_texts: set[tuple[str, ...]] = set()
         bounds = self.group_starts.tolist()
         for group in np.flatnonzero(self.weights).tolist():
@@ -174,13 +175,18 @@ class Comparison:
         result: T = self._cache[key]
         return result
 
+    def use_tokens(self, view: View, tokens: TokenizedTexts) -> None:
+        """Let `tokens` return these words for a view, instead of tokenizing the texts."""
+        self._cache["tokens", view] = tokens
+
     def tokens(self, view: View) -> TokenizedTexts:
         return self.cached_result(("tokens", view), lambda: self._tokenize(view))
 
     def _tokenize(self, view: View) -> TokenizedTexts:
         if view.change != "none":
             return change_words(self.tokens(View(view.tokenizer)), view.change)
-        # Do not cache the pieces: they are as large as the words, and cheap to compute again for another tokenizer.
+        # The pieces into which `encode_texts` cuts texts are not cached. They are as large as the words, and cheap to
+        # compute again for another tokenizer.
         tokens = encode_texts(self.texts, view.tokenizer)
         if tokens.tokens.size > MAX_TOKENS:
             raise InvalidInput(
@@ -201,6 +207,8 @@ class Comparison:
 
 @dataclass(frozen=True)
 class NumberedTexts:
+    """Tokenized texts that are compared with many candidates, and the number of each word in the vocabulary."""
+
     view: View
     tokens: TokenizedTexts
     numbers: Mapping[str, int]
@@ -212,18 +220,14 @@ class NumberedTexts:
 
     def with_texts_before(self, texts: Sequence[str]) -> TokenizedTexts:
         """Return numbered words in which `texts` precede the texts of this object."""
-        others = change_words(encode_texts(texts, self.view.tokenizer), self.view.change)
-        new_numbers: dict[str, int] = {}
-        known = len(self.numbers)
-        renumbered = [
-            self.numbers[word]
-            if word in self.numbers
-            else new_numbers.setdefault(word, known + len(new_numbers))
-            for word in others.vocabulary
-        ]
-        joined = np.concatenate([np.array(renumbered, dtype=np.int32)[others.tokens], self.tokens.tokens])
-        starts = np.concatenate([others.starts, self.tokens.starts[1:] + others.starts[-1]])
-        return TokenizedTexts(joined, starts, [*self.tokens.vocabulary, *new_numbers])
+        before = change_words(encode_texts(texts, self.view.tokenizer), self.view.change)
+        # Words keep the number that they have in this object; new words get the next numbers.
+        new_words = [word for word in before.vocabulary if word not in self.numbers]
+        new_numbers = {word: number for number, word in enumerate(new_words, len(self.numbers))}
+        renumbered = [self.numbers.get(word, new_numbers.get(word)) for word in before.vocabulary]
+        joined = np.concatenate([np.array(renumbered, dtype=np.int32)[before.tokens], self.tokens.tokens])
+        starts = np.concatenate([before.starts, self.tokens.starts[1:] + before.starts[-1]])
+        return TokenizedTexts(joined, starts, [*self.tokens.vocabulary, *new_words])
 
 
 class Lists:
@@ -231,7 +235,7 @@ class Lists:
 
     def __init__(self) -> None:
         self._lists: list[Sequence[str]] = []
-        self._known: dict[int, int] = {}
+        self._numbers_by_id: dict[int, int] = {}
 
     @property
     def texts(self) -> Iterable[str]:
@@ -243,23 +247,23 @@ class Lists:
 
     def add(self, lists: Sequence[Sequence[str]], what: str) -> Ints:
         """Return the (lists,) int64 numbers of the lists. Error messages call the lists `what`."""
-        known_grams = self._known
+        numbers_by_id = self._numbers_by_id
         numbers = np.empty(len(lists), dtype=np.int64)
         first_new = len(self._lists)
-        listed = list(lists)
-        for position, texts in enumerate(listed):
-            number = known_grams.get(id(texts))
+        all_lists = list(lists)
+        for position, texts in enumerate(all_lists):
+            number = numbers_by_id.get(id(texts))
             if number is None:
                 if type(texts) is not list or not texts:
                     check_texts(texts, f"{what}[{position}]")
                 # Keep a reference to the list, so that no other list can get its id().
-                number = known_grams[id(texts)] = len(self._lists)
+                number = numbers_by_id[id(texts)] = len(self._lists)
                 self._lists.append(texts)
             numbers[position] = number
         # Checking the types of all texts at once is faster than list by list.
-        new = self._lists[first_new:]
-        if not set(map(type, chain.from_iterable(new))) <= {str}:
-            for position, texts in enumerate(listed):
+        new_lists = self._lists[first_new:]
+        if not set(map(type, chain.from_iterable(new_lists))) <= {str}:
+            for position, texts in enumerate(all_lists):
                 check_texts(texts, f"{what}[{position}]")
         return numbers
 

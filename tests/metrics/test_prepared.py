@@ -1,10 +1,14 @@
 """References that are cut into words once give what scoring from texts gives."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 
-from quorum.metrics import InvalidInput, score
+from quorum.metrics import InvalidInput, comparison, score
 from quorum.metrics.registry import PreparedReferences
+from quorum.metrics.text.tokenizers import Tokenizer
+from quorum.metrics.text.tokens import TokenizedTexts, encode_texts
 from tests.refusals import refuses
 
 REFERENCES = [
@@ -31,3 +35,16 @@ def test_scores_are_those_from_texts_whatever_was_scored_before() -> None:
 def test_another_number_of_candidates_than_of_lists_is_refused() -> None:
     with refuses(InvalidInput, "candidates", "2", "3"):
         PreparedReferences.from_references(REFERENCES, ["bleu-4"]).score(CANDIDATES[:2])
+
+
+def test_references_are_not_cut_into_words_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = PreparedReferences.from_references(REFERENCES, METRICS)
+    texts_cut: list[str] = []
+
+    def record(texts: Iterable[str], tokenizer: Tokenizer) -> TokenizedTexts:
+        texts_cut.extend(texts := list(texts))
+        return encode_texts(texts, tokenizer)
+
+    monkeypatch.setattr(comparison, "encode_texts", record)
+    prepared.score(CANDIDATES)
+    assert set(texts_cut) == set(CANDIDATES)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +19,7 @@ FEW_DOCUMENTS = 10  # with fewer, document frequencies do not distinguish common
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricScore:
-    """A metric's scores. `images` (n,) is read-only."""
+    """A metric's scores. `images` (n,) has the scores of the candidates, and is read-only."""
 
     corpus: float
     images: Floats
@@ -88,7 +87,7 @@ class PreparedReferences:
     references: Sequence[list[str]]
     metrics: tuple[str, ...]
     tokenizer: str
-    cuts: tuple[NumberedTexts, ...]
+    numbered_references: tuple[NumberedTexts, ...]
 
     @classmethod
     def from_references(
@@ -98,11 +97,13 @@ class PreparedReferences:
         for position, texts in enumerate(references):
             check_texts(texts, f"references[{position}]")
         names = tuple(metrics)
-        used = dict.fromkeys(metric_named(name).tokenizer or tokenizer for name in names)
+        tokenizer_names = dict.fromkeys(metric_named(name).tokenizer or tokenizer for name in names)
         texts = [text for group in references for text in group]
-        cuts = tuple(NumberedTexts.from_texts(texts, View(tokenizer_named(name))) for name in used)
+        numbered = tuple(
+            NumberedTexts.from_texts(texts, View(tokenizer_named(name))) for name in tokenizer_names
+        )
         # Copy each list, because two images with the same list object would become one group.
-        return cls([list(group) for group in references], names, tokenizer, cuts)
+        return cls([list(group) for group in references], names, tokenizer, numbered)
 
     def score(self, candidates: Sequence[str]) -> Scores:
         check_texts(candidates, "candidates")
@@ -111,32 +112,34 @@ class PreparedReferences:
                 f"{len(candidates)} candidates but {len(self.references)} lists of references, expected as many"
             )
         comparison = Comparison.from_texts(candidates, self.references)
-        for cut in self.cuts:
-            comparison.cached_result(("words", cut.view), partial(cut.with_texts_before, candidates))
+        for numbered in self.numbered_references:
+            comparison.use_tokens(numbered.view, numbered.with_texts_before(candidates))
         return _scores(comparison, _chosen_metrics(self.metrics, {}), self.tokenizer, "corpus")
 
 
 def _scores(
     comparison: Comparison,
-    chosen: Mapping[str, tuple[Metric, dict[str, OptionValue]]],
+    chosen_metrics: Mapping[str, tuple[Metric, dict[str, OptionValue]]],
     tokenizer: str,
     corpus_name: str,
 ) -> Scores:
-    cut = tokenizer_named(tokenizer)
+    default_tokenizer = tokenizer_named(tokenizer)
     results, views = {}, dict[str, View]()
-    for key, (metric, settings) in chosen.items():
-        used_tokenizer = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut
-        figures = metric.compute(comparison, View(used_tokenizer, metric.change_under(settings)), settings)
+    for key, (metric, settings) in chosen_metrics.items():
+        metric_tokenizer = tokenizer_named(metric.tokenizer) if metric.tokenizer else default_tokenizer
+        figures = metric.compute(comparison, View(metric_tokenizer, metric.change_under(settings)), settings)
         if metric.cuts_words:
-            views[used_tokenizer.name] = View(used_tokenizer)
+            views[metric_tokenizer.name] = View(metric_tokenizer)
         fields = metric.signature_fields(settings) | dict(figures.shown)
-        signature = _signature(metric, fields, used_tokenizer, comparison, corpus_name)
+        signature = _signature(metric, fields, metric_tokenizer, comparison, corpus_name)
         results[key] = MetricScore(figures.corpus, figures.images, signature)
-    weighed = dict.fromkeys(metric.name for metric, _ in chosen.values() if metric.weighs_by_documents)
+    weighing_metrics = dict.fromkeys(
+        metric.name for metric, _ in chosen_metrics.values() if metric.weighs_by_documents
+    )
     warnings = (
-        *_empty_captions(comparison),
-        *_without_tokens(comparison, views),
-        *_few_documents_warning(list(weighed), comparison),
+        *_empty_captions_warning(comparison),
+        *_missing_tokens_warnings(comparison, views),
+        *_few_documents_warning(list(weighing_metrics), comparison),
     )
     return Scores(results, tokenizer, VERSION, warnings)
 
@@ -167,11 +170,13 @@ def _chosen_metrics(
     return chosen
 
 
-def _check_options(chosen: Sequence[Metric], options: Mapping[str, object]) -> None:
-    known = sorted({name for metric in chosen for name in metric.options})
+def _check_options(metrics: Sequence[Metric], options: Mapping[str, object]) -> None:
+    known_options = sorted({name for metric in metrics for name in metric.options})
     for name in options:
-        if name not in known:
-            raise UnknownName(f"option of {', '.join(metric.name for metric in chosen)}", name, known)
+        if name not in known_options:
+            raise UnknownName(
+                f"option of {', '.join(metric.name for metric in metrics)}", name, known_options
+            )
 
 
 def _signature(
@@ -182,33 +187,33 @@ def _signature(
     corpus_name: str,
 ) -> str:
     counts = comparison.reference_counts
-    few, many = int(counts.min()), int(counts.max())
+    fewest, most = int(counts.min()), int(counts.max())
     fields: dict[str, Value] = dict(settings)
     if metric.cuts_words:
         fields["tok"] = tokenizer.label
-    fields["refs"] = few if few == many else f"{few}-{many}"
+    fields["refs"] = fewest if fewest == most else f"{fewest}-{most}"
     if metric.uses_documents:
         fields["df"] = corpus_name
     return str(Signature(metric.name, fields, VERSION))
 
 
-def _empty_captions(comparison: Comparison) -> tuple[str, ...]:
+def _empty_captions_warning(comparison: Comparison) -> tuple[str, ...]:
     empty = int(comparison.is_empty.sum())
     if not empty:
         return ()
     return ("1 empty caption scores 0" if empty == 1 else f"{empty} empty captions score 0",)
 
 
-def _without_tokens(comparison: Comparison, views: Mapping[str, View]) -> Iterator[str]:
+def _missing_tokens_warnings(comparison: Comparison, views: Mapping[str, View]) -> Iterator[str]:
     """Yield a warning for each tokenizer that finds no token in some texts, as an ASCII tokenizer does in Chinese."""
     for tokenizer, view in views.items():
-        nothing = comparison.tokens(view).lengths == 0
-        captions = int((nothing[: comparison.size] & ~comparison.is_empty).sum())
-        references = int(nothing[comparison.size :].sum())
+        has_no_token = comparison.tokens(view).lengths == 0
+        captions = int((has_no_token[: comparison.size] & ~comparison.is_empty).sum())
+        references = int(has_no_token[comparison.size :].sum())
         if captions or references:
             yield (
                 f"tokenizer {tokenizer} finds no token in {captions} of {comparison.size} captions and {references} "
-                f"of {len(nothing) - comparison.size} references; these match nothing; use one for their script"
+                f"of {len(has_no_token) - comparison.size} references; these match nothing; use one for their script"
             )
 
 
