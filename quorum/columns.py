@@ -35,11 +35,11 @@ def judgments_of(table: Any, *names: str) -> list[Column]:
     """
     arrow = pa.table(table)
     columns = named_columns(arrow, *names)
-    counted = columns[-1].is_valid()
+    is_used = columns[-1].is_valid()
     for name, expected in (("used", True), ("control", False)):
         if name in arrow.column_names:
-            counted = pc.and_(counted, pc.equal(arrow[name].cast(pa.bool_()).fill_null(expected), expected))
-    return [column.filter(counted).to_numpy() for column in columns]
+            is_used = pc.and_(is_used, pc.equal(arrow[name].cast(pa.bool_()).fill_null(expected), expected))
+    return [column.filter(is_used).to_numpy() for column in columns]
 
 
 def match_table_type(table: Any, result: pa.Table) -> Any:

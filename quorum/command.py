@@ -23,8 +23,8 @@ PACKAGE_DIR = Path(__file__).resolve().parent
 IS_INSTALLED = (PACKAGE_DIR / "platform").is_dir()
 # The folder of apps, settings and templates: in a clone it contains this package; an installed package contains it.
 PLATFORM = PACKAGE_DIR / "platform" if IS_INSTALLED else PACKAGE_DIR.parent
-DATA = "quorum-data"
-COMPINIT = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }"
+DATA_FOLDER = "quorum-data"
+INITIALISE_ZSH_COMPLETION = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }"
 HELP = {"-h", "--help"}
 
 
@@ -88,16 +88,16 @@ def _run_line(line: list[str]) -> None:
         _print_completion(rest)
     elif first in words.groups and " " not in command:
         if rest and rest[0] not in HELP:
-            near = nearest_name(" ".join(line[:2]), words.names)
-            guess = f"did you mean `quorum {near}`? " if near.startswith(f"{first} ") else ""
+            suggestion = nearest_name(" ".join(line[:2]), words.names)
+            guess = f"did you mean `quorum {suggestion}`? " if suggestion.startswith(f"{first} ") else ""
             sys.exit(f"quorum {first}: {rest[0]!r} is none of its words; {guess}`quorum {first}` lists them.")
         sys.stdout.write(words.page(first))
     else:
-        name, helps = words.names.get(command, command), bool(HELP.intersection(rest))
-        with _data_folder(make=name == "prepare" and not helps) as missing_folder:
+        name, asks_for_help = words.names.get(command, command), bool(HELP.intersection(rest))
+        with _data_folder(make=name == "prepare" and not asks_for_help) as missing_folder:
             if name not in words.paths:
                 _check_known(name)
-            if missing_folder and not helps and name not in words.without_data:
+            if missing_folder and not asks_for_help and name not in words.without_data:
                 sys.exit(
                     f"There is no folder {missing_folder}: go where `quorum run` was started, or set DATA_DIR."
                 )
@@ -120,15 +120,15 @@ def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
     if folder is None or folder.is_dir() or make:
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="quorum-") as passing:
-        os.environ["DATA_DIR"] = passing
+    with tempfile.TemporaryDirectory(prefix="quorum-") as temporary:
+        os.environ["DATA_DIR"] = temporary
         yield folder
 
 
-def _name_data_folder(named: str | None = None) -> Path:
+def _name_data_folder(data: str | None = None) -> Path:
     """Set DATA_DIR and STATIC_ROOT, which must be outside the installed package, and return DATA_DIR."""
     _read_settings_file(Path(".env"))
-    folder = Path(named or os.environ.get("DATA_DIR") or DATA).expanduser().resolve()
+    folder = Path(data or os.environ.get("DATA_DIR") or DATA_FOLDER).expanduser().resolve()
     os.environ["DATA_DIR"] = str(folder)
     static = Path(os.environ.get("STATIC_ROOT") or folder / "staticfiles").expanduser().resolve()
     os.environ["STATIC_ROOT"] = str(static)
@@ -140,10 +140,10 @@ def _check_known(name: str) -> None:
 
     _set_up()
     words = words_of_environment()
-    known = [*words.names, *words.groups, *OWN_COMMANDS, *get_commands()]
-    if name not in known:
-        near = nearest_name(name, known)
-        guess = f"; did you mean `quorum {near}`?" if near else "."
+    known_names = [*words.names, *words.groups, *OWN_COMMANDS, *get_commands()]
+    if name not in known_names:
+        suggestion = nearest_name(name, known_names)
+        guess = f"; did you mean `quorum {suggestion}`?" if suggestion else "."
         sys.exit(f"quorum: {name!r} is no command{guess} `quorum --help` lists them.")
 
 
@@ -209,7 +209,7 @@ def _serve_pages(rest: list[str]) -> None:
 
 def _add_run_options(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--data", metavar="FOLDER", help=f"where everything is kept (default: DATA_DIR, else {DATA})"
+        "--data", metavar="FOLDER", help=f"where everything is kept (default: DATA_DIR, else {DATA_FOLDER})"
     )
     parser.add_argument("--port", help="default: PORT, else 8000")
     parser.add_argument("--no-demo", action="store_true", help="leave the demo out")
@@ -228,8 +228,8 @@ def _print_completion(rest: list[str]) -> None:
     shell = parser.parse_args(rest).shell
     code = argcomplete.shellcode(["quorum"], shell=shell)
     if shell == "zsh":  # zsh completes only after this in a start file
-        first, _, rest_of_it = code.partition("\n")
-        code = f"{first}\n{COMPINIT}\n{rest_of_it}"
+        first, _, other_lines = code.partition("\n")
+        code = f"{first}\n{INITIALISE_ZSH_COMPLETION}\n{other_lines}"
     sys.stdout.write(code + "\n")
 
 
@@ -242,31 +242,31 @@ def _print_completions(line: list[str]) -> None:
     import argcomplete
 
     with _data_folder():
-        argcomplete.autocomplete(_parser(line))
+        argcomplete.autocomplete(_make_parser(line))
 
 
-def _parser(line: list[str]) -> ArgumentParser:
+def _make_parser(line: list[str]) -> ArgumentParser:
     """Return a parser of all subcommands. Only the subcommand in `line` has its options."""
     parser = ArgumentParser(prog="quorum")
     groups = {"": parser.add_subparsers()}
     _add_run_options(groups[""].add_parser("run", help=OWN_COMMANDS["run"]))
     _add_shell(groups[""].add_parser("completion", help=OWN_COMMANDS["completion"]))
-    typed, rest = split(line)
+    typed_command, rest = split(line)
     for title, section in words_of_environment().sections.items():
         for command, (name, what, _) in section.items():
             group, _, word = command.rpartition(" ")
             if group not in groups:
                 groups[group] = groups[""].add_parser(group, help=title).add_subparsers()
             subparser = groups[group].add_parser(word, help=what)
-            if command == typed:
+            if command == typed_command:
                 _load_command(name, rest).add_arguments(subparser)  # type: ignore[arg-type]
                 for argument in subparser._actions:
                     if argument.dest == "study":
-                        argument.completer = _slugs  # type: ignore[attr-defined]
+                        argument.completer = _study_slugs  # type: ignore[attr-defined]
     return parser
 
 
-def _slugs(**_: object) -> list[str]:
+def _study_slugs(**_: object) -> list[str]:
     from django.db import DatabaseError
 
     from judgments.models import Study

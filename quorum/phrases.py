@@ -21,7 +21,7 @@ import numpy as np
 
 SHORTEST, LONGEST = 2, 7  # words of a collocation; MC12: n <= 7
 MIN_OCCURRENCES = 2  # occurrences in a text, or texts of the dataset, that make an n-gram frequent
-MAX_OFFERED = 40
+MAX_OFFERED = 40  # collocations that are offered for a text
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"})
 _CLAUSE_ENDS = frozenset('.,;:!?…()[]{}"“”«»—–|')
 TITLES_PER_BATCH = 100_000
@@ -96,8 +96,8 @@ def clauses(text: str) -> Iterator[list[str]]:
         yield clause
 
 
-def _is_abbreviation(word: str, behind: str) -> bool:
-    return behind == "." and (len(word) == 1 or "." in word)
+def _is_abbreviation(word: str, text_after: str) -> bool:
+    return text_after == "." and (len(word) == 1 or "." in word)
 
 
 def ngrams(tokens: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[str, int]]:
@@ -112,11 +112,11 @@ def titles_in(text: str, titles: Collection[str], longest: int = LONGEST) -> lis
 
 
 def spellings_of_grams(text: str, grams: Sequence[str]) -> list[str]:
-    tokens, written = words_of(text), spoken_words(text)
-    first: dict[str, int] = {}
+    tokens, spellings = words_of(text), spoken_words(text)
+    start_of: dict[str, int] = {}
     for gram, start in ngrams(tokens):
-        first.setdefault(gram, start)
-    return [" ".join(written[first[gram] : first[gram] + gram.count(" ") + 1]) for gram in grams]
+        start_of.setdefault(gram, start)
+    return [" ".join(spellings[start_of[gram] : start_of[gram] + gram.count(" ") + 1]) for gram in grams]
 
 
 def count_texts_by_ngram(
@@ -139,7 +139,7 @@ def frequent_phrases(
     """Return n-grams that occur twice in ``text``, or in several texts.
 
     Leave out an n-gram inside a longer one that is as frequent. If more than ``most`` are left, take the most frequent.
-    Return them in the order of the text.
+    Return them in the order of the text. ``spread`` has the number of texts with each n-gram.
     """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
@@ -147,11 +147,11 @@ def frequent_phrases(
         counts[gram] += 1
         first.setdefault(gram, order)
     frequent = [gram for gram in counts if counts[gram] >= MIN_OCCURRENCES or spread[gram] >= MIN_OCCURRENCES]
-    inside = {
+    shorter_grams = {
         (shorter, counts[gram], spread[gram]) for gram in frequent for shorter, _ in ngrams(gram.split(), longest)
         if shorter != gram
     }  # fmt: skip
-    longest_grams = [gram for gram in frequent if (gram, counts[gram], spread[gram]) not in inside]
+    longest_grams = [gram for gram in frequent if (gram, counts[gram], spread[gram]) not in shorter_grams]
     longest_grams.sort(key=lambda gram: (-counts[gram], -spread[gram], first[gram]))
     return sorted(longest_grams[:most], key=first.__getitem__)
 
@@ -168,27 +168,27 @@ def known_titles(
     texts: Iterable[str],
     *,
     longest: int = LONGEST,
-    progress: Callable[[int], None] = lambda read: None,
+    progress: Callable[[int], None] = lambda titles_read: None,
 ) -> list[str]:
     """Return the sorted distinct ``titles`` whose words occur consecutively in one of ``texts``.
 
     Since Wikipedia has millions of titles, memory holds only eight bytes per n-gram of the texts. Underscores count as
     blanks, as in Wikipedia's lists. ``progress`` is called with the number of titles read so far.
     """
-    runs = np.unique(
+    gram_hashes = np.unique(
         np.fromiter((hash(gram) for text in texts for gram, _ in ngrams(words_of(text), longest)), np.int64)
     )
     titles_found: set[str] = set()
-    read = 0
+    titles_read = 0
     stream = iter(titles)
     while batch := list(islice(stream, TITLES_PER_BATCH)):
         phrases = [" ".join(words_of(title.replace("_", " "))) for title in batch]
         hashes = np.array([hash(phrase) for phrase in phrases], dtype=np.int64)
-        positions = np.searchsorted(runs, hashes)
-        positions[positions == len(runs)] = 0
-        is_known = runs[positions] == hashes if len(runs) else np.zeros(len(hashes), dtype=bool)
+        positions = np.searchsorted(gram_hashes, hashes)
+        positions[positions == len(gram_hashes)] = 0
+        is_known = gram_hashes[positions] == hashes if len(gram_hashes) else np.zeros(len(hashes), dtype=bool)
         # A hash collision only adds a title that occurs in no text and thus is never offered.
         titles_found.update(phrase for phrase, hit in zip(phrases, is_known.tolist(), strict=True) if hit)
-        read += len(batch)
-        progress(read)
+        titles_read += len(batch)
+        progress(titles_read)
     return sorted(titles_found)

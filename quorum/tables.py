@@ -61,8 +61,8 @@ def score(candidates: Any, references: Any = None, metrics: Iterable[str] = METR
     table = pa.table(candidates)
     texts, lists = (column.to_pylist() for column in named_columns(table, "candidate", "references"))
     scores = score_texts(texts, lists, metrics, **options)
-    for name, of_metric in scores.scores.items():
-        table = table.append_column(name, pa.array(of_metric.images))
+    for name, metric_score in scores.scores.items():
+        table = table.append_column(name, pa.array(metric_score.images))
     return match_table_type(candidates, table)
 
 
@@ -113,9 +113,9 @@ def kappa(
         return fleiss_interval(ratings, **{"clusters": "both", **options})
     answers = np.full((2, len(ratings.units)), -1)
     answers[ratings.rater, ratings.unit] = ratings.code
-    both = (answers >= 0).all(axis=0)
-    codes, other_codes = answers[:, both]
-    options = {"labels": ratings.labels, "clusters": {"item": np.flatnonzero(both)}, **options}
+    judged_by_both = (answers >= 0).all(axis=0)
+    codes, other_codes = answers[:, judged_by_both]
+    options = {"labels": ratings.labels, "clusters": {"item": np.flatnonzero(judged_by_both)}, **options}
     return kappa_interval(ratings.labels[codes], ratings.labels[other_codes], weights, **options)
 
 

@@ -147,14 +147,14 @@ class Words:
                 *(f"  {command:<22} {what}" for command, what in OWN_COMMANDS.items()),
             ]
         for title, section in self.sections.items():
-            page_values = {
+            descriptions = {
                 command: what
                 for command, (_, what, _) in section.items()
                 if not group or command.startswith(f"{group} ")
             }
-            if page_values:
+            if descriptions:
                 lines += ["", title] if lines else [title]
-                lines += [f"  {command:<22} {what}" for command, what in page_values.items()]
+                lines += [f"  {command:<22} {what}" for command, what in descriptions.items()]
         if not group:
             lines += ["", "Every name of `manage.py` works too: `quorum create_study`, `quorum migrate`."]
         return "\n".join(lines) + "\n"

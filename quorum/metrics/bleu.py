@@ -44,6 +44,7 @@ from quorum.numeric.compiling import compiled
 from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
 
+# The evaluation of MS COCO adds these numbers to numerators and denominators.
 TINY = 1e-15
 SMALL = 1e-9
 ORDERS = 4
@@ -67,6 +68,7 @@ class BleuStatistics:
 
 
 def bleu_statistics(comparison: Comparison, view: View, length: str = CLOSEST) -> BleuStatistics:
+    """Return the counts. The reference length is that of the closest reference, or the mean (`length` of LENGTHS)."""
     statistics = comparison.cached_result(("bleu", view), lambda: _count_ngrams(comparison, view))
     if length == CLOSEST:
         return statistics
@@ -85,10 +87,10 @@ def clipped_matches(task: Task, orders: int) -> Ints:
 
     An n-gram counts at most as often as it occurs in any single reference.
     """
-    most = MAX_TOKENS // orders
-    longest = int(np.diff(task.starts[task.references]).max())
-    if longest > most:
-        raise InvalidInput(f"a list of references holds {longest:,} words, expected at most {most:,}")
+    max_words = MAX_TOKENS // orders
+    most_words = int(np.diff(task.starts[task.references]).max())
+    if most_words > max_words:
+        raise InvalidInput(f"a list of references holds {most_words:,} words, expected at most {max_words:,}")
     correct = np.empty((task.candidates.size, orders), dtype=np.int64)
     for candidates, matches in map_parts(
         _matches_of_groups, (task, orders), parts_of_task(task), threads=True
@@ -113,69 +115,70 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
     """
     tokens, starts, references, candidates, candidate_starts = task
     correct = np.zeros((candidates.size, orders), dtype=np.int64)
-    longest = 0
+    most_words = 0
     for group in range(references.size - 1):
-        longest = max(longest, starts[references[group + 1]] - starts[references[group]])
-    trie = empty_trie(longest * orders)
-    largest_counts = np.zeros(longest * orders + 1, dtype=np.int64)
-    count = np.zeros(longest * orders + 1, dtype=np.int64)
-    counted_for = np.zeros(longest * orders + 1, dtype=np.int64)
+        most_words = max(most_words, starts[references[group + 1]] - starts[references[group]])
+    trie = empty_trie(most_words * orders)
+    largest_counts = np.zeros(most_words * orders + 1, dtype=np.int64)
+    counts = np.zeros(most_words * orders + 1, dtype=np.int64)
+    counted_text = np.zeros(most_words * orders + 1, dtype=np.int64)
     for group in range(references.size - 1):
         if candidate_starts[group] == candidate_starts[group + 1]:
             continue
-        first, last = references[group], references[group + 1]
-        bits = trie_bits((starts[last] - starts[first]) * orders)
+        first_text, end_text = references[group], references[group + 1]
+        bits = trie_bits((starts[end_text] - starts[first_text]) * orders)
         # Count each reference's n-grams; a node keeps the largest count in one reference.
         nodes = 1
-        for text in range(first, last):
+        for text in range(first_text, end_text):
             end = starts[text + 1]
-            for at in range(starts[text], end):
+            for first_word in range(starts[text], end):
                 node = 0
-                for end_of_ngram in range(at, min(at + orders, end)):
+                for end_of_ngram in range(first_word, min(first_word + orders, end)):
                     node = child(trie, bits, group, node, tokens[end_of_ngram], nodes)
                     if node == nodes:
                         nodes += 1
                         largest_counts[node] = 0
-                        counted_for[node] = -1
-                    if counted_for[node] != text:
-                        counted_for[node] = text
-                        count[node] = 0
-                    count[node] += 1
-                    largest_counts[node] = max(largest_counts[node], count[node])
+                        counted_text[node] = -1
+                    if counted_text[node] != text:
+                        counted_text[node] = text
+                        counts[node] = 0
+                    counts[node] += 1
+                    largest_counts[node] = max(largest_counts[node], counts[node])
         # Count each candidate's n-grams, each at most as often as it occurs in any one reference.
         for index in range(candidate_starts[group], candidate_starts[group + 1]):
             text = candidates[index]
             end = starts[text + 1]
-            for at in range(starts[text], end):
+            for first_word in range(starts[text], end):
                 node = 0
-                for order in range(min(orders, end - at)):
-                    node = child(trie, bits, group, node, tokens[at + order], -1)
+                for order in range(min(orders, end - first_word)):
+                    node = child(trie, bits, group, node, tokens[first_word + order], -1)
                     if node < 0:
                         break
-                    if counted_for[node] != text:
-                        counted_for[node] = text
-                        count[node] = 0
-                    count[node] += 1
-                    if count[node] <= largest_counts[node]:
+                    if counted_text[node] != text:
+                        counted_text[node] = text
+                        counts[node] = 0
+                    counts[node] += 1
+                    if counts[node] <= largest_counts[node]:
                         correct[index, order] += 1
     return correct
 
 
 @compiled
 def _closest_lengths(task: Task) -> Ints:
+    """Return (n,) the length of the reference closest to the candidate's length; of two, the shorter one."""
     _, starts, references, candidates, candidate_starts = task
     closest = np.zeros(candidates.size, dtype=np.int64)
     for group in range(references.size - 1):
         for index in range(candidate_starts[group], candidate_starts[group + 1]):
             candidate = candidates[index]
             length = starts[candidate + 1] - starts[candidate]
-            best = np.int64(-1)
+            closest_length = np.int64(-1)
             for text in range(references[group], references[group + 1]):
-                other = starts[text + 1] - starts[text]
-                nearer = abs(other - length) - abs(best - length)
-                if best < 0 or nearer < 0 or (nearer == 0 and other < best):
-                    best = other
-            closest[candidate] = best
+                reference_length = starts[text + 1] - starts[text]
+                nearer = abs(reference_length - length) - abs(closest_length - length)
+                if closest_length < 0 or nearer < 0 or (nearer == 0 and reference_length < closest_length):
+                    closest_length = reference_length
+            closest[candidate] = closest_length
     return closest
 
 
@@ -198,10 +201,11 @@ def bleu_scores(statistics: BleuStatistics, smoothing: str = "coco") -> Floats:
 def _nist_precisions(statistics: BleuStatistics) -> Floats:
     """Return the (n, 4) precisions by order, with NIST's smoothing; all 0 for a candidate without a matching word."""
     guessed = np.maximum(statistics.guessed, 1)
-    empty = statistics.correct == 0
-    halvings = np.exp2(np.cumsum(empty, axis=1))
-    ratios = np.where(empty, 1 / halvings, statistics.correct) / guessed
-    return np.where(empty[:, :1], 0.0, ratios)
+    has_no_match = statistics.correct == 0
+    # The k-th order without a match counts 1 / 2^k matches.
+    halvings = np.exp2(np.cumsum(has_no_match, axis=1))
+    ratios = np.where(has_no_match, 1 / halvings, statistics.correct) / guessed
+    return np.where(has_no_match[:, :1], 0.0, ratios)
 
 
 def _brevity_penalty(statistics: BleuStatistics, smoothing: str) -> Floats:
@@ -224,16 +228,18 @@ def sum_statistics(statistics: BleuStatistics) -> BleuStatistics:
     )
 
 
-FILTERS = (STOP_THEN_STEM, STEM_THEN_STOP)
+FILTERS = (STOP_THEN_STEM, STEM_THEN_STOP)  # orders of the two steps before Bleu-pre
 
 
 def h13_bleu_scores(comparison: Comparison, view: View) -> Floats:
+    """Return (n,) clipped unigram precisions, without brevity penalty (H13 §4.1.1)."""
     hits = clipped_matches(comparison.task(view), 1)[:, 0]
     total = comparison.tokens(view).lengths[: comparison.size]
     return ratio(hits, total, otherwise=0.0)
 
 
 def h13_rouge_scores(comparison: Comparison, view: View) -> Floats:
+    """Return (n,) unigram recalls, whose hits and totals are summed over the references (H13 §4.1.1)."""
     tokens = comparison.tokens(view)
     hits = _summed_matches(comparison.task(view), len(tokens.vocabulary))
     group_totals = np.diff(tokens.starts[comparison.group_starts])
@@ -243,6 +249,7 @@ def h13_rouge_scores(comparison: Comparison, view: View) -> Floats:
 
 @compiled
 def _summed_matches(task: Task, vocabulary: int) -> Ints:
+    """Return (n,) numbers of words that a candidate shares with each of its references, summed over the references."""
     tokens, starts, references, candidates, candidate_starts = task
     hits = np.zeros(candidates.size, dtype=np.int64)
     counts_left = np.zeros(vocabulary, dtype=np.int64)
@@ -271,7 +278,7 @@ def bleu_pre_matrix(
     compare the integers: `(4 * hits >= totals) & (totals > 0)`.
     """
     tokens, groups, image_of = _prepare_words(captions, references, order)
-    hits = _hits(tokens.tokens, tokens.starts, groups, len(captions), len(tokens.vocabulary))
+    hits = _hits_of_all_pairs(tokens.tokens, tokens.starts, groups, len(captions), len(tokens.vocabulary))
     # The matrix may be large: do not copy it where each image is a group of its own.
     return hits if len(hits) == image_of.size else hits[image_of], tokens.lengths[: len(captions)]
 
@@ -287,8 +294,9 @@ def bleu_pre_pairs(
     `hits` is (N,), ordered by image.
     """
     tokens, groups, image_of = _prepare_words(captions, references, order)
-    starts, listed = starts_of(list(map(len, pairs))), np.concatenate(pairs).astype(np.int64)
-    hits = _pair_hits(tokens.tokens, tokens.starts, groups, image_of, starts, listed, len(tokens.vocabulary))
+    starts, positions = starts_of(list(map(len, pairs))), np.concatenate(pairs).astype(np.int64)
+    vocabulary = len(tokens.vocabulary)
+    hits = _hits_of_pairs(tokens.tokens, tokens.starts, groups, image_of, starts, positions, vocabulary)
     return hits, tokens.lengths[: len(captions)]
 
 
@@ -310,59 +318,60 @@ def _prepare_words(
 
 
 @compiled
-def _note_largest_counts(
-    tokens: Numbers, starts: Ints, first: int, last: int, count: Ints, most: Ints
+def _set_largest_counts(
+    tokens: Numbers, starts: Ints, first: int, last: int, counts: Ints, largest_counts: Ints
 ) -> None:
-    """Set most[word] to the largest count of each word in any one of the texts first to last - 1."""
+    """Set largest_counts[word] to the largest count of each word in any one of the texts first to last - 1."""
     for text in range(first, last):
         for position in range(starts[text], starts[text + 1]):
-            count[tokens[position]] += 1
-            most[tokens[position]] = max(most[tokens[position]], count[tokens[position]])
+            counts[tokens[position]] += 1
+            largest_counts[tokens[position]] = max(largest_counts[tokens[position]], counts[tokens[position]])
         for position in range(starts[text], starts[text + 1]):
-            count[tokens[position]] = 0
+            counts[tokens[position]] = 0
 
 
 @compiled
-def _matches(tokens: Numbers, first: int, last: int, count: Ints, most: Ints) -> int:
-    """Return the number of words in tokens[first:last], counting word w at most most[w] times.
+def _count_matches(tokens: Numbers, first: int, last: int, counts: Ints, largest_counts: Ints) -> int:
+    """Return the number of words in tokens[first:last], counting word w at most largest_counts[w] times.
 
-    `count` must be zero, and is zero again afterwards.
+    `counts` must be zero, and is zero again afterwards.
     """
     hits = 0
     for position in range(first, last):
-        if count[tokens[position]] < most[tokens[position]]:
-            count[tokens[position]] += 1
+        if counts[tokens[position]] < largest_counts[tokens[position]]:
+            counts[tokens[position]] += 1
             hits += 1
     for position in range(first, last):
-        count[tokens[position]] = 0
+        counts[tokens[position]] = 0
     return hits
 
 
 @compiled
-def _hits(tokens: Numbers, starts: Ints, groups: Ints, captions: int, vocabulary: int) -> Ints:
+def _hits_of_all_pairs(tokens: Numbers, starts: Ints, groups: Ints, captions: int, vocabulary: int) -> Ints:
     hits = np.zeros((groups.size - 1, captions), dtype=np.int64)
-    most = np.zeros(vocabulary, dtype=np.int64)
-    count = np.zeros(vocabulary, dtype=np.int64)
+    largest_counts = np.zeros(vocabulary, dtype=np.int64)
+    counts = np.zeros(vocabulary, dtype=np.int64)
     for group in range(groups.size - 1):
-        _note_largest_counts(tokens, starts, groups[group], groups[group + 1], count, most)
+        _set_largest_counts(tokens, starts, groups[group], groups[group + 1], counts, largest_counts)
         for caption in range(captions):
-            hits[group, caption] = _matches(tokens, starts[caption], starts[caption + 1], count, most)
-        most[tokens[starts[groups[group]] : starts[groups[group + 1]]]] = 0
+            first, last = starts[caption], starts[caption + 1]
+            hits[group, caption] = _count_matches(tokens, first, last, counts, largest_counts)
+        largest_counts[tokens[starts[groups[group]] : starts[groups[group + 1]]]] = 0
     return hits
 
 
 @compiled
-def _pair_hits(
+def _hits_of_pairs(
     tokens: Numbers, starts: Ints, groups: Ints, group_of: Ints, pairs: Ints, captions: Ints, vocabulary: int
 ) -> Ints:
     hits = np.zeros(captions.size, dtype=np.int64)
-    most = np.zeros(vocabulary, dtype=np.int64)
-    count = np.zeros(vocabulary, dtype=np.int64)
+    largest_counts = np.zeros(vocabulary, dtype=np.int64)
+    counts = np.zeros(vocabulary, dtype=np.int64)
     for image in range(group_of.size):
         group = group_of[image]
-        _note_largest_counts(tokens, starts, groups[group], groups[group + 1], count, most)
+        _set_largest_counts(tokens, starts, groups[group], groups[group + 1], counts, largest_counts)
         for pair in range(pairs[image], pairs[image + 1]):
             caption = captions[pair]
-            hits[pair] = _matches(tokens, starts[caption], starts[caption + 1], count, most)
-        most[tokens[starts[groups[group]] : starts[groups[group + 1]]]] = 0
+            hits[pair] = _count_matches(tokens, starts[caption], starts[caption + 1], counts, largest_counts)
+        largest_counts[tokens[starts[groups[group]] : starts[groups[group + 1]]]] = 0
     return hits

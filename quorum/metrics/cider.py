@@ -19,8 +19,9 @@ from quorum.numeric.packing import declare
 from quorum.numeric.parallel import Serial, map_parts
 
 SINGLE_OCCURRENCE = -1  # an n-gram that occurs only once
-TOKENS_PER_ROUND = 1 << 22  # number of tokens that one round numbers
+TOKENS_PER_TURN = 1 << 22  # number of tokens whose n-grams are numbered at once
 FREQUENCIES = -1  # stands for the part of the work that counts documents
+MAX_INSERTION_SORT = 24  # n-grams up to which insertion sorts faster than numpy
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ class Vectors(NamedTuple):
 
 @declare
 class Similarity(NamedTuple):
+    """How texts are compared. `clipped` and `sigma` are those of `Variant`; `best_reference` takes the maximum."""
+
     clipped: bool
     sigma: float
     best_reference: bool
@@ -83,34 +86,34 @@ def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats
     task = comparison.task(view)
     scores = np.zeros(comparison.size)
     similarity = Similarity(variant.clipped, variant.sigma, variant.over == "max")
-    for grams, share in _orders(comparison, view, variant):
-        shared = task, grams, comparison.weights, similarity, share
-        for candidates, added in map_parts(_scores_of_groups, shared, parts_of_task(task), threads=True):
-            scores[candidates] += added
+    for grams, weight in _orders(comparison, view, variant):
+        shared = task, grams, comparison.weights, similarity, weight
+        for candidates, values in map_parts(_scores_of_groups, shared, parts_of_task(task), threads=True):
+            scores[candidates] += values
     return variant.scale * scores
 
 
 @declare
 def _scores_of_groups(shared: tuple[Any, ...], groups: tuple[int, int]) -> tuple[Ints, Floats]:
-    task, grams, documents_of, how, share = shared
+    task, grams, documents, rule, weight = shared
     part = task_of_groups(task, *groups)
-    return part.candidates, _add_scores(part, grams, documents_of[slice(*groups)], how, share)
+    return part.candidates, _add_scores(part, grams, documents[slice(*groups)], rule, weight)
 
 
 def _orders(comparison: Comparison, view: View, variant: Variant) -> Iterator[tuple[Grams, float]]:
     tokens = comparison.tokens(view)
     numbers = tokens.tokens
     repeated = _find_repeated(numbers, len(tokens.vocabulary))
-    weights = _weights_by_frequency(comparison.documents, variant)
-    shares = (
+    idf_weights = _weights_by_frequency(comparison.documents, variant)
+    weights = (
         np.exp(np.arange(variant.n, dtype=np.float64)) if variant.weights == "exp" else np.ones(variant.n)
     )
-    for order, share in enumerate((shares / shares.sum()).tolist(), start=1):
-        frequencies, longer, longer_repeated = _count_order(
+    for order, weight in enumerate((weights / weights.sum()).tolist(), start=1):
+        frequencies, longer_numbers, longer_repeated = _count_order(
             comparison, tokens, numbers, repeated, order, variant.n
         )
-        yield Grams(order, numbers, frequencies, weights), share
-        numbers, repeated = longer, longer_repeated
+        yield Grams(order, numbers, frequencies, idf_weights), weight
+        numbers, repeated = longer_numbers, longer_repeated
 
 
 def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
@@ -124,46 +127,55 @@ def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
 
 
 def _count_order(
-    comparison: Comparison, tokens: TokenizedTexts, grams: Numbers, repeated: Flags, order: int, most: int
+    comparison: Comparison, tokens: TokenizedTexts, grams: Numbers, repeated: Flags, order: int, last: int
 ) -> tuple[Numbers, Numbers, Flags]:
     """Return the document frequencies of an order, and the numbers and repetition flags of the next order's n-grams.
 
-    The work is split into parts: the frequencies, and rounds of about ROUND tokens, for which the hash table stays
-    small.
+    For the order `last`, return the numbers and flags of the order itself.
+
+    N-grams are numbered in turns of about TOKENS_PER_TURN tokens, so that the hash table of a turn stays small. Turns
+    and frequencies are parts of the work, which are done at the same time.
     """
-    rounds = 1
-    while rounds * TOKENS_PER_ROUND < grams.size:
-        rounds *= 2
-    map_here = map_parts if rounds > 1 else Serial().map
+    turn_count = 1
+    while turn_count * TOKENS_PER_TURN < grams.size:
+        turn_count *= 2
+    map_all = map_parts if turn_count > 1 else Serial().map
     splits: list[Split] = []
-    if order < most:
-        shared = grams, tokens.tokens, tokens.starts, repeated, order + 1, rounds
-        splits = list(map_here(_split_texts, shared, _ranges_of_texts(tokens.starts), threads=True))
-    turns = [np.concatenate([split.positions[turn] for split in splits]) for turn in range(rounds) if splits]
+    if order < last:
+        shared = grams, tokens.tokens, tokens.starts, repeated, order + 1, turn_count
+        # List the positions of the n-grams of each turn. N-grams of the highest order are not extended.
+        splits = list(map_all(_split_texts, shared, _ranges_of_texts(tokens.starts), threads=True))
+    turns = [np.concatenate(arrays) for arrays in zip(*(split.positions for split in splits), strict=True)]
+    # Count the documents, and number the n-grams of each turn from 0 on.
     shared_by_turns = grams, tokens, comparison.group_starts, comparison.weights, repeated, order, turns
-    frequencies, *numbered = map_here(
+    frequencies, *numbered_turns = map_all(
         _count_part, shared_by_turns, [FREQUENCIES, *range(len(turns))], threads=True
     )
     if not splits:
         return frequencies, grams, repeated
-    numbers = [numbers for numbers, _ in numbered]
-    sizes = starts_of([repeats.size for _, repeats in numbered])
-    longer = map_here(_numbers_of_texts, (splits, numbers, sizes), range(len(splits)), threads=True)
+    # Add the count of n-grams of earlier turns to the numbers, and write them at their positions.
+    numbers = [numbers for numbers, _ in numbered_turns]
+    sizes = starts_of([repeats.size for _, repeats in numbered_turns])
+    longer_of_texts = map_all(_numbers_of_texts, (splits, numbers, sizes), range(len(splits)), threads=True)
     numbers_of_longer, end = np.empty(grams.size, dtype=np.int32), 0
-    for part in longer:  # copied while other threads compute the next
+    for part in longer_of_texts:  # copied while other threads compute the next
         numbers_of_longer[end : end + part.size] = part
         end += part.size
-    return frequencies, numbers_of_longer, np.concatenate([repeats for _, repeats in numbered])
+    return frequencies, numbers_of_longer, np.concatenate([repeats for _, repeats in numbered_turns])
 
 
 def _ranges_of_texts(starts: Ints) -> list[tuple[int, int]]:
-    inner = np.searchsorted(starts, np.arange(TOKENS_PER_ROUND, starts[-1], TOKENS_PER_ROUND))
+    """Return ranges of texts with about TOKENS_PER_TURN tokens each, as pairs (first, end)."""
+    inner = np.searchsorted(starts, np.arange(TOKENS_PER_TURN, starts[-1], TOKENS_PER_TURN))
     return list(pairwise(np.unique([0, *inner, starts.size - 1]).tolist()))
 
 
 @declare
 class Split(NamedTuple):
-    """Positions of n-grams that may be repeated, one array per turn, in the `tokens` tokens that begin at `first`."""
+    """Positions of n-grams that may be repeated, one array per turn, in a range of texts.
+
+    The range has `tokens` tokens, and begins at the token `first`.
+    """
 
     positions: list[Numbers]
     first: int
@@ -172,8 +184,8 @@ class Split(NamedTuple):
 
 @declare
 def _split_texts(shared: tuple[Any, ...], texts: tuple[int, int]) -> Split:
-    grams, tokens, starts, repeated, order, rounds = shared
-    positions, counts = _split_turns(grams, tokens, starts, repeated, order, rounds, *texts)
+    grams, tokens, starts, repeated, order, turn_count = shared
+    positions, counts = _split_turns(grams, tokens, starts, repeated, order, turn_count, *texts)
     first, end = (int(starts[text]) for text in texts)
     return Split(np.split(positions, np.cumsum(counts)[:-1]), first, end - first)
 
@@ -184,8 +196,8 @@ def _numbers_of_texts(shared: tuple[Any, ...], index: int) -> Numbers:
     split = splits[index]
     longer = np.full(split.tokens, SINGLE_OCCURRENCE, dtype=np.int32)
     for turn, positions in enumerate(split.positions):
-        before = sum(other.positions[turn].size for other in splits[:index])
-        _write_numbers(longer, positions, split.first, numbers[turn][before:], sizes[turn])
+        first_number = sum(earlier.positions[turn].size for earlier in splits[:index])
+        _write_numbers(longer, positions, split.first, numbers[turn][first_number:], sizes[turn])
     return longer
 
 
@@ -214,26 +226,27 @@ def _split_turns(
     starts: Ints,
     repeated: Flags,
     order: int,
-    rounds: int,
+    turn_count: int,
     first: int,
     end: int,
 ) -> tuple[Numbers, Ints]:
     """Return the positions of n-grams that may be repeated, sorted by turn, and how many there are in each turn.
 
-    The turn of an n-gram is a hash of it, so equal n-grams have the same turn.
+    The turn of an n-gram is a hash of it, so that equal n-grams have the same turn. An n-gram of `order` words consists
+    of the shorter n-gram that begins at its first word, and of its last word.
     """
-    counts = np.zeros(rounds, dtype=np.int64)
+    counts = np.zeros(turn_count, dtype=np.int64)
     turns = np.full(starts[end] - starts[first], -1, dtype=np.int16)
     for text in range(first, end):
         for position in range(starts[text], starts[text + 1] - order + 1):
-            shorter, rest = grams[position], grams[position + 1]
+            shorter, next_shorter = grams[position], grams[position + 1]
             if (
                 shorter != SINGLE_OCCURRENCE
-                and rest != SINGLE_OCCURRENCE
+                and next_shorter != SINGLE_OCCURRENCE
                 and repeated[shorter]
-                and repeated[rest]
+                and repeated[next_shorter]
             ):
-                turn = ((np.int64(shorter) * 31 + tokens[position + order - 1]) >> 6) & (rounds - 1)
+                turn = ((np.int64(shorter) * 31 + tokens[position + order - 1]) >> 6) & (turn_count - 1)
                 turns[position - starts[first]] = turn
                 counts[turn] += 1
     positions = np.empty(counts.sum(), dtype=np.int32)
@@ -258,7 +271,10 @@ def _write_numbers(longer: Numbers, positions: Numbers, first: int, numbers: Num
 
 @compiled
 def _number_turn(grams: Numbers, tokens: Numbers, positions: Numbers, order: int) -> tuple[Numbers, Flags]:
-    """Return the number of the n-gram at each position, and whether each number is repeated."""
+    """Return the number of the n-gram at each position, and whether each number is repeated.
+
+    A row of the hash table is (number of the n-gram without its last word, last word, number of the n-gram).
+    """
     numbers = np.empty(positions.size, dtype=np.int32)
     repeats = np.zeros(1 << 11, dtype=np.bool_)
     table = np.full((1 << 12, 3), -1, dtype=np.int32)
@@ -286,7 +302,7 @@ def _number_turn(grams: Numbers, tokens: Numbers, positions: Numbers, order: int
 def _slot(table: Numbers, shorter: int, word: int) -> int:
     """Return the slot of an n-gram in the hash table, or the free slot to store it in."""
     mask = table.shape[0] - 1
-    # Both factors and both numbers are below 2 ** 31: nothing overflows.
+    # Both factors and both numbers are below 2 ** 31, so that nothing overflows.
     mixed = np.int64(shorter) * 1540483477 + np.int64(word) * 739982445
     slot = (mixed ^ (mixed >> 17)) & mask
     while table[slot, 2] >= 0 and (table[slot, 0] != shorter or table[slot, 1] != word):
@@ -309,33 +325,34 @@ def _document_frequencies(
 ) -> Numbers:
     """Return (distinct,) document frequencies, where group g stands for weights[g] documents."""
     frequencies = np.zeros(distinct, dtype=np.int32)
-    seen_in = np.full(distinct, -1, dtype=np.int32)
+    last_group = np.full(distinct, -1, dtype=np.int32)
     for group in range(weights.size):
         if weights[group] == 0:
             continue
         for text in range(groups[group], groups[group + 1]):
             for position in range(starts[text], starts[text + 1] - order + 1):
                 gram = grams[position]
-                if gram != SINGLE_OCCURRENCE and seen_in[gram] != group:
-                    seen_in[gram] = group
+                if gram != SINGLE_OCCURRENCE and last_group[gram] != group:
+                    last_group[gram] = group
                     frequencies[gram] += weights[group]
     return frequencies
 
 
 @compiled
 def _allocate_vectors(task: Task) -> Vectors:
-    tokens, most = 1, 1
+    """Return buffers for the references of any group, or for any candidate."""
+    longest, most_references = 1, 1
     for group in range(task.references.size - 1):
         first, last = task.references[group], task.references[group + 1]
-        tokens = max(tokens, task.starts[last] - task.starts[first])
-        most = max(most, last - first)
+        longest = max(longest, task.starts[last] - task.starts[first])
+        most_references = max(most_references, last - first)
     for text in task.candidates:
-        tokens = max(tokens, task.starts[text + 1] - task.starts[text])
+        longest = max(longest, task.starts[text + 1] - task.starts[text])
     return Vectors(
-        np.empty(tokens, dtype=np.int32),
-        np.empty(tokens),
-        np.zeros(most + 1, dtype=np.int64),
-        np.zeros(most),
+        np.empty(longest, dtype=np.int32),
+        np.empty(longest),
+        np.zeros(most_references + 1, dtype=np.int64),
+        np.zeros(most_references),
     )
 
 
@@ -356,8 +373,8 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
             else:
                 sorted_grams[begin + size] = gram
                 size += 1
-        # Sort them; for short lists, insertion is faster.
-        if size > 24:
+        # Sort them.
+        if size > MAX_INSERTION_SORT:
             sorted_grams[begin : begin + size] = np.sort(sorted_grams[begin : begin + size])
         else:
             for next_unsorted in range(begin + 1, begin + size):
@@ -388,36 +405,37 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
 def _multiply_weights(
     candidate: Vectors, references: Vectors, clipped: bool, products: Floats, sums: Floats
 ) -> None:
+    """Set sums[r] to the product of the vectors of candidate and reference r, and products[r] to its terms."""
     grams, values, size = candidate.grams, candidate.values, candidate.bounds[1]
-    other_grams, other_values, bounds = references.grams, references.values, references.bounds
-    for other in range(sums.size):
-        total = 0.0
-        index, other_index, end = 0, bounds[other], bounds[other + 1]
-        while index < size and other_index < end:
-            if grams[index] < other_grams[other_index]:
+    reference_grams, reference_values, bounds = references.grams, references.values, references.bounds
+    for reference in range(sums.size):
+        product = 0.0
+        index, reference_index, end = 0, bounds[reference], bounds[reference + 1]
+        while index < size and reference_index < end:
+            if grams[index] < reference_grams[reference_index]:
                 index += 1
-            elif grams[index] > other_grams[other_index]:
-                other_index += 1
+            elif grams[index] > reference_grams[reference_index]:
+                reference_index += 1
             else:
                 value = values[index]
                 if clipped:
-                    value = min(value, other_values[other_index])
-                products[other, index] = value * other_values[other_index]
-                total += value * other_values[other_index]
+                    value = min(value, reference_values[reference_index])
+                products[reference, index] = value * reference_values[reference_index]
+                product += value * reference_values[reference_index]
                 index += 1
-                other_index += 1
-        sums[other] = total
+                reference_index += 1
+        sums[reference] = product
 
 
 @compiled
 def _similarity(
-    product: float, norms: float, starts: Ints, candidate: int, reference: int, how: Similarity
+    product: float, norms: float, starts: Ints, candidate: int, reference: int, rule: Similarity
 ) -> float:
     if norms == 0:
         return 0.0
     similarity = product / norms
-    if how.clipped:
-        similarity *= _length_factor(starts, candidate, reference, how.sigma)
+    if rule.clipped:
+        similarity *= _length_factor(starts, candidate, reference, rule.sigma)
     return similarity
 
 
@@ -426,13 +444,16 @@ def _length_factor(starts: Ints, candidate: int, reference: int, sigma: float) -
     """Return CIDEr-D's penalty for a difference in the number of bigrams (V15 eq. 5)."""
     candidate_length = max(starts[candidate + 1] - starts[candidate] - 1, 0)
     reference_length = max(starts[reference + 1] - starts[reference] - 1, 0)
-    apart = candidate_length - reference_length
-    return np.exp(-(apart * apart) / (2 * sigma * sigma))
+    difference = candidate_length - reference_length
+    return np.exp(-(difference * difference) / (2 * sigma * sigma))
 
 
 @compiled
-def _add_scores(task: Task, grams: Grams, documents_of: Ints, how: Similarity, share: float) -> Floats:
-    """Return the contribution of one order of n-grams to the scores, in the order of `task.candidates`."""
+def _add_scores(task: Task, grams: Grams, documents: Ints, rule: Similarity, weight: float) -> Floats:
+    """Return the contribution of one order of n-grams to the scores, in the order of `task.candidates`.
+
+    documents: (groups,) numbers of documents. weight: the weight of the order.
+    """
     scores = np.zeros(task.candidates.size)
     candidate, references = _allocate_vectors(task), _allocate_vectors(task)
     sums = np.empty(references.norms.size)
@@ -443,23 +464,23 @@ def _add_scores(task: Task, grams: Grams, documents_of: Ints, how: Similarity, s
             continue
         first, last = task.references[group], task.references[group + 1]
         # An n-gram that only these references have is in as many documents as the group stands for.
-        _write_vectors(grams, starts, first, last, grams.weights[documents_of[group]], references)
-        many = last - first
+        _write_vectors(grams, starts, first, last, grams.weights[documents[group]], references)
+        count = last - first
         for index in range(task.candidate_starts[group], task.candidate_starts[group + 1]):
             text = task.candidates[index]
             _write_vectors(grams, starts, text, text + 1, grams.weights[0], candidate)
             if candidate_norm[0] == 0:
                 continue
-            _multiply_weights(candidate, references, how.clipped, products, sums[:many])
+            _multiply_weights(candidate, references, rule.clipped, products, sums[:count])
             total = 0.0
-            for other in range(many):
-                norms = candidate_norm[0] * reference_norms[other]
-                similarity = _similarity(sums[other], norms, starts, text, first + other, how)
-                if how.best_reference:
+            for reference in range(count):
+                norms = candidate_norm[0] * reference_norms[reference]
+                similarity = _similarity(sums[reference], norms, starts, text, first + reference, rule)
+                if rule.best_reference:
                     total = max(total, similarity)
                 else:
                     total += similarity
-            if not how.best_reference:
-                total /= many
-            scores[index] = share * total
+            if not rule.best_reference:
+                total /= count
+            scores[index] = weight * total
     return scores

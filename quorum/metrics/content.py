@@ -90,7 +90,7 @@ def content_selection(
     """Compare a system's descriptions with people's (WG15 eq. 1-3).
 
     `selections` has for each image the boxes that the system names, whole numbers from 0 to 2^31 - 1.
-    `descriptions` has for each image the boxes that each gold description names. `empty` is one of EMPTY.
+    `descriptions` has for each image the boxes that each gold description names. `empty` is one of EMPTY_CHOICES.
     """
     if empty not in EMPTY_CHOICES:
         raise UnknownName("empty", empty, EMPTY_CHOICES)
@@ -105,7 +105,7 @@ def content_selection(
     if empty == ZERO:
         precision[is_empty & (gold.counts > 0)] = 0.0
     is_only_selection_empty = np.isnan(precision) & ~np.isnan(recall)
-    return _score(
+    return _make_score(
         [precision, recall, _harmonic_mean(precision, recall)],
         gold,
         int(is_empty.sum()),
@@ -135,7 +135,7 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
         _group_means(figure, image_of, images)
         for figure in (precision, recall, _harmonic_mean(precision, recall))
     ]
-    return _score(
+    return _make_score(
         by_image,
         gold,
         int((gold.sets.sizes == 0).sum()),
@@ -145,10 +145,10 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
 
 
 @compiled
-def _compare_sets(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -> tuple[Floats, Floats]:
+def _compare_sets(sets: _BoxSets, image_of: Ints, held_out: Ints, gold: _Gold) -> tuple[Floats, Floats]:
     """Return (sets,) precisions (eq. 1) and recalls (eq. 2) of the sets against the gold descriptions of their images.
 
-    Set s belongs to image image_of[s] and is not compared with description left_out[s].
+    Set s belongs to image image_of[s] and is not compared with description held_out[s], or -1 for none.
     """
     boxes, starts = gold.sets.boxes, gold.sets.starts
     precision, recall = np.empty(image_of.size), np.empty(image_of.size)
@@ -156,11 +156,11 @@ def _compare_sets(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -
         size = sets.starts[s + 1] - sets.starts[s]
         image = image_of[s]
         hits_of_all = 0
-        compared = 0
-        shares = 0.0
-        naming = 0
+        compared_count = 0
+        share_sum = 0.0
+        naming_count = 0
         for d in range(gold.image_starts[image], gold.image_starts[image + 1]):
-            if d == left_out[s]:
+            if d == held_out[s]:
                 continue
             hits = 0
             i, j = sets.starts[s], starts[d]
@@ -174,13 +174,13 @@ def _compare_sets(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -
                 else:
                     j += 1
             hits_of_all += hits
-            compared += 1
+            compared_count += 1
             length = starts[d + 1] - starts[d]
             if length > 0:
-                shares += hits / length
-                naming += 1
-        precision[s] = hits_of_all / (compared * size) if compared > 0 and size > 0 else np.nan
-        recall[s] = shares / naming if naming > 0 else np.nan
+                share_sum += hits / length
+                naming_count += 1
+        precision[s] = hits_of_all / (compared_count * size) if compared_count > 0 and size > 0 else np.nan
+        recall[s] = share_sum / naming_count if naming_count > 0 else np.nan
     return precision, recall
 
 
@@ -196,17 +196,17 @@ def _group_means(values: Floats, group_of: Ints, groups: int) -> Floats:
     return ratio(total, count)
 
 
-def _figure(images: Floats) -> ContentFigure:
+def _make_figure(images: Floats) -> ContentFigure:
     defined = images[~np.isnan(images)]
     images.flags.writeable = False
     mean, sd = (float(defined.mean()), float(defined.std())) if defined.size else (np.nan, np.nan)
     return ContentFigure(mean, sd, images, images.size - defined.size)
 
 
-def _score(
-    figures: Sequence[Floats], gold: _Gold, empty_selections: int, reasons: Mapping[str, int], signed: str
+def _make_score(
+    figures: Sequence[Floats], gold: _Gold, empty_selections: int, reasons: Mapping[str, int], signature: str
 ) -> ContentScore:
-    precision, recall, f1 = (_figure(images) for images in figures)
+    precision, recall, f1 = (_make_figure(images) for images in figures)
     return ContentScore(
         precision,
         recall,
@@ -215,14 +215,14 @@ def _score(
         descriptions=gold.sets.sizes.size,
         empty_selections=empty_selections,
         empty_descriptions=int((gold.sets.sizes == 0).sum()),
-        reason="; ".join(f"{why}: {count}" for why, count in reasons.items() if count),
-        signature=signed,
+        reason="; ".join(f"{reason}: {count}" for reason, count in reasons.items() if count),
+        signature=signature,
     )
 
 
 def _gold_of(descriptions: Sequence[Sequence[Boxes]]) -> _Gold:
     check_collection(descriptions, "descriptions", "the gold descriptions of each image")
-    sizes = _sizes(descriptions, lambda image: f"descriptions[{image}]")
+    sizes = _checked_sizes(descriptions, lambda image: f"descriptions[{image}]")
     if not sizes.size:
         raise InvalidInput("descriptions is empty, expected the gold descriptions of at least one image")
     starts = starts_of(sizes)
@@ -235,7 +235,7 @@ def _gold_of(descriptions: Sequence[Sequence[Boxes]]) -> _Gold:
 
 
 def _box_sets(sets: Sequence[Boxes], name_of: Callable[[int], str]) -> _BoxSets:
-    sizes = _sizes(sets, name_of)
+    sizes = _checked_sizes(sets, name_of)
     flat = list(chain.from_iterable(sets))
     if not (_are_integers(flat) and (not flat or (min(flat) >= 0 and max(flat) < _LIMIT))):
         index = next(index for index, boxes in enumerate(sets) if not all(map(_is_box, boxes)))
@@ -249,7 +249,7 @@ def _box_sets(sets: Sequence[Boxes], name_of: Callable[[int], str]) -> _BoxSets:
     return _BoxSets(keys & (_LIMIT - 1), starts)
 
 
-def _sizes(groups: Sequence[Collection[Any]], name_of: Callable[[int], str]) -> Ints:
+def _checked_sizes(groups: Sequence[Collection[Any]], name_of: Callable[[int], str]) -> Ints:
     for kind in set(map(type, groups)):
         if issubclass(kind, str | bytes | Mapping) or not issubclass(kind, Collection):
             index = next(index for index, group in enumerate(groups) if type(group) is kind)

@@ -51,12 +51,12 @@ class BoxRanks:
     def selections(self, k: int) -> list[list[int]]:
         """Return the first k selected boxes of every image, best first, numbered within the image."""
         k = whole_count(k, "k")
-        begin = np.repeat(self.starts[:-1], self.counts)
-        ordered = np.argsort(begin + self.places)
+        first_boxes = np.repeat(self.starts[:-1], self.counts)
+        ordered = np.argsort(first_boxes + self.places)
         ordered = ordered[(self.selects & (self.places < k))[ordered]]
-        taken = np.bincount(_image_of(self.starts)[ordered], minlength=self.starts.size - 1)
-        numbers = (ordered - begin[ordered]).tolist()
-        return [numbers[low:high] for low, high in pairwise(starts_of(taken).tolist())]
+        selection_sizes = np.bincount(_image_of(self.starts)[ordered], minlength=self.starts.size - 1)
+        numbers = (ordered - first_boxes[ordered]).tolist()
+        return [numbers[start:end] for start, end in pairwise(starts_of(selection_sizes).tolist())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +169,11 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
     """
     _check_prior(prior, BigramPrior)
     flat, starts = _flat_labels(labels)
+    # Number the labels of the training data.
     known_labels = sorted({*prior.first, *chain.from_iterable(prior.following)})
     number = {label: index for index, label in enumerate(known_labels)}
     codes = np.fromiter((number.get(label, -1) for label in flat), dtype=np.int64, count=len(flat))
+    # List the labels that follow each label, row by row, and how often they do.
     pairs = sorted(
         (number[label_before], number[label_after], n)
         for (label_before, label_after), n in prior.following.items()
@@ -187,6 +189,7 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
     )
     tie_places = _places(np.zeros(codes.size), starts, ties)
     ranks, selects = _walk_greedily(codes, starts, tie_places, counts)
+    # The boxes that are not reached share the mean of the remaining ranks.
     image = _image_of(starts)
     selected = np.bincount(image[selects], minlength=starts.size - 1)
     shared = 0.5 * ((np.diff(starts) + 1) - selected) + selected
@@ -233,9 +236,9 @@ def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCount
                 if previous < 0:
                     count = counts.first[label]
                 else:
-                    low, high = counts.row_starts[previous], counts.row_starts[previous + 1]
-                    at = low + np.searchsorted(counts.following[low:high], label)
-                    count = counts.times[at] if at < high and counts.following[at] == label else 0
+                    row_start, row_end = counts.row_starts[previous], counts.row_starts[previous + 1]
+                    index = row_start + np.searchsorted(counts.following[row_start:row_end], label)
+                    count = counts.times[index] if index < row_end and counts.following[index] == label else 0
                 if count > best_count or (count == best_count and count > 0 and places[box] < places[best]):
                     best, best_count = box, count
             if best < 0:
@@ -250,8 +253,9 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
     """Rank boxes by the mean of two baselines' ranks (WG15 section 5.1). All boxes are selected."""
     if not np.array_equal(first.starts, second.starts):
         raise InvalidInput("first and second rank the boxes of different images, expected the same images")
-    of, means = (first.signature, second.signature), (first.ranks + second.ranks) / 2
-    return _rank_boxes("content-mean", means, first.starts, ties, of=of, ties=_seed_field(ties))
+    means = (first.ranks + second.ranks) / 2
+    signatures = first.signature, second.signature
+    return _rank_boxes("content-mean", means, first.starts, ties, of=signatures, ties=_seed_field(ties))
 
 
 def _rank_boxes(name: str, keys: Floats, starts: Ints, tie_seed: Seed, **fields: Value) -> BoxRanks:
@@ -260,8 +264,9 @@ def _rank_boxes(name: str, keys: Floats, starts: Ints, tie_seed: Seed, **fields:
     Without `fields`, the signature says how ties were broken.
     """
     places = _places(keys, starts, tie_seed)
-    signed = measure_signature(name, **(fields or {"ties": _seed_field(tie_seed)}))
-    return BoxRanks(places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_), places, starts, signed)
+    signature = measure_signature(name, **(fields or {"ties": _seed_field(tie_seed)}))
+    ranks, selects = places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_)
+    return BoxRanks(ranks, selects, places, starts, signature)
 
 
 def _places(keys: Floats, starts: Ints, ties: Seed) -> Ints:

@@ -70,18 +70,19 @@ def hold_out(
     texts: list[str] = []
     references: list[list[str]] = []
     counts = []
-    draw = generator or np.random.default_rng(0)
+    random = generator or np.random.default_rng(0)
     for captions_of_image in images:
         positions: Sequence[int] = range(len(captions_of_image))
         if most is not None and most < len(captions_of_image):
-            positions = sorted(draw.choice(len(captions_of_image), size=most, replace=False).tolist())
+            positions = sorted(random.choice(len(captions_of_image), size=most, replace=False).tolist())
         texts += [captions_of_image[position] for position in positions]
         references += [
             captions_of_image[:position] + captions_of_image[position + 1 :] for position in positions
         ]
         counts.append(len(positions))
-    alone = sum(len(captions_of_image) == 1 for captions_of_image in captions)
-    return HeldOutCaptions(images, texts, references, np.repeat(np.arange(len(images)), counts), alone)
+    single_images = sum(len(captions_of_image) == 1 for captions_of_image in captions)
+    image_of = np.repeat(np.arange(len(images)), counts)
+    return HeldOutCaptions(images, texts, references, image_of, single_images)
 
 
 def score_held_out(
@@ -106,14 +107,15 @@ def score_held_out(
     # Repeat the same list objects, so that the words of references are counted once for all candidates.
     references = held_out.references * (1 + len(instead))
     scores = score(candidates, references, metrics, tokenizer, document_corpus=held_out.images)
-    parts = {
+    # The first n scores are those of the captions. The next n are those of the first replacement, and so on.
+    score_blocks = {
         name: np.split(metric_score.images, 1 + len(instead)) for name, metric_score in scores.scores.items()
     }
     return HeldOutScores(
-        caption_scores={name: parts_of_metric[0] for name, parts_of_metric in parts.items()},
+        caption_scores={name: blocks[0] for name, blocks in score_blocks.items()},
         replacement_scores={
-            what: {name: parts_of_metric[number] for name, parts_of_metric in parts.items()}
-            for number, what in enumerate(instead, start=1)
+            replacement: {name: blocks[number] for name, blocks in score_blocks.items()}
+            for number, replacement in enumerate(instead, start=1)
         },
         signatures={name: metric_score.signature for name, metric_score in scores.scores.items()},
         warnings=scores.warnings,
@@ -129,6 +131,7 @@ def of_other_images(held_out: HeldOutCaptions, generator: np.random.Generator) -
         raise InvalidInput("there is one image with two captions, expected two or more to exchange captions")
     pool = list(chain.from_iterable(held_out.images))
     starts = starts_of(list(map(len, held_out.images)))
+    # Draw a position among the captions of other images, and skip those of the image itself.
     size = np.diff(starts)[held_out.image_of]
     drawn = generator.integers(0, len(pool) - size)
     first = starts[held_out.image_of]
@@ -143,8 +146,8 @@ def of_other_sources(
     for position, texts in enumerate(sources):
         check_texts(texts, f"sources[{position}]")
     source = generator.integers(0, len(sources), size=len(held_out.texts))
-    drawn = generator.integers(0, np.array([len(texts) for texts in sources])[source])
-    return [sources[number][at] for number, at in zip(source.tolist(), drawn.tolist(), strict=True)]
+    position = generator.integers(0, np.array([len(texts) for texts in sources])[source])
+    return [sources[i][k] for i, k in zip(source.tolist(), position.tolist(), strict=True)]
 
 
 def gibberish(
@@ -176,10 +179,10 @@ def mean_length(texts: Sequence[str], tokenizer: str = "ptb") -> int:
 
 def select_long_texts(texts: Iterable[str], tokenizer: str = "ptb") -> list[str]:
     """Return the texts with at least MIN_TOKENS tokens and MIN_CHARACTERS characters, as WG16 select from Brown."""
-    listed = list(texts)
-    lengths = encode_texts(listed, tokenizer_named(tokenizer)).lengths.tolist()
+    all_texts = list(texts)
+    lengths = encode_texts(all_texts, tokenizer_named(tokenizer)).lengths.tolist()
     return [
         text
-        for text, length in zip(listed, lengths, strict=True)
+        for text, length in zip(all_texts, lengths, strict=True)
         if length >= MIN_TOKENS and len(text) >= MIN_CHARACTERS
     ]

@@ -15,11 +15,11 @@ class MetricsError(ValueError):
 class UnknownName(MetricsError):
     """An unknown metric, tokenizer or option. The message names the nearest known one."""
 
-    def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
-        known = list(known)
-        near = nearest_name(name, known)
-        hint = f"did you mean {near!r}? " if near else ""
-        super().__init__(f"unknown {what} {name!r}; {hint}known: {', '.join(known) or 'none'}")
+    def __init__(self, what: str, name: object, known_names: Iterable[str]) -> None:
+        known_names = list(known_names)
+        suggestion = nearest_name(name, known_names)
+        hint = f"did you mean {suggestion!r}? " if suggestion else ""
+        super().__init__(f"unknown {what} {name!r}; {hint}known: {', '.join(known_names) or 'none'}")
 
 
 class InvalidInput(MetricsError):
@@ -44,15 +44,17 @@ def check_collection(values: object, what: str, expected: str) -> None:
 
 
 def check_lists_of(
-    lists: Any, what: str, of: str, expected: str = "", kinds: tuple[type, ...] = (list, tuple)
+    lists: Any, what: str, members: str, expected: str = "", kinds: tuple[type, ...] = (list, tuple)
 ) -> None:
-    check_collection(lists, what, expected or f"lists of {of}")
-    for position, entry in enumerate(lists):
-        if isinstance(entry, str) or not isinstance(entry, kinds):
-            raise InvalidInput(f"{what}[{position}] is a {type(entry).__name__}, expected a list of {of}")
+    check_collection(lists, what, expected or f"lists of {members}")
+    for position, texts in enumerate(lists):
+        if isinstance(texts, str) or not isinstance(texts, kinds):
+            raise InvalidInput(
+                f"{what}[{position}] is a {type(texts).__name__}, expected a list of {members}"
+            )
     if not are_texts(chain.from_iterable(lists)):
-        position = next(position for position, entry in enumerate(lists) if not are_texts(entry))
-        raise InvalidInput(f"{what}[{position}] holds something that is no text, expected {of}")
+        position = next(position for position, texts in enumerate(lists) if not are_texts(texts))
+        raise InvalidInput(f"{what}[{position}] holds something that is no text, expected {members}")
 
 
 def are_texts(values: Iterable[Any]) -> bool:

@@ -52,13 +52,13 @@ def term_frequency(
     documents: Sequence[Terms], *, keywords: int | None = DEFAULT_GUESSES, vocabulary: Vocabulary = None
 ) -> KeywordList:
     """Return the most frequent terms of each document (MC12 section 4.1)."""
-    pick = _Selection.from_options(keywords, vocabulary)
+    choice = _Selection.from_options(keywords, vocabulary)
     lists = []
     for counts in _count_terms(documents, "documents"):
         size = counts.total()
-        best = pick.known_terms(counts).most_common(pick.keywords)
+        best = choice.allowed_terms(counts).most_common(choice.keywords)
         lists.append([(term, count / size) for term, count in best])
-    return _list(lists, measure_signature("keyword-tf", **pick.fields))
+    return _make_list(lists, measure_signature("keyword-tf", **choice.fields))
 
 
 def tf_idf(
@@ -73,15 +73,15 @@ def tf_idf(
     Document frequencies are counted in `training`, by default in all other documents (the paper's footnote 7). Raise
     InvalidInput if there are no other documents.
     """
-    pick = _Selection.from_options(keywords, vocabulary)
+    choice = _Selection.from_options(keywords, vocabulary)
     term_counts = _count_terms(documents, "documents")
-    if training is None:
-        others, itself, corpus = term_counts, 1, None
-    else:
+    training_counts, corpus = term_counts, None
+    if training is not None:
         training = list(training)
-        others, itself, corpus = _count_terms(training, "training"), 0, _training_field(training)
-    holders = Counter(chain.from_iterable(others))
-    total = len(others) - itself
+        training_counts, corpus = _count_terms(training, "training"), _training_field(training)
+    own_documents = int(training is None)  # the training documents that are the document itself
+    frequencies = Counter(chain.from_iterable(training_counts))
+    total = len(training_counts) - own_documents
     if total < 1:
         raise InvalidInput(
             "there is no other document, expected training documents or two documents at least"
@@ -89,14 +89,14 @@ def tf_idf(
     lists = []
     for counts in term_counts:
         size = counts.total()
-        weighed = [
-            (term, count / size * math.log(total / max(holders[term] - itself, 1)))
-            for term, count in pick.known_terms(counts).items()
+        weighted_terms = [
+            (term, count / size * math.log(total / max(frequencies[term] - own_documents, 1)))
+            for term, count in choice.allowed_terms(counts).items()
         ]
         # The sort is stable: terms with equal weights keep the order of the document.
-        weighed.sort(key=lambda entry: -entry[1])
-        lists.append(weighed[: pick.keywords])
-    return _list(lists, measure_signature("keyword-tf-idf", **pick.fields, training=corpus))
+        weighted_terms.sort(key=lambda entry: -entry[1])
+        lists.append(weighted_terms[: choice.keywords])
+    return _make_list(lists, measure_signature("keyword-tf-idf", **choice.fields, training=corpus))
 
 
 def corpus_frequency(
@@ -107,38 +107,39 @@ def corpus_frequency(
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
     """Return the most frequent terms of `training`, by default of the tags of all other images (MC12 section 4.3)."""
-    pick = _Selection.from_options(keywords, vocabulary)
+    choice = _Selection.from_options(keywords, vocabulary)
     check_gold(gold)
     total: Counter[str] = Counter()
     if training is not None:
         training = list(training)
         for counts in _count_terms(training, "training"):
             total.update(counts)
-        ranked = sorted(pick.known_terms(total).items(), key=_by_count_and_name)
-        same = [(tag, float(count)) for tag, count in ranked[: pick.keywords]]
-        signature = measure_signature("keyword-corpus", **pick.fields, training=_training_field(training))
-        return _list([same] * len(gold), signature)
+        ranked = sorted(choice.allowed_terms(total).items(), key=_by_count_and_name)
+        keywords_of_all = [(tag, float(count)) for tag, count in ranked[: choice.keywords]]
+        signature = measure_signature("keyword-corpus", **choice.fields, training=_training_field(training))
+        return _make_list([keywords_of_all] * len(gold), signature)
     for tags in gold:
         total.update(tags)
-    ranked = sorted(pick.known_terms(total).items(), key=_by_count_and_name)
+    ranked = sorted(choice.allowed_terms(total).items(), key=_by_count_and_name)
     lists = []
     for tags in gold:
         # Leaving out the image lowers only its own tags, so at most as many other tags move up.
-        head = ranked if pick.keywords is None else ranked[: pick.keywords + len(tags)]
-        counts_left = [(tag, count - tags.get(tag, 0)) for tag, count in head]
+        candidates = ranked if choice.keywords is None else ranked[: choice.keywords + len(tags)]
+        counts_left = [(tag, count - tags.get(tag, 0)) for tag, count in candidates]
         counts_left = sorted((entry for entry in counts_left if entry[1] > 0), key=_by_count_and_name)
-        lists.append([(tag, float(count)) for tag, count in counts_left[: pick.keywords]])
-    return _list(lists, measure_signature("keyword-corpus", **pick.fields, training=None))
+        lists.append([(tag, float(count)) for tag, count in counts_left[: choice.keywords]])
+    return _make_list(lists, measure_signature("keyword-corpus", **choice.fields, training=None))
 
 
 def document_title(
     titles: Sequence[Terms], *, keywords: int | None = None, vocabulary: Vocabulary = None
 ) -> KeywordList:
     """Return the distinct terms of each title in order (MC12 section 4.4)."""
-    pick = _Selection.from_options(keywords, vocabulary)
+    choice = _Selection.from_options(keywords, vocabulary)
     check_lists_of(titles, "titles", "terms")
-    return _list(
-        [pick.in_order(title) for title in titles], measure_signature("keyword-title", **pick.fields)
+    return _make_list(
+        [choice.weightless_terms(title) for title in titles],
+        measure_signature("keyword-title", **choice.fields),
     )
 
 
@@ -153,19 +154,19 @@ def sentence_extraction(
 
     If there is a `vocabulary`, sentences are compared by its words only.
     """
-    pick = _Selection.from_options(keywords, vocabulary)
+    choice = _Selection.from_options(keywords, vocabulary)
     if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MAX_SMOOTHING:
         raise InvalidInput(f"smoothing is {smoothing!r}, expected a number above 0, up to {MAX_SMOOTHING:g}")
     check_collection(documents, "documents", "a list of sentences for each document")
-    lists, chosen_sentences = [], []
+    lists, sentence_positions = [], []
     for position, document in enumerate(documents):
         check_lists_of(document, f"documents[{position}]", "terms")
-        sentences = [pick.filter_terms(sentence) for sentence in document]
-        best = _closest_sentence(sentences, float(smoothing))
-        chosen_sentences.append(best)
-        lists.append(pick.in_order(sentences[best]) if best >= 0 else [])
-    signature = measure_signature("keyword-sentence", **pick.fields, smoothing=float(smoothing))
-    return _list(lists, signature, tuple(chosen_sentences))
+        sentences = [choice.filter_terms(sentence) for sentence in document]
+        position_of_best = _closest_sentence(sentences, float(smoothing))
+        sentence_positions.append(position_of_best)
+        lists.append(choice.weightless_terms(sentences[position_of_best]) if position_of_best >= 0 else [])
+    signature = measure_signature("keyword-sentence", **choice.fields, smoothing=float(smoothing))
+    return _make_list(lists, signature, tuple(sentence_positions))
 
 
 def topic_words(
@@ -183,52 +184,52 @@ def topic_words(
     the documents themselves. A document that has no term of the model has no keywords. The paper does not print its
     settings: the number of topics, the seed, and the priors, 1 / topics, are Quorum's choice.
     """
-    pick = _Selection.from_options(keywords, vocabulary)
+    choice = _Selection.from_options(keywords, vocabulary)
     topics = whole_count(topics, "topics")
-    term_counts = [pick.known_terms(counts) for counts in _count_terms(documents, "documents")]
-    learnt, corpus = term_counts, None
+    term_counts = [choice.allowed_terms(counts) for counts in _count_terms(documents, "documents")]
+    training_counts, corpus = term_counts, None
     if training is not None:
         training = list(training)
-        learnt, corpus = (
-            [pick.known_terms(counts) for counts in _count_terms(training, "training")],
-            _training_field(training),
-        )
-    terms = sorted(set(chain.from_iterable(learnt)))
+        training_counts = [choice.allowed_terms(counts) for counts in _count_terms(training, "training")]
+        corpus = _training_field(training)
+    terms = sorted(set(chain.from_iterable(training_counts)))
     lists: list[_WeightedTerms] = [[] for _ in term_counts]
     reason = ""
     if terms:
-        table = [_count_table(each, terms) for each in (learnt, term_counts)]
-        model = fit_topics(table[0], topics, prior=1 / topics, seed=seed)
-        probabilities, shares = model.probabilities(), model.shares(table[1])
-        for position in np.flatnonzero(table[1].sum(axis=1)).tolist():
+        table = _count_table(term_counts, terms)
+        model = fit_topics(_count_table(training_counts, terms), topics, prior=1 / topics, seed=seed)
+        probabilities, shares = model.probabilities(), model.shares(table)
+        for position in np.flatnonzero(table.sum(axis=1)).tolist():
             weights = shares[position] @ probabilities
             # The sort is stable: terms with equal weights keep the order of the alphabet.
-            best = np.argsort(-weights, kind="stable")[: pick.keywords].tolist()
+            best = np.argsort(-weights, kind="stable")[: choice.keywords].tolist()
             lists[position] = [(terms[column], float(weights[column])) for column in best]
         reason = "" if model.converged else f"topics did not converge in {model.sweeps} sweeps"
-    baseline = _list(
-        lists, measure_signature("keyword-lda", **pick.fields, training=corpus, topics=topics, seed=seed)
+    baseline = _make_list(
+        lists, measure_signature("keyword-lda", **choice.fields, training=corpus, topics=topics, seed=seed)
     )
     return replace(baseline, reason="; ".join(filter(None, (baseline.reason, reason))))
 
 
-def _count_table(counted: Sequence[Counter[str]], terms: Sequence[str]) -> "scipy.sparse.csr_array":
+def _count_table(term_counts: Sequence[Counter[str]], terms: Sequence[str]) -> "scipy.sparse.csr_array":
     """Return the (documents, terms) counts of the given terms."""
-    column = {term: number for number, term in enumerate(terms)}
+    column_of = {term: number for number, term in enumerate(terms)}
     cells = [
-        (row, column[term], count)
-        for row, counts in enumerate(counted)
+        (row, column_of[term], count)
+        for row, counts in enumerate(term_counts)
         for term, count in counts.items()
-        if term in column
+        if term in column_of
     ]
     rows, columns, values = np.array(cells, dtype=np.int64).reshape(-1, 3).T
     return scipy.sparse.csr_array(
-        (values.astype(np.float64), (rows, columns)), shape=(len(counted), len(terms))
+        (values.astype(np.float64), (rows, columns)), shape=(len(term_counts), len(terms))
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
+    """The options that select keywords: their number, their vocabulary, and both as fields of the signature."""
+
     keywords: int | None
     vocabulary: frozenset[str] | None
     fields: Mapping[str, Value]
@@ -236,10 +237,10 @@ class _Selection:
     @classmethod
     def from_options(cls, keywords: int | None, vocabulary: Vocabulary) -> "_Selection":
         count = None if keywords is None else whole_count(keywords, "keywords")
-        listed = None if vocabulary is None else frozenset(vocabulary)
-        return cls(count, listed, {"keywords": count, **evaluation_fields(listed)})
+        words = None if vocabulary is None else frozenset(vocabulary)
+        return cls(count, words, {"keywords": count, **evaluation_fields(words)})
 
-    def known_terms(self, counts: Counter[str]) -> Counter[str]:
+    def allowed_terms(self, counts: Counter[str]) -> Counter[str]:
         vocabulary = self.vocabulary
         if vocabulary is None:
             return counts
@@ -249,7 +250,8 @@ class _Selection:
         vocabulary = self.vocabulary
         return [term for term in terms if vocabulary is None or term in vocabulary]
 
-    def in_order(self, terms: Terms) -> "_WeightedTerms":
+    def weightless_terms(self, terms: Terms) -> "_WeightedTerms":
+        """Return the different terms in order, with weights nan."""
         return [(term, math.nan) for term in dict.fromkeys(self.filter_terms(terms))][: self.keywords]
 
 
@@ -261,22 +263,24 @@ def _closest_sentence(sentences: Sequence[Terms], smoothing: float) -> int:
     # Minimising KL(P_D || P_S) maximises sum_w P_D(w) log P_S(w). Words that are not in the sentence have equal log
     # P_S.
     document = Counter(chain.from_iterable(sentences))
-    size, different = document.total(), len(document)
+    size, distinct_words = document.total(), len(document)
     best, best_similarity = -1, -math.inf
     for index, sentence in enumerate(sentences):
         if not sentence:
             continue
-        shared = math.fsum(
+        gain = math.fsum(
             document[term] / size * (math.log(count + smoothing) - math.log(smoothing))
             for term, count in Counter(sentence).items()
         )
-        likelihood = shared - math.log(len(sentence) + smoothing * different)
+        likelihood = gain - math.log(len(sentence) + smoothing * distinct_words)
         if likelihood > best_similarity:
             best, best_similarity = index, likelihood
     return best
 
 
-def _list(lists: Sequence[_WeightedTerms], signed: str, chosen: tuple[int, ...] = ()) -> KeywordList:
+def _make_list(
+    lists: Sequence[_WeightedTerms], signature: str, sentence_positions: tuple[int, ...] = ()
+) -> KeywordList:
     weights = []
     for entries in lists:
         values = np.array([weight for _, weight in entries], dtype=np.float64)
@@ -286,10 +290,10 @@ def _list(lists: Sequence[_WeightedTerms], signed: str, chosen: tuple[int, ...] 
     return KeywordList(
         tuple(tuple(term for term, _ in entries) for entries in lists),
         tuple(weights),
-        chosen,
+        sentence_positions,
         empty,
         f"images without a keyword to take: {empty}" if empty else "",
-        signed,
+        signature,
     )
 
 

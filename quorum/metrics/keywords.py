@@ -91,9 +91,9 @@ _NON_PREFIX = re.compile(r"non[\s-](.*)", re.ASCII)
 def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]:
     """Return the form of each keyword or collocation: its words' stems, joined by blanks."""
     _check_texts(keywords, "keywords")
-    cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
+    tokenize, stem_words = tokenizer_named("h13").tokens, _stemmer(stem)
     # Porter's published rules turn the word "s" into an empty text.
-    return [" ".join(filter(None, stemmed(cut(keyword)))) or keyword.strip() for keyword in keywords]
+    return [" ".join(filter(None, stem_words(tokenize(keyword)))) or keyword.strip() for keyword in keywords]
 
 
 def keyword_terms(
@@ -101,14 +101,14 @@ def keyword_terms(
 ) -> list[list[str]]:
     """Return the stemmed words of each text in order, without `stop_words` (such as `smart_stop_words()`)."""
     _check_texts(texts, "texts")
-    cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
-    dropped = frozenset(stop_words)
+    tokenize, stem_words = tokenizer_named("h13").tokens, _stemmer(stem)
+    dropped_words = frozenset(stop_words)
     stems: dict[str, str] = {}
     terms = []
     for text in texts:
-        tokens = [word for word in cut(text) if word not in dropped]
-        new = [word for word in tokens if word not in stems]
-        stems.update(zip(new, stemmed(new), strict=True))
+        tokens = [word for word in tokenize(text) if word not in dropped_words]
+        new_words = [word for word in tokens if word not in stems]
+        stems.update(zip(new_words, stem_words(new_words), strict=True))
         terms.append([stems[word] for word in tokens if stems[word]])
     return terms
 
@@ -204,10 +204,10 @@ def keyword_best(
     duplicates: str = CREDITED,
 ) -> KeywordScore:
     """Return the credits by the measure "best": several guesses share the credit (MC12 section 6.2, "best normal")."""
-    task = _task(annotations, gold, vocabulary, duplicates)
+    task = _make_task(annotations, gold, vocabulary, duplicates)
     credit = task.credits() / np.maximum([len(guesses) for guesses in task.guesses], 1)
-    signed = measure_signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)
-    return _make_score(task, credit, task.sizes > 0, NO_TAGS, signed)
+    signature = measure_signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)
+    return _make_score(task, credit, task.sizes > 0, NO_TAGS, signature)
 
 
 def keyword_best_mode(
@@ -218,12 +218,11 @@ def keyword_best_mode(
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
     """Return how often the first guess is the most frequent tag, or the tag given in `modes` (MC12 section 6.2)."""
-    task = _task(annotations, gold, vocabulary)
-    wanted = _modes(task, modes)
-    hits = [bool(guesses) and guesses[0] == mode for guesses, mode in zip(task.guesses, wanted, strict=True)]
-    return _mode_score(
-        task, hits, wanted, measure_signature("keyword-best-mode", **evaluation_fields(vocabulary, modes))
-    )
+    task = _make_task(annotations, gold, vocabulary)
+    targets = _targets(task, modes)
+    hits = [bool(guesses) and guesses[0] == tag for guesses, tag in zip(task.guesses, targets, strict=True)]
+    signature = measure_signature("keyword-best-mode", **evaluation_fields(vocabulary, modes))
+    return _mode_score(task, hits, targets, signature)
 
 
 def keyword_oot(
@@ -236,11 +235,11 @@ def keyword_oot(
 ) -> KeywordScore:
     """Return the credit of up to `guesses` keywords in any order (MC12 section 6.2, "oot normal")."""
     guesses = whole_count(guesses, "guesses")
-    task = _task(annotations, gold, vocabulary, duplicates, guesses)
-    signed = measure_signature(
+    task = _make_task(annotations, gold, vocabulary, duplicates, guesses)
+    signature = measure_signature(
         "keyword-oot", guesses=guesses, **evaluation_fields(vocabulary), duplicates=duplicates
     )
-    return _make_score(task, task.credits(), task.sizes > 0, NO_TAGS, signed)
+    return _make_score(task, task.credits(), task.sizes > 0, NO_TAGS, signature)
 
 
 def keyword_oot_mode(
@@ -253,11 +252,11 @@ def keyword_oot_mode(
 ) -> KeywordScore:
     """Return how often the most frequent tag, or the tag in `modes`, is a guess (MC12 section 6.2, "oot mode")."""
     guesses = whole_count(guesses, "guesses")
-    task = _task(annotations, gold, vocabulary, guesses=guesses)
-    wanted = _modes(task, modes)
-    hits = [mode in guessed for guessed, mode in zip(task.guesses, wanted, strict=True)]
-    signed = measure_signature("keyword-oot-mode", guesses=guesses, **evaluation_fields(vocabulary, modes))
-    return _mode_score(task, hits, wanted, signed)
+    task = _make_task(annotations, gold, vocabulary, guesses=guesses)
+    targets = _targets(task, modes)
+    hits = [mode in guessed for guessed, mode in zip(task.guesses, targets, strict=True)]
+    signature = measure_signature("keyword-oot-mode", guesses=guesses, **evaluation_fields(vocabulary, modes))
+    return _mode_score(task, hits, targets, signature)
 
 
 def keyword_f1(
@@ -270,8 +269,8 @@ def keyword_f1(
     """Compare the first `guesses` keywords of each image with its gold keywords (MC12 section 5.2)."""
     guesses = whole_count(guesses, "guesses")
     check_collection(gold, "gold", "the keywords of each image")
-    counts = [tags if isinstance(tags, Mapping) else _tally(tags, image) for image, tags in enumerate(gold)]
-    task = _task(annotations, counts, vocabulary, CREDITED_ONCE, guesses)
+    counts = [tags if isinstance(tags, Mapping) else _as_tags(tags, image) for image, tags in enumerate(gold)]
+    task = _make_task(annotations, counts, vocabulary, CREDITED_ONCE, guesses)
     guess_counts = np.array(list(map(len, task.guesses)), dtype=np.int64)
     gold_counts = np.array(list(map(len, task.gold)), dtype=np.int64)
     hits = np.array(
@@ -306,12 +305,18 @@ def keyword_f1(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Task:
+    """Guesses to compare with the gold tags, by image.
+
+    sizes: (images,) sums of the tags' counts. is_repeated: (images,) flags of images with a repeated guess.
+    """
+
     guesses: Sequence[Sequence[str]]
     gold: Sequence[Tags]
     sizes: Ints
     is_repeated: Flags
 
     def credits(self) -> Floats:
+        """Return the (images,) sums of the guesses' shares of the tags; 0 for an image without tags."""
         hits = [
             sum(map(tags.get, guesses, repeat(0)))
             for guesses, tags in zip(self.guesses, self.gold, strict=True)
@@ -319,7 +324,7 @@ class _Task:
         return np.array(hits, dtype=np.float64) / np.maximum(self.sizes, 1)
 
 
-def _task(
+def _make_task(
     annotations: Sequence[Sequence[str]],
     gold: Sequence[Tags],
     vocabulary: Vocabulary,
@@ -336,31 +341,23 @@ def _task(
         raise InvalidInput("gold is empty, expected the tags of at least one image")
     if vocabulary is not None:
         known_terms = frozenset(vocabulary)
-        annotations = [
-            [word for word in guesses_of_image if word in known_terms] for guesses_of_image in annotations
-        ]
+        annotations = [[word for word in words if word in known_terms] for words in annotations]
         gold = [{tag: count for tag, count in tags.items() if tag in known_terms} for tags in gold]
+    guesses_read: Sequence[Sequence[str]]
     if duplicates == CREDITED_ONCE:
-        distinct_guesses: list[Sequence[str]] = [
-            list(dict.fromkeys(guesses_of_image)) for guesses_of_image in annotations
-        ]
-        read, considered = [guesses_of_image[:guesses] for guesses_of_image in distinct_guesses], annotations
+        # Further guesses take the places of repeated ones.
+        guesses_read = [list(dict.fromkeys(words))[:guesses] for words in annotations]
     else:
-        read = considered = [guesses_of_image[:guesses] for guesses_of_image in annotations]
-    return _Task(
-        read,
-        gold,
-        np.fromiter((sum(tags.values()) for tags in gold), dtype=np.int64, count=len(gold)),
-        np.array(
-            [len(set(guesses_of_image)) < len(guesses_of_image) for guesses_of_image in considered],
-            dtype=np.bool_,
-        ),
-    )
+        guesses_read = annotations = [words[:guesses] for words in annotations]
+    sizes = np.array([sum(tags.values()) for tags in gold], dtype=np.int64)
+    is_repeated = np.array([len(set(words)) < len(words) for words in annotations], dtype=np.bool_)
+    return _Task(guesses_read, gold, sizes, is_repeated)
 
 
-def _modes(task: _Task, modes: Sequence[str | None] | None) -> Sequence[str | None]:
+def _targets(task: _Task, modes: Sequence[str | None] | None) -> Sequence[str | None]:
+    """Return the tag of each image that is a hit: of `modes` or, without `modes`, its single most frequent tag."""
     if modes is None:
-        return [_mode(tags) for tags in task.gold]
+        return [_single_mode(tags) for tags in task.gold]
     if len(modes) != len(task.gold):
         raise InvalidInput(f"modes has {len(modes)} images, expected {len(task.gold)} as in gold")
     for image, mode in enumerate(modes):
@@ -369,18 +366,19 @@ def _modes(task: _Task, modes: Sequence[str | None] | None) -> Sequence[str | No
     return modes
 
 
-def _mode(tags: Tags) -> str | None:
+def _single_mode(tags: Tags) -> str | None:
+    """Return the most frequent tag, or None if several are equally frequent."""
     most = max(tags.values(), default=0)
     modes = [tag for tag, count in tags.items() if count == most]
     return modes[0] if len(modes) == 1 else None
 
 
-def _mode_score(task: _Task, hits: Sequence[bool], wanted: Sequence[str | None], signed: str) -> KeywordScore:
-    has_mode = np.array([mode is not None for mode in wanted], dtype=np.bool_)
-    return _make_score(task, np.array(hits, dtype=np.float64), has_mode, NO_MODE, signed)
+def _mode_score(task: _Task, hits: list[bool], targets: Sequence[str | None], signature: str) -> KeywordScore:
+    has_mode = np.array([mode is not None for mode in targets], dtype=np.bool_)
+    return _make_score(task, np.array(hits, dtype=np.float64), has_mode, NO_MODE, signature)
 
 
-def _make_score(task: _Task, credit: Floats, is_defined: Flags, why_not: str, signed: str) -> KeywordScore:
+def _make_score(task: _Task, credit: Floats, is_defined: Flags, reason: str, signature: str) -> KeywordScore:
     has_guess = np.array([len(guesses) > 0 for guesses in task.guesses], dtype=np.bool_)
     is_attempted = is_defined & has_guess
     images = np.where(is_defined, credit, np.nan)
@@ -393,8 +391,8 @@ def _make_score(task: _Task, credit: Floats, is_defined: Flags, why_not: str, si
         attempted=int(is_attempted.sum()),
         undefined=int((~is_defined).sum()),
         repeated=int((task.is_repeated & is_attempted).sum()),
-        reason=_reason({why_not: ~is_defined, NO_GUESS: is_defined & ~has_guess}),
-        signature=signed,
+        reason=_reason({reason: ~is_defined, NO_GUESS: is_defined & ~has_guess}),
+        signature=signature,
     )
 
 
@@ -402,8 +400,8 @@ def _mean(values: Floats) -> float:
     return float(values.mean()) if values.size else float("nan")
 
 
-def _reason(marks: Mapping[str, Flags]) -> str:
-    return "; ".join(f"{why}: {int(mark.sum())}" for why, mark in marks.items() if mark.any())
+def _reason(cases: Mapping[str, Flags]) -> str:
+    return "; ".join(f"{reason}: {int(flags.sum())}" for reason, flags in cases.items() if flags.any())
 
 
 def evaluation_fields(vocabulary: Vocabulary, modes: Sequence[str | None] | None = None) -> dict[str, Value]:
@@ -415,7 +413,7 @@ def evaluation_fields(vocabulary: Vocabulary, modes: Sequence[str | None] | None
     return fields
 
 
-def _tally(keywords: Collection[str], image: int) -> Tags:
+def _as_tags(keywords: Collection[str], image: int) -> Tags:
     if isinstance(keywords, str | bytes) or not isinstance(keywords, Collection):
         raise InvalidInput(f"gold[{image}] is a {type(keywords).__name__}, expected the keywords of an image")
     return dict.fromkeys(keywords, 1)
@@ -480,12 +478,12 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
         if item in items_read:
             raise InvalidFile(f"line {number} of the gold is of item {item} again, expected each item once")
         items_read.add(item)
-        parts = [answer for answer in match[3].split(";") if answer.strip() and "pn" not in answer]
+        pieces = [answer for answer in match[3].split(";") if answer.strip() and "pn" not in answer]
         answer_counts = [
-            (parsed[1].replace("'", "", 1), int(parsed[2])) for parsed in map(_ANSWER.search, parts) if parsed
+            (entry[1].replace("'", "", 1), int(entry[2])) for entry in map(_ANSWER.search, pieces) if entry
         ]
-        people = _COUNT.search(parts[0]) if parts else None
-        if answer_counts and (len(parts) > 1 or (people and int(people[1]) > 1)):
+        first_count = _COUNT.search(pieces[0]) if pieces else None
+        if answer_counts and (len(pieces) > 1 or (first_count and int(first_count[1]) > 1)):
             first, top_count = answer_counts[0]
             modes[item] = None if any(count == top_count for _, count in answer_counts[1:]) else first
             answers[item] = dict(answer_counts)
@@ -506,8 +504,8 @@ def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...
                 f"line {number} of the answers is {line.strip()!r}, "
                 f"expected 'word.pos item {_MARKS[measure]} answer;answer'"
             )
-        listed = (match[3] or "").rstrip(";") if (match[3] or "").strip() else ""
-        answers = tuple(map(_normalise_spelling, listed.split(";"))) if listed else ()
+        answer_list = (match[3] or "").rstrip(";") if (match[3] or "").strip() else ""
+        answers = tuple(map(_normalise_spelling, answer_list.split(";"))) if answer_list else ()
         answers_of_item.setdefault(match[2], answers)
     return answers_of_item
 
@@ -518,7 +516,8 @@ def substitution_scores(
     """Score one system. The images of the scores are the gold items in order."""
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)
-    normal, mode = (keyword_best, keyword_best_mode) if measure == "best" else (keyword_oot, keyword_oot_mode)
+    score = keyword_best if measure == "best" else keyword_oot
+    score_mode = keyword_best_mode if measure == "best" else keyword_oot_mode
     guesses = [answers.get(item, ()) for item in gold.answers]
     tags = []
     for counts in gold.answers.values():
@@ -526,7 +525,8 @@ def substitution_scores(
         for tag, count in counts.items():
             tag_counts[tag.replace("-", " ")] += count
         tags.append(tag_counts)
-    return SubstitutionScores(normal(guesses, tags), mode(guesses, tags, modes=list(gold.modes.values())))
+    modes = list(gold.modes.values())
+    return SubstitutionScores(score(guesses, tags), score_mode(guesses, tags, modes=modes))
 
 
 def _normalise_spelling(answer: str) -> str:

@@ -26,7 +26,9 @@ from quorum.numeric.compiling import compiled
 
 PRINTED_PRECISION = 1e5  # the script prints five digits
 BITS = 62  # bits of an int64 used as a bit vector, so that the sum of two vectors and a carry fits
-MEASURES = ("recall", "precision", "f")  # columns of `combine`, in this order
+MEASURES = ("recall", "precision", "f")
+# The columns that `fill_scores` fills; the first are those of MEASURES.
+RECALL, PRECISION, F, HITS, REFERENCE_TOTAL, CANDIDATE_TOTAL = range(6)
 REFERENCE_RULES = ("average", "best")
 JACKKNIFE = ("no", "yes")
 CORPUS = ("mean", "pooled")
@@ -38,7 +40,7 @@ class GramRule(NamedTuple):
     """The rule that says which n-grams count.
 
     window: largest distance between the words of a pair; 0 if no pairs count. spared: number of words at the end of a
-    text that do not count as single words; negative if no single words count.
+    text that do not count as single words; -1 if no single words count.
     """
 
     window: int
@@ -48,32 +50,32 @@ class GramRule(NamedTuple):
 class Overlap(NamedTuple):
     """Hits of every pair of a candidate and a reference, and the divisors of the hits.
 
-    hits: (pairs,). of_reference: (texts,) divisors of the recall. of_candidate: (texts,) divisors of the precision.
-    base: (texts,) divisors of the figure by which the best reference is chosen. If `is_rounded`, this figure is
-    rounded to five digits, as in the script. Ratios are raised to `power`.
+    hits: (pairs,). recall_divisors, precision_divisors: (texts,) totals of a text as a reference, and as a candidate.
+    rank_divisors: (texts,) divisors of the figure by which the best reference is chosen. If `is_rounded`, this figure
+    is rounded to five digits, as in the script. Ratios are raised to `power`.
     """
 
     hits: Floats
-    of_reference: Floats
-    of_candidate: Floats
-    base: Floats
+    recall_divisors: Floats
+    precision_divisors: Floats
+    rank_divisors: Floats
     power: float = 1.0
     is_rounded: bool = False
 
 
 @compiled
-def _list_grams(pairs: TextPairs, text: int, counted: GramRule, other: int, grams: Ints) -> int:
+def _list_grams(pairs: TextPairs, text: int, rule: GramRule, no_word: int, grams: Ints) -> int:
     """Write the n-grams of a text into `grams`, and return their number.
 
-    A single word is written as a pair with `other`, a number larger than the number of any word.
+    A single word is written as a pair with `no_word`, which is larger than the number of any word.
     """
     tokens, begin, end = pairs.tokens, pairs.starts[text], pairs.starts[text + 1]
-    window, spared = counted
+    window, spared = rule
     count = 0
     for position in range(begin, end):
-        first = np.int64(tokens[position]) * (other + 1)
+        first = np.int64(tokens[position]) * (no_word + 1)
         if 0 <= spared < end - position:
-            grams[count] = first + other
+            grams[count] = first + no_word
             count += 1
         for second in range(position + 1, min(position + window + 1, end)):
             grams[count] = first + tokens[second]
@@ -90,38 +92,38 @@ def _find_slot(table: Ints, mask: int, gram: int) -> int:
 
 
 @compiled
-def count_gram_hits(pairs: TextPairs, counted: GramRule, other: int, most: int, hits: Floats) -> None:
+def count_gram_hits(pairs: TextPairs, rule: GramRule, no_word: int, max_grams: int, hits: Floats) -> None:
     """Fill `hits` with the number of n-grams that candidate and reference share.
 
-    No text has more than `most` n-grams.
+    No text has more than `max_grams` n-grams.
     """
     slots = 2
-    while slots < 2 * most:
+    while slots < 2 * max_grams:
         slots *= 2
-    grams = np.empty(most, dtype=np.int64)
+    grams = np.empty(max_grams, dtype=np.int64)
     table = np.empty(slots, dtype=np.int64)
     counts = np.empty(slots, dtype=np.int64)
     counts_left = np.empty(slots, dtype=np.int64)
     for candidate in range(pairs.pair_starts.size - 1):
-        many = _list_grams(pairs, candidate, counted, other, grams)
+        gram_count = _list_grams(pairs, candidate, rule, no_word, grams)
         # For a short candidate use only the first slots, so that clearing them takes time in proportion to its length.
         slots = 2
-        while slots < 2 * many:
+        while slots < 2 * gram_count:
             slots *= 2
         mask = slots - 1
         for slot in range(slots):
             table[slot] = -1
             counts[slot] = 0
-        for index in range(many):
+        for index in range(gram_count):
             slot = _find_slot(table, mask, grams[index])
             table[slot] = grams[index]
             counts[slot] += 1
         for pair in range(pairs.pair_starts[candidate], pairs.pair_starts[candidate + 1]):
             for slot in range(slots):
                 counts_left[slot] = counts[slot]
-            many = _list_grams(pairs, pairs.references[pair], counted, other, grams)
+            gram_count = _list_grams(pairs, pairs.references[pair], rule, no_word, grams)
             matched = 0
-            for index in range(many):
+            for index in range(gram_count):
                 slot = _find_slot(table, mask, grams[index])
                 if counts_left[slot] > 0:
                     counts_left[slot] -= 1
@@ -130,15 +132,15 @@ def count_gram_hits(pairs: TextPairs, counted: GramRule, other: int, most: int, 
 
 
 @compiled
-def count_lcs_hits(pairs: TextPairs, vocabulary: int, most: int, hits: Floats) -> None:
+def count_lcs_hits(pairs: TextPairs, vocabulary: int, max_words: int, hits: Floats) -> None:
     """Fill `hits` with the length of the longest common subsequence of each pair, by bit vectors (Hyyrö 2004).
 
     A zero bit marks a word of the candidate at which the length grows. A piece has 62 words. `carries` holds the carry
-    bits from one piece to the next, one bit for each word of the reference, which has at most `most` words.
+    bits from one piece to the next, one bit for each word of the reference, which has at most `max_words` words.
     """
     tokens, starts, references, pair_starts = pairs
     positions = np.zeros(vocabulary, dtype=np.int64)  # bits of the positions of each word of the piece
-    carries = np.empty(most, dtype=np.int64)
+    carries = np.empty(max_words, dtype=np.int64)
     lowest = np.int64(1)
     for candidate in range(pair_starts.size - 1):
         begin, end = starts[candidate], starts[candidate + 1]
@@ -163,7 +165,7 @@ def count_lcs_hits(pairs: TextPairs, vocabulary: int, most: int, hits: Floats) -
                     state = (total | (state & ~matches)) & full
                 grown = full & ~state
                 while grown:
-                    grown &= grown - 1
+                    grown &= grown - 1  # remove the lowest bit
                     hits[pair] += 1.0
             for bit in range(width):
                 positions[tokens[piece + bit]] = 0
@@ -261,52 +263,54 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTa
 
 @compiled
 def fill_scores(
-    pairs: TextPairs, overlap: Overlap, best: bool, jackknife: bool, alpha: float, scores: Floats
+    pairs: TextPairs, overlap: Overlap, takes_best: bool, jackknife: bool, alpha: float, scores: Floats
 ) -> None:
     """Fill `scores` (n, 6) with recall, precision, F, hits, total of the references and total of the candidate."""
-    hits, of_reference, of_candidate, base, power, rounded = overlap
+    hits, recall_divisors, precision_divisors, rank_divisors, power, is_rounded = overlap
     references, pair_starts = pairs.references, pairs.pair_starts
     for candidate in range(pair_starts.size - 1):
         begin, end = pair_starts[candidate], pair_starts[candidate + 1]
-        candidate_total = of_candidate[candidate]
+        candidate_total = precision_divisors[candidate]
         # A jackknife leaves out each reference in turn.
-        samples = end - begin if jackknife else 1
-        recalls = precisions = fs = hit = all_expected = all_given = 0.0
-        for sample in range(samples):
-            left_out = begin + sample if samples > 1 else end
+        sample_count = end - begin if jackknife else 1
+        recalls = precisions = f_scores = all_hits = all_expected = all_guessed = 0.0
+        for sample in range(sample_count):
+            left_out_pair = begin + sample if sample_count > 1 else end
             matched = expected = guessed = 0.0
-            top = -1.0
+            best_rank = -1.0
             # Sum over the references, or take the best one.
             for pair in range(begin, end):
-                if pair == left_out:
+                if pair == left_out_pair:
                     continue
                 reference = references[pair]
-                if not best:
+                if not takes_best:
                     matched += hits[pair]
-                    expected += of_reference[reference]
+                    expected += recall_divisors[reference]
                     guessed += candidate_total
                     continue
-                rank = (hits[pair] / base[reference]) ** power if base[reference] > 0 else 0.0
-                if rounded:
+                rank = (
+                    (hits[pair] / rank_divisors[reference]) ** power if rank_divisors[reference] > 0 else 0.0
+                )
+                if is_rounded:
                     rank = np.rint(rank * PRINTED_PRECISION)
-                if rank > top:
-                    top = rank
-                    matched, expected, guessed = hits[pair], of_reference[reference], candidate_total
+                if rank > best_rank:
+                    best_rank = rank
+                    matched, expected, guessed = hits[pair], recall_divisors[reference], candidate_total
             recall = (matched / expected) ** power if expected > 0 else 0.0
             precision = (matched / guessed) ** power if guessed > 0 else 0.0
-            below = (1 - alpha) * precision + alpha * recall
+            denominator = (1 - alpha) * precision + alpha * recall
             recalls += recall
             precisions += precision
-            fs += precision * recall / below if below > 0 else 0.0
-            hit += matched
+            f_scores += precision * recall / denominator if denominator > 0 else 0.0
+            all_hits += matched
             all_expected += expected
-            all_given += guessed
-        scores[candidate, 0] = recalls / samples
-        scores[candidate, 1] = precisions / samples
-        scores[candidate, 2] = fs / samples
-        scores[candidate, 3] = hit
-        scores[candidate, 4] = all_expected
-        scores[candidate, 5] = all_given
+            all_guessed += guessed
+        scores[candidate, RECALL] = recalls / sample_count
+        scores[candidate, PRECISION] = precisions / sample_count
+        scores[candidate, F] = f_scores / sample_count
+        scores[candidate, HITS] = all_hits
+        scores[candidate, REFERENCE_TOTAL] = all_expected
+        scores[candidate, CANDIDATE_TOTAL] = all_guessed
 
 
 def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Floats:
@@ -344,8 +348,8 @@ def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int
     tokens, pairs = comparison.tokens(view), comparison.pairs(view)
     totals = _gram_totals(tokens.lengths, window, spared)
     hits = np.empty(pairs.references.size)
-    counted = GramRule(window, spared)
-    count_gram_hits(pairs, counted, len(tokens.vocabulary), int(totals.max()), hits)
+    rule = GramRule(window, spared)
+    count_gram_hits(pairs, rule, len(tokens.vocabulary), int(totals.max()), hits)
     return Overlap(hits, totals, totals, totals, is_rounded=True)
 
 
@@ -364,7 +368,7 @@ def weighted_lcs_overlap(comparison: Comparison, view: View, weight: float) -> O
     # Python and the script use the C library's power; numpy's may differ in the last digit.
     powers = np.array([float(length) ** weight for length in range(longest + 1)])
     hits = np.empty(pairs.references.size)
-    pieces = -(-tokens.lengths[: comparison.size] // BITS)
+    pieces = -(-tokens.lengths[: comparison.size] // BITS)  # rounded up
     rows = np.maximum.reduceat(tokens.lengths[pairs.references], comparison.pair_starts)
     table = room_for_table(longest, int((rows * pieces).max()))
     count_weighted_hits(pairs, powers, table, hits)
@@ -378,27 +382,27 @@ def rouge155_scores(
     view: View,
     *,
     measure: str = "f",
-    multi: str = "average",
+    reference_rule: str = "average",
     jackknife: str = "no",
     corpus: str = "mean",
     alpha: float = 0.5,
 ) -> tuple[float, Floats]:
     """Return the corpus figure and the (n,) figures of the candidates. With `alpha` 1, F is the precision."""
-    scores = np.empty((comparison.size, 6))
-    fill_scores(comparison.pairs(view), overlap, multi == "best", jackknife == "yes", alpha, scores)
+    scores = np.empty((comparison.size, CANDIDATE_TOTAL + 1))
+    fill_scores(comparison.pairs(view), overlap, reference_rule == "best", jackknife == "yes", alpha, scores)
     images = scores[:, MEASURES.index(measure)].copy()
     if corpus == "mean":
         return float(np.mean(images)), images
-    hits, expected, guessed = scores[:, 3:].sum(axis=0).tolist()
+    hits, expected, guessed = scores[:, HITS:].sum(axis=0).tolist()
     # The script does not take the root of ROUGE-W's pooled ratios.
     recall, precision = hits / max(expected, 1.0), hits / max(guessed, 1.0)
-    below = (1 - alpha) * precision + alpha * recall
-    f = precision * recall / below if below > 0 else 0.0
+    denominator = (1 - alpha) * precision + alpha * recall
+    f = precision * recall / denominator if denominator > 0 else 0.0
     return (recall, precision, f)[MEASURES.index(measure)], images
 
 
 def _gram_totals(lengths: Ints, window: int, spared: int) -> Floats:
     total = np.maximum(lengths - spared, 0) if spared >= 0 else np.zeros_like(lengths)
-    for apart in range(1, window + 1):
-        total = total + np.maximum(lengths - apart, 0)
+    for distance in range(1, window + 1):
+        total = total + np.maximum(lengths - distance, 0)
     return total.astype(np.float64)

@@ -9,7 +9,7 @@ import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats
 
-SWEEPS = 100
+SWEEPS = 100  # most updates of all parameters
 TOLERANCE = 1e-3  # largest change of a document's share of a topic at convergence
 
 
@@ -56,10 +56,12 @@ def fit_topics(
     rows, columns = counts.nonzero()
     terms = fixed
     if terms is None:
+        # Begin with random numbers around 1, with standard deviation 0.1, as the program of Hoffman et al. does.
         terms = np.random.default_rng(seed).gamma(100.0, 0.01, (topics, vocabulary))
     gamma = np.ones((documents, topics))
     for sweep in range(1, sweeps + 1):
         theta, beta = _geometric_means(gamma), _geometric_means(terms)
+        # For each word that a document has, the normaliser of its topic shares (phi).
         total = np.einsum("ek,ek->e", theta[rows], beta.T[columns])
         ratio = scipy.sparse.csr_array((counts.data / total, (rows, columns)), shape=counts.shape)
         gamma_before, gamma = gamma, prior + theta * (ratio @ beta.T)

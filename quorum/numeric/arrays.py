@@ -28,28 +28,28 @@ def pairs_of_equal(left: Ints, right: Ints) -> tuple[Ints, Ints]:
     """Return the positions, in ``left`` and in ``right``, of all pairs of equal values, in the order of ``left``."""
     order = np.argsort(right, kind="stable")
     start, end = (np.searchsorted(right[order], left, side) for side in ("left", "right"))
-    first = np.repeat(np.arange(len(left)), end - start)
-    offset = np.arange(len(first)) - np.repeat(np.cumsum(end - start) - (end - start), end - start)
-    return first, order[start[first] + offset]
+    left_position = np.repeat(np.arange(len(left)), end - start)
+    offset = np.arange(len(left_position)) - np.repeat(np.cumsum(end - start) - (end - start), end - start)
+    return left_position, order[start[left_position] + offset]
 
 
-def places_in(known: Ints, wanted: Ints) -> Ints:
-    """Return the positions of the values ``wanted`` among the distinct values ``known``; -1 if a value is absent."""
-    if not len(known):
-        return np.full(len(wanted), -1, dtype=np.int64)
-    low, high = int(known.min()), int(known.max())
-    if high - low < 4 * len(known):  # values are close together, as row ids are
+def places_in(distinct: Ints, values: Ints) -> Ints:
+    """Return the positions of ``values`` among the ``distinct`` values; -1 if a value is absent."""
+    if not len(distinct):
+        return np.full(len(values), -1, dtype=np.int64)
+    low, high = int(distinct.min()), int(distinct.max())
+    if high - low < 4 * len(distinct):  # values are close together, as row ids are: look them up in a table
         position = np.full(high - low + 2, -1, dtype=np.int64)  # the last entry is for values outside
-        position[known - low] = np.arange(len(known))
-        places = np.empty(len(wanted), dtype=np.int64)
-        for part in parts_of(len(wanted)):
+        position[distinct - low] = np.arange(len(distinct))
+        places = np.empty(len(values), dtype=np.int64)
+        for part in parts_of(len(values)):
             # As unsigned numbers, negative ones are very large.
-            offset = np.minimum((wanted[part] - low).view(np.uint64), np.uint64(high - low + 1))
+            offset = np.minimum((values[part] - low).view(np.uint64), np.uint64(high - low + 1))
             np.take(position, offset.view(np.int64), out=places[part])
         return places
-    order = np.argsort(known)
-    nearest = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
-    return np.where(known[nearest] == wanted, nearest, -1)
+    order = np.argsort(distinct)
+    nearest = order[np.minimum(np.searchsorted(distinct, values, sorter=order), len(distinct) - 1)]
+    return np.where(distinct[nearest] == values, nearest, -1)
 
 
 def parts_of(rows: int, size: int = ROWS_PER_BATCH) -> Iterator[slice]:

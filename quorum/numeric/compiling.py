@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Any, TypeVar, cast
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
-SILENT_SECONDS = 1.0
+SECONDS_BEFORE_MESSAGE = 1.0
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -45,13 +45,13 @@ def _announce_compiling() -> None:
     class Announcer(event.Listener):
         def __init__(self) -> None:
             self.depth = 0  # compiling a kernel also compiles those that it calls
-            self.silent = SILENT_SECONDS
-            self.said = False
+            self.seconds_left = SECONDS_BEFORE_MESSAGE
+            self.has_announced = False
 
         def on_start(self, event: Any) -> None:
             self.depth += 1
             if self.depth == 1:
-                self.began, self.timer = monotonic(), Timer(self.silent, self.say)
+                self.began, self.timer = monotonic(), Timer(self.seconds_left, self.announce)
                 self.timer.daemon = True
                 self.timer.start()
 
@@ -59,11 +59,11 @@ def _announce_compiling() -> None:
             self.depth -= 1
             if self.depth == 0:
                 self.timer.cancel()
-                self.silent = max(0.0, self.silent - (monotonic() - self.began))
+                self.seconds_left = max(0.0, self.seconds_left - (monotonic() - self.began))
 
-        def say(self) -> None:
-            if not self.said:
-                self.said = True
+        def announce(self) -> None:
+            if not self.has_announced:
+                self.has_announced = True
                 sys.stderr.write("Compiling metrics and statistics (once) ...\n")
 
     event.register("numba:compile", Announcer())
@@ -75,16 +75,16 @@ def _digest(module: str) -> str:
 
     Delete compiled files of the module that have another digest.
     """
-    sources = {module}
-    unread = [module]
-    while unread:
-        new = set(_imports(unread.pop())) - sources
-        sources |= new
-        unread += new
-    content = hashlib.sha256()
-    for name in sorted(sources):
-        content.update(_file(name).read_bytes())
-    digest = content.hexdigest()[:8]
+    modules = {module}
+    unread_modules = [module]
+    while unread_modules:
+        new_modules = set(_imports(unread_modules.pop())) - modules
+        modules |= new_modules
+        unread_modules += new_modules
+    checksum = hashlib.sha256()
+    for name in sorted(modules):
+        checksum.update(_file(name).read_bytes())
+    digest = checksum.hexdigest()[:8]
     source = _file(module)
     for path in source.parent.glob(f"__pycache__/{source.stem}.*.nb[ci]"):
         if digest not in path.name:

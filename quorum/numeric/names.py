@@ -6,6 +6,6 @@ from difflib import get_close_matches
 
 def nearest_name(name: object, known: Iterable[object], *, cutoff: float = 0.6) -> str:
     """Return the known name most similar to `name`, ignoring case; "" if none is similar enough."""
-    by_case = {str(one).casefold(): str(one) for one in known}
-    near = get_close_matches(str(name).casefold(), by_case, n=1, cutoff=cutoff)
-    return by_case[near[0]] if near else ""
+    names = {str(known_name).casefold(): str(known_name) for known_name in known}
+    matches = get_close_matches(str(name).casefold(), names, n=1, cutoff=cutoff)
+    return names[matches[0]] if matches else ""

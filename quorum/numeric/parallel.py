@@ -60,11 +60,11 @@ def map_parts(function: PartFunction, shared: Any, parts: Sequence[Any], *, thre
 @contextmanager
 def use_pool(pool: Pool) -> Iterator[None]:
     """Let `map_parts` use a pool within the `with` block."""
-    before = _pool.set(pool)
+    token = _pool.set(pool)
     try:
         yield
     finally:
-        _pool.reset(before)
+        _pool.reset(token)
 
 
 class LocalPool:

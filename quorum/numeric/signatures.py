@@ -50,7 +50,7 @@ class Signature:
         return Signature(self.name, fields, self.version)
 
     def __str__(self) -> str:
-        parts = [f"{_encode_text(key)}:{_encode_text(_text(value))}" for key, value in self.fields.items()]
+        parts = [f"{_encode_text(key)}:{_encode_text(_as_text(value))}" for key, value in self.fields.items()]
         return "|".join([_encode_text(self.name), *parts, f"v:{_encode_text(self.version)}"])
 
 
@@ -68,7 +68,7 @@ def parse(text: str) -> Signature:
         if key == "v":
             version = unquote(value)
         else:
-            fields[key] = _value(unquote(value))
+            fields[key] = _parse_value(unquote(value))
     if not name or not version:
         raise BadSignature(f"{text!r} is no signature: expected name|key:value|...|v:version")
     return Signature(unquote(name), fields, version)
@@ -94,10 +94,10 @@ class Call:
     missing_options: tuple[str, ...]
 
     def __call__(self, *data: Any, **options: Any) -> Any:
-        left_out = [name for name in self.missing_options if name not in options]
-        if left_out:
+        missing = [name for name in self.missing_options if name not in options]
+        if missing:
             raise BadSignature(
-                f"the signature leaves {', '.join(left_out)} to its caller, expected it by name"
+                f"the signature leaves {', '.join(missing)} to its caller, expected it by name"
             )
         return self.function(*data, **{**self.options, **options})
 
@@ -107,9 +107,9 @@ def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[st
 
     Raise BadSignature if the function has no such option.
     """
-    known = inspect.signature(function).parameters
+    known_options = inspect.signature(function).parameters
     for key in fields:
-        if key not in known:
+        if key not in known_options:
             raise BadSignature(f"{text!r} has a field {key!r} that {text.partition('|')[0]} does not know")
     missing = tuple(key for key, value in fields.items() if str(value).partition("-")[0] == PLACEHOLDER)
     return Call(function, {key: fields[key] for key in fields if key not in missing}, missing)
@@ -125,18 +125,18 @@ def name_given(lists: Collection[Collection[str]]) -> str:
 
 
 def _encode_text(text: str) -> str:
-    return "".join(_MARKS.get(mark, mark) for mark in text)
+    return "".join(_MARKS.get(character, character) for character in text)
 
 
-def _text(value: Value) -> str:
+def _as_text(value: Value) -> str:
     if isinstance(value, str):
-        return value if _value(value) == value else json.dumps(value, ensure_ascii=False)
+        return value if _parse_value(value) == value else json.dumps(value, ensure_ascii=False)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _value(text: str) -> Value:
+def _parse_value(text: str) -> Value:
     try:
         return _freeze_value(json.loads(text))
     except ValueError:

@@ -155,7 +155,7 @@ def many_captions() -> tuple[list[str], list[list[str]]]:
 def test_ngrams_numbered_in_many_rounds_give_the_same_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     captions = many_captions()
     at_once = score(*captions, ["cider-d"], "space").scores["cider-d"].images
-    monkeypatch.setattr(cider, "TOKENS_PER_ROUND", 3000)
+    monkeypatch.setattr(cider, "TOKENS_PER_TURN", 3000)
     in_rounds = score(*captions, ["cider-d"], "space").scores["cider-d"].images
     assert in_rounds.tolist() == at_once.tolist()
 

@@ -17,7 +17,7 @@ from quorum.metrics.meteor.matches import (
     Matches,
     find_matches,
 )
-from quorum.metrics.meteor.relations import EXACT
+from quorum.metrics.meteor.relations import EXACT, STAGES
 from quorum.numeric.arrays import Ints
 from quorum.numeric.compiling import compiled
 
@@ -25,7 +25,7 @@ from quorum.numeric.compiling import compiled
 # matched words (content words of candidate and reference, function words of both); chunks.
 LENGTH_1, LENGTH_2, FUNCTION_1, FUNCTION_2, MATCHED = range(5)
 PER_STAGE = 4
-CHUNKS = MATCHED + 4 * PER_STAGE
+CHUNKS = MATCHED + len(STAGES) * PER_STAGE
 FIELDS = CHUNKS + 1
 
 
@@ -56,7 +56,8 @@ def align(
         statistics[FUNCTION_1] += lookup.is_function[lookup.tokens[at]]
     for at in range(begin_2, begin_2 + length_2):
         statistics[FUNCTION_2] += lookup.is_function[lookup.tokens[at]]
-    if length_1 == length_2 and _equal(lookup, begin_1, begin_2, length_1):
+    # Equal texts match word by word, in one chunk.
+    if length_1 == length_2 and _are_equal(lookup, begin_1, begin_2, length_1):
         for side in range(2):
             functions = statistics[FUNCTION_1 + side]
             statistics[MATCHED + PER_STAGE * EXACT + side] = length_1 - functions
@@ -66,25 +67,21 @@ def align(
     first, is_open, matches = _take_only_choices(lookup, candidate, work, pair, matches)
     if is_open:
         matches = search(lookup, candidate, work, pair, matches, first)
-    _count(lookup, begin_1, pair, work.chosen, statistics)
+    _tally(lookup, begin_1, pair, work.chosen, statistics)
     return matches
 
 
 @compiled
-def _equal(lookup: Lookup, first: int, second: int, length: int) -> bool:
-    equal = True
+def _are_equal(lookup: Lookup, first: int, second: int, length: int) -> bool:
+    are_equal = True
     for offset in range(length):
-        equal &= lookup.tokens[first + offset] == lookup.tokens[second + offset]
-    return equal
+        are_equal &= lookup.tokens[first + offset] == lookup.tokens[second + offset]
+    return are_equal
 
 
 @compiled
 def _take_only_choices(
-    lookup: Lookup,
-    candidate: CandidateWords,
-    work: Workspace,
-    pair: AlignedTexts,
-    matches: Matches,
+    lookup: Lookup, candidate: CandidateWords, work: Workspace, pair: AlignedTexts, matches: Matches
 ) -> tuple[int, bool, Matches]:
     """Take the matches that share no word with other matches.
 
@@ -102,11 +99,11 @@ def _take_only_choices(
     begin = position = 0
     while position < length_2:
         begin = position
-        matches, upto = find_matches(
+        matches, stop = find_matches(
             lookup, candidate, pair.text, pair.begin + begin, pair.end, matches, ends
         )
         index = 0
-        while position < upto - pair.begin:
+        while position < stop - pair.begin:
             counts[position] = ends[position - begin] - index
             if counts[position] == 1:
                 for column in range(COLUMNS):
@@ -122,14 +119,14 @@ def _take_only_choices(
     # Take a match if no other match covers its words.
     is_open = False
     for position in range(length_2):
-        alone = counts[position] == 1
-        if alone:
+        is_only_choice = counts[position] == 1
+        if is_only_choice:
             first = chosen_matches[position, POSITION]
             for covered in range(first, first + chosen_matches[position, IN_CANDIDATE]):
-                alone &= cover_1[covered] == 1
+                is_only_choice &= cover_1[covered] == 1
             for covered in range(position, position + chosen_matches[position, IN_REFERENCE]):
-                alone &= cover_2[covered] == 1
-        if alone:
+                is_only_choice &= cover_2[covered] == 1
+        if is_only_choice:
             for covered in range(position, position + chosen_matches[position, IN_REFERENCE]):
                 is_taken[covered] = True
         else:
@@ -139,7 +136,7 @@ def _take_only_choices(
 
 
 @compiled
-def _count(lookup: Lookup, begin_1: int, pair: AlignedTexts, chosen: Matches, statistics: Ints) -> None:
+def _tally(lookup: Lookup, begin_1: int, pair: AlignedTexts, chosen: Matches, statistics: Ints) -> None:
     """Count the chosen matches by stage and kind of word, and the chunks. `begin_1` is the candidate's first word."""
     is_function = lookup.is_function
     position, open_end = 0, NONE

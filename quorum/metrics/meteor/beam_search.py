@@ -135,41 +135,41 @@ def search(
     length_2 = pair.end - pair.begin
     width = _width(pair.length)
     paths, next_paths = work.paths[0], work.paths[1]
-    _begin(paths, width, work.chosen, length_2)
+    _write_first_path(paths, width, work.chosen, length_2)
     path_count, choice_count = 1, 0
-    upto = length_2  # `matches` holds the matches of the reference's words before this one
+    stop = length_2  # `matches` holds the matches of the reference's words before this one
     for position in range(length_2):
-        _sort(paths, path_count, width)
+        _sort_paths(paths, path_count, width)
         if work.taken[position] or work.counts[position] == 0:
             _pass_word(paths, path_count, work.chosen, position)
             continue
-        if not first <= position < upto:
+        if not first <= position < stop:
             first = position
-            matches, upto = find_matches(
+            matches, stop = find_matches(
                 lookup, candidate, pair.text, pair.begin + first, pair.end, matches, work.ends
             )
-            upto -= pair.begin
+            stop -= pair.begin
         end = work.ends[position - first]
-        offered = _offer_choices(work, paths, path_count, position, matches, end - work.counts[position], end)
-        choice_count = _extend(work, paths, next_paths, offered, position, matches, choice_count, width)
-        paths, next_paths, path_count = next_paths, paths, offered
+        kept = _offer_choices(work, paths, path_count, position, matches, end - work.counts[position], end)
+        choice_count = _extend(work, paths, next_paths, kept, position, matches, choice_count, width)
+        paths, next_paths, path_count = next_paths, paths, kept
     _take_best(work, paths, path_count, width)
     return matches
 
 
 @compiled
-def _begin(paths: NDArray[np.int64], width: int, chosen: Matches, length_2: int) -> None:
+def _write_first_path(paths: NDArray[np.int64], width: int, chosen: Matches, length_2: int) -> None:
     """Write the first path. It uses the candidate's words that the matches taken before the search cover."""
     for column in range(width):
         paths[0, column] = 0
     paths[0, OPEN] = paths[0, CHOICE] = NONE
     for position in range(length_2):
         first = chosen[position, POSITION]
-        _use(paths, 0, first, first + chosen[position, IN_CANDIDATE])
+        _mark_used(paths, 0, first, first + chosen[position, IN_CANDIDATE])
 
 
 @compiled
-def _use(paths: NDArray[np.int64], path: int, begin: int, end: int) -> None:
+def _mark_used(paths: NDArray[np.int64], path: int, begin: int, end: int) -> None:
     """Mark the words of the candidate from `begin` to `end` as used."""
     for covered in range(begin, end):
         paths[path, USED + covered // BITS_PER_NUMBER] |= np.int64(1) << (covered % BITS_PER_NUMBER)
@@ -177,19 +177,19 @@ def _use(paths: NDArray[np.int64], path: int, begin: int, end: int) -> None:
 
 @compiled
 def _is_unused(paths: NDArray[np.int64], path: int, begin: int, end: int) -> bool:
-    unused = True
+    is_unused = True
     for covered in range(begin, end):
         number = paths[path, USED + covered // BITS_PER_NUMBER]
-        unused &= (number >> (covered % BITS_PER_NUMBER)) & 1 == 0
-    return unused
+        is_unused &= (number >> (covered % BITS_PER_NUMBER)) & 1 == 0
+    return is_unused
 
 
 @compiled
-def _pass_word(paths: NDArray[np.int64], kept: int, chosen: Matches, position: int) -> None:
+def _pass_word(paths: NDArray[np.int64], path_count: int, chosen: Matches, position: int) -> None:
     """Extend all paths by a word of the reference that is matched in `chosen` already, or has no match."""
     first, length = chosen[position, POSITION], chosen[position, IN_REFERENCE]
-    worth = _match_score(chosen, position)
-    for path in range(kept):
+    score = _match_score(chosen, position)
+    for path in range(path_count):
         if paths[path, NEXT] > position:
             continue
         is_open = paths[path, OPEN] != NONE
@@ -198,7 +198,7 @@ def _pass_word(paths: NDArray[np.int64], kept: int, chosen: Matches, position: i
             paths[path, OPEN] = NONE
             paths[path, NEXT] += 1
             continue
-        paths[path, TOTAL] += worth
+        paths[path, TOTAL] += score
         paths[path, CHUNKS_SO_FAR] += is_open and paths[path, OPEN] != first
         paths[path, DISTANCE] += abs(position - first)
         paths[path, NEXT] = position + length
@@ -216,7 +216,7 @@ def _match_score(matches: Matches, index: int) -> int:
 def _offer_choices(
     work: Workspace,
     paths: NDArray[np.int64],
-    kept: int,
+    path_count: int,
     position: int,
     matches: Matches,
     first: int,
@@ -227,12 +227,12 @@ def _offer_choices(
     Return the number of offers kept in `work`.
     """
     is_taken, offers, ranks = work.taken, work.offers, work.ranks
-    offered = 0
-    for path in range(kept):
+    kept = 0
+    for path in range(path_count):
         total, chunks = paths[path, TOTAL], paths[path, CHUNKS_SO_FAR]
         distance, open_end = paths[path, DISTANCE], paths[path, OPEN]
         if paths[path, NEXT] > position:
-            offered = _keep(offers, ranks, offered, Offer(total, chunks, distance, path, CARRIED_ALIGNMENT))
+            kept = _keep(offers, ranks, kept, Offer(total, chunks, distance, path, CARRIED_ALIGNMENT))
             continue
         for index in range(first, end):
             begin = matches[index, POSITION]
@@ -240,31 +240,31 @@ def _offer_choices(
             for covered in range(position, position + matches[index, IN_REFERENCE]):
                 is_free &= not is_taken[covered]
             if is_free:
-                gained = total + _match_score(matches, index)
-                broken = chunks + (open_end != NONE and open_end != begin)
-                offered = _keep(offers, ranks, offered, Offer(gained, broken, distance, path, index))
+                new_total = total + _match_score(matches, index)
+                new_chunks = chunks + (open_end != NONE and open_end != begin)
+                kept = _keep(offers, ranks, kept, Offer(new_total, new_chunks, distance, path, index))
                 distance += abs(position - begin)  # for the later choices at this word only
         unmatched = Offer(total, chunks + (open_end != NONE), distance, path, NONE)
-        offered = _keep(offers, ranks, offered, unmatched)
-    return offered
+        kept = _keep(offers, ranks, kept, unmatched)
+    return kept
 
 
 @compiled
-def _keep(offers: NDArray[np.int64], ranks: Ints, offered: int, offer: Offer) -> int:
+def _keep(offers: NDArray[np.int64], ranks: Ints, kept: int, offer: Offer) -> int:
     """Keep an offer if it is among the BEAM best, and return the number of offers kept.
 
     Of equally good offers, the earlier one ranks higher.
     """
-    rank = offered
+    rank = kept
     while rank > 0 and _is_better_offer(offer, offers, ranks[rank - 1]):
         rank -= 1
     if rank == BEAM:
-        return offered
-    row = offered
-    if offered == BEAM:  # overwrite the worst one
+        return kept
+    row = kept
+    if kept == BEAM:  # overwrite the worst one
         row = ranks[BEAM - 1]
-        offered -= 1
-    for later in range(offered, rank, -1):
+        kept -= 1
+    for later in range(kept, rank, -1):
         ranks[later] = ranks[later - 1]
     ranks[rank] = row
     offers[row, TOTAL] = offer.total
@@ -272,7 +272,7 @@ def _keep(offers: NDArray[np.int64], ranks: Ints, offered: int, offer: Offer) ->
     offers[row, DISTANCE] = offer.distance
     offers[row, PATH] = offer.path
     offers[row, MATCH] = offer.match
-    return offered + 1
+    return kept + 1
 
 
 @compiled
@@ -289,7 +289,7 @@ def _extend(
     work: Workspace,
     paths: NDArray[np.int64],
     next_paths: NDArray[np.int64],
-    offered: int,
+    kept: int,
     position: int,
     matches: Matches,
     choice_count: int,
@@ -297,7 +297,7 @@ def _extend(
 ) -> int:
     """Write the path that each offer extends to `next_paths`, best first, and return the number of choices."""
     choices = work.choices
-    for rank in range(offered):
+    for rank in range(kept):
         offer = work.offers[work.ranks[rank]]
         path, index = offer[PATH], offer[MATCH]
         for column in range(DISTANCE + 1):
@@ -308,10 +308,10 @@ def _extend(
             next_paths[rank, NEXT] += 1
             next_paths[rank, OPEN] = NONE
         elif index != CARRIED_ALIGNMENT:
-            last = matches[index, POSITION] + matches[index, IN_CANDIDATE]
+            match_end = matches[index, POSITION] + matches[index, IN_CANDIDATE]
             next_paths[rank, NEXT] = position + matches[index, IN_REFERENCE]
-            next_paths[rank, OPEN] = last
-            _use(next_paths, rank, matches[index, POSITION], last)
+            next_paths[rank, OPEN] = match_end
+            _mark_used(next_paths, rank, matches[index, POSITION], match_end)
             for column in range(COLUMNS):
                 choices[choice_count, column] = matches[index, column]
             choices[choice_count, WHERE] = position
@@ -322,12 +322,13 @@ def _extend(
 
 
 @compiled
-def _take_best(work: Workspace, paths: NDArray[np.int64], kept: int, width: int) -> None:
+def _take_best(work: Workspace, paths: NDArray[np.int64], path_count: int, width: int) -> None:
     """Follow the choices of the best path back, and write their matches to `work.chosen`."""
-    _sort(paths, kept, width)
-    for path in range(kept):  # close the open chunks
+    # Sort before and after closing the chunks, since equally good paths keep their order.
+    _sort_paths(paths, path_count, width)
+    for path in range(path_count):  # close the open chunks
         paths[path, CHUNKS_SO_FAR] += paths[path, OPEN] != NONE
-    _sort(paths, kept, width)
+    _sort_paths(paths, path_count, width)
     choice = paths[0, CHOICE]
     while choice != NONE:
         for column in range(COLUMNS):
@@ -336,16 +337,16 @@ def _take_best(work: Workspace, paths: NDArray[np.int64], kept: int, width: int)
 
 
 @compiled
-def _sort(paths: NDArray[np.int64], kept: int, width: int) -> None:
+def _sort_paths(paths: NDArray[np.int64], path_count: int, width: int) -> None:
     """Sort paths by insertion, best first. The order of equally good paths stays."""
-    for index in range(1, kept):
-        at = index
-        while at > 0 and _is_better_path(paths, at, at - 1):
+    for index in range(1, path_count):
+        rank = index
+        while rank > 0 and _is_better_path(paths, rank, rank - 1):
             for column in range(width):
-                other = paths[at, column]
-                paths[at, column] = paths[at - 1, column]
-                paths[at - 1, column] = other
-            at -= 1
+                value = paths[rank, column]
+                paths[rank, column] = paths[rank - 1, column]
+                paths[rank - 1, column] = value
+            rank -= 1
 
 
 @compiled

@@ -28,7 +28,7 @@ COLUMNS = 5
 
 # A sort key has the group of matches in the highest bits, then up to 58 bits. A phrase has fewer than 2 ** 4 words; a
 # caption has fewer than 2 ** 27 words, and the reduced table fewer than 2 ** 27 phrases.
-GROUP = 58
+GROUP_SHIFT = 58  # bits below the group
 
 FROM_REFERENCE, FROM_CANDIDATE = 3, 4
 PHRASE_BITS, POSITION_BITS = 4, 27
@@ -67,6 +67,7 @@ class CandidateWords(NamedTuple):
 
 @compiled
 def enter_candidate(lookup: Lookup, candidate: CandidateWords, text: int) -> None:
+    """Write the words and phrases of a text into `candidate`, from right to left, so that the lists go to the right."""
     begin, end = lookup.starts[text], lookup.starts[text + 1]
     phrases = lookup.phrases
     phrase_count = 0
@@ -76,8 +77,8 @@ def enter_candidate(lookup: Lookup, candidate: CandidateWords, text: int) -> Non
         candidate.first_position[word] = position - begin
         # Phrases that begin at this word, and their paraphrases.
         node = 0
-        for ahead in range(position, end):
-            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
+        for next_word in range(position, end):
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[next_word], -1)
             if node < 0:
                 break
             phrase = phrases.phrase_of_node[node]
@@ -95,13 +96,14 @@ def enter_candidate(lookup: Lookup, candidate: CandidateWords, text: int) -> Non
 
 @compiled
 def leave_candidate(lookup: Lookup, candidate: CandidateWords, text: int) -> None:
+    """Remove the words and phrases of a text from `candidate`."""
     begin, end = lookup.starts[text], lookup.starts[text + 1]
     phrases = lookup.phrases
     for position in range(begin, end):
         candidate.first_position[lookup.tokens[position]] = -1
         node = 0
-        for ahead in range(position, end):
-            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
+        for next_word in range(position, end):
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[next_word], -1)
             if node < 0:
                 break
             phrase = phrases.phrase_of_node[node]
@@ -111,13 +113,7 @@ def leave_candidate(lookup: Lookup, candidate: CandidateWords, text: int) -> Non
 
 @compiled
 def find_matches(
-    lookup: Lookup,
-    candidate: CandidateWords,
-    text: int,
-    begin: int,
-    end: int,
-    matches: Matches,
-    ends: Ints,
+    lookup: Lookup, candidate: CandidateWords, text: int, begin: int, end: int, matches: Matches, ends: Ints
 ) -> tuple[Matches, int]:
     """Find the matches of candidate `text`, whose words `candidate` holds, with the reference's words begin to end - 1.
 
@@ -126,16 +122,16 @@ def find_matches(
     """
     phrases = lookup.phrases
     count = 0
-    for at in range(begin, end):
-        first = count
+    for word_position in range(begin, end):
+        first_match = count
         # Words of the candidate that equal this word, share its stem or are synonyms.
-        word = lookup.tokens[at]
+        word = lookup.tokens[word_position]
         for index in range(lookup.relations.starts[word], lookup.relations.starts[word + 1]):
             position = candidate.first_position[lookup.relations.tokens[index]]
             stage = np.int64(lookup.relations.stages[index])
             while position >= 0:
-                matches = _with_room(matches, count)
-                matches[count, ORDER] = (stage << GROUP) | position
+                matches = _enlarge_if_full(matches, count)
+                matches[count, ORDER] = (stage << GROUP_SHIFT) | position
                 matches[count, POSITION] = position
                 matches[count, IN_CANDIDATE] = 1
                 matches[count, IN_REFERENCE] = 1
@@ -144,8 +140,8 @@ def find_matches(
                 position = candidate.next_position[position]
         # Phrases of the candidate that paraphrase a phrase that begins at this word.
         node = 0
-        for ahead in range(at, end):
-            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[ahead], -1)
+        for next_word in range(word_position, end):
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[next_word], -1)
             if node < 0:
                 break
             phrase = phrases.phrase_of_node[node]
@@ -153,11 +149,11 @@ def find_matches(
                 matches, count = _match_targets(phrases, candidate, phrase, matches, count)
             if phrase >= 0 and candidate.replacing[phrase] == text:
                 matches, count = _match_sources(phrases, candidate, phrase, matches, count)
-        if count - first > 1:
-            _put_in_order(matches, first, count)
-        ends[at - begin] = count
+        if count - first_match > 1:
+            _put_in_order(matches, first_match, count)
+        ends[word_position - begin] = count
         if count > lookup.enough:
-            return matches, at + 1
+            return matches, word_position + 1
     return matches, end
 
 
@@ -165,13 +161,14 @@ def find_matches(
 def _match_targets(
     phrases: Phrases, candidate: CandidateWords, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
+    """Add the matches of a phrase of the reference with its paraphrases in the candidate (group 2 of the module)."""
     length = np.int64(phrases.lengths[phrase])
     for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
         occurrence = candidate.first_occurrence[phrases.targets[index]]
         while occurrence >= 0:
             position = np.int64(candidate.occurrence_positions[occurrence])
-            order = ((FROM_REFERENCE << PHRASE_BITS) | length) << (GROUP - PHRASE_BITS)
-            matches = _with_room(matches, count)
+            order = ((FROM_REFERENCE << PHRASE_BITS) | length) << (GROUP_SHIFT - PHRASE_BITS)
+            matches = _enlarge_if_full(matches, count)
             matches[count, ORDER] = order | (index << POSITION_BITS) | position
             matches[count, POSITION] = position
             matches[count, IN_CANDIDATE] = phrases.lengths[phrases.targets[index]]
@@ -186,13 +183,14 @@ def _match_targets(
 def _match_sources(
     phrases: Phrases, candidate: CandidateWords, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
+    """Add the matches of a phrase of the reference with phrases that it paraphrases (group 3 of the module)."""
     for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
         occurrence = candidate.first_occurrence[phrases.sources[index]]
         while occurrence >= 0:
             position = np.int64(candidate.occurrence_positions[occurrence])
             length = np.int64(phrases.lengths[phrases.sources[index]])
-            order = (FROM_CANDIDATE << GROUP) | (position << (POSITION_BITS + PHRASE_BITS))
-            matches = _with_room(matches, count)
+            order = (FROM_CANDIDATE << GROUP_SHIFT) | (position << (POSITION_BITS + PHRASE_BITS))
+            matches = _enlarge_if_full(matches, count)
             matches[count, ORDER] = order | (length << POSITION_BITS) | phrases.places[index]
             matches[count, POSITION] = position
             matches[count, IN_CANDIDATE] = length
@@ -204,7 +202,8 @@ def _match_sources(
 
 
 @compiled
-def _with_room(matches: Matches, count: int) -> Matches:
+def _enlarge_if_full(matches: Matches, count: int) -> Matches:
+    """Return the array, or a copy of twice the size if its first `count` rows fill it."""
     if count < matches.shape[0]:
         return matches
     larger = np.empty((2 * count, COLUMNS), dtype=np.int64)
@@ -216,7 +215,7 @@ def _with_room(matches: Matches, count: int) -> Matches:
 
 @compiled
 def _put_in_order(matches: Matches, first: int, end: int) -> None:
-    """Sort the matches of one word by their sort key (Shell 1959). Most words have two or three matches."""
+    """Sort the matches of one word by their sort key, in place (Shell 1959). Most words have two or three matches."""
     gap = (end - first) // 2
     while gap > 0:
         for index in range(first + gap, end):

@@ -51,19 +51,19 @@ class _Matches(NamedTuple):
 
 def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None) -> Relations:
     """Return the relations of a vocabulary's words at the first `stages`. Without `synonyms`, no synonyms match."""
-    itself = np.arange(len(vocabulary))
-    related = [_Matches(itself, itself, EXACT)]
+    positions = np.arange(len(vocabulary))
+    related = [_Matches(positions, positions, EXACT)]
     if stages > STEM:
-        numbers: dict[str, int] = {}
-        stems = [numbers.setdefault(stem, len(numbers)) for stem in snowball_stems(vocabulary)]
-        related.append(_Matches(*_pairs_sharing_set(itself, np.array(stems, dtype=np.int64)), STEM))
+        stem_numbers: dict[str, int] = {}
+        stem_of = [stem_numbers.setdefault(stem, len(stem_numbers)) for stem in snowball_stems(vocabulary)]
+        related.append(_Matches(*_pairs_sharing_set(positions, np.array(stem_of, dtype=np.int64)), STEM))
     if stages > SYNONYM and synonyms is not None:
         related.append(_Matches(*_pairs_sharing_set(*_synonym_sets(vocabulary, synonyms)), SYNONYM))
-    words = np.concatenate([of_stage.words for of_stage in related])
+    words = np.concatenate([pairs.words for pairs in related])
     order = np.argsort(words, kind="stable")
-    tokens = np.concatenate([of_stage.matches for of_stage in related])[order].astype(np.int32)
+    tokens = np.concatenate([pairs.matches for pairs in related])[order].astype(np.int32)
     stage_of_match = np.concatenate(
-        [np.full(of_stage.words.size, of_stage.stage, dtype=np.int8) for of_stage in related]
+        [np.full(pairs.words.size, pairs.stage, dtype=np.int8) for pairs in related]
     )[order]
     counts = np.bincount(words, minlength=len(vocabulary))
     return Relations(starts_of(counts), tokens, stage_of_match)
@@ -75,9 +75,10 @@ def _pairs_sharing_set(tokens: Ints, sets: Ints) -> tuple[Ints, Ints]:
     tokens, sets = tokens[order], sets[order]
     first = np.flatnonzero(np.diff(sets, prepend=-1))
     sizes = np.diff(first, append=sets.size)
-    members = np.repeat(sizes, sizes)
-    left = np.repeat(tokens, members)
-    right = tokens[ranges(np.repeat(first, sizes), members)]
+    # Pair each token with all tokens of its set.
+    partner_counts = np.repeat(sizes, sizes)
+    left = np.repeat(tokens, partner_counts)
+    right = tokens[ranges(np.repeat(first, sizes), partner_counts)]
     differ = left != right
     return _distinct_pairs(left[differ], right[differ])
 
@@ -103,12 +104,12 @@ def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, 
 
 def _entries(word: str, synonyms: Synonyms) -> Iterator[int]:
     """Return the entries of WordNet for a word and its basic forms, by form."""
-    known = synonyms.entries
+    entries = synonyms.entries
     forms = {word, *synonyms.bases.get(word, ())}
     if word not in synonyms.bases and len(word) > _MAX_SHORT_LENGTH and not word.endswith("ss"):
         for ending, replacement in _ENDINGS:
             form = word.removesuffix(ending) + replacement
-            if word.endswith(ending) and form in known:
+            if word.endswith(ending) and form in entries:
                 forms.add(form)
                 break
-    return (known[form] for form in sorted(forms) if form in known)
+    return (entries[form] for form in sorted(forms) if form in entries)

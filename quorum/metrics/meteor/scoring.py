@@ -78,8 +78,8 @@ _RULES = tuple(
 _LETTER = re.compile(f"[{_LETTERS}]")
 _PLAIN = re.compile("[0-9A-Za-z]+")
 _OTHER_BLANKS = re.compile("[ \xa0\u2000-\u200a\u202f\u205f\u3000]+")
-_CONTROL = "".join(map(chr, range(33)))
-_CUT = re.compile(r"[ \t\n\f\r]+")
+_CONTROL_CHARACTERS = "".join(map(chr, range(33)))
+_ASCII_BLANKS = re.compile(r"[ \t\n\f\r]+")
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
 MATCHES_PER_BATCH = 500_000  # number of matches kept in memory at once
 WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # weights by stage
@@ -87,16 +87,17 @@ _WEIGHTS = np.array(WEIGHTS)
 
 
 def normalised_line(line: str, abbreviations: Mapping[str, bool]) -> list[str]:
-    text = f" {line.strip(_CONTROL)} "
+    """Return the words of a line as METEOR's option `-norm` writes them."""
+    text = f" {line.strip(_CONTROL_CHARACTERS)} "
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
-    pieces = [piece for piece in _CUT.split(text) if piece]
+    pieces = [piece for piece in _ASCII_BLANKS.split(text) if piece]
     following = [*pieces[1:], ""]
-    parted = [
+    pieces_with_stops = [
         _with_full_stop(piece, after, abbreviations) for piece, after in zip(pieces, following, strict=False)
     ]
-    text = _OTHER_BLANKS.sub(" ", " ".join(parted)).strip(_CONTROL)
-    return [word for word in _CUT.split(text.lower()) if word]
+    text = _OTHER_BLANKS.sub(" ", " ".join(pieces_with_stops)).strip(_CONTROL_CHARACTERS)
+    return [word for word in _ASCII_BLANKS.split(text.lower()) if word]
 
 
 def _with_full_stop(word: str, following: str, abbreviations: Mapping[str, bool]) -> str:
@@ -118,63 +119,67 @@ def _with_full_stop(word: str, following: str, abbreviations: Mapping[str, bool]
 
 
 def normalise_texts(texts: TokenizedTexts, abbreviations: Mapping[str, bool]) -> TokenizedTexts:
+    """Return the texts with the words of METEOR's option `-norm`."""
     plain = np.array([_PLAIN.fullmatch(word) is not None for word in texts.vocabulary], dtype=np.bool_)
-    known: dict[str, int] = {}
-    number = [
-        known.setdefault(word.lower(), len(known)) if is_plain else -1
+    words: dict[str, int] = {}
+    new_number_of_word = [
+        words.setdefault(word.lower(), len(words)) if is_plain else -1
         for word, is_plain in zip(texts.vocabulary, plain.tolist(), strict=True)
     ]
     begins, ends = _runs(texts.tokens, texts.starts, plain)
-    run, new_tokens, new_ends = _new_words(texts, begins, ends, known, abbreviations)
-    new, starts = _splice_runs(
-        texts.tokens, texts.starts, np.array(number, dtype=np.int32), begins, ends, run, new_tokens, new_ends
+    runs, new_tokens, new_ends = _new_words(texts, begins, ends, words, abbreviations)
+    new_numbers = np.array(new_number_of_word, dtype=np.int32)
+    tokens, starts = _splice_runs(
+        texts.tokens, texts.starts, new_numbers, begins, ends, runs, new_tokens, new_ends
     )
-    return TokenizedTexts(new, starts, list(known))
+    return TokenizedTexts(tokens, starts, list(words))
 
 
 @compiled
-def _runs(tokens: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
+def _runs(tokens: Numbers, starts: Ints, is_plain: Flags) -> tuple[Ints, Ints]:
     """Return the starts and ends of all runs of words that are not plain. A run does not extend beyond its text."""
     begins = np.empty(tokens.size, dtype=np.int64)
     ends = np.empty(tokens.size, dtype=np.int64)
-    runs = 0
+    run_count = 0
     for text in range(starts.size - 1):
-        inside = False
+        is_inside = False
         for position in range(starts[text], starts[text + 1]):
-            if plain[tokens[position]]:
-                inside = False
+            if is_plain[tokens[position]]:
+                is_inside = False
                 continue
-            if not inside:
-                begins[runs] = position
-                runs += 1
-                inside = True
-            ends[runs - 1] = position + 1
-    return begins[:runs].copy(), ends[:runs].copy()
+            if not is_inside:
+                begins[run_count] = position
+                run_count += 1
+                is_inside = True
+            ends[run_count - 1] = position + 1
+    return begins[:run_count].copy(), ends[:run_count].copy()
 
 
 def _new_words(
-    texts: TokenizedTexts, begins: Ints, ends: Ints, known: dict[str, int], abbreviations: Mapping[str, bool]
+    texts: TokenizedTexts, begins: Ints, ends: Ints, words: dict[str, int], abbreviations: Mapping[str, bool]
 ) -> tuple[Numbers, Numbers, Ints]:
     """Return each run's number among the distinct runs, the normalised words of the distinct runs, and their bounds."""
     text = np.searchsorted(texts.starts, begins, side="right") - 1
-    left_parts = np.where(begins > texts.starts[text], "a", "")
-    last = ends == texts.starts[text + 1]
+    # Placeholders of the plain words before and after each run; "" at the ends of a text.
+    left = np.where(begins > texts.starts[text], "a", "")
+    is_last = ends == texts.starts[text + 1]
     vocabulary = texts.vocabulary
-    beside = np.array([_placeholder_of(word) for word in vocabulary])
-    right = beside[texts.tokens[np.where(last, 0, ends)]] if begins.size else left_parts
-    right[last] = ""
+    placeholders = np.array([_placeholder_of(word) for word in vocabulary])
+    right = placeholders[texts.tokens[np.where(is_last, 0, ends)]] if begins.size else left
+    right[is_last] = ""
     runs = np.empty(begins.size, dtype=np.int32)
     numbers: dict[tuple[tuple[int, ...], str, str], int] = {}
     new_tokens: list[int] = []
     new_ends = [0]
-    for index, (begin, end, before, after) in enumerate(zip(begins, ends, left_parts, right, strict=True)):
-        words_here = tuple(texts.tokens[begin:end].tolist())
-        key = (words_here, str(before), str(after))
+    for index, (begin, end, before, after) in enumerate(zip(begins, ends, left, right, strict=True)):
+        run = tuple(texts.tokens[begin:end].tolist())
+        key = (run, str(before), str(after))
         if key not in numbers:
-            line = " ".join([before, *(vocabulary[word] for word in words_here), after])
-            new = normalised_line(line, abbreviations)
+            line = " ".join([before, *(vocabulary[word] for word in run), after])
+            new_words = normalised_line(line, abbreviations)
             new_tokens += [
-                known.setdefault(word, len(known)) for word in new[len(before) : len(new) - len(after)]
+                words.setdefault(word, len(words))
+                for word in new_words[len(before) : len(new_words) - len(after)]
             ]
             numbers[key] = len(new_ends) - 1
             new_ends.append(len(new_tokens))
@@ -186,7 +191,7 @@ def _new_words(
 def _splice_runs(
     tokens: Numbers,
     starts: Ints,
-    number: Numbers,
+    new_numbers: Numbers,
     begins: Ints,
     ends: Ints,
     runs: Numbers,
@@ -197,24 +202,24 @@ def _splice_runs(
     size = tokens.size
     for index in range(runs.size):
         size += new_ends[runs[index] + 1] - new_ends[runs[index]] - (ends[index] - begins[index])
-    new = np.empty(size, dtype=np.int32)
+    new_words = np.empty(size, dtype=np.int32)
     new_starts = np.zeros(starts.size, dtype=np.int64)
     position = index = 0
     for text in range(starts.size - 1):
-        at = starts[text]
-        while at < starts[text + 1]:
-            if index < begins.size and at == begins[index]:
+        old_position = starts[text]
+        while old_position < starts[text + 1]:
+            if index < begins.size and old_position == begins[index]:
                 for word in range(new_ends[runs[index]], new_ends[runs[index] + 1]):
-                    new[position] = new_tokens[word]
+                    new_words[position] = new_tokens[word]
                     position += 1
-                at = ends[index]
+                old_position = ends[index]
                 index += 1
             else:
-                new[position] = number[tokens[at]]
+                new_words[position] = new_numbers[tokens[old_position]]
                 position += 1
-                at += 1
+                old_position += 1
         new_starts[text + 1] = position
-    return new, new_starts
+    return new_words, new_starts
 
 
 def _placeholder_of(word: str) -> str:
@@ -244,13 +249,13 @@ def stages_named(name: str) -> int:
 
     Raise MissingTables if a stage needs a table that is not installed.
     """
-    known = available_stages()
+    available = available_stages()
     count = len(STAGES) if name == ALL else STAGE_CHOICES.index(name) + 1
-    if count > known:
+    if count > available:
         raise MissingTables(
-            f"meteor needs its {STAGES[known]} table, which is not installed; get the tables by `pip install -r "
+            f"meteor needs its {STAGES[available]} table, which is not installed; get the tables by `pip install -r "
             f"requirements-meteor.txt` (104 MB), or point {DATA} to METEOR 1.5, or ask for "
-            f"meteor|stages:{STAGE_CHOICES[known - 1]}, a shorter form that needs no more than what is there"
+            f"meteor|stages:{STAGE_CHOICES[available - 1]}, a shorter form that needs no more than what is there"
         )
     return count
 
@@ -266,12 +271,12 @@ def meteor_statistics(
         ("meteor", view, tables.digest),
         lambda: normalise_texts(comparison.tokens(view), tables.abbreviations),
     )
-    related = relations(tokens.vocabulary, stages, tables.synonyms)
+    word_relations = relations(tokens.vocabulary, stages, tables.synonyms)
     phrases = no_phrases()
     if stages > PARAPHRASE and tables.paraphrases is not None:
         phrases = phrases_in(tokens, tables.paraphrases)
     is_function = np.array([word in tables.function_words for word in tokens.vocabulary], dtype=np.bool_)
-    lookup = Lookup(tokens.tokens, tokens.starts, is_function, related, phrases, enough)
+    lookup = Lookup(tokens.tokens, tokens.starts, is_function, word_relations, phrases, enough)
     return MeteorStatistics(_best_references(lookup, comparison.group_of, comparison.group_starts, _WEIGHTS))
 
 
@@ -293,8 +298,8 @@ def pooled_statistics(statistics: MeteorStatistics) -> MeteorStatistics:
 def _is_perfect(counts: NDArray[np.int64]) -> Flags:
     in_candidate = counts[:, MATCHED:CHUNKS:2].sum(axis=1)
     in_reference = counts[:, MATCHED + 1 : CHUNKS : 2].sum(axis=1)
-    whole = (in_candidate == counts[:, LENGTH_1]) & (in_reference == counts[:, LENGTH_2])
-    return np.asarray(whole & (counts[:, CHUNKS] == 1))
+    is_whole = (in_candidate == counts[:, LENGTH_1]) & (in_reference == counts[:, LENGTH_2])
+    return np.asarray(is_whole & (counts[:, CHUNKS] == 1))
 
 
 @compiled
@@ -370,8 +375,8 @@ def _terms(counts: Ints, weights: Floats) -> _Terms:
     recall = weighted[1] / (DELTA * content[1] + (1.0 - DELTA) * functions[1])
     mean = 1.0 / ((1.0 - ALPHA) / precision + ALPHA / recall)
     is_whole = matched[0] == counts[LENGTH_1] and matched[1] == counts[LENGTH_2] and counts[CHUNKS] == 1
-    fragments = 0.0 if is_whole else counts[CHUNKS] / ((matched[0] + matched[1]) / 2)
-    return _Terms(precision, recall, mean, GAMMA * fragments**BETA)
+    fragmentation = 0.0 if is_whole else counts[CHUNKS] / ((matched[0] + matched[1]) / 2)
+    return _Terms(precision, recall, mean, GAMMA * fragmentation**BETA)
 
 
 @compiled

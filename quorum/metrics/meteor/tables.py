@@ -37,7 +37,7 @@ from quorum.numeric.compiling import compiled
 DATA = "QUORUM_METEOR_DATA"
 CACHE = "QUORUM_METEOR_CACHE"
 FORMAT = 1  # version of the stored arrays; raise it when their content changes
-BLOCK = 1 << 24  # number of bytes of text read at once
+READ_BYTES = 1 << 24  # number of bytes of text read at once
 MAX_PHRASE_LENGTH = 15  # words of a phrase; the sort key of matches has no room for more
 JAR = "meteor-1.5.jar"
 PARAPHRASES = "paraphrase-en.gz"
@@ -84,7 +84,7 @@ class Paraphrases:
     target_starts: Ints
 
     @classmethod
-    def of(cls, arrays: Arrays) -> "Paraphrases":
+    def from_arrays(cls, arrays: Arrays) -> "Paraphrases":
         return cls(
             _unpack_texts(arrays["paraphrase_vocabulary"]),
             arrays["paraphrase_words"],
@@ -130,24 +130,24 @@ class AvailableTables(NamedTuple):
 
 def available_tables() -> AvailableTables:
     """Return which tables are installed, without reading them. Raise InvalidFile if QUORUM_METEOR_DATA is wrong."""
-    source = _source(os.environ.get(DATA, ""))
+    source = _find_source(os.environ.get(DATA, ""))
     return AvailableTables(source is not None, source is not None and source.paraphrases is not None)
 
 
 def find_tables() -> Tables:
-    """Return the installed tables, or NOTHING. Raise InvalidFile if a file is not readable as METEOR's."""
-    source = _source(os.environ.get(DATA, ""))
-    return _read(source) if source else NO_TABLES
+    """Return the installed tables, or NO_TABLES. Raise InvalidFile if a file is not readable as METEOR's."""
+    source = _find_source(os.environ.get(DATA, ""))
+    return _read_tables(source) if source else NO_TABLES
 
 
-def _source(location: str) -> _Source | None:
+def _find_source(location: str) -> _Source | None:
     if not location:
         return _installed_source()
     if location == NO_TABLES.digest:
         return None
     path = Path(location).expanduser()
     if path.is_dir():
-        return _folder(path)
+        return _source_in_folder(path)
     if not path.is_file():
         raise InvalidFile(f"{DATA} is {location}, expected a folder, {JAR} or the wheel of {PACKAGE}")
     if path.suffix == ".whl":
@@ -156,7 +156,7 @@ def _source(location: str) -> _Source | None:
     return _Source(str(path), _paraphrases_near(path.parent))
 
 
-def _folder(folder: Path) -> _Source:
+def _source_in_folder(folder: Path) -> _Source:
     for inside in (folder, folder / "meteor", folder / PACKAGE / "meteor"):
         if (inside / JAR).is_file():
             return _Source(str(inside / JAR), _paraphrases_near(inside))
@@ -172,35 +172,35 @@ def _installed_source() -> _Source | None:
     spec = PathFinder.find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         if (Path(folder) / "meteor" / JAR).is_file():
-            return _folder(Path(folder))
+            return _source_in_folder(Path(folder))
     return None
 
 
 @cache
-def _read(source: _Source) -> Tables:
-    members = _members(source)
-    tail = _tail(source)
+def _read_tables(source: _Source) -> Tables:
+    members = _read_members(source)
+    tail = _read_tail(source)
     checksum = sha256(tail)
     for name in MEMBERS:
         checksum.update(members[name])
     digest = checksum.hexdigest()[:8]
-    arrays = _load(digest)
+    arrays = _load_arrays(digest)
     if arrays is None:
         arrays = _synset_arrays(_lines(members[SYNSETS]), source)
         if source.paraphrases:
             with source.open(source.paraphrases) as packed:
                 arrays |= read_paraphrases(packed, source.paraphrases)
-        _save(digest, arrays)
+        _save_arrays(digest, arrays)
     return Tables(
         digest,
         frozenset(_lines(members[FUNCTION_WORDS])),
         _abbreviations(_lines(members[ABBREVIATIONS])),
         _synonyms(arrays, _lines(members[EXCEPTIONS])),
-        Paraphrases.of(arrays) if source.paraphrases else None,
+        Paraphrases.from_arrays(arrays) if source.paraphrases else None,
     )
 
 
-def _members(source: _Source) -> dict[str, bytes]:
+def _read_members(source: _Source) -> dict[str, bytes]:
     try:
         with source.open(source.jar) as file, ZipFile(file) as jar:
             if VERSION_CONSTANT not in jar.read(VERSION_CLASS):
@@ -216,7 +216,7 @@ def _members(source: _Source) -> dict[str, bytes]:
         ) from None
 
 
-def _tail(source: _Source) -> bytes:
+def _read_tail(source: _Source) -> bytes:
     """Return the last 8 bytes of the gzip file of paraphrases, or b"" if there is no such file.
 
     These bytes are the file's checksum and length, which identify its content.
@@ -268,40 +268,42 @@ def _synonyms(arrays: Arrays, lines: list[str]) -> Synonyms:
 def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
     """Read a gzip file with three lines per entry: a probability (ignored), a phrase, and a paraphrase of it.
 
-    Raise InvalidFile if the file is damaged, has other lines, or has a phrase of more than LONGEST words.
+    Raise InvalidFile if the file is damaged, has other lines, or has a phrase of more than MAX_PHRASE_LENGTH words.
     """
     try:
-        sources, targets = _phrases(packed_text)
+        sources, targets = _read_phrases(packed_text)
     except (pa.ArrowInvalid, OSError):
         raise InvalidFile(f"{name} is damaged, expected METEOR's paraphrases in a gzip file") from None
     if not sources or sum(map(len, sources)) != sum(map(len, targets)):
         raise InvalidFile(f"{name} holds other lines than a probability, a phrase and a phrase in turn")
     coded = pa.chunked_array(sources + targets).dictionary_encode().combine_chunks()
     codes = coded.indices.to_numpy()
-    half = codes.size // 2
-    cut = pc.split_pattern(coded.dictionary, " ")
-    lengths = np.diff(cut.offsets.to_numpy())
+    # The first half of the codes are phrases, the second half their paraphrases.
+    source_codes, target_codes = np.split(codes, 2)
+    words = pc.split_pattern(coded.dictionary, " ")
+    lengths = np.diff(words.offsets.to_numpy())
     if lengths.max() > MAX_PHRASE_LENGTH:
         raise InvalidFile(
             f"{name} holds a phrase of {lengths.max()} words, expected up to {MAX_PHRASE_LENGTH}"
         )
-    tokens = cut.flatten().dictionary_encode()
-    count = int(codes[:half].max()) + 1
-    by_source = np.argsort(codes[:half], kind="stable")
-    per_source = np.bincount(codes[:half], minlength=count)
+    tokens = words.flatten().dictionary_encode()
+    count = int(source_codes.max()) + 1
+    by_source = np.argsort(source_codes, kind="stable")
+    per_source = np.bincount(source_codes, minlength=count)
     return {
         "paraphrase_vocabulary": _pack_texts(tokens.dictionary.to_pylist()),
         "paraphrase_words": tokens.indices.to_numpy().astype(np.int32),
         "paraphrase_starts": starts_of(lengths),
-        "paraphrase_targets": codes[half:][by_source].astype(np.int32),
+        "paraphrase_targets": target_codes[by_source].astype(np.int32),
         "paraphrase_target_starts": starts_of(per_source),
     }
 
 
-def _phrases(packed_text: IO[bytes]) -> tuple[list[pa.Array], list[pa.Array]]:
+def _read_phrases(packed_text: IO[bytes]) -> tuple[list[pa.Array], list[pa.Array]]:
+    """Return the phrases and the paraphrases, which are the second and the third of every three lines."""
     lines = pyarrow.csv.open_csv(
         pa.CompressedInputStream(packed_text, "gzip"),
-        read_options=pyarrow.csv.ReadOptions(column_names=["line"], use_threads=False, block_size=BLOCK),
+        read_options=pyarrow.csv.ReadOptions(column_names=["line"], use_threads=False, block_size=READ_BYTES),
         parse_options=pyarrow.csv.ParseOptions(
             delimiter="\x01", quote_char=False, escape_char=False, ignore_empty_lines=False
         ),
@@ -309,12 +311,12 @@ def _phrases(packed_text: IO[bytes]) -> tuple[list[pa.Array], list[pa.Array]]:
             column_types={"line": pa.string()}, strings_can_be_null=False
         ),
     )
-    sources, targets, seen_count = [], [], 0
+    sources, targets, lines_read = [], [], 0
     for batch in lines:
         column = batch.column(0)
-        sources.append(column.take(pa.array(np.arange((1 - seen_count) % 3, len(column), 3))))
-        targets.append(column.take(pa.array(np.arange((2 - seen_count) % 3, len(column), 3))))
-        seen_count += len(column)
+        sources.append(column.take(pa.array(np.arange((1 - lines_read) % 3, len(column), 3))))
+        targets.append(column.take(pa.array(np.arange((2 - lines_read) % 3, len(column), 3))))
+        lines_read += len(column)
     return sources, targets
 
 
@@ -325,20 +327,20 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "quorum"
 
 
-def _path(digest: str) -> Path:
+def _cache_path(digest: str) -> Path:
     return cache_folder() / f"meteor-{digest}-{FORMAT}.npz"
 
 
-def _load(digest: str) -> Arrays | None:
+def _load_arrays(digest: str) -> Arrays | None:
     try:
-        with _path(digest).open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        with _cache_path(digest).open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except (OSError, ValueError, EOFError, BadZipFile):
         return None
 
 
-def _save(digest: str, arrays: Arrays) -> None:
-    path = _path(digest)
+def _save_arrays(digest: str, arrays: Arrays) -> None:
+    path = _cache_path(digest)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
@@ -390,9 +392,10 @@ def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
     as a whole. The smaller trie of the result holds only these.
     """
     number_of = {word: number for number, word in enumerate(texts.vocabulary)}
-    new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
+    # Numbers of the table's words in the captions.
+    numbers = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
     # Keep phrases whose words occur, and pairs of such phrases.
-    is_known = new >= 0
+    is_known = numbers >= 0
     sources = np.flatnonzero(_with_known_words(np.arange(table.target_starts.size - 1), table, is_known))
     counts = table.target_starts[sources + 1] - table.target_starts[sources]
     right = table.targets[ranges(table.target_starts[sources], counts)].astype(np.int64)
@@ -404,15 +407,16 @@ def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
         np.repeat(sources, counts)[is_used[right]], right[is_used[right]], is_used.size
     )
     sizes = table.starts[used_phrases + 1] - table.starts[used_phrases]
-    flat = new[table.tokens[ranges(table.starts[used_phrases], sizes)]]
-    trie, bits, phrase_of_node = _build_trie(flat, sizes)
-    seen = _find_occurring(texts.tokens, texts.starts, trie, bits, phrase_of_node, sizes.size)
-    pairs = np.flatnonzero(seen[left] & seen[right])
-    left, right, again = _renumber_phrases(left[pairs], right[pairs], sizes.size)
+    tokens = numbers[table.tokens[ranges(table.starts[used_phrases], sizes)]]
+    trie, bits, phrase_of_node = _build_trie(tokens, sizes)
+    # Keep pairs of phrases that occur in the captions.
+    occurs = _find_occurring(texts.tokens, texts.starts, trie, bits, phrase_of_node, sizes.size)
+    pairs = np.flatnonzero(occurs[left] & occurs[right])
+    left, right, kept_phrases = _renumber_phrases(left[pairs], right[pairs], sizes.size)
     begins = np.cumsum(sizes) - sizes
-    flat = flat[ranges(begins[again], sizes[again])]
-    sizes = sizes[again]
-    trie, bits, phrase_of_node = _build_trie(flat, sizes)
+    tokens = tokens[ranges(begins[kept_phrases], sizes[kept_phrases])]
+    sizes = sizes[kept_phrases]
+    trie, bits, phrase_of_node = _build_trie(tokens, sizes)
     by_target = np.argsort(right, kind="stable")
     return Phrases(
         trie,
@@ -427,10 +431,11 @@ def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
     )
 
 
-def _with_known_words(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
+def _with_known_words(phrases: Ints, table: Paraphrases, is_known: Flags) -> Flags:
+    """Return the (phrases,) flags that say whether all words of a phrase are known."""
     sizes = table.starts[phrases + 1] - table.starts[phrases]
-    tokens = known[table.tokens[ranges(table.starts[phrases], sizes)]]
-    return np.asarray(np.bitwise_and.reduceat(tokens, np.cumsum(sizes) - sizes))
+    is_known_word = is_known[table.tokens[ranges(table.starts[phrases], sizes)]]
+    return np.asarray(np.bitwise_and.reduceat(is_known_word, np.cumsum(sizes) - sizes))
 
 
 def _renumber_phrases(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
@@ -438,14 +443,15 @@ def _renumber_phrases(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, I
 
     Return both columns, and the old numbers, which are below `size`.
     """
-    used = np.zeros(size, dtype=np.bool_)
-    used[left] = used[right] = True
-    new = np.cumsum(used) - 1
-    return new[left], new[right], np.flatnonzero(used)
+    is_used = np.zeros(size, dtype=np.bool_)
+    is_used[left] = is_used[right] = True
+    new_numbers = np.cumsum(is_used) - 1
+    return new_numbers[left], new_numbers[right], np.flatnonzero(is_used)
 
 
 @compiled
 def _build_trie(tokens: Numbers, lengths: Ints) -> tuple[Trie, int, Numbers]:
+    """Return a trie of phrases that follow each other in `tokens`, its bits, and the phrase of each node, or -1."""
     max_nodes = tokens.size + 1
     bits = trie_bits(max_nodes)
     trie = empty_trie(max_nodes)
@@ -467,7 +473,7 @@ def _build_trie(tokens: Numbers, lengths: Ints) -> tuple[Trie, int, Numbers]:
 def _find_occurring(
     tokens: Numbers, starts: Ints, trie: Trie, bits: int, phrase_of_node: Numbers, phrases: int
 ) -> Flags:
-    seen = np.zeros(phrases, dtype=np.bool_)
+    occurs = np.zeros(phrases, dtype=np.bool_)
     for text in range(starts.size - 1):
         for begin in range(starts[text], starts[text + 1]):
             node = 0
@@ -476,5 +482,5 @@ def _find_occurring(
                 if node < 0:
                     break
                 if phrase_of_node[node] >= 0:
-                    seen[phrase_of_node[node]] = True
-    return seen
+                    occurs[phrase_of_node[node]] = True
+    return occurs

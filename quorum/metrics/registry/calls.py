@@ -50,15 +50,15 @@ def call_of(signature: str) -> MetricCall:
     parsed = parse_version(signature, VERSION).without_fields(*IGNORED_FIELDS)
     signature = str(parsed)
     metric = metric_named(parsed.name)
-    counted_on = [
+    data_fields = [
         name
         for name, is_stated in (("tok", metric.cuts_words), ("refs", True), ("df", metric.uses_documents))
         if is_stated
     ]
-    for name in counted_on:
+    for name in data_fields:
         if name not in parsed.fields:
             raise BadSignature(f"{signature!r} has no field {name!r}, expected one from {metric.name}")
-    options = {name: value for name, value in parsed.fields.items() if name not in counted_on}
+    options = {name: value for name, value in parsed.fields.items() if name not in data_fields}
     for name in options.keys() - metric.options.keys() - set(metric.shown) - set(metric.computed):
         raise BadSignature(f"{signature!r} has a field {name!r} that {metric.name} does not know")
     tokenizer = tokenizer_labelled(parsed.fields["tok"]) if metric.cuts_words else tokenizer_named("ptb")

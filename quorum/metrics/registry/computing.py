@@ -60,9 +60,10 @@ def compute_rouge_w(comparison: Comparison, view: View, settings: Settings) -> C
 def _rouge155(
     comparison: Comparison, overlap: rouge.Overlap, view: View, settings: Settings
 ) -> ComputedScores:
-    chosen = {name: str(settings[name]) for name in ("measure", "multi", "jackknife", "corpus")}
-    alpha = float(settings["alpha"])
-    return ComputedScores(*rouge.rouge155_scores(comparison, overlap, view, alpha=alpha, **chosen))
+    options = {name: str(settings[name]) for name in ("measure", "jackknife", "corpus")}
+    rule, alpha = str(settings["multi"]), float(settings["alpha"])
+    scores = rouge.rouge155_scores(comparison, overlap, view, reference_rule=rule, alpha=alpha, **options)
+    return ComputedScores(*scores)
 
 
 def compute_cider(variant: cider.Variant) -> Compute:
@@ -80,8 +81,8 @@ def compute_meteor(comparison: Comparison, view: View, settings: Settings) -> Co
     tables = find_tables()
     statistics = meteor.meteor_statistics(comparison, view, tables, stages)
     corpus = meteor.meteor_scores(meteor.pooled_statistics(statistics))[0]
-    shown = {"stages": STAGE_CHOICES[stages - 1], "data": tables.digest}
-    return ComputedScores(float(corpus), meteor.meteor_scores(statistics), shown)
+    signature_fields = {"stages": STAGE_CHOICES[stages - 1], "data": tables.digest}
+    return ComputedScores(float(corpus), meteor.meteor_scores(statistics), signature_fields)
 
 
 def check_meteor(settings: Settings) -> None:

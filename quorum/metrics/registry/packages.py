@@ -16,7 +16,7 @@ from quorum.numeric.arrays import Floats
 
 GROUP = "quorum.metrics"  # group of entry points
 
-# Exceptions that the code of a package may raise.
+# Exceptions that faulty code of a package may raise.
 FAILURES = (
     *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, OSError),
     *(RuntimeError, SyntaxError, TypeError, ValueError),
@@ -108,22 +108,24 @@ def metric_named(text: str) -> Metric:
         raise PackageFailed(
             f"the entry point {name!r} of package {_package_of(point)} is {point.value}, expected a Metric of that name"
         )
-    names_shown = {**metric.shown, "package": _package_of(point)}
-    return replace(metric, compute=_zero_if_empty(metric), shown=names_shown)
+    fields = {**metric.shown, "package": _package_of(point)}
+    return replace(metric, compute=_zero_if_empty(metric), shown=fields)
 
 
 def _zero_if_empty(metric: Metric) -> Compute:
     """Return a computation that scores empty candidates 0 and passes the others to the package's metric."""
 
-    def scores(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
+    def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
         if not comparison.is_empty.any():
             return metric.compute(comparison, view, settings)
         images = np.zeros(comparison.size)
         if comparison.is_empty.all():
             return ComputedScores(0.0, images)
-        of_others = metric.compute(comparison.without_empty(), view, settings)
-        images[~comparison.is_empty] = of_others.images
+        filled_scores = metric.compute(comparison.without_empty(), view, settings)
+        images[~comparison.is_empty] = filled_scores.images
         is_mean = metric.statistics == Metric.statistics
-        return replace(of_others, corpus=float(images.mean()) if is_mean else of_others.corpus, images=images)
+        return replace(
+            filled_scores, corpus=float(images.mean()) if is_mean else filled_scores.corpus, images=images
+        )
 
-    return scores
+    return compute

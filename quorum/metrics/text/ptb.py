@@ -38,20 +38,20 @@ def raw_tokens(caption: str) -> list[str]:
     """Return the tokens that the program prints for a caption, including punctuation."""
     text = caption.replace("\xad", "")
     tokens: list[str] = []
-    at = 0
-    while at < len(text):
-        ignored = _IGNORED_TEXT.match(text, at)
+    position = 0
+    while position < len(text):
+        ignored = _IGNORED_TEXT.match(text, position)
         if ignored:
-            at = ignored.end()
+            position = ignored.end()
             continue
-        alone = _SINGLE_TOKEN.match(text, at)
-        if alone and alone.group().lower() not in SPECIAL_WORDS:
-            at = alone.end()
-            tokens.append(alone.group().lower())
+        single = _SINGLE_TOKEN.match(text, position)
+        if single and single.group().lower() not in SPECIAL_WORDS:
+            position = single.end()
+            tokens.append(single.group().lower())
             continue
-        token = _longest_match(text, at)
-        at += len(token)
-        tokens.extend(spelled_tokens(token, text, at))
+        token = _longest_match(text, position)
+        position += len(token)
+        tokens.extend(spelled_tokens(token, text, position))
     return tokens
 
 
@@ -59,12 +59,13 @@ def ptb_tokens(caption: str) -> list[str]:
     return [token for token in raw_tokens(caption) if token not in PUNCTUATION]
 
 
-def _longest_match(text: str, at: int) -> str:
+def _longest_match(text: str, position: int) -> str:
     """Return the token of the rule that matches most characters at a place, or one character if no rule matches."""
-    best, reach = text[at], at + 1
-    for rule in rules_at(text[at]):
-        match = rule.match(text, at)
-        if match is not None and match.end() > reach:
+    longest_token, longest_end = text[position], position + 1
+    for rule in rules_at(text[position]):
+        match = rule.match(text, position)
+        if match is not None and match.end() > longest_end:
             # a rule with a group looks further than its token, which is the group
-            best, reach = (match.group(1) if rule.groups else None) or match.group(), match.end()
-    return best
+            longest_token = (match.group(1) if rule.groups else None) or match.group()
+            longest_end = match.end()
+    return longest_token

@@ -8,7 +8,7 @@ from quorum.metrics.text.ptb_rules import EXPRESSIONS
 from quorum.numeric.arrays import Flags, Ints, Numbers
 from quorum.numeric.compiling import compiled
 
-# Bits for how a piece begins and, shifted by AWAITED_SHIFT, for the beginnings of a next piece that may change this
+# Bits for how a piece begins and, shifted by AWAITED_BITS, for the beginnings of a next piece that may change this
 # one's tokens. TAG: every next piece, until one has a bracket.
 ANY, NUMBER, STOP, BRACKET, TAG = 1, 2, 4, 8, 16
 AWAITED_BITS = 8  # bits to shift by
@@ -31,29 +31,29 @@ def ptb_edges(text: str) -> int:
     text = text.replace("\xad", "")
     if not text:  # the program ignores it, so the next piece counts for `No.`
         return ANY | NUMBER | ANY << AWAITED_BITS
-    begins, awaited = ANY | _FIRST_FLAGS.get(text[0], 0), _AWAITED_FLAGS.get(text[-1], 0)
-    if awaited == STOP and _ASKS_FOR_NUMBER.search(text):
-        awaited |= NUMBER
+    beginning_bits, awaited_bits = ANY | _FIRST_FLAGS.get(text[0], 0), _AWAITED_FLAGS.get(text[-1], 0)
+    if awaited_bits == STOP and _ASKS_FOR_NUMBER.search(text):
+        awaited_bits |= NUMBER
     if text.endswith("I."):
-        awaited |= ANY
+        awaited_bits |= ANY
     if "<" in text or ">" in text:
-        begins |= BRACKET
-        awaited |= TAG | ANY if _OPEN_TAG.search(text) else 0
-    return begins | awaited << AWAITED_BITS
+        beginning_bits |= BRACKET
+        awaited_bits |= TAG | ANY if _OPEN_TAG.search(text) else 0
+    return beginning_bits | awaited_bits << AWAITED_BITS
 
 
 @compiled
-def joints(pieces: Numbers, starts: Ints, marks: Numbers) -> Flags:
+def joints(pieces: Numbers, starts: Ints, bits_of_pieces: Numbers) -> Flags:
     """Return, for each piece, whether it must be cut together with the piece before it.
 
-    `ptb_edges` computes `marks`.
+    `ptb_edges` computes the `bits_of_pieces`.
     """
     is_joined = np.zeros(pieces.size, dtype=np.bool_)
     for text in range(starts.size - 1):
         awaited = 0
-        for at in range(starts[text], starts[text + 1]):
-            mark = marks[pieces[at]]
-            is_joined[at] = mark & awaited
-            in_tag = awaited & TAG and not mark & BRACKET
-            awaited = mark >> AWAITED_BITS | (TAG | ANY if in_tag else 0)
+        for position in range(starts[text], starts[text + 1]):
+            bits = bits_of_pieces[pieces[position]]
+            is_joined[position] = bits & awaited
+            in_tag = awaited & TAG and not bits & BRACKET
+            awaited = bits >> AWAITED_BITS | (TAG | ANY if in_tag else 0)
     return is_joined

@@ -65,6 +65,7 @@ def _english_stem(word: str) -> str:
         return _IRREGULAR[word]
     word = _CONSONANT_Y.sub(r"\1Y", word.removeprefix("'"))
     prefix = _LONG_PREFIX.match(word)
+    # The starts of the regions R1 and R2 of the algorithm.
     first = prefix.end() if prefix else _region_start(word, 0)
     second = _region_start(word, first)
     word = _english_plural(_POSSESSIVE.sub("", word))
@@ -115,8 +116,8 @@ def _remove_suffix(word: str, first: int, second: int) -> str:
     match = _ENDING_2.search(word)
     if match and match.start() >= first:
         suffix, before = match.group(), word[match.start() - 1]
-        allowed = "l" if suffix == "ogi" else "cdeghkmnrt" if suffix == "li" else before
-        if before in allowed:
+        letters_before = {"ogi": "l", "li": "cdeghkmnrt"}.get(suffix, before)  # letters before the suffix
+        if before in letters_before:
             word = word[: match.start()] + _ENGLISH_2[suffix]
     match = _ENDING_3.search(word)
     if match and match.start() >= (second if match.group() == "ative" else first):

@@ -19,8 +19,8 @@ from quorum.numeric.compiling import compiled
 from quorum.numeric.packing import declare, declare_kind
 from quorum.numeric.parallel import map_parts
 
-BLOCK = 1 << 14  # number of texts cut at once; their pieces fit into the processor's cache
-PART = 8  # number of blocks in one part of the work
+TEXTS_PER_BLOCK = 1 << 14  # number of texts cut at once; their pieces fit into the processor's cache
+BLOCKS_PER_PART = 8  # number of blocks in one part of the work
 NumberedPieces = tuple[pa.DictionaryArray, Ints]  # numbered pieces, and the end of each text
 
 declare_kind(
@@ -60,7 +60,7 @@ class TokenizedTexts:
 
 @declare
 def _cut_blocks(texts: list[str], blocks: range) -> list[NumberedPieces]:
-    return [_cut_block(texts[first : first + BLOCK]) for first in blocks]
+    return [_cut_block(texts[first : first + TEXTS_PER_BLOCK]) for first in blocks]
 
 
 def _cut_block(texts: list[str]) -> NumberedPieces:
@@ -76,16 +76,16 @@ class Pieces:
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
-        blocks = range(0, max(len(texts), 1), BLOCK)
+        blocks = range(0, max(len(texts), 1), TEXTS_PER_BLOCK)
         # Few texts are one part, because further threads would cost more than they save.
-        parts = [blocks[at : at + PART] for at in range(0, len(blocks), PART)]
-        coded = []
+        parts = [blocks[at : at + BLOCKS_PER_PART] for at in range(0, len(blocks), BLOCKS_PER_PART)]
+        coded_pieces = []
         self.starts: Ints = np.zeros(len(texts) + 1, dtype=np.int64)
-        cut = chain.from_iterable(map_parts(_cut_blocks, texts, parts, threads=True))
-        for first, (pieces, ends) in zip(blocks, cut, strict=True):
-            coded.append(pieces)
+        pieces_of_blocks = chain.from_iterable(map_parts(_cut_blocks, texts, parts, threads=True))
+        for first, (pieces, ends) in zip(blocks, pieces_of_blocks, strict=True):
+            coded_pieces.append(pieces)
             self.starts[first + 1 : first + len(ends) + 1] = self.starts[first] + ends
-        unified = pa.chunked_array(coded).unify_dictionaries()
+        unified = pa.chunked_array(coded_pieces).unify_dictionaries()
         self.numbers: Numbers = np.concatenate([pieces.indices.to_numpy() for pieces in unified.chunks])
         self.distinct: list[str] = unified.chunk(0).dictionary.to_pylist()
 
@@ -96,12 +96,12 @@ class Pieces:
             is_joined = joints(numbers, starts, marks)
             if is_joined.any():
                 numbers, starts, distinct = self._join_pieces(is_joined)
-        cut = [tokenizer.piece(piece) for piece in distinct]
-        tokens = list(chain.from_iterable(cut))
+        tokens_by_piece = [tokenizer.piece(piece) for piece in distinct]
+        tokens = list(chain.from_iterable(tokens_by_piece))
         vocabulary = list(dict.fromkeys(tokens))
-        numbers_of = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
-        tokens_of_pieces = np.fromiter(map(numbers_of.__getitem__, tokens), np.int32, len(tokens))
-        ends = starts_of([len(piece_tokens) for piece_tokens in cut])
+        number_of_token = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
+        tokens_of_pieces = np.fromiter(map(number_of_token.__getitem__, tokens), np.int32, len(tokens))
+        ends = starts_of([len(piece_tokens) for piece_tokens in tokens_by_piece])
         return TokenizedTexts(*_replace_pieces(numbers, starts, tokens_of_pieces, ends), vocabulary)
 
     def _join_pieces(self, is_joined: Flags) -> tuple[Numbers, Ints, list[str]]:
@@ -112,28 +112,31 @@ class Pieces:
         whole_texts = self._with_other_blanks(is_joined)
         for text in whole_texts:
             is_joined[self.starts[text] + 1 : self.starts[text + 1]] = True
+        # A run is a piece with the joined pieces after it. Find the first piece and the length of each.
         inner = np.flatnonzero(is_joined)
         is_second = np.diff(inner, prepend=-1) > 1
         firsts, lengths = inner[is_second] - 1, np.diff(np.flatnonzero(np.append(is_second, True))) + 1
-        runs = dict(zip(firsts.tolist(), self._runs(firsts, lengths), strict=True))
+        runs = dict(zip(firsts.tolist(), self._join_runs(firsts, lengths), strict=True))
         runs |= {int(self.starts[text]): self._texts[text] for text in whole_texts}
-        numbers_of = {
+        number_of_run = {
             run: number for number, run in enumerate(dict.fromkeys(runs.values()), len(self.distinct))
         }
+        # Replace the first piece of each run by the run, and drop the others.
         numbers = self.numbers.copy()
-        numbers[firsts] = [numbers_of[run] for run in runs.values()]
-        numbers, distinct = _drop_unused(numbers[~is_joined], [*self.distinct, *numbers_of])
+        numbers[firsts] = [number_of_run[run] for run in runs.values()]
+        numbers, distinct = _drop_unused(numbers[~is_joined], [*self.distinct, *number_of_run])
         return numbers, self.starts - np.searchsorted(inner, self.starts), distinct
 
     def _with_other_blanks(self, is_joined: Flags) -> list[int]:
         """Return the positions of texts with joined pieces, and with blanks other than single ones.
 
-        `_runs` cannot restore these texts.
+        `_join_runs` cannot restore these texts.
         """
         texts = np.flatnonzero(np.diff(np.searchsorted(np.flatnonzero(is_joined), self.starts)))
         return [text for text in texts.tolist() if not _has_single_blanks(self._texts[text])]
 
-    def _runs(self, firsts: Ints, lengths: Ints) -> list[str]:
+    def _join_runs(self, firsts: Ints, lengths: Ints) -> list[str]:
+        """Return the text of each run of pieces, with single blanks between them."""
         pieces = pa.array(self.distinct, pa.large_string()).take(self.numbers[ranges(firsts, lengths)])
         lists = pa.ListArray.from_arrays(pa.array(starts_of(lengths), pa.int32()), pieces)
         texts: list[str] = pc.binary_join(lists, pa.scalar(" ", pa.large_string())).to_pylist()
@@ -145,6 +148,7 @@ def _has_single_blanks(text: str) -> bool:
 
 
 def _drop_unused(numbers: Numbers, pieces: list[str]) -> tuple[Numbers, list[str]]:
+    """Return only the pieces that `numbers` use, and their new numbers."""
     is_used = np.zeros(len(pieces), dtype=np.bool_)
     is_used[numbers] = True
     return (np.cumsum(is_used, dtype=np.int32) - 1)[numbers], list(compress(pieces, is_used.tolist()))
@@ -161,16 +165,16 @@ def _arrow_array(texts: list[str]) -> pa.Array:
 
 @compiled
 def _drop_tokens(tokens: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numbers, Ints]:
-    left = np.empty(tokens.size, dtype=np.int32)
+    kept_tokens = np.empty(tokens.size, dtype=np.int32)
     new_starts = np.zeros(starts.size, dtype=np.int64)
     end = 0
     for text in range(starts.size - 1):
         for at in range(starts[text], starts[text + 1]):
             if not is_dropped[tokens[at]]:
-                left[end] = tokens[at]
+                kept_tokens[end] = tokens[at]
                 end += 1
         new_starts[text + 1] = end
-    return left[:end].copy(), new_starts
+    return kept_tokens[:end].copy(), new_starts
 
 
 @compiled

@@ -61,9 +61,7 @@ def krippendorff_alpha(reliability_data: Data, level: str = "nominal") -> float:
 
 @signed("krippendorff-alpha", input="table")
 def alpha_interval(
-    reliability_data: Data,
-    level: str = "nominal",
-    **options: Unpack[RaterSampling],
+    reliability_data: Data, level: str = "nominal", **options: Unpack[RaterSampling]
 ) -> AgreementResult:
     """Return `krippendorff_alpha` with its interval."""
     return agreement(reliability_data, Alpha(level), **options)

@@ -46,10 +46,7 @@ def fleiss_kappa(counts: ArrayLike | Ratings) -> float:
 
 
 @signed("fleiss-kappa")
-def fleiss_interval(
-    counts: ArrayLike | Ratings,
-    **options: Unpack[Sampling],
-) -> AgreementResult:
+def fleiss_interval(counts: ArrayLike | Ratings, **options: Unpack[Sampling]) -> AgreementResult:
     """Return `fleiss_kappa` with its interval."""
     options.setdefault("clusters", NAIVE)
     return agreement(counts, FleissKappa(), **options)
