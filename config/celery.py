@@ -62,21 +62,20 @@ if _folder := settings.CELERY_BROKER_TRANSPORT_OPTIONS.get("data_folder_in"):
     Path(str(_folder)).mkdir(parents=True, exist_ok=True)
 
 
-OUTAGE_SECONDS = (
-    5.0  # seconds after a failure in which no message is sent, so that not every job waits for a timeout
-)
-_away_until = 0.0
+# After a failure, no message is sent for this time, so that not every job waits for a timeout.
+OUTAGE_SECONDS = 5.0
+_no_broker_until = 0.0
 
 
 def send_job(task: str, job_id: int, *, queue: str) -> None:
     """Send a job's message. If the broker does not respond, `requeue_lost_jobs` sends it later."""
-    global _away_until
-    if time.monotonic() < _away_until:
+    global _no_broker_until
+    if time.monotonic() < _no_broker_until:
         return
     try:
         app.send_task(task, (job_id,), queue=queue)
     except (KombuError, AMQPError, RedisError, OSError) as error:
-        _away_until = time.monotonic() + OUTAGE_SECONDS
+        _no_broker_until = time.monotonic() + OUTAGE_SECONDS
         log.warning("Job %s is stored, but the broker cannot be reached: %s", job_id, error)
 
 
@@ -103,8 +102,8 @@ def run_signed(task: Task[..., Any], app: Celery, consumer: Any) -> Callable[...
 
     def handle_signed(message: Any, body: Any, ack: Any, reject: Any, callbacks: Any) -> None:
         try:
-            covered = _signed_part(message.headers, message.payload)
-            _signer.unsign(f"{covered}{_signer.sep}{message.headers.get(SIGNATURE)}")
+            signed_part = _signed_part(message.headers, message.payload)
+            _signer.unsign(f"{signed_part}{_signer.sep}{message.headers.get(SIGNATURE)}")
         except (BadSignature, ContentDisallowed, DecodeError, TypeError, ValueError):
             log.warning("A message for %s without the signature of this installation is dropped.", task.name)
             ack(log, consumer.connection_errors)
@@ -143,7 +142,7 @@ def _stop_jobs(**_: Any) -> None:
 
 
 @app.on_after_finalize.connect
-def _repeat_rounds(sender: Celery, **_: Any) -> None:
+def _schedule_rounds(sender: Celery, **_: Any) -> None:
     from judgments.jobs.registry import periodic_tasks
 
     for scheduled in periodic_tasks():
@@ -167,12 +166,13 @@ class Channel(filesystem.Channel):
         draft.write_text(dumps(payload))
         draft.rename(folder / name)
 
+    # The names of messages in the folder when it was last read, the oldest at the end.
     @cached_property
-    def _empty_lists(self) -> defaultdict[str, list[str]]:
+    def _names_by_queue(self) -> defaultdict[str, list[str]]:
         return defaultdict(list)
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
-        names = self._empty_lists[queue]
+        names = self._names_by_queue[queue]
         if not names:
             # files that are still being written have another ending
             waiting = (

@@ -63,9 +63,7 @@ def load_framework() -> None:
 def load_command(name: str) -> BaseCommand:
     load_framework()
     if name not in PLATFORM_WORDS.paths:
-        import_module(
-            "judgments.kinds"
-        )  # this loads the features' kinds, before a module of a feature needs them
+        import_module("judgments.kinds")  # loads the features' kinds before a feature's module needs them
     target = import_string(_path_of(name))
     if isinstance(target, type):
         command = target()

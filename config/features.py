@@ -20,7 +20,7 @@ from django.utils.functional import Promise
 if TYPE_CHECKING:
     from common.environment import Environment
 
-FOLDER = Path(__file__).resolve().parent.parent / "contrib"
+CONTRIB_FOLDER = Path(__file__).resolve().parent.parent / "contrib"
 GROUP = "quorum.features"  # group of entry points of other packages
 Entry = tuple[str | Promise, str, str]  # entry of the sidebar: title, icon, model
 
@@ -154,14 +154,14 @@ def all_features() -> dict[str, type[Feature]]:
     """Return all features by name, from the folder ``contrib`` and from other packages."""
     own = {
         path.parent.name: _feature_of(f"contrib.{path.parent.name}")
-        for path in sorted(FOLDER.glob("*/apps.py"))
+        for path in sorted(CONTRIB_FOLDER.glob("*/apps.py"))
     }
     return own | {point.name: point.load() for point in sorted(entry_points(group=GROUP))}
 
 
 def _feature_of(name: str) -> type[Feature]:
     declared = vars(import_module(f"{name}.apps")).values()
-    [feature] = [one for one in declared if isinstance(one, type) and getattr(one, "name", "") == name]
+    [feature] = [cls for cls in declared if isinstance(cls, type) and getattr(cls, "name", "") == name]
     return feature
 
 

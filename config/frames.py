@@ -30,7 +30,7 @@ from config.observing.requests import Middleware
 
 TICKET = re.compile(r"/f/([^/]+)(/.*)")
 # names of URLs that are available with a ticket
-PAGES = {
+FRAMED_PAGES = {
     "annotation:example-picture", "annotation:finish", "annotation:picture", "annotation:report", "annotation:return",
     "annotation:save", "annotation:start", "annotation:submit", "annotation:work",
     *(page for feature in settings.FEATURES.values() for page in feature.framed_pages),
@@ -55,11 +55,11 @@ class FramedPagesMiddleware(Middleware):
         match = TICKET.fullmatch(request.path_info)
         if match is None:
             return self.get_response(request)
-        ticket, rest = match.groups()
+        ticket, path = match.groups()
         frame = read_ticket(ticket)
         if frame is None:
             return csp_replace(framed_policy(all_sites()))(_refuse_ticket)(request)
-        request.path_info = rest
+        request.path_info = path
         request.META[FRAME_KEY] = frame
         vars(request)["csrf_processing_done"] = True  # set by Django's own CSRF middleware after its check
         log_about(worker=frame.session.worker_id, study=frame.session.study.slug)
@@ -74,8 +74,8 @@ class FramedPagesMiddleware(Middleware):
         frame, match = frame_of(request), request.resolver_match
         if frame is None:
             return
-        available = match is not None and match.view_name in PAGES
-        if not available or kwargs.get("slug", frame.session.study.slug) != frame.session.study.slug:
+        is_available = match is not None and match.view_name in FRAMED_PAGES
+        if not is_available or kwargs.get("slug", frame.session.study.slug) != frame.session.study.slug:
             raise Http404("This page is not part of the work.")
 
 
@@ -119,9 +119,9 @@ class FramedMessages(BaseStorage):
             signed = signing.dumps(
                 [[message.level, str(message.message)] for message in messages], salt=MESSAGE_SALT
             )
-            address, mark, fragment = response.headers["Location"].partition("#")
-            joint = "&" if "?" in address else "?"
-            response.headers["Location"] = f"{address}{joint}said={signed}{mark}{fragment}"
+            address, hash_mark, fragment = response.headers["Location"].partition("#")
+            separator = "&" if "?" in address else "?"
+            response.headers["Location"] = f"{address}{separator}said={signed}{hash_mark}{fragment}"
         return []
 
 

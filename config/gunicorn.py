@@ -43,21 +43,24 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-for _left in Path(tempfile.gettempdir()).glob("quorum-figures-*-*"):
-    _process = _left.name.split("-")[2]
-    if _process.isdecimal() and len(_process) < 9 and not _is_alive(int(_process)):  # it was killed
-        shutil.rmtree(_left, ignore_errors=True)
+# Remove the folders of servers that were killed.
+for _old_folder in Path(tempfile.gettempdir()).glob("quorum-figures-*-*"):
+    _process = _old_folder.name.split("-")[2]
+    if _process.isdecimal() and len(_process) < 9 and not _is_alive(int(_process)):
+        shutil.rmtree(_old_folder, ignore_errors=True)
 # Each start has a new folder. The variable is set before the library that reads it is imported.
-_counts = tempfile.mkdtemp(prefix=f"quorum-figures-{os.getpid()}-")
-os.environ["PROMETHEUS_MULTIPROC_DIR"] = _counts
+_counts_folder = tempfile.mkdtemp(prefix=f"quorum-figures-{os.getpid()}-")
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = _counts_folder
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+MAX_PROCESSES = 64
 # The numbers of connections by process, in shared memory; -1 for no process.
-_connections = memoryview(mmap(-1, 64 * 4)).cast("i")
-for _place in range(len(_connections)):
-    _connections[_place] = -1
+_connections = memoryview(mmap(-1, MAX_PROCESSES * 4)).cast("i")  # four bytes a number
+for _slot in range(len(_connections)):
+    _connections[_slot] = -1
 
-DRAIN_SECONDS, DRAIN_BYTES = 5, 2**31
+DRAIN_SECONDS, DRAIN_BYTES = 5, 2**31  # limits for reading the rest of a refused body
+YIELD_SECONDS = 0.005  # time in which a process with fewer connections can accept one
 
 
 class SharingWorker(ThreadWorker):
@@ -69,24 +72,24 @@ class SharingWorker(ThreadWorker):
 
     @property
     def nr_conns(self) -> int:
-        return self._number
+        return self._connection_count
 
     @nr_conns.setter
     def nr_conns(self, number: int) -> None:
-        self._number = number
+        self._connection_count = number
         _connections[self.age % len(_connections)] = number
 
     def accept(self, listener: Any) -> None:
         if self.nr_conns > min(number for number in _connections if number >= 0):
-            time.sleep(0.005)
+            time.sleep(YIELD_SECONDS)
         super().accept(listener)  # does nothing if another process accepted the connection
 
     def handle_request(self, req: Any, conn: Any) -> Any:
-        again = super().handle_request(req, conn)
+        keeps_connection = super().handle_request(req, conn)
         # If a connection is closed with unread bytes, the client does not get the response that refuses them. Instead,
         # nginx sends 502.
         conn.parser.finish_body(deadline=time.monotonic() + DRAIN_SECONDS, max_bytes=DRAIN_BYTES)
-        return again
+        return keeps_connection
 
 
 def child_exit(server: Any, worker: Any) -> None:
@@ -105,4 +108,4 @@ def when_ready(server: Any) -> None:
 
 
 def on_exit(server: Any) -> None:
-    shutil.rmtree(_counts, ignore_errors=True)
+    shutil.rmtree(_counts_folder, ignore_errors=True)

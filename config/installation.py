@@ -27,9 +27,9 @@ def exposed_files(folder: Path, database: str) -> list[Path]:
     return [path for path in paths if path.exists() and path.stat().st_mode & 0o077]
 
 
-def sentence_of_exposed(places: list[Path]) -> str:
-    named = " and ".join(map(str, places))
-    return f"Others than its owner may read {named}: run chmod -R go= on it."
+def sentence_of_exposed(exposed_paths: list[Path]) -> str:
+    paths = " and ".join(map(str, exposed_paths))
+    return f"Others than its owner may read {paths}: run chmod -R go= on it."
 
 
 def load_secret_key(path: Path) -> str:
@@ -57,15 +57,15 @@ def load_secret_key(path: Path) -> str:
 
 def _make_key(path: Path) -> None:
     # Server and worker may start at the same time. Each writes its own file, and the first that links it sets the key.
-    mine = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    descriptor = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    own_file = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(own_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as stream:
             stream.write(secrets.token_urlsafe(64) + "\n")
         if not path.exists():
             try:
-                os.link(mine, path)
+                os.link(own_file, path)
             except FileExistsError:
                 return
     finally:
-        mine.unlink()
+        own_file.unlink()

@@ -156,11 +156,11 @@ class StorableAddressMiddleware(Middleware):
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        in_path = "\x00" in request.path
-        if in_path and request.path.startswith("/api/"):
+        path_has_zero = "\x00" in request.path
+        if path_has_zero and request.path.startswith("/api/"):
             return unknown_address(request)
-        has_zero_byte = "%00" in request.META.get("QUERY_STRING", "")
-        if in_path or (has_zero_byte and not request.path.startswith(("/api/", "/s/"))):
+        query_has_zero = "%00" in request.META.get("QUERY_STRING", "")
+        if path_has_zero or (query_has_zero and not request.path.startswith(("/api/", "/s/"))):
             raise Http404
         return self.get_response(request)
 
@@ -175,14 +175,14 @@ class LanguageMiddleware(Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path.startswith(("/api/", settings.STATIC_URL)):
             return self.get_response(request)
-        for_staff = request.path.startswith(reverse("admin:index"))
-        offered = settings.STAFF_LANGUAGES if for_staff else dict(settings.LANGUAGES)
-        chosen = "" if for_staff else request.GET.get("language", "")
-        language = chosen if chosen in offered else translation.get_language_from_request(request)
-        language = language if language in offered else settings.LANGUAGE_CODE
+        is_staff_page = request.path.startswith(reverse("admin:index"))
+        languages = settings.STAFF_LANGUAGES if is_staff_page else dict(settings.LANGUAGES)
+        requested = "" if is_staff_page else request.GET.get("language", "")
+        language = requested if requested in languages else translation.get_language_from_request(request)
+        language = language if language in languages else settings.LANGUAGE_CODE
         with translation.override(language):
             response = self.get_response(request)
-        if language == chosen and (request.method == "POST" or not request.path.endswith("/panel/")):
+        if language == requested and (request.method == "POST" or not request.path.endswith("/panel/")):
             response.set_cookie(
                 settings.LANGUAGE_COOKIE_NAME,
                 language,
@@ -190,7 +190,7 @@ class LanguageMiddleware(Middleware):
                 samesite="Lax",
                 secure=settings.LANGUAGE_COOKIE_SECURE,
             )
-        if not for_staff or response.headers.get("Content-Type", "").startswith("text/html"):
+        if not is_staff_page or response.headers.get("Content-Type", "").startswith("text/html"):
             response.headers.setdefault("Content-Language", language)  # files for staff are English
         patch_vary_headers(response, ("Accept-Language", "Cookie"))
         return response

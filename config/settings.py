@@ -360,7 +360,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "config.api.pages.CursorPages",
     "PAGE_SIZE": 100,
     "DEFAULT_PARSER_CLASSES": ["config.api.framework.StrictJSONParser"],
-    "DEFAULT_RENDERER_CLASSES": ["config.api.framework.FiguresRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["config.api.framework.NanAsNullRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.framework.JSONNegotiation",
     "EXCEPTION_HANDLER": "config.api.framework.problem_response",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",

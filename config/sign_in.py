@@ -24,7 +24,7 @@ from config.apps import SIGN_IN_ATTRIBUTE
 from config.observing.requests import Middleware
 
 KNOWN_COOKIE = "quorum_known"
-HALF_YEAR = 180 * 24 * 3600
+MAX_AGE = 180 * 24 * 3600  # seconds for which a browser is known
 
 
 class LimitedBackend(ModelBackend):
@@ -35,39 +35,39 @@ class LimitedBackend(ModelBackend):
         request: HttpRequest | None,
         username: str | None = None,
         password: str | None = None,
-        **more: Any,
+        **options: Any,
     ) -> Any:
         if username is None or password is None:
             return None
-        account = _account(username)
+        account = _limit_target(username)
         # A browser from which the account signed in before is counted separately, so that wrong passwords of other
         # people do not lock it out.
-        signs = ["known"] if request is not None and _is_known(request, account) else []
-        limits = [("login", account, *signs), ("account", account, *signs), *([] if signs else [("logins",)])]
-        attempt = partial(super().authenticate, request, username, password, **more)
+        marks = ["known"] if request is not None and _is_known(request, account) else []
+        limits = [("login", account, *marks), ("account", account, *marks), *([] if marks else [("logins",)])]
+        attempt = partial(super().authenticate, request, username, password, **options)
         try:
             return rate_limits.limit_failed_attempts(attempt, *limits)
         except rate_limits.TooManyAttempts as error:
             raise ValidationError(str(error), code="too_many") from None  # the form shows the message
 
 
-def _account(username: str) -> str:
+def _limit_target(username: str) -> str:
     return username.casefold()[:150]
 
 
 def _is_known(request: HttpRequest, account: str) -> bool:
     try:
-        marked = signing.loads(request.COOKIES.get(KNOWN_COOKIE, ""), salt=KNOWN_COOKIE, max_age=HALF_YEAR)
+        owner = signing.loads(request.COOKIES.get(KNOWN_COOKIE, ""), salt=KNOWN_COOKIE, max_age=MAX_AGE)
     except signing.BadSignature:
         return False
-    return bool(marked == account)
+    return bool(owner == account)
 
 
 def remember_browser(response: HttpResponse, user: AbstractBaseUser) -> None:
     """Set a cookie that marks the browser as one from which the account signed in."""
-    mark = signing.dumps(_account(user.get_username()), salt=KNOWN_COOKIE)
+    mark = signing.dumps(_limit_target(user.get_username()), salt=KNOWN_COOKIE)
     response.set_cookie(
-        KNOWN_COOKIE, mark, max_age=HALF_YEAR, httponly=True, samesite="Lax", secure=settings.HTTPS
+        KNOWN_COOKIE, mark, max_age=MAX_AGE, httponly=True, samesite="Lax", secure=settings.HTTPS
     )
 
 

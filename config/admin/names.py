@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 OWN_APPS = ("judgments", "annotation", "evaluation")
-NAMES = ("verbose_name", "verbose_name_plural")
+NAME_ATTRIBUTES = ("verbose_name", "verbose_name_plural")
 
 
 def translate_names() -> None:
@@ -35,7 +35,7 @@ def declared_names() -> Iterator[tuple[Any, str, str]]:
     for app in _own_apps():
         yield app, "verbose_name", str(app.verbose_name)
     for model in _own_models():
-        yield from ((model._meta, name, str(getattr(model._meta, name))) for name in NAMES)
+        yield from ((model._meta, name, str(getattr(model._meta, name))) for name in NAME_ATTRIBUTES)
         for field in model._meta.concrete_fields:
             yield field, "verbose_name", str(field.verbose_name)
             if field.help_text:

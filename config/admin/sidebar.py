@@ -18,7 +18,7 @@ from config.features import Entry
 from judgments.access.visible_rows import may_view
 from judgments.studies.home_page import own_studies
 
-PLACES: list[tuple[str | Promise, Iterable[Entry]]] = [
+SECTIONS: list[tuple[str | Promise, Iterable[Entry]]] = [
     ("", [(_("Datasets"), "photo_library", "judgments.dataset")]),
     *(place for feature in settings.FEATURES.values() for place in feature.menu),
     (
@@ -78,17 +78,17 @@ def language_address(request: HttpRequest) -> str:
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     studies = reverse("admin:judgments_study_changelist")
-    first = {
+    own_studies_entry = {
         "title": gettext("Your studies"),
         "icon": "science",
         "link": reverse("admin:index"),
         "active": request.path == reverse("admin:index") or request.path.startswith(studies),
     }
     groups = []
-    for title, entries in PLACES:
+    for title, entries in SECTIONS:
         items = _visible(request, entries)
         if not title:
-            items = [first, *items]
+            items = [own_studies_entry, *items]
         if items:
             groups.append({"title": str(title), "separator": bool(title), "items": items})
     entries_of_tables = tables(request)
@@ -117,5 +117,5 @@ def _may_view(request: HttpRequest, model: str) -> bool:
     if model in FOR_ALL_STAFF:
         return True
     model_class = apps.get_model(model)
-    adds_studies = model == "judgments.study" and request.user.has_perm("judgments.add_study")
-    return adds_studies or may_view(request.user, model_class)
+    may_add_studies = model == "judgments.study" and request.user.has_perm("judgments.add_study")
+    return may_add_studies or may_view(request.user, model_class)

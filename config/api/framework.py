@@ -42,7 +42,7 @@ class CallsEncoder(FiguresEncoder, JSONEncoder):
     """A JSON encoder that encodes figures as ``FiguresEncoder`` does, and times as the REST framework does."""
 
 
-class FiguresRenderer(JSONRenderer):
+class NanAsNullRenderer(JSONRenderer):
     encoder_class = CallsEncoder
 
 
@@ -87,28 +87,29 @@ class StrictJSONParser(JSONParser):
         try:
             parsed = load_json(
                 body.decode(),
-                object_pairs_hook=_members,
+                object_pairs_hook=_distinct_members,
                 parse_constant=_refuse_constant,
                 parse_float=_finite_float,
             )
             # Text that cannot be stored needs an escape, and few bodies have escapes.
-            broken = b"\\" in body and not can_be_stored(parsed)
+            has_unstorable_text = b"\\" in body and not can_be_stored(parsed)
         except UnicodeDecodeError as error:
             raise exceptions.ParseError(f"The body is not UTF-8 at byte {error.start}.") from None
         except TooDeep:
             raise exceptions.ParseError(TOO_DEEP) from None
         except ValueError as error:
             raise exceptions.ParseError(f"The body is no JSON: {str(error)[:200]}.") from None
-        if broken:
+        if has_unstorable_text:
             raise exceptions.ParseError("A text in the body holds U+0000 or half of a surrogate pair.")
         return parsed
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of a JSON object. Raise ParseError if two have the same name."""
     members = dict(pairs)
     if len(members) < len(pairs):
-        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
-        raise exceptions.ParseError(f"The body names the member {twice[:80]!r} twice.")
+        [(repeated, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise exceptions.ParseError(f"The body names the member {repeated[:80]!r} twice.")
     return members
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from django.core.exceptions import ValidationError as FieldValidationError
 from django.db import connections
@@ -33,8 +33,10 @@ class StrictFilters(DjangoFilterBackend):
         known_parameters = [*(filters.base_filters if filters else ()), *PAGE_PARAMETERS]
         for name in request.query_params:
             if name not in known_parameters:
-                near = nearest_name(name, known_parameters, cutoff=0.0)
-                raise ValidationError({name: [f"is no parameter of this list; the nearest one is {near!r}."]})
+                nearest = nearest_name(name, known_parameters, cutoff=0.0)
+                raise ValidationError(
+                    {name: [f"is no parameter of this list; the nearest one is {nearest!r}."]}
+                )
         for name in known_parameters:
             for problem in _problems(filters.base_filters.get(name) if filters else None, request, name):
                 raise ValidationError({name: [problem]})
@@ -56,10 +58,10 @@ def _hint(filter_field: Filter, request: Request, name: str) -> str:
     """Return a message about what a filter of choices or of rows expects instead of its value; "" for other filters."""
     text = request.query_params.get(name, "")
     if isinstance(filter_field, ModelChoiceFilter):
-        name_of = filter_field.extra.get("to_field_name")
-        if name_of is None:
+        key_field = filter_field.extra.get("to_field_name")
+        if key_field is None:
             return f"{text[:80]!r} is unknown; expected the id of a row that you may see."
-        return unknown_value(text, filter_field.get_queryset(request).values_list(name_of, flat=True))
+        return unknown_value(text, filter_field.get_queryset(request).values_list(key_field, flat=True))
     if isinstance(filter_field, ChoiceFilter | TypedChoiceFilter):
         return unknown_value(text, [value for value, _ in filter_field.extra["choices"]])
     return ""
@@ -77,6 +79,14 @@ def _problems(filter_field: Filter | None, request: Request, name: str) -> Itera
             yield "is empty; expected one of its values."
 
 
+class _Cursor(NamedTuple):
+    """The row next to the page, before it or (if ``is_backward``) after it: the value of its ordering, and its id."""
+
+    is_backward: bool
+    value: Any
+    pk: Any
+
+
 class CursorPages(BasePagination):
     """Keyset pagination. A cursor has the position at which the next page starts, so all pages are equally fast.
 
@@ -89,35 +99,35 @@ class CursorPages(BasePagination):
     ) -> list[Any]:
         self.request = request
         self.size = page_size_of(request)
-        name, down = self._ordering(request, view)
+        name, is_descending = self._read_ordering(request, view)
         field = view.orderings[name]
-        position = self._position(request, queryset, field)
-        backward = bool(position and position[0])
+        cursor = self._read_cursor(request, queryset, field)
+        backward = cursor is not None and cursor.is_backward
         rows = queryset
-        if position is not None:
-            _, value, pk = position
-            step = "lt" if down != backward else "gt"
-            if field == "pk":
-                rows = rows.filter(**{f"pk__{step}": pk})
-            else:
-                after_cursor = Q(**{f"{field}__{step}": value}) | Q(**{field: value, f"pk__{step}": pk})
-                rows = rows.filter(Q(**{f"{field}__{step}e": value}) & after_cursor)
-        sign = "-" if down != backward else ""
+        sign, lookup = ("-", "lt") if is_descending != backward else ("", "gt")
+        if cursor is not None and field == "pk":
+            rows = rows.filter(**{f"pk__{lookup}": cursor.pk})
+        elif cursor is not None:
+            is_equal = Q(**{field: cursor.value, f"pk__{lookup}": cursor.pk})
+            after_cursor = Q(**{f"{field}__{lookup}": cursor.value}) | is_equal
+            # The first condition follows from the second, but lets the database use an index.
+            rows = rows.filter(Q(**{f"{field}__{lookup}e": cursor.value}) & after_cursor)
         keys = ["pk"] if field == "pk" else [field, "pk"]
+        # One row more than the page shows whether there are more rows.
         rows_and_next = list(rows.order_by(*(f"{sign}{key}" for key in keys))[: self.size + 1])
-        more, page = len(rows_and_next) > self.size, rows_and_next[: self.size]
+        has_more, page = len(rows_and_next) > self.size, rows_and_next[: self.size]
         if backward:
             page.reverse()
-        self.has_next = bool(page) and (backward or more)
-        self.has_previous = bool(page) and (more if backward else position is not None)
+        self.has_next = bool(page) and (backward or has_more)
+        self.has_previous = bool(page) and (has_more if backward else cursor is not None)
         self.ends = (self._key(page[0], field), self._key(page[-1], field)) if page else None
         return page
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response(
             {
-                "next": self._link(False, 1) if self.has_next else None,
-                "previous": self._link(True, 0) if self.has_previous else None,
+                "next": self._link(backward=False, end=1) if self.has_next else None,
+                "previous": self._link(backward=True, end=0) if self.has_previous else None,
                 "results": data,
             }
         )
@@ -142,7 +152,8 @@ class CursorPages(BasePagination):
             for name, schema, description in parameters
         ]
 
-    def _ordering(self, request: Request, view: Any) -> tuple[str, bool]:
+    def _read_ordering(self, request: Request, view: Any) -> tuple[str, bool]:
+        """Return the name of the ordering, and whether it is descending."""
         text = request.query_params.get("ordering", next(iter(view.orderings)))
         name = text.removeprefix("-")
         if name not in view.orderings:
@@ -151,10 +162,7 @@ class CursorPages(BasePagination):
             )
         return name, text.startswith("-")
 
-    def _position(
-        self, request: Request, queryset: QuerySet[Any], field: str
-    ) -> tuple[bool, Any, Any] | None:
-        """Return the cursor's direction, value and id; None without a cursor."""
+    def _read_cursor(self, request: Request, queryset: QuerySet[Any], field: str) -> _Cursor | None:
         cursor = request.query_params.get("cursor")
         if cursor is None:
             return None
@@ -168,7 +176,7 @@ class CursorPages(BasePagination):
             column.get_db_prep_value(value, connections[queryset.db])
             if pk is None or value is None or "\x00" in str(value):
                 raise ValueError("a cursor without a place, or with one that no database holds")
-            return bool(backward), value, pk
+            return _Cursor(bool(backward), value, pk)
         except (ValueError, TypeError, OverflowError, FieldValidationError):
             raise ValidationError(
                 {"cursor": ["is none that this list gave out; start without one."]}
@@ -178,6 +186,7 @@ class CursorPages(BasePagination):
     def _key(row: Any, field: str) -> tuple[str, str]:
         return str(row.pk if field == "pk" else row._meta.get_field(field).value_to_string(row)), str(row.pk)
 
-    def _link(self, backward: bool, end: int) -> str:
+    def _link(self, *, backward: bool, end: int) -> str:
+        """Return a link to the page before the first row (end 0) or after the last row (end 1)."""
         assert self.ends is not None  # an empty page has no next or previous page
         return link_with_cursor(self.request, [int(backward), *self.ends[end]])

@@ -28,7 +28,7 @@ Json = Mapping[str, Any]
 REFERENCE = "#/components/schemas/"
 REFERENCES = re.compile(r'"#/components/schemas/(\w+)"')
 LIMITS = {"minimum": "from", "maximum": "to", "maxLength": "characters: up to", "maxItems": "entries: up to"}
-DESCRIPTIONS = {
+STATUS_TEXTS = {
     "304": "Nothing changed since the answer with this ETag.",
     "400": "Not of the documented shape, or of no use here; the problem names what.",
     "401": "Without a token, or with one that is not known.",
@@ -101,14 +101,14 @@ def add_problem_responses(result: dict[str, Any], **_: object) -> dict[str, Any]
             if "requestBody" in operation:
                 expected += ["413", "415"]
             for status in expected:
-                responses.setdefault(status, {"description": DESCRIPTIONS[status]})
+                responses.setdefault(status, {"description": STATUS_TEXTS[status]})
             responses["429"]["headers"] = {
                 "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}
             }
             for status, response in responses.items():
                 if status >= "400":
                     response["content"] = content
-                    response["description"] = response.get("description") or DESCRIPTIONS.get(status, "")
+                    response["description"] = response.get("description") or STATUS_TEXTS.get(status, "")
             operation["responses"] = dict(sorted(responses.items()))
     return result
 
@@ -128,8 +128,8 @@ class DocsView(ProblemErrors, APIView):
                     entry = {"path": path, "method": method, "about": about, **call}
                     groups.setdefault(call["tags"][0], []).append(entry)
             if not tag:
-                every = {"groups": sorted(groups.items()), "errors": DESCRIPTIONS}
-                return render(request, "api_docs/index.html", every)
+                context = {"groups": sorted(groups.items()), "errors": STATUS_TEXTS}
+                return render(request, "api_docs/index.html", context)
             if tag not in groups:
                 raise Http404
             context = {
@@ -169,12 +169,12 @@ def _describe_call(call: Json, objects: Json) -> dict[str, Any]:
         "errors": [
             (status, render_inline(reply.get("description", "")))
             for status, reply in replies
-            if status >= "400" and reply.get("description") != DESCRIPTIONS.get(status)
+            if status >= "400" and reply.get("description") != STATUS_TEXTS.get(status)
         ],
         "usual": [
             status
             for status, reply in replies
-            if status >= "400" and reply.get("description") == DESCRIPTIONS.get(status)
+            if status >= "400" and reply.get("description") == STATUS_TEXTS.get(status)
         ],
     }
 
@@ -229,10 +229,10 @@ def _type(schema: Json, objects: Json) -> SafeString:
 def _names_of_objects(calls: Iterable[Json], objects: Json) -> list[str]:
     """Return the names of the objects to which ``calls`` refer, directly or through other objects."""
     names: set[str] = set()
-    waiting = REFERENCES.findall(json.dumps(list(calls)))
-    while waiting:
-        name = waiting.pop()
+    unread_names = REFERENCES.findall(json.dumps(list(calls)))
+    while unread_names:
+        name = unread_names.pop()
         if name not in names:
             names.add(name)
-            waiting += REFERENCES.findall(json.dumps(objects[name]))
+            unread_names += REFERENCES.findall(json.dumps(objects[name]))
     return sorted(name for name in names if "enum" not in objects[name])

@@ -53,7 +53,7 @@ class Prepare(QuorumCommand):
             self.stderr.write(f"The database cannot be used: {' '.join(str(error).split())}.")
             raise SystemExit(1) from error
         collected = (settings.STATIC_ROOT / "staticfiles.json").exists()
-        self._do_step("static-files", _fingerprint(), self._collect_static_files, lost=not collected)
+        self._do_step("static-files", _fingerprint(), self._collect_static_files, is_lost=not collected)
         if not later:
             self._do_step("metrics", quorum_version(), self._announce_compiling)
             from config.compiling import compile_kernels  # imported late, since it loads the compiler
@@ -75,17 +75,17 @@ class Prepare(QuorumCommand):
         else:
             self.stdout.write(printed.getvalue().strip())
 
-    def _do_step(self, step: str, wanted: str, do: Callable[[], None], *, lost: bool = False) -> None:
-        """Do a step, unless it was done before with the same ``wanted``. A file in the data folder records this text.
+    def _do_step(self, step: str, state: str, do: Callable[[], None], *, is_lost: bool = False) -> None:
+        """Do a step, unless it was done before with the same ``state``. A file in the data folder records this text.
 
         Args:
-            lost: whether the result of the step was lost. The step is then done in any case.
+            is_lost: whether the result of the step was lost. The step is then done in any case.
         """
         note = settings.DATA_DIR / "prepared" / step
-        if not lost and note.exists() and note.read_text(encoding="utf-8") == wanted:
+        if not is_lost and note.exists() and note.read_text(encoding="utf-8") == state:
             return
         do()
-        note.write_text(wanted, encoding="utf-8")
+        note.write_text(state, encoding="utf-8")
 
     def _collect_static_files(self) -> None:
         self.stdout.write("Collecting static files ...")
@@ -101,12 +101,12 @@ class Prepare(QuorumCommand):
 
 def _fingerprint() -> str:
     """Return a hash of Quorum's static files, the installed packages, and STATIC_ROOT."""
-    seen = hashlib.sha256(str(settings.STATIC_ROOT).encode())
+    digest = hashlib.sha256(str(settings.STATIC_ROOT).encode())
     for folder in settings.STATICFILES_DIRS:
         for path in sorted(Path(folder).rglob("*")):
             if path.is_file():
-                seen.update(str(path).encode() + path.read_bytes())
+                digest.update(str(path).encode() + path.read_bytes())
     packages = (package.metadata for package in distributions())  # `version` would read the metadata again
     for name, version in sorted((package["Name"], package["Version"]) for package in packages):
-        seen.update(f"{name} {version}".encode())
-    return seen.hexdigest()
+        digest.update(f"{name} {version}".encode())
+    return digest.hexdigest()

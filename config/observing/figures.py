@@ -17,8 +17,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.models import Count, Min, QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
-from prometheus_client import generate_latest as written
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
@@ -60,35 +59,37 @@ def may_read(address: str, authorization: str) -> bool:
     return any(visitor in network for network in settings.METRICS_FROM)
 
 
-def figures_response() -> HttpResponse:
+def metrics_response() -> HttpResponse:
     registry = CollectorRegistry()
     if settings.FIGURES_FOLDER:
         MultiProcessCollector(registry, settings.FIGURES_FOLDER)
     else:
-        for counted in (REQUESTS, DURATIONS, ERRORS):
-            registry.register(counted)
+        for metric in (REQUESTS, DURATIONS, ERRORS):
+            registry.register(metric)
     registry.register(_RowCollector())
     return HttpResponse(
-        written(registry), headers={"Content-Type": CONTENT_TYPE_LATEST, "Cache-Control": "no-store"}
+        generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST, "Cache-Control": "no-store"}
     )
 
 
 class _RowCollector(Collector):
+    """Reads the lengths of queues from the database when the metrics are asked for."""
+
     def describe(self) -> list[Any]:
         return []  # prevents a query when the collector is registered
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        answers = GaugeMetricFamily("quorum_database_up", "Whether the database answers")
+        database_up = GaugeMetricFamily("quorum_database_up", "Whether the database answers")
         try:
             families = list(_waiting_work())
         except (DatabaseError, InterfaceError):
             families = []
-            answers.add_metric([], 0)
+            database_up.add_metric([], 0)
         else:
-            answers.add_metric([], 1)
+            database_up.add_metric([], 1)
         finally:
             connection.close_if_unusable_or_obsolete()
-        yield answers
+        yield database_up
         yield from families
 
 
@@ -104,15 +105,20 @@ def _waiting_work() -> Iterator[GaugeMetricFamily]:
 
 
 def _metrics_by_state(
-    name: str, what: str, work: Iterable[tuple[str, QuerySet[Any], str]]
+    name: str, what: str, queues: Iterable[tuple[str, QuerySet[Any], str]]
 ) -> Iterator[GaugeMetricFamily]:
+    """Yield the number of rows, and the age of the oldest, by queue and state.
+
+    Args:
+        queues: the name, the rows and the field with the time of creation of each queue.
+    """
     labels = ["queue", "state"]
     counts = GaugeMetricFamily(name, what, labels=labels)
     ages = GaugeMetricFamily(f"{name}_oldest_seconds", "Age of the oldest that waits or runs", labels=labels)
     now = timezone.now()
-    for queue, everything, created in work:
-        rows = everything.filter(state__in=[*WAITING_STATES, *FAILED_STATES])
-        for row in rows.order_by().values("state").annotate(n=Count("pk"), first=Min(created)):
+    for queue, all_rows, time_field in queues:
+        rows = all_rows.filter(state__in=[*WAITING_STATES, *FAILED_STATES])
+        for row in rows.order_by().values("state").annotate(n=Count("pk"), first=Min(time_field)):
             counts.add_metric([queue, row["state"]], row["n"])
             if row["state"] in WAITING_STATES:
                 ages.add_metric([queue, row["state"]], (now - row["first"]).total_seconds())

@@ -14,7 +14,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonResponse
 
-from config.observing.figures import figures_response, may_read
+from config.observing.figures import may_read, metrics_response
 from config.observing.requests import Middleware
 from config.observing.visitors import visitor_address
 
@@ -28,34 +28,34 @@ class HealthMiddleware(Middleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path_info == "/health/live":
-            return _answer({"process": OK})
+            return _states_response({"process": OK})
         if request.path_info == "/health/ready":
-            return _answer({"database": _database(), "data folder": _data_folder()})
+            return _states_response({"database": _check_database(), "data folder": _check_data_folder()})
         if request.path_info == "/health/metrics":
             allowed = may_read(visitor_address(request), request.headers.get("Authorization", ""))
-            return figures_response() if allowed else HttpResponseNotFound()
+            return metrics_response() if allowed else HttpResponseNotFound()
         return self.get_response(request)
 
 
-def _answer(states: dict[str, str]) -> JsonResponse:
-    fine = all(value == OK for value in states.values())
-    response = JsonResponse(states, status=200 if fine else 503)
+def _states_response(states: dict[str, str]) -> JsonResponse:
+    is_fine = all(value == OK for value in states.values())
+    response = JsonResponse(states, status=200 if is_fine else 503)
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
-def _database() -> str:
+def _check_database() -> str:
     try:
         executor = MigrationExecutor(connection)
-        waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except (DatabaseError, InterfaceError):
         return "does not answer"
     finally:
         connection.close_if_unusable_or_obsolete()
-    return f"{len(waiting)} migrations are missing; run manage.py prepare" if waiting else OK
+    return f"{len(missing)} migrations are missing; run manage.py prepare" if missing else OK
 
 
-def _data_folder() -> str:
+def _check_data_folder() -> str:
     folder = settings.DATA_DIR
     if not os.access(folder, os.W_OK | os.X_OK):
         return "cannot be written"

@@ -18,7 +18,7 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 # Secret tickets of framed pages, and keys of links. Django would log them with the addresses of refused requests.
 SECRETS = re.compile(r"/(f|look|shared/\d+)/[^/\s\"'<>]+")
 CONTEXT_ATTRIBUTE = "_log_context"  # attribute of requests
-FIELDS = ("method", "path", "status", "ms")  # fields of the access log
+ACCESS_FIELDS = ("method", "path", "status", "ms")  # fields of the access log
 
 
 class PathPatternFilter(logging.Filter):
@@ -42,14 +42,14 @@ class OneLineFormatter(logging.Formatter):
     """Escape control characters, since a line break could forge a second message. Keep line breaks of tracebacks."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
-        return _visible(super().formatMessage(record))
+        return _escape_unprintable(super().formatMessage(record))
 
     def format(self, record: logging.LogRecord) -> str:
-        return without_secrets("\n".join(map(_visible, super().format(record).split("\n"))))
+        return without_secrets("\n".join(map(_escape_unprintable, super().format(record).split("\n"))))
 
 
-def _visible(text: str) -> str:
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+def _escape_unprintable(text: str) -> str:
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
 class JSONFormatter(JsonFormatter):
@@ -65,7 +65,7 @@ class JSONFormatter(JsonFormatter):
         log_data |= {"level": record.levelname, "logger": record.name, "message": record.getMessage()}
         # Django logs a refused request only after its context has ended
         log_data |= log_context() or getattr(vars(record).get("request"), CONTEXT_ATTRIBUTE, {})
-        log_data |= {name: vars(record)[name] for name in FIELDS if name in vars(record)}
+        log_data |= {name: vars(record)[name] for name in ACCESS_FIELDS if name in vars(record)}
         if "exc_info" in message_dict:
             log_data["traceback"] = message_dict["exc_info"]
 

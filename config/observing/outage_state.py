@@ -32,24 +32,26 @@ def note_outage(error: BaseException) -> bool:
 
 
 class _State:
+    """The present outage of this process, and the time of the last failure."""
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._what = ""
-        self._last = 0.0
+        self._outage = ""
+        self._last_failure = 0.0
 
     def begin(self, what: str, error: BaseException) -> None:
         with self._lock:
-            previous, self._what, self._last = self._what, what, time.monotonic()
+            previous, self._outage, self._last_failure = self._outage, what, time.monotonic()
         if previous != what:
             reason = " ".join(str(error).split())[:300]
             logger.error("%s (%s). Requests get status 503 until it is back.", what, reason)
 
     def may_be_over(self) -> bool:
-        return bool(self._what) and time.monotonic() - self._last >= QUIET_SECONDS
+        return bool(self._outage) and time.monotonic() - self._last_failure >= QUIET_SECONDS
 
     def end(self) -> None:
         with self._lock:
-            outage, self._what = self._what, ""
+            outage, self._outage = self._outage, ""
         if outage:
             logger.warning("Over: %s. Requests are answered again.", outage[0].lower() + outage[1:])
 
@@ -58,7 +60,7 @@ STATE = _State()
 
 
 class OutageMiddleware(Middleware):
-    """Set the status of responses of ``mark_outage`` to 503, and log the end of an outage."""
+    """Set status 503 on responses that ``mark_outage`` has marked, and log the end of an outage."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)

@@ -19,7 +19,7 @@ from common.audit import add_log_fields
 from config.observing.figures import DURATIONS, REQUESTS
 from config.observing.logs import CONTEXT_ATTRIBUTE
 
-HEADER = "X-Request-ID"
+ID_HEADER = "X-Request-ID"
 USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")  # ids of a proxy that match are kept; others are replaced
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 access = logging.getLogger("quorum.access")
@@ -34,7 +34,7 @@ class RequestMiddleware(Middleware):
     """Give each request an id, and count it. The id is in the request's log lines and in its response."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        proxy_id = request.headers.get(HEADER, "")
+        proxy_id = request.headers.get(ID_HEADER, "")
         request_id = proxy_id if USABLE_ID.fullmatch(proxy_id) else uuid.uuid4().hex
         began = time.perf_counter()
         with add_log_fields(request=request_id) as log_fields:
@@ -51,7 +51,7 @@ class RequestMiddleware(Middleware):
                 ms, status = round(seconds * 1000), response.status_code
                 fields = {"method": method, "path": path, "status": status, "ms": ms}
                 access.info("%s %s %s in %s ms", method, path, status, ms, extra=fields)
-        response.headers[HEADER] = request_id
+        response.headers[ID_HEADER] = request_id
         return response
 
 

@@ -21,8 +21,8 @@ class Command(migrate.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not any(options[name] for name in NOT_ALL_TABLES):
-            empty = create_tables(connections[options["database"]])
-            if empty and options["verbosity"] > 0:
+            was_empty = create_tables(connections[options["database"]])
+            if was_empty and options["verbosity"] > 0:
                 self.stdout.write("The database was empty: all tables are created.")
         super().handle(*args, **options)
 

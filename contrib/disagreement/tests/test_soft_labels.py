@@ -15,7 +15,7 @@ from django.test import Client
 from annotation.crowds.people import forget_raw_ids
 from annotation.models import Demographics, Worker
 from common.files import FiguresEncoder, indented_json
-from config.api.framework import FiguresRenderer
+from config.api.framework import NanAsNullRenderer
 from contrib.disagreement.analysis import compute_disagreement
 from contrib.disagreement.wording import describe_disagreement
 from contrib.judges.operations import store_answers
@@ -430,7 +430,7 @@ def test_stored_results_and_calls_have_no_number_that_json_lacks(study: Study, d
     stored = Analysis.objects.replace(study=study, what=what, result=result, **about)
     assert Analysis.objects.get(pk=stored.pk).result == plain
     assert designer.get("/api/studies/dogs/evaluation/").json()["result"] == plain
-    assert json.loads(FiguresRenderer().render(result)) == plain
+    assert json.loads(NanAsNullRenderer().render(result)) == plain
     figures = CachedFigures.objects.create(study=study, name="x", version="", value=result, seconds=0)
     figures.refresh_from_db()
     assert figures.value == plain
