@@ -29,9 +29,8 @@ NO_BREAK = "\N{NO-BREAK SPACE}"  # between a number and its unit
 def thousands(number: float) -> str:
     """Format a number as 12,345. Languages in which the comma is the decimal sign have a space instead."""
     text = f"{number:,}"
-    return (
-        text if (get_language() or "en").startswith("en") else text.replace(",", "\N{NARROW NO-BREAK SPACE}")
-    )
+    is_english = (get_language() or "en").startswith("en")
+    return text if is_english else text.replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -44,9 +44,9 @@ def bag_of_words(captions: Iterable[str]) -> Bag:
 
 def inverse_document_frequency(bags: Iterable[Bag]) -> dict[str, float]:
     """Return log(number of bags / number of bags with the word) for each word."""
-    listed = list(bags)
-    having = Counter(word for bag in listed for word in bag)
-    return {word: math.log(len(listed) / n) for word, n in having.items()}
+    all_bags = list(bags)
+    bag_counts = Counter(word for bag in all_bags for word in bag)
+    return {word: math.log(len(all_bags) / n) for word, n in bag_counts.items()}
 
 
 def weighted_f1(first: Bag, second: Bag, weights: Mapping[str, float]) -> float:
@@ -74,32 +74,32 @@ def nearest_captions(captions: Captions) -> dict[str, str]:
     """Return for each photograph the first caption of the nearest other one; of equally near ones, the first."""
     bags = {image: bag_of_words(texts) for image, texts in captions.items()}
     weights = inverse_document_frequency(bags.values())
-    chosen = {}
+    nearest = {}
     for image in captions:
         texts = usable_captions(captions, image)
-        best = max(sorted(texts), key=lambda other: weighted_f1(bags[image], bags[other], weights))
-        chosen[image] = texts[best]
-    return chosen
+        neighbour = max(sorted(texts), key=lambda other: weighted_f1(bags[image], bags[other], weights))
+        nearest[image] = texts[neighbour]
+    return nearest
 
 
 def random_captions(captions: Captions, seed: int) -> dict[str, str]:
     draws = random.Random(seed)
-    chosen = {}
+    captions_by_image = {}
     for image in captions:
         texts = list(usable_captions(captions, image).values())
         # Python guarantees the same sequence in later versions only for random().
-        chosen[image] = texts[int(draws.random() * len(texts))]
-    return chosen
+        captions_by_image[image] = texts[int(draws.random() * len(texts))]
+    return captions_by_image
 
 
 def make_systems(folder: Path) -> None:
     captions = _read_captions(ROOT / "dataset.jsonl")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, chosen in (
+    for name, system_captions in (
         ("nearest", nearest_captions(captions)),
         ("random", random_captions(captions, SEED)),
     ):
-        rows = ({"image": image, "caption": text} for image, text in chosen.items())
+        rows = ({"image": image, "caption": text} for image, text in system_captions.items())
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8", newline="\n")
 

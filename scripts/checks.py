@@ -13,18 +13,15 @@ from scripts.environment import PYTHON, ROOT, check_writable, file_text, install
 
 NUMERIC_PACKAGES = ("quorum/metrics", "quorum/statistics", "quorum.numeric.signatures")
 TOOLS, PINNED = "requirements-audit.txt", "requirements-pinned.txt"
+MIN_MEMORY_BYTES = 8 * 2**30  # free space in memory that a run of the tests needs
 PINNED_BEGINNING = """\
 # Every package of requirements.txt and what it needs, with hashes, for Python 3.11 (docs/install.md).
 # Made by `make pinned`; do not edit.
 """
 # The first program renders the same pages in a third of the time, since it is not a full desktop browser.
 CHROMIUM_NAMES = (
-    "chromium-headless-shell",
-    "chromium",
-    "chromium-browser",
-    "google-chrome-stable",
-    "google-chrome",
-)
+    "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome",
+)  # fmt: skip
 # Tests of a file share expensive fixtures, so they stay together. The order is that of tests/plugin.py: longest first.
 PARALLEL_OPTIONS = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]
 
@@ -53,7 +50,7 @@ def test_services(arguments: list[str]) -> int:
     return _run_tests(["--services=only"], arguments, before=[os.path.join(ROOT, "scripts", "with-services")])
 
 
-def _run_tests(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) -> int:
+def _run_tests(selection: list[str], arguments: list[str], *, before: Sequence[str] = ()) -> int:
     environment()
     browser()
     # Without stored bytecode, each of a run's many processes would compile all sources.
@@ -69,20 +66,20 @@ def _run_tests(half: list[str], arguments: list[str], *, before: Sequence[str] =
             )
         if compiling.wait():
             return compiling.returncode
-    with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_memory()) as folder:
+    with tempfile.TemporaryDirectory(prefix="quorum-tests-", dir=_folder_in_memory()) as folder:
         Path(folder).chmod(0o711)  # PostgreSQL's account must be able to enter it
         # One more process than cores, since some tests wait. Not more, since each process collects all tests.
         processes = {"PYTEST_XDIST_AUTO_NUM_WORKERS": str((os.cpu_count() or 1) + 1)}
         variables = processes | inherited | {"TMPDIR": folder}
-        command = [*before, PYTHON, "-m", "pytest", *half, *(arguments or PARALLEL_OPTIONS)]
+        command = [*before, PYTHON, "-m", "pytest", *selection, *(arguments or PARALLEL_OPTIONS)]
         return subprocess.run(command, cwd=ROOT, env=variables).returncode
 
 
-def _memory() -> str | None:
+def _folder_in_memory() -> str | None:
     """Return a folder in memory with enough space, or None. On a disk, every commit would wait."""
     folder = os.path.join("/dev", "shm")
-    roomy = os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 8 << 30
-    return folder if roomy and "TMPDIR" not in os.environ else None
+    is_usable = os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > MIN_MEMORY_BYTES
+    return folder if is_usable and "TMPDIR" not in os.environ else None
 
 
 def coverage() -> int:

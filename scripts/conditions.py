@@ -53,11 +53,11 @@ def arguments() -> argparse.Namespace:
 
 
 def _environment(options: argparse.Namespace, home: str) -> dict[str, str]:
-    passed = {name: text for name, text in os.environ.items() if name.upper().startswith(VARIABLES)}
+    inherited = {name: text for name, text in os.environ.items() if name.upper().startswith(VARIABLES)}
     python = shutil.which(options.python)
     if not python:
         raise SetupError(f"{options.python} is not on the PATH; expected a Python 3.11 or newer.")
-    values = passed | {"HOME": home, "PATH": os.environ["PATH"], "TERM": "dumb", "PYTHON": python}
+    values = inherited | {"HOME": home, "PATH": os.environ["PATH"], "TERM": "dumb", "PYTHON": python}
     if options.zone:
         values["TZ"] = options.zone
     if options.language:
@@ -186,23 +186,23 @@ def _run_command(options: argparse.Namespace, folder: str) -> int:
     if options.environment:
         os.symlink(os.path.abspath(options.environment), os.path.join(clone, ".venv"))
     os.mkdir(home)
-    before = []
+    user_prefix = []
     if options.user:
         Path(folder).chmod(0o711)
-        before = ["setpriv", "--reuid", options.user, "--regid", "nogroup", "--clear-groups"]
+        user_prefix = ["setpriv", "--reuid", options.user, "--regid", "nogroup", "--clear-groups"]
         subprocess.run(["chown", "--recursive", f"{options.user}:nogroup", folder], check=True)
     if options.home_read_only:
         home = "/dev/null"  # a read-only folder does not suffice, since root could write to it
     values = _environment(options, home)
     # Do not shift the clock for this, since the certificates of the package index would be expired.
-    subprocess.run([*before, "make", "browser"], cwd=clone, env=values, check=True)
+    subprocess.run([*user_prefix, "make", "browser"], cwd=clone, env=values, check=True)
     if options.at:
         values |= shifted_clock(options.at, folder)
     if options.order is not None:
         values["PYTEST_ADDOPTS"] = f"--random-order --random-order-seed={options.order}"
     if options.processes is not None:
         values["PYTEST_XDIST_AUTO_NUM_WORKERS"] = str(options.processes)
-    command = [*before, "make", "test-services" if options.services else "test"]
+    command = [*user_prefix, "make", "test-services" if options.services else "test"]
     if options.tests:
         command += [f"ARGS={shlex.join([*PARALLEL_OPTIONS, *options.tests])}"]
     return subprocess.run(command, cwd=clone, env=values, stdin=subprocess.DEVNULL).returncode

@@ -31,7 +31,7 @@ NUMERIC_MODULES = (
     "quorum.statistics.significance",
 )
 # Modules whose docstrings define the metrics that they compute.
-MEASURES = (
+METRIC_MODULES = (
     "bleu", "rouge", "cider", "meteor.scoring", "meteor.alignment", "meteor.beam_search", "meteor.matches",
     "text.tokens", "text.tokenizers", "text.ptb", "text.changes", "text.porter", "text.snowball", "text.word_lists",
     "content", "content_baselines", "keywords", "keyword_baselines", "held_out", "registry",
@@ -158,7 +158,7 @@ def command_page() -> Iterator[str]:
             yield f"\n### {command}\n\n{also}{_link_files(_paragraphs(parser.description))}\n"
             yield from _table(
                 ("argument", "what it is"),
-                [(_argument(action), _link_files(_words(action.help or ""))) for action in options],
+                [(_format_argument(action), _link_files(_one_line(action.help or ""))) for action in options],
             )
             if parser.epilog:
                 yield f"\n```text\n{parser.epilog.strip()}\n```"
@@ -176,13 +176,13 @@ def _link_files(text: str) -> str:
     return re.sub(r"contrib/(\w+)/README\.md", r"[\1](../contrib/\1.md)", text)
 
 
-def _argument(action: Any) -> str:
-    shown = action.metavar or (action.dest.upper() if action.nargs != 0 and action.option_strings else "")
-    if isinstance(shown, tuple):
-        shown = " ".join(shown)
+def _format_argument(action: Any) -> str:
+    value = action.metavar or (action.dest.upper() if action.nargs != 0 and action.option_strings else "")
+    if isinstance(value, tuple):
+        value = " ".join(value)
     if not action.option_strings:
         return f"`{action.metavar or action.dest}`"
-    return f"`{action.option_strings[0]}{f' {shown}' if shown and action.nargs != 0 else ''}`"
+    return f"`{action.option_strings[0]}{f' {value}' if value and action.nargs != 0 else ''}`"
 
 
 def study_file_page() -> Iterator[str]:
@@ -194,19 +194,19 @@ def study_file_page() -> Iterator[str]:
     parts: dict[str, Any] = {}
     rows = []
     for key, field in schema["properties"].items():
-        part = _part(field, schema)
+        part = _table_schema(field, schema)
         if part is None:
-            rows.append(_key(key, field, schema))
+            rows.append(_key_row(key, field, schema))
         else:
             parts[key] = part
     yield from _table(("key", "type", "default", "what it is"), rows)
     for key, part in parts.items():
         yield f"\n## [{key}]\n\n{_paragraphs(part.get('description'))}\n"
-        keys = [_key(name, field, schema) for name, field in part.get("properties", {}).items()]
+        keys = [_key_row(name, field, schema) for name, field in part.get("properties", {}).items()]
         yield from _table(("key", "type", "default", "what it is"), keys)
 
 
-def _part(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
+def _table_schema(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
     """Return the schema of the table if a field, or an entry of its list, is a table; None otherwise."""
     for part in (field, field.get("items", {}), *field.get("anyOf", ()), *field.get("allOf", ())):
         if "$ref" in part:
@@ -215,27 +215,28 @@ def _part(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | Non
     return None
 
 
-def _key(name: str, field: dict[str, Any], schema: dict[str, Any]) -> tuple[str, str, str, str]:
+def _key_row(name: str, field: dict[str, Any], schema: dict[str, Any]) -> tuple[str, str, str, str]:
     default = field.get("default")
-    shown = "" if default is None or default in ("", [], {}) else f"`{default}`"
+    default_text = "" if default is None or default in ("", [], {}) else f"`{default}`"
     title = field.get("title", "")
     # leave out a title that pydantic derived from the name
     sentences = [title] if title.lower().replace(" ", "_") != name else []
     sentences += [sentence for sentence in (field.get("description"),) if sentence]
     sentences += [f"`{value}`: {label}" for value, label in field.get("words", {}).items() if value]
-    return f"`{name}`", _type(field), shown, _words(". ".join(sentence.rstrip(".") for sentence in sentences))
+    text = _one_line(". ".join(sentence.rstrip(".") for sentence in sentences))
+    return f"`{name}`", _describe_type(field), default_text, text
 
 
-def _type(field: dict[str, Any]) -> str:
+def _describe_type(field: dict[str, Any]) -> str:
     if "enum" in field:
         return ", ".join(f"`{value}`" for value in field["enum"])
     if "const" in field:
         return f"`{field['const']}`"
-    several = [_type(value) for value in field.get("anyOf", ()) if value.get("type") != "null"]
-    if several:
-        return " or ".join(several)
+    types = [_describe_type(value) for value in field.get("anyOf", ()) if value.get("type") != "null"]
+    if types:
+        return " or ".join(types)
     if field.get("type") == "array":
-        return f"list of {_type(field.get('items', {})) or 'values'}"
+        return f"list of {_describe_type(field.get('items', {})) or 'values'}"
     return str(field.get("type", "table" if "$ref" in field else ""))
 
 
@@ -281,7 +282,7 @@ def calls_page() -> Iterator[str]:
         for method, call in calls.items():
             summary = call.get("summary") or call.get("description", "").partition("\n")[0]
             tags.setdefault((call.get("tags") or ["other"])[0], []).append(
-                (f"`{method.upper()} {path}`", _words(summary))
+                (f"`{method.upper()} {path}`", _one_line(summary))
             )
     for tag in sorted(tags):
         yield f"\n## {tag}\n"
@@ -304,7 +305,7 @@ def metrics_page() -> Iterator[str]:
         for name, metric in METRICS.items()
     ]
     yield from _table(("metric", "options and their defaults"), rows)
-    for name in MEASURES:
+    for name in METRIC_MODULES:
         module = importlib.import_module(f"quorum.metrics.{name}")
         yield f"\n## {name}\n\n{_link_files(_paragraphs(inspect.getdoc(module)))}"
 
@@ -314,7 +315,7 @@ def statistics_page() -> Iterator[str]:
     from quorum.statistics.catalogue import MODULES, STATISTICS
 
     yield "# Statistics by name\n\nHow they are used, and what is known of them, is in [Statistics](../statistics.md)."
-    shown = {}
+    names_by_function = {}
     for module in MODULES:
         for name in getattr(module, "__all__", vars(module)):
             function = getattr(module, name)
@@ -323,9 +324,9 @@ def statistics_page() -> Iterator[str]:
                 and name[0] != "_"
                 and function.__module__.startswith(module.__name__)
             ):
-                shown[function] = name
+                names_by_function[function] = name
     by_module: dict[str, list[Any]] = {}
-    for function in dict.fromkeys((*shown, *STATISTICS)):
+    for function in dict.fromkeys((*names_by_function, *STATISTICS)):
         by_module.setdefault(function.__module__, []).append(function)
     for module_name in sorted(by_module):
         yield f"\n## {module_name.removeprefix('quorum.statistics.')}\n"
@@ -333,7 +334,7 @@ def statistics_page() -> Iterator[str]:
         rows = [
             (
                 f"`{function.__name__}`",
-                _words((inspect.getdoc(function) or "").partition("\n\n")[0]),
+                _one_line((inspect.getdoc(function) or "").partition("\n\n")[0]),
                 f"`{STATISTICS[function].name}`" if function in STATISTICS else "",
             )
             for function in by_module[module_name]
@@ -356,7 +357,7 @@ def _table(heads: tuple[str, ...], rows: list[Any]) -> Iterator[str]:
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
 
 
-def _words(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.replace("%%", "%").replace("<", "&lt;").split())
 
 

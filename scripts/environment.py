@@ -42,9 +42,9 @@ def use_a_new_python() -> None:
         program = shutil.which(f"python3.{minor}")
         if program:
             os.execv(program, [program, "-m", "scripts.quorum", *sys.argv[1:]])
-    oldest, program = ".".join(map(str, OLDEST_PYTHON)), ".".join(map(str, sys.version_info[:3]))
+    oldest, version = ".".join(map(str, OLDEST_PYTHON)), ".".join(map(str, sys.version_info[:3]))
     raise SetupError(
-        f"Quorum needs Python {oldest} or newer; {sys.executable} is {program}. "
+        f"Quorum needs Python {oldest} or newer; {sys.executable} is {version}. "
         "Install a newer one, or name it: make run PYTHON=python3.12"
     )
 
@@ -65,7 +65,7 @@ def setting(name: str, default: str) -> str:
 
 
 def check_writable(folder: str) -> None:
-    """Raise CannotGoOn unless a file can be written into the folder.
+    """Raise SetupError unless a file can be written into the folder.
 
     Permissions do not say this for read-only disks, or for root.
     """
@@ -97,14 +97,14 @@ def check_port(name: str = "PORT", usual: str = "8000", another: str = "make run
 
 def install_requirements(requirements: str) -> None:
     """Create .venv and install a requirements file, unless this was done before."""
-    wanted = hashlib.sha256(sys.version.encode())
+    digest = hashlib.sha256(sys.version.encode())
     for name in sorted({"requirements.txt", requirements}):
         with open(os.path.join(ROOT, name), "rb") as stream:
-            wanted.update(stream.read())
+            digest.update(stream.read())
     note = os.path.join(VENV, "installed-" + requirements)
-    if os.path.exists(PYTHON) and file_text(note) == wanted.hexdigest():
+    if os.path.exists(PYTHON) and file_text(note) == digest.hexdigest():
         return
-    if not _is_new_enough(PYTHON):
+    if not _runs_this_version(PYTHON):
         print_line("Making .venv ...")
         installed = subprocess.run(
             [sys.executable, "-m", "venv", "--clear", VENV],
@@ -124,11 +124,11 @@ def install_requirements(requirements: str) -> None:
     if subprocess.run(command, cwd=ROOT).returncode:
         raise SetupError(f"Installing {requirements} failed; pip's words are above.")
     with open(note, "w", encoding="ascii") as stream:
-        stream.write(wanted.hexdigest())
+        stream.write(digest.hexdigest())
 
 
-def _is_new_enough(python: str) -> bool:
-    """Return whether .venv's Python runs, which a system upgrade may have broken, and is new enough."""
+def _runs_this_version(python: str) -> bool:
+    """Return whether .venv's Python runs, which a system upgrade may have broken, and has this Python's version."""
     if not os.path.exists(python):
         return False
     program = f"import sys; sys.exit(sys.version_info[:2] != {tuple(sys.version_info[:2])})"

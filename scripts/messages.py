@@ -295,10 +295,8 @@ def _sources() -> Iterator[tuple[str, bytes]]:
     ):
         path = file.relative_to(ROOT).as_posix()
         code = templatize(file.read_text(encoding="utf-8"), origin=path)
-        yield (
-            path,
-            re.sub(r"^\s+", "", code, flags=re.MULTILINE).encode(),
-        )  # strip the text, since indentation is syntax in Python
+        # without the indentation of the template, which would be syntax in Python
+        yield path, re.sub(r"^\s+", "", code, flags=re.MULTILINE).encode()
 
 
 def _path(language: str, *, staff: bool) -> Path:
@@ -350,21 +348,21 @@ def update(language: str, *, staff: bool = False) -> None:
 
 
 def problems(language: str, *, staff: bool = False) -> list[str]:
-    catalog, wanted = stored_catalog(language, staff=staff), collect_messages(staff=staff)
+    catalog, messages = stored_catalog(language, staff=staff), collect_messages(staff=staff)
     faults = []
-    for message in wanted:
+    for message in messages:
         if not message.id:
             continue
-        known = catalog.get(message.id, context=message.context)
+        entry = catalog.get(message.id, context=message.context)
         strings = (
-            () if known is None or known.fuzzy else (known.string if known.pluralizable else (known.string,))
+            () if entry is None or entry.fuzzy else (entry.string if entry.pluralizable else (entry.string,))
         )
         if not strings or not all(strings):
             faults.append(f"{language}: no translation of {message.id!r} ({message.locations[0][0]})")
     faults += [
         f"{language}: {message.id!r} is translated and not used any more"
         for message in catalog
-        if message.id and wanted.get(message.id, context=message.context) is None
+        if message.id and messages.get(message.id, context=message.context) is None
     ]
     faults += [
         f"{language}: {message.id!r}: {problem}"
@@ -395,11 +393,11 @@ def disagreements(message: Message, form_of: Callable[[int], int]) -> Iterator[s
         return
     singular, plural = list(message.id)
     strings = message.string if isinstance(message.string, (tuple, list)) else ()
-    counting = {form_of(n) for n in range(3, 200)}
+    forms_with_number = {form_of(n) for n in range(3, 200)}
     for form, text in enumerate(strings):
         if not _parts(text) <= _parts(singular) | _parts(plural):
             yield f"unknown placeholders or tags in {text!r}"
-        if form in counting and not _parts(plural) <= _parts(text):
+        if form in forms_with_number and not _parts(plural) <= _parts(text):
             yield f"placeholders or tags are missing in {text!r}"
 
 

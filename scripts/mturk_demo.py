@@ -24,7 +24,7 @@ from scripts.environment import (
 )
 
 EMULATOR = "emulator of Mechanical Turk"
-ORDER = "make mturk-demo"
+COMMAND = "make mturk-demo"
 STUDY = "demo-mturk"
 BANNER = """
 Quorum runs at              {address}
@@ -45,16 +45,16 @@ def main() -> None:
     with run.until_stopped() as services:
         folder = os.path.join(ROOT, os.path.expanduser(setting("DATA_DIR", "var")), "mturk-demo")
         begin_anew(folder)
-        port = check_port(another=ORDER + " PORT={}")
-        at_crowd = check_port("EMULATOR_PORT", "8091", ORDER + " EMULATOR_PORT={}")
+        port = check_port(another=COMMAND + " PORT={}")
+        emulator_port = check_port("EMULATOR_PORT", "8091", COMMAND + " EMULATOR_PORT={}")
         install_requirements("requirements.txt")
-        address, site = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{at_crowd}"
+        address, site = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{emulator_port}"
         environment = dict(os.environ) | separate_settings(folder) | emulator_settings(address, site)
         environment |= {"PORT": str(port), "PYTHONUNBUFFERED": "1"}
         environment.setdefault("OMP_NUM_THREADS", "1")
         installation = run.Installation(PYTHON, run.QUORUM, environment)
         account = run.prepare(installation)
-        run.COMMANDS[EMULATOR] = ["tests.fakes.mturk", "--quiet", "--port", str(at_crowd)]
+        run.COMMANDS[EMULATOR] = ["tests.fakes.mturk", "--quiet", "--port", str(emulator_port)]
         run.start_service(services, EMULATOR, installation)
         run.start_service(services, run.WEB, installation)
         run.wait_for_answer(address, services)
@@ -103,7 +103,7 @@ def begin_anew(folder: str) -> None:
     """Empty the folder. The emulator forgets its HITs when it ends, so the rows of an earlier run are useless.
 
     Raises:
-        CannotGoOn: the folder has other contents.
+        SetupError: the folder has other contents.
     """
     mark = os.path.join(folder, "made-by-mturk-demo")
     if os.path.exists(mark):

@@ -50,9 +50,8 @@ STYLE_SCRIPT = """(element) => [element, ...element.querySelectorAll("*")].map((
     return [one.tagName, one.getAttribute("class"), style.color, style.backgroundColor, style.fontSize, style.padding,
         style.display, radius].join(" ");
 }).join("\\n")"""
-NUMBER = re.compile(
-    r"(?<![\w-])\d[\d.,]*"
-)  # ignore figures, which may differ in the last digit, and dates and names with seeds, which do differ
+# Numbers are not compared. Figures may differ in the last digit, and dates and names with seeds differ.
+NUMBER = re.compile(r"(?<![\w-])\d[\d.,]*")
 COLOURS = 96  # enough for text and plots, with a fifth of the file size
 
 
@@ -87,21 +86,21 @@ class _TakenPicture(NamedTuple):
 
 def main(arguments: Sequence[str]) -> int:
     """Write the pictures, or with ``--check`` list those whose pages have changed."""
-    taken = take_pictures()
-    pages = {one.name: one.page() for one in taken}
+    pictures = take_pictures()
+    pages = {picture.name: picture.page() for picture in pictures}
     if "--check" in arguments:
-        known = json.loads(PAGES.read_text(encoding="utf-8"))
-        stale = [name for name in {**known, **pages} if known.get(name) != pages.get(name)]
+        stored_pages = json.loads(PAGES.read_text(encoding="utf-8"))
+        stale = [name for name in {**stored_pages, **pages} if stored_pages.get(name) != pages.get(name)]
         for name in stale:
-            before, now = (set(of.get(name, {}).get("lines", ())) for of in (known, pages))
+            before, now = (set(of.get(name, {}).get("lines", ())) for of in (stored_pages, pages))
             print_line(f"{name}.png is of an earlier page; run python -m scripts.pictures (docs/pictures).")
             for sign, lines in (("-", before - now), ("+", now - before)):
                 for line in sorted(lines):
                     print_line(f"  {sign} {line}")
         return bool(stale)
-    for one in taken:
-        with Image.open(io.BytesIO(one.image)) as image:
-            image.convert("RGB").quantize(COLOURS).save(PICTURES / f"{one.name}.png", optimize=True)
+    for picture in pictures:
+        with Image.open(io.BytesIO(picture.image)) as image:
+            image.convert("RGB").quantize(COLOURS).save(PICTURES / f"{picture.name}.png", optimize=True)
     PAGES.write_text(json.dumps(pages, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return 0
 

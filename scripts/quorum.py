@@ -10,29 +10,21 @@ import sys
 from scripts import checks, services
 from scripts.environment import SetupError, use_a_new_python
 
-ORDERS = (
-    "environment",
-    "browser",
-    "coverage",
-    "lint",
-    "docs",
-    "pinned",
-    "audit",
-    "sbom",
-)  # the names of functions in scripts/checks.py
+# The names of functions in scripts/checks.py.
+COMMANDS = ("environment", "browser", "coverage", "lint", "docs", "pinned", "audit", "sbom")
 
 
 def main() -> int:
     use_a_new_python()
-    order, arguments = sys.argv[1], sys.argv[2:]
-    if order == "test":
+    command, arguments = sys.argv[1], sys.argv[2:]
+    if command == "test":
         return checks.test(arguments)
-    if order == "test-long":
+    if command == "test-long":
         return checks.test_long(arguments)
-    if order == "test-services":
+    if command == "test-services":
         return checks.test_services(arguments)
-    if order in ORDERS:
-        return int(getattr(checks, order)())
+    if command in COMMANDS:
+        return int(getattr(checks, command)())
     services.run()
     return 0
 

@@ -31,20 +31,20 @@ def catalogue() -> str:
     trees = {file.relative_to(ROOT).as_posix(): ast.parse(file.read_bytes()) for file in files}
     errors, lines = error_names(trees.values()), [FILE_HEADER]
     for path, tree in trees.items():
-        found = sorted(
+        messages = sorted(
             {*sentences(tree, errors, (tree,)), *(reasons(tree) if path.startswith(NUMERIC_FOLDERS) else ())}
         )
-        lines += [f"\n{path}\n"] if found else []
-        for error, said in groupby(found, key=lambda pair: pair[0]):
-            lines += [f"  {error}\n", *(f"    {sentence}\n" for _, sentence in said)]
+        lines += [f"\n{path}\n"] if messages else []
+        for error, entries in groupby(messages, key=lambda pair: pair[0]):
+            lines += [f"  {error}\n", *(f"    {sentence}\n" for _, sentence in entries)]
     return "".join(lines)
 
 
 def error_names(trees: Iterable[ast.Module]) -> set[str]:
     classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
     names = CALLS | {name for name in dir(builtins) if name.endswith("Error")} | {"Exception"}
-    while more := {c.name for c in classes if names & set(map(last_name, c.bases))} - names:
-        names |= more
+    while new_names := {c.name for c in classes if names & set(map(last_name, c.bases))} - names:
+        names |= new_names
     return names
 
 
@@ -65,11 +65,11 @@ def sentences(
         name = last_name(call.func)
         name = owner if name == "__init__" else name
         if name in errors or call is not node:
-            values = {name: found for scope in scopes for name, found in assigned_values(scope).items()}
+            values = {name: nodes for scope in scopes for name, nodes in assigned_values(scope).items()}
             arguments = (*call.args, *(keyword.value for keyword in call.keywords))
             texts = [text for argument in arguments for text in literals(argument, values)]
-            if told := [text.strip().replace("\n", "\\n") for text in texts if " " in text.strip()]:
-                yield name, " | ".join(told)
+            if message_texts := [text.strip().replace("\n", "\\n") for text in texts if " " in text.strip()]:
+                yield name, " | ".join(message_texts)
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Name, ast.Constant, ast.expr_context)):  # skip leaves, which are most nodes
             continue

@@ -34,15 +34,11 @@ from scripts.environment import (
 )  # fmt: skip
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-STOP_SECONDS = 8
-START_SECONDS = 60
-MAX_RESTARTS = 5
-WEB, WORKER, READING, HEAVY = (
-    "web server",
-    "background worker",
-    "worker that reads files",
-    "worker of heavy jobs",
-)
+STOP_SECONDS = 8  # time for services to end before they are killed
+START_SECONDS = 60  # time until the web server must answer
+MAX_RESTARTS = 5  # restarts of services that ended unexpectedly
+WEB, WORKER = "web server", "background worker"
+READING, HEAVY = "worker that reads files", "worker of heavy jobs"
 CELERY = ["celery", "--quiet", "--app", "config", "worker", "--loglevel=WARNING", "--concurrency=2"]
 COMMANDS = {
     WEB: ["gunicorn", "--config", "python:config.gunicorn", "config.wsgi"],
@@ -138,7 +134,7 @@ def serve_demo(services: Services, installation: Installation, *, demo: bool = T
 
 def start_service(services: Services, name: str, installation: Installation) -> None:
     """Start a service in its own session, so that Ctrl-C reaches only this script, which stops services in order."""
-    with _signals_wait():  # a signal before the process is in the dict would not stop the process
+    with _delay_signals():  # a signal before the process is in the dict would not stop the process
         services[name] = subprocess.Popen(
             [installation.python, "-m", *COMMANDS[name]],
             cwd=ROOT,
@@ -149,7 +145,7 @@ def start_service(services: Services, name: str, installation: Installation) -> 
 
 
 @contextlib.contextmanager
-def _signals_wait() -> Iterator[None]:
+def _delay_signals() -> Iterator[None]:
     received = []
     handlers = {
         number: signal.signal(number, lambda number, frame: received.append(number))
@@ -182,41 +178,41 @@ def keep_running(services: Services, installation: Installation) -> None:
 def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] | None:
     """Set up the database, static files and the demo. Return the first account if it was created, or None."""
     data = installation.environment["DATA_DIR"]
-    note, wanted = os.path.join(data, "prepared", "by-make-run"), _what_prepare_reads(demo)
+    note, digest = os.path.join(data, "prepared", "by-make-run"), _digest_of_inputs(demo)
     static = os.path.join(ROOT, setting("STATIC_ROOT", "staticfiles"), "staticfiles.json")
     database = setting("DATABASE_URL", "") or os.path.exists(os.path.join(data, "quorum.sqlite3"))
-    if file_text(note) == wanted and database and os.path.exists(static):
+    if file_text(note) == digest and database and os.path.exists(static):
         return None
     handle, path = tempfile.mkstemp(prefix="quorum-", suffix=".json")
     os.close(handle)
     try:
         command = [installation.python, "manage.py", "prepare", "--later", "--output", path]
         command += [] if demo else ["--no-demo"]
-        done = subprocess.run(command, cwd=ROOT, env=installation.environment)
-        if done.returncode:
+        result = subprocess.run(command, cwd=ROOT, env=installation.environment)
+        if result.returncode:
             raise SetupError("Setting up failed; the reason is above.")
         account: dict[str, str] | None = json.loads(file_text(path))["admin"]
     finally:
         os.remove(path)
     with open(note, "w", encoding="ascii") as stream:
-        stream.write(wanted)
+        stream.write(digest)
     return account
 
 
-def _what_prepare_reads(demo: bool) -> str:
+def _digest_of_inputs(demo: bool) -> str:
     """Return a hash of the packages, migrations, static files and settings on which `prepare` depends."""
-    seen = hashlib.sha256(b"" if demo else b"no demo")
+    digest = hashlib.sha256(b"" if demo else b"no demo")
     for name in ("DATABASE_URL", "STATIC_ROOT"):
-        seen.update(f"{name}={setting(name, '')}\n".encode())
-    seen.update(file_text(os.path.join(VENV, "installed-requirements.txt")).encode())
+        digest.update(f"{name}={setting(name, '')}\n".encode())
+    digest.update(file_text(os.path.join(VENV, "installed-requirements.txt")).encode())
     # The last pattern matches the records of installed packages, including Quorum, with hashes of their files.
     for pattern in ("*/migrations/*.py", "static/**/*", "../../*.dist-info/RECORD"):
         for path in sorted(glob.glob(os.path.join(ROOT, pattern), recursive=True)):
             if os.path.isfile(path):
-                seen.update(path.encode())
+                digest.update(path.encode())
                 with open(path, "rb") as stream:
-                    seen.update(stream.read())
-    return seen.hexdigest()
+                    digest.update(stream.read())
+    return digest.hexdigest()
 
 
 def account_lines(account: dict[str, str] | None, command: str = QUORUM) -> str:
