@@ -72,20 +72,20 @@ class EditConflict(QuorumError):
 
 def did_you_mean(name: object, known_names: Iterable[object]) -> str:
     """Return " Did you mean NAME?" with the most similar known name; "" if no name is similar."""
-    near = nearest_name(name, known_names)
-    return " " + gettext("Did you mean %(near)r?") % {"near": near} if near else ""
+    suggestion = nearest_name(name, known_names)
+    return " " + gettext("Did you mean %(near)r?") % {"near": suggestion} if suggestion else ""
 
 
-def unknown_value(value: object, known: Iterable[object]) -> str:
+def unknown_value(value: object, expected: Iterable[object]) -> str:
     """Return a sentence about an unknown value of a parameter, with the expected values."""
-    known = list(known)
-    listed = ", ".join(map(str, known[:MAX_LISTED])) + (", …" if len(known) > MAX_LISTED else "")
+    expected = list(expected)
+    first_values = ", ".join(map(str, expected[:MAX_LISTED])) + (", …" if len(expected) > MAX_LISTED else "")
     sentence = (
         gettext("%(value)r is unknown; expected one of %(known)s.")
-        if known
+        if expected
         else gettext("%(value)r is unknown; there are no values to choose from yet.")
     )
-    return sentence % {"value": str(value)[:80], "known": listed} + did_you_mean(value, known)
+    return sentence % {"value": str(value)[:80], "known": first_values} + did_you_mean(value, expected)
 
 
 def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from uuid import uuid4
 from common.amounts import as_json
 from common.errors import QuorumError
 
-LEFTOVER_SECONDS = 24 * 3600
+LEFTOVER_SECONDS = 24 * 3600  # age from which files of killed processes are removed
 # Some spreadsheets treat full-width characters, as typed in Japanese or Chinese, as the ASCII characters.
 _FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
 _QUOTED_FORMULA = re.compile(r"'+[=+\-@＝＋－＠\t\r]")
@@ -115,12 +115,12 @@ def remove_stale_files(folder: Path, *patterns: str, but: Collection[str] = ()) 
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value as indented JSON with ``FiguresEncoder``."""
+    """Write a value as indented JSON with ``NanAsNullEncoder``."""
     with atomic_write(path) as file:
         file.write_text(f"{indented_json(value)}\n")
 
 
-class FiguresEncoder(json.JSONEncoder):
+class NanAsNullEncoder(json.JSONEncoder):
     """A JSON encoder that writes undefined and infinite numbers as null, since JSON and databases have neither.
 
     Stored results, the API and commands use this encoder, so code that computes a figure need not replace such numbers.
@@ -161,7 +161,7 @@ def indented_json(value: Any, depth: int = 0) -> str:
 @cache
 def _encoder(start: str) -> json.JSONEncoder:
     """Return an encoder that writes ``start``, a line end with indentation, before each entry but the first."""
-    return FiguresEncoder(ensure_ascii=False, separators=(f",{start}", ": "))
+    return NanAsNullEncoder(ensure_ascii=False, separators=(f",{start}", ": "))
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

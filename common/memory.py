@@ -9,5 +9,6 @@ def data_segment_bytes() -> int:
     """Return the bytes that count towards RLIMIT_DATA, including reserved memory; 0 if they are unknown."""
     if not PROCESS_STATUS.exists():
         return 0
-    taken = next(line for line in PROCESS_STATUS.read_text().splitlines() if line.startswith("VmData:"))
-    return int(taken.split()[1]) * 1024
+    lines = PROCESS_STATUS.read_text().splitlines()
+    line = next(line for line in lines if line.startswith("VmData:"))
+    return int(line.split()[1]) * 1024

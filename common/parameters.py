@@ -71,8 +71,8 @@ class Parameters(serializers.Serializer[Any]):
         for field in fields.values():
             value_field = getattr(field, "child", field)
             if isinstance(value_field, serializers.ChoiceField):
-                listed = ", ".join(map(str, value_field.choices)).replace("{", "{{").replace("}", "}}")
-                message = gettext("{input!r} is unknown; expected one of %(known)s.") % {"known": listed}
+                choices = ", ".join(map(str, value_field.choices)).replace("{", "{{").replace("}", "}}")
+                message = gettext("{input!r} is unknown; expected one of %(known)s.") % {"known": choices}
                 value_field.error_messages["invalid_choice"] = message
             elif isinstance(value_field, serializers.BooleanField):
                 value_field.error_messages["invalid"] = gettext("Expected true or false.")

@@ -55,9 +55,9 @@ def _excerpt(text: str, position: int) -> str:
     return repr(f"{'…' * (start > 0)}{text[start:end]}{'…' * (end < len(text))}")
 
 
-def move_offset(offset: int, written: str, other: str) -> int:
-    """Return the offset in ``other`` that corresponds to an offset in ``written``. Both are forms of the same text."""
-    normal_offset, offsets = _normal_offset(written, offset), range(len(other.rstrip()) + 1)
+def move_offset(offset: int, text: str, other: str) -> int:
+    """Return the offset in ``other`` that corresponds to an offset in ``text``. Both are forms of the same text."""
+    normal_offset, offsets = _normal_offset(text, offset), range(len(other.rstrip()) + 1)
     return max(0, bisect_right(offsets, normal_offset, key=lambda index: _normal_offset(other, index)) - 1)
 
 

@@ -36,7 +36,7 @@ FRAMED_PAGES = {
     *(page for feature in settings.FEATURES.values() for page in feature.framed_pages),
 }  # fmt: skip
 MESSAGE_SALT = "config.middleware.said"  # salt for signing messages in an address
-MESSAGE_SECONDS = 3600
+MESSAGE_SECONDS = 3600  # seconds for which a signed message is shown
 
 
 def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:

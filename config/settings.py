@@ -35,7 +35,7 @@ for _name, _feature in all_features().items():
 os.umask(0o077)
 DATA_DIR = data_folder(env.str("DATA_DIR", default=str(BASE_DIR / "var")))
 SECRET_KEY = env.str("SECRET_KEY", default="") or load_secret_key(DATA_DIR / "secret_key")
-MEDIA_ROOT = DATA_DIR / "media"  # there is no MEDIA_URL: a view serves uploads and checks permissions
+MEDIA_ROOT = DATA_DIR / "media"  # there is no MEDIA_URL, since a view serves uploads and checks permissions
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "staticfiles")))
 EXPORT_ROOT = DATA_DIR / "exports"
 

@@ -11,7 +11,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from common.incoming.apart import memory_limit
+from common.incoming.isolation import memory_limit
 from judgments.jobs import claims, dispatching, registry, runs, sweep
 from judgments.jobs.pool import BROKER_FAILURES, PART_TASK, QUEUE, AllWorkers
 from judgments.jobs.registry import READING

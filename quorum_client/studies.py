@@ -23,7 +23,7 @@ RETRY_STATUSES = (429, 502, 503, 504)
 IDEMPOTENT_METHODS = ("GET", "HEAD", "PUT")
 HTTP_ACCEPTED = 202  # HTTP status of a result that is not ready yet; request it again
 KEY = "Idempotency-Key"
-PAGE_SIZE = 1000
+PAGE_SIZE = 1000  # rows of a list that one call fetches
 
 
 class Problem(Exception):

@@ -166,11 +166,11 @@ int sem_timedwait(sem_t *semaphore, const struct timespec *until) {
 """
 
 
-def shifted_clock(at: str, folder: str) -> dict[str, str]:
-    """Return the environment variables that shift the clock of a process and of its children to ``at`` in UTC."""
-    ahead = round((datetime.fromisoformat(at).replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds())
+def shifted_clock(start: str, folder: str) -> dict[str, str]:
+    """Return the environment variables that shift the clock of a process and of its children to ``start`` in UTC."""
+    ahead = round((datetime.fromisoformat(start).replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds())
     if ahead < 0:
-        raise SetupError(f"--at is {at}; expected a time to come, as cookies would be over at once.")
+        raise SetupError(f"--at is {start}; expected a time to come, as cookies would be over at once.")
     if not shutil.which("cc"):
         raise SetupError("--at needs a C compiler; on Debian: apt-get install gcc libc6-dev")
     library = os.path.join(folder, "clock.so")

@@ -85,8 +85,8 @@ def collect_messages(*, staff: bool = False) -> Catalog:
     catalog = Catalog(project="Quorum", charset="utf-8")
     workers = collect_messages() if staff else catalog
     for path, message, comments, context in _messages_of_sources():
-        of_workers = path.startswith((*WORKERS_CODE, *WORKERS_TEMPLATES))
-        if (not of_workers or context == STAFF) == staff and not (
+        is_of_workers = path.startswith((*WORKERS_CODE, *WORKERS_TEMPLATES))
+        if (not is_of_workers or context == STAFF) == staff and not (
             staff and _has_message(workers, message, context)
         ):
             catalog.add(message, locations=[(path, 0)], auto_comments=comments, context=context)
@@ -151,8 +151,8 @@ def _data() -> Iterator[tuple[str, str]]:
         yield from (("contrib/quiz/english.toml", text) for text in (question.text, question.explanation))
     for path in ("common/errors.py", *(path for path in WORKERS_CODE if path.endswith("/errors.py"))):
         module = import_module(path.removesuffix(".py").replace("/", "."))
-        named = [cls for cls in vars(module).values() if isinstance(cls, type)]
-        yield from ((path, cls.title) for cls in named if issubclass(cls, QuorumError))
+        classes = [cls for cls in vars(module).values() if isinstance(cls, type)]
+        yield from ((path, cls.title) for cls in classes if issubclass(cls, QuorumError))
     yield from (("judgments/design/countries.csv", name) for name in COUNTRIES.values())
 
 
@@ -206,8 +206,8 @@ def _study_page_texts() -> Iterator[tuple[str, str]]:
     for name, step in STEPS.items():
         location = f"step {name}"
         yield from ((location, text) for text in (step.label, step.message) if text)
-        shown = step.form.parameters().fields if step.form else {}
-        for field in (shown[field_name] for field_name in (step.form.fields if step.form else ())):
+        parameter_fields = step.form.parameters().fields if step.form else {}
+        for field in (parameter_fields[field_name] for field_name in (step.form.fields if step.form else ())):
             yield from ((location, str(text)) for text in (field.label, field.help_text) if text)
             choices = field.style.get("choices", ()) or getattr(field, "choices", {}).items()
             if callable(choices):

@@ -134,10 +134,10 @@ def take_pictures() -> list[_TakenPicture]:
     with make_server("127.0.0.1", 0, application, handler_class=Silent) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
-        taken = list(_screenshots(pictures, address, visitor.cookies["sessionid"].value))
+        screenshots = list(_screenshots(pictures, address, visitor.cookies["sessionid"].value))
         server.shutdown()
     visitor.logout()
-    return taken
+    return screenshots
 
 
 def watched_study() -> Study:
@@ -178,14 +178,14 @@ def _screenshots(pictures: Sequence[_Picture], address: str, session: str) -> It
         for picture in pictures:
             page.goto(address + picture.path, wait_until="networkidle")
             page.evaluate(FIX_SAVE_BAR)
-            shown = page.locator(picture.selector).first
-            box = shown.bounding_box()
+            element = page.locator(picture.selector).first
+            box = element.bounding_box()
             assert box is not None, picture
             left, top = max(box["x"] - MARGIN, 0), max(box["y"] - MARGIN, 0)
             height = min(box["height"] + 2 * MARGIN, picture.height)
             clip = FloatRect(x=left, y=top, width=min(box["width"] + 2 * MARGIN, WIDTH - left), height=height)
-            lines = [" ".join(NUMBER.sub("0", line).split()) for line in shown.inner_text().splitlines()]
-            look = hashlib.sha256(shown.evaluate(STYLE_SCRIPT).encode()).hexdigest()[:16]
+            lines = [" ".join(NUMBER.sub("0", line).split()) for line in element.inner_text().splitlines()]
+            look = hashlib.sha256(element.evaluate(STYLE_SCRIPT).encode()).hexdigest()[:16]
             image = page.screenshot(clip=clip, full_page=True)
             yield _TakenPicture(picture.name, image, list(filter(None, lines)), look)
         browser.close()

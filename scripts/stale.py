@@ -29,7 +29,7 @@ CLAIM = re.compile(
 NUMBER = re.compile(r"\d %|(?<![\w.])\d*\.\d|\d of \d|\de-\d")
 
 
-def measured() -> list[dict[str, str]]:
+def read_measured_rows() -> list[dict[str, str]]:
     with (FIGURES / "measured.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -65,7 +65,7 @@ def unknown_figures(texts: Mapping[str, str]) -> list[str]:
 
     Also return lines of pages with a measured number that measured.csv does not list.
     """
-    names = {row["figures"] for row in measured()}
+    names = {row["figures"] for row in read_measured_rows()}
     parts = {name for name in names if LINE_SEPARATOR in name}
     problems = sorted((names - parts).symmetric_difference(figure_names()))
     quotes: dict[str, list[str]] = {page: [] for page in texts}
@@ -83,7 +83,7 @@ def unknown_figures(texts: Mapping[str, str]) -> list[str]:
     ]
 
 
-def changes(row: dict[str, str]) -> list[str] | None:
+def changes_since_measurement(row: dict[str, str]) -> list[str] | None:
     """Return the commits that changed the figure's modules since it was measured, from the newest.
 
     Return None if the clone lacks the commit at which it was measured.
@@ -96,17 +96,17 @@ def changes(row: dict[str, str]) -> list[str] | None:
 
 def main() -> int:
     """Print a line for each figure. Return the number of unknown figures."""
-    missing = unknown_figures(pages())
-    for name in missing:
+    unknown_names = unknown_figures(pages())
+    for name in unknown_names:
         print_line(f"{name}: in measured.csv or in the pages alone")
-    for row in measured():
-        since = changes(row)
+    for row in read_measured_rows():
+        since = changes_since_measurement(row)
         if since is None:
             state = f"measured at {row['measured']}, which this clone does not have"
         else:
             state = f"older than {len(since)} commits, the last {since[0]}" if since else "up to date"
         print_line(f"{row['figures']}: {state}")
-    return len(missing)
+    return len(unknown_names)
 
 
 if __name__ == "__main__":

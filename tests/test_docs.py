@@ -88,5 +88,5 @@ def test_a_number_of_a_page_that_no_code_is_named_for_is_told() -> None:
 
 def test_measured_figures_name_the_code_that_they_measure() -> None:
     assert stale.unknown_figures(stale.pages()) == []
-    paths = [path for row in stale.measured() for path in row["modules"].split()]
+    paths = [path for row in stale.read_measured_rows() for path in row["modules"].split()]
     assert [path for path in paths if not (ROOT / path).exists()] == []

@@ -149,7 +149,7 @@ def test_characters_of_parquet_are_counted_and_not_their_bytes(tmp_path: Path) -
 
 def test_each_job_of_a_process_gets_the_memory_that_is_its_own() -> None:
     program = """
-from common.incoming.apart import memory_limit
+from common.incoming.isolation import memory_limit
 kept = []
 for job in range(2):
     with memory_limit(300):

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 RETRY_STATUSES = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 IDEMPOTENT_METHODS = ("GET", "HEAD", "PUT", "DELETE")  # RFC 9110, section 9.2.2
 MAX_RESPONSE_BYTES = 32 * 2**20  # bytes of the body of a response
-CONNECT_SECONDS = 10.0
+CONNECT_SECONDS = 10.0  # longest time to connect
 ERROR_NUMBER = re.compile(r"^\[[^]]*\] *")  # "[Errno 111] " in messages of the operating system
 Payload = bytes | Callable[[], Iterable[bytes]]
 
@@ -216,9 +216,9 @@ def _failure(error: Exception, what: str, *, sent: bool) -> CallFailed:
     import httpx
 
     name = type(error).__name__
-    late = isinstance(error, httpx.TimeoutException)
+    is_late = isinstance(error, httpx.TimeoutException)
     reason = ERROR_NUMBER.sub("", str(error)) or name
-    return CallFailed(f"{what} ({name})", sent=sent, late=late, reason=reason)
+    return CallFailed(f"{what} ({name})", sent=sent, late=is_late, reason=reason)
 
 
 @cache

@@ -77,10 +77,10 @@ class _Stream(httpcore.NetworkStream):
         self._stream, self._deadline = stream, deadline
 
     def _seconds_left(self) -> float:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
+        seconds_left = self._deadline - time.monotonic()
+        if seconds_left <= 0:
             raise httpcore.ReadTimeout
-        return left
+        return seconds_left
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return self._stream.read(max_bytes, self._seconds_left())
@@ -91,9 +91,8 @@ class _Stream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        return _Stream(
-            self._stream.start_tls(ssl_context, server_hostname, self._seconds_left()), self._deadline
-        )
+        stream = self._stream.start_tls(ssl_context, server_hostname, self._seconds_left())
+        return _Stream(stream, self._deadline)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

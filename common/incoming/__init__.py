@@ -102,8 +102,8 @@ def refuse_in_request() -> None:
 
 def count_bytes(size: int) -> None:
     """Count bytes that were read. Raise RequestBytesExceeded if a request has read too many."""
-    left = _bytes_left.get()
-    if left is not None:
-        left[0] -= size
-        if left[0] < 0:
+    bytes_left = _bytes_left.get()
+    if bytes_left is not None:
+        bytes_left[0] -= size
+        if bytes_left[0] < 0:
             raise RequestBytesExceeded

@@ -97,9 +97,8 @@ class _BoundedFile(io.RawIOBase):
         bounds = self._limits
         if self._bytes_read > bounds.bytes:
             raise LimitExceeded(f"more than {bounds.bytes:,} bytes", "fewer (the setting INCOMING_BYTES)")
-        if self._is_gzip and self._bytes_read > max(
-            UNLIMITED_GROWTH_BYTES, bounds.growth * self._file.tell()
-        ):
+        max_grown_bytes = max(UNLIMITED_GROWTH_BYTES, bounds.growth * self._file.tell())
+        if self._is_gzip and self._bytes_read > max_grown_bytes:
             excess = f"compressed data that grow more than {bounds.growth} times"
             raise LimitExceeded(excess, "an ordinary file (the setting INCOMING_GROWTH)")
         if self._lines_read > bounds.lines:

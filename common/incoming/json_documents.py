@@ -34,15 +34,15 @@ def load_json(text: str | bytes, **hooks: Any) -> Any:
 
 def check_depth(text: str | bytes) -> None:
     """Raise TooDeep if lists and objects are nested too deeply, without parsing the text."""
-    most = limits().depth
+    max_depth = limits().depth
     openings = (
         text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
     )
-    if openings <= most:
+    if openings <= max_depth:
         return
     body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     brackets = STRING.sub(b"", body).translate(DEPTH_STEPS, delete=NO_BRACKETS)
-    if max(accumulate(brackets, lambda depth, step: depth + (1 if step else -1), initial=0)) > most:
+    if max(accumulate(brackets, lambda depth, step: depth + (1 if step else -1), initial=0)) > max_depth:
         raise TooDeep
 
 
@@ -132,9 +132,9 @@ class JSONStream:
             return False
         chunk = next(self._chunks, "")
         self._ended = not chunk
-        passed = self._buffer[: self._at]
-        self._lines += passed.count("\n")
-        self._column = len(passed) - passed.rfind("\n") - 1 + (0 if "\n" in passed else self._column)
+        read_part = self._buffer[: self._at]
+        self._lines += read_part.count("\n")
+        self._column = len(read_part) - read_part.rfind("\n") - 1 + (0 if "\n" in read_part else self._column)
         self._buffer, self._at = self._buffer[self._at :] + chunk, 0
         self.line, self._counted = self._lines + 1, 0
         return True

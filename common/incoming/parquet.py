@@ -1,4 +1,4 @@
-"""Write the rows of a Parquet file to standard output. `apart` starts it as `python parquet.py FILE LIMITS`.
+"""Write the rows of a Parquet file to standard output. `isolation` starts it as `python parquet.py FILE LIMITS`.
 
 The first line has the names of the columns, and every other line has a row, as JSON lists. After an error, the last
 line is an object. The module imports almost nothing from Quorum, since a new process is started for each file.
@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from common.memory import data_segment_bytes
 
 MAX_COLUMNS = 16_384
+# A batch has at most so many rows, and about so many bytes.
 ROWS_PER_BATCH = 256
 BYTES_PER_BATCH = 2**23
 READ_SIZE = 65_536

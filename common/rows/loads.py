@@ -11,7 +11,7 @@ from django.db import connection, models, transaction
 
 MIN_REINDEXED_ROWS = 50_000  # new rows from which on rebuilding indexes is faster than extending them
 LOCK_TIMEOUT = "500ms"  # longest time that a submission waits for the lock of `last_row`
-CACHE_KIB = 64 * 1024
+CACHE_KIB = 64 * 1024  # SQLite's page cache, which is 2 MB by default
 
 
 @contextmanager

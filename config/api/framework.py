@@ -26,7 +26,7 @@ from annotation.work.joining import worker_for_token
 from common import rate_limits
 from common.downloads import problem_page
 from common.errors import PROBLEM_TYPE, QuorumError, problem, sentence_of, shorten_details
-from common.files import FiguresEncoder, can_be_stored
+from common.files import NanAsNullEncoder, can_be_stored
 from common.incoming.json_documents import TooDeep, load_json
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
@@ -38,8 +38,8 @@ COUNTING_SECONDS = 5  # seconds after which a client may ask again for figures t
 TOO_DEEP = "The body is nested too deeply."
 
 
-class CallsEncoder(FiguresEncoder, JSONEncoder):
-    """A JSON encoder that encodes figures as ``FiguresEncoder`` does, and times as the REST framework does."""
+class CallsEncoder(NanAsNullEncoder, JSONEncoder):
+    """A JSON encoder that encodes figures as ``NanAsNullEncoder`` does, and times as the REST framework does."""
 
 
 class NanAsNullRenderer(JSONRenderer):

@@ -156,11 +156,13 @@ def _describe_call(call: Json, objects: Json) -> dict[str, Any]:
         "path": call["path"],
         "description": render_markdown(call["description"]),
         "parameters": [
-            _value(parameter["name"], parameter["schema"], objects, needed=parameter.get("required", False))
+            _value_row(
+                parameter["name"], parameter["schema"], objects, needed=parameter.get("required", False)
+            )
             | {"description": _description_html(parameter), "place": parameter["in"]}
             for parameter in call.get("parameters", [])
         ],
-        "bodies": [(kind, _type(body["schema"], objects)) for kind, body in bodies.items()],
+        "bodies": [(kind, _type_html(body["schema"], objects)) for kind, body in bodies.items()],
         "replies": [
             (status, render_inline(reply.get("description", "")), _contents(reply, objects))
             for status, reply in replies
@@ -180,21 +182,22 @@ def _describe_call(call: Json, objects: Json) -> dict[str, Any]:
 
 
 def _contents(reply: Json, objects: Json) -> list[tuple[str, SafeString]]:
-    return [(kind, _type(content["schema"], objects)) for kind, content in reply.get("content", {}).items()]
+    contents = reply.get("content", {}).items()
+    return [(kind, _type_html(content["schema"], objects)) for kind, content in contents]
 
 
 def _members(schema: Json, objects: Json) -> Iterator[dict[str, Any]]:
     for name, member in schema.get("properties", {}).items():
-        yield _value(name, member, objects, needed=name in schema.get("required", ()))
+        yield _value_row(name, member, objects, needed=name in schema.get("required", ()))
 
 
-def _value(name: str, schema: Json, objects: Json, *, needed: bool) -> dict[str, Any]:
+def _value_row(name: str, schema: Json, objects: Json, *, needed: bool) -> dict[str, Any]:
     limits = [f"{limit_label} {schema[key]:,}" for key, limit_label in LIMITS.items() if key in schema]
     if "default" in schema:
         limits.append(f"default {json.dumps(schema['default'])}")
     return {
         "name": name,
-        "type": _type(schema, objects),
+        "type": _type_html(schema, objects),
         "needed": needed,
         "limits": ", ".join(limits),
         "description": _description_html(schema),
@@ -206,21 +209,21 @@ def _description_html(schema: Json) -> SafeString:
     return render_inline(re.sub(r"(^|\n+)\* `[\s\S]*", "", schema.get("description", "")))
 
 
-def _type(schema: Json, objects: Json) -> SafeString:
+def _type_html(schema: Json, objects: Json) -> SafeString:
     """Return a type in words. For an object, return a link to its members; for an enumeration, its values."""
     name = schema.get("$ref", "").removeprefix(REFERENCE)
     if name and "enum" not in objects[name]:
         return format_html('<a href="#{0}">{0}</a>', name)
     if name:
-        return _type(objects[name], objects)
+        return _type_html(objects[name], objects)
     if alternatives := schema.get("allOf") or schema.get("oneOf"):
         text = format_html_join(
-            " or ", "{}", ((_type(alternative, objects),) for alternative in alternatives)
+            " or ", "{}", ((_type_html(alternative, objects),) for alternative in alternatives)
         )
     elif "enum" in schema:
         text = format_html_join(" | ", "<code>{}</code>", ((json.dumps(value),) for value in schema["enum"]))
     elif schema.get("type") == "array":
-        text = format_html("list of {}", _type(schema["items"], objects))
+        text = format_html("list of {}", _type_html(schema["items"], objects))
     else:
         text = format_html("{}", schema.get("format") or schema.get("type") or "any value")
     return format_html("{} or null", text) if schema.get("nullable") else text

@@ -14,7 +14,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonResponse
 
-from config.observing.figures import may_read, metrics_response
+from config.observing.metrics import may_read, metrics_response
 from config.observing.requests import Middleware
 from config.observing.visitors import visitor_address
 

@@ -9,11 +9,11 @@ import time
 from django.db import DatabaseError, InterfaceError, connection
 from django.http import HttpRequest, HttpResponse
 
-from config.observing.figures import ERRORS
+from config.observing.metrics import ERRORS
 from config.observing.outages import DISK_FULL, NO_CONNECTION, outage_cause_of, outage_of
 from config.observing.requests import Middleware
 
-RETRY_SECONDS = 10
+RETRY_SECONDS = 10  # the Retry-After header of responses in an outage
 OUTAGE_HEADER = "X-Quorum-Outage"  # an internal header, which is removed before the response is sent
 QUIET_SECONDS = 5  # seconds without failure before the end is logged, since reads may work before writes do
 LABELS = {NO_CONNECTION: "away", DISK_FULL: "disk"}  # label values of the metrics

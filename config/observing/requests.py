@@ -16,8 +16,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.functional import LazyObject, empty
 
 from common.audit import add_log_fields
-from config.observing.figures import DURATIONS, REQUESTS
 from config.observing.logs import CONTEXT_ATTRIBUTE
+from config.observing.metrics import DURATIONS, REQUESTS
 
 ID_HEADER = "X-Request-ID"
 USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")  # ids of a proxy that match are kept; others are replaced

@@ -11,7 +11,7 @@ from django.core.management.base import CommandParser
 from common.amounts import as_json
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
-from common.files import FiguresEncoder, write_json
+from common.files import NanAsNullEncoder, write_json
 from quorum.metrics import MetricsError
 from quorum.metrics.files import DEFAULT_METRICS, score_files
 from quorum.metrics.registry import METRICS
@@ -74,7 +74,7 @@ class Score(QuorumCommand):
         for warning in figures["warnings"]:
             self.stderr.write(f"Note: {warning}.")
         if output is None:
-            self.stdout.write(json.dumps(figures, indent=2, ensure_ascii=False, cls=FiguresEncoder))
+            self.stdout.write(json.dumps(figures, indent=2, ensure_ascii=False, cls=NanAsNullEncoder))
         else:
             write_json(output, figures)
             self.stdout.write(f"Written to {output}.")

@@ -26,7 +26,7 @@ from annotation.models import Adjudication, Exclusion, Judgment
 from common.amounts import as_json
 from common.errors import ObjectNotFound, WrongState
 from common.features import of_features
-from common.files import FiguresEncoder, atomic_write
+from common.files import NanAsNullEncoder, atomic_write
 from common.parameters import Parameters
 from evaluation.data.export.parts import EPOCH
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
@@ -371,7 +371,7 @@ def check_folder(folder: Path, *, mark: str = MANIFEST) -> None:
 
 
 def _json_bytes(value: object) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=1, cls=FiguresEncoder) + "\n").encode()
+    return (json.dumps(value, ensure_ascii=False, indent=1, cls=NanAsNullEncoder) + "\n").encode()
 
 
 def report_for_download(

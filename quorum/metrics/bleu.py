@@ -47,7 +47,7 @@ from quorum.numeric.parallel import map_parts
 # The evaluation of MS COCO adds these numbers to numerators and denominators.
 TINY = 1e-15
 SMALL = 1e-9
-ORDERS = 4
+ORDERS = 4  # n-grams of one to four words
 SMOOTHINGS = ("coco", "nist")
 CLOSEST, MEAN = "closest", "mean"
 LENGTHS = (CLOSEST, MEAN)

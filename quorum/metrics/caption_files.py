@@ -109,7 +109,7 @@ def _coco_rows(path: Path, rows: list[Any]) -> Iterator[_Row]:
             raise InvalidFile(
                 f"{where}: found {_describe_value(value)}, expected an object with image_id and caption"
             )
-        yield _Row(where, _image(value, "image_id", where), _caption(value, where))
+        yield _Row(where, _read_image(value, "image_id", where), _read_caption(value, where))
 
 
 def _check_distinct(path: Path, images: _JsonObject) -> _JsonObject:
@@ -172,7 +172,7 @@ def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Row]:
         system = value.get("system")
         if system is not None and (not isinstance(system, str) or not system):
             raise InvalidFile(f"{where}: system is {_describe_value(system)}, expected a name")
-        yield _Row(where, _image(value, "image", where), _caption(value, where), system)
+        yield _Row(where, _read_image(value, "image", where), _read_caption(value, where), system)
 
 
 def _parse_json(path: Path, first_line: int, text: str, decode: Callable[[str], Any] = _DECODE) -> Any:
@@ -190,7 +190,7 @@ def _parse_json(path: Path, first_line: int, text: str, decode: Callable[[str], 
         raise InvalidFile(f"{path}, line {first_line}: {fault}") from error
 
 
-def _image(value: dict[str, Any], key: str, where: str) -> str:
+def _read_image(value: dict[str, Any], key: str, where: str) -> str:
     image = value.get(key)
     # True is an int in Python, but not the name of an image.
     if isinstance(image, bool) or not isinstance(image, (str, int)):
@@ -198,7 +198,7 @@ def _image(value: dict[str, Any], key: str, where: str) -> str:
     return _compose_accents(str(image))
 
 
-def _caption(value: dict[str, Any], where: str) -> str:
+def _read_caption(value: dict[str, Any], where: str) -> str:
     caption = value.get("caption")
     if not isinstance(caption, str):
         raise InvalidFile(f"{where}: caption is {_describe_value(caption)}, expected text")

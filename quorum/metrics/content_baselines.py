@@ -52,10 +52,10 @@ class BoxRanks:
         """Return the first k selected boxes of every image, best first, numbered within the image."""
         k = whole_count(k, "k")
         first_boxes = np.repeat(self.starts[:-1], self.counts)
-        ordered = np.argsort(first_boxes + self.places)
-        ordered = ordered[(self.selects & (self.places < k))[ordered]]
-        selection_sizes = np.bincount(_image_of(self.starts)[ordered], minlength=self.starts.size - 1)
-        numbers = (ordered - first_boxes[ordered]).tolist()
+        boxes_by_rank = np.argsort(first_boxes + self.places)
+        boxes_by_rank = boxes_by_rank[(self.selects & (self.places < k))[boxes_by_rank]]
+        selection_sizes = np.bincount(_image_of(self.starts)[boxes_by_rank], minlength=self.starts.size - 1)
+        numbers = (boxes_by_rank - first_boxes[boxes_by_rank]).tolist()
         return [numbers[start:end] for start, end in pairwise(starts_of(selection_sizes).tolist())]
 
 

@@ -25,8 +25,8 @@ from quorum.numeric.arrays import Floats
 from quorum.numeric.signatures import Value, name_given
 
 Terms = Sequence[str]
-SMOOTHING = 0.01
-TOPICS = 20
+SMOOTHING = 0.01  # added to the count of each word of a sentence
+TOPICS = 20  # topics of the model behind `topic_words`
 MAX_SMOOTHING = 1000.0
 _WeightedTerms = list[tuple[str, float]]
 

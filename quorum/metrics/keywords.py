@@ -368,8 +368,8 @@ def _targets(task: _Task, modes: Sequence[str | None] | None) -> Sequence[str | 
 
 def _single_mode(tags: Tags) -> str | None:
     """Return the most frequent tag, or None if several are equally frequent."""
-    most = max(tags.values(), default=0)
-    modes = [tag for tag, count in tags.items() if count == most]
+    largest_count = max(tags.values(), default=0)
+    modes = [tag for tag, count in tags.items() if count == largest_count]
     return modes[0] if len(modes) == 1 else None
 
 

@@ -356,8 +356,8 @@ def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int
 def lcs_overlap(comparison: Comparison, view: View) -> Overlap:
     tokens, pairs = comparison.tokens(view), comparison.pairs(view)
     hits = np.empty(pairs.references.size)
-    of_references = np.add.reduceat(tokens.lengths[pairs.references], comparison.pair_starts)
-    count_lcs_hits(pairs, len(tokens.vocabulary), int(of_references.max()), hits)
+    reference_words = np.add.reduceat(tokens.lengths[pairs.references], comparison.pair_starts)
+    count_lcs_hits(pairs, len(tokens.vocabulary), int(reference_words.max()), hits)
     totals = tokens.lengths.astype(np.float64)
     return Overlap(hits, totals, totals, totals)
 

@@ -24,7 +24,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 def compiled(kernel: Kernel) -> Kernel:
     """Compile a kernel at its first call, once for each combination of argument types."""
-    import numba  # imported late: it loads slowly, and modules that only need the types do not need it
+    import numba  # imported late, since it loads slowly, and modules that only need the types do not need it
 
     _announce_compiling()
     kernel.__qualname__ = f"{kernel.__qualname__}-{_digest(kernel.__module__)}"

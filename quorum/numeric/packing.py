@@ -33,7 +33,7 @@ class NotPackable(Exception):
 
 def declare(thing: Thing) -> Thing:
     """Allow a function or class, and the objects of a class, to be sent to other processes by name, and return it."""
-    _declared[_name(thing)] = thing
+    _declared[_dotted_name(thing)] = thing
     return thing
 
 
@@ -42,11 +42,11 @@ def declare_kind(kind: type | str, to: Callable[[Any], Any], back: Callable[[Any
 
     `kind` may be the dotted name of a class that is not loaded yet.
     """
-    name = kind if isinstance(kind, str) else _name(kind)
+    name = kind if isinstance(kind, str) else _dotted_name(kind)
     _simplifiers[name], _restorers[name] = to, back
 
 
-def _name(thing: Any) -> str:
+def _dotted_name(thing: Any) -> str:
     return f"{thing.__module__}:{thing.__qualname__}"
 
 
@@ -98,7 +98,7 @@ def _pack_value(value: Any, arrays: list[Any]) -> Any:
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         arrays.append(value)
         return {"array": None}
-    name = _name(value if hasattr(value, "__qualname__") else kind)
+    name = _dotted_name(value if hasattr(value, "__qualname__") else kind)
     if name in _simplifiers:
         return {name: _pack_value(_simplifiers[name](value), arrays)}
     declared = _declared.get(name)

@@ -14,7 +14,7 @@ from django.test import Client
 
 from annotation.crowds.people import forget_raw_ids
 from annotation.models import Demographics, Worker
-from common.files import FiguresEncoder, indented_json
+from common.files import NanAsNullEncoder, indented_json
 from config.api.framework import NanAsNullRenderer
 from contrib.disagreement.analysis import compute_disagreement
 from contrib.disagreement.wording import describe_disagreement
@@ -434,4 +434,4 @@ def test_stored_results_and_calls_have_no_number_that_json_lacks(study: Study, d
     figures = CachedFigures.objects.create(study=study, name="x", version="", value=result, seconds=0)
     figures.refresh_from_db()
     assert figures.value == plain
-    assert json.loads(indented_json(result)) == json.loads(json.dumps(result, cls=FiguresEncoder)) == plain
+    assert json.loads(indented_json(result)) == json.loads(json.dumps(result, cls=NanAsNullEncoder)) == plain

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
-from common.files import FiguresEncoder, HashedFile, indented_json
+from common.files import HashedFile, NanAsNullEncoder, indented_json
 from evaluation.data.export.parts import EPOCH
 from evaluation.errors import VerificationError
 
@@ -58,7 +58,7 @@ class BundleWriter:
         with self.member(name) as file:
             for row in rows:
                 count += 1
-                file.write_text(f"{json.dumps(row, ensure_ascii=False, cls=FiguresEncoder)}\n")
+                file.write_text(f"{json.dumps(row, ensure_ascii=False, cls=NanAsNullEncoder)}\n")
         self.files[name]["rows"] = count
 
     def close(self, manifest: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from common.files import FiguresEncoder
+from common.files import NanAsNullEncoder
 from common.rows.batches import batched
 from evaluation.models import Consensus
 from evaluation.results.consensus.study import PairConsensus, StudyConsensus, columns_and_others
@@ -119,7 +119,7 @@ def _outcome(
 
 def _as_text(answer: Any) -> str | None:
     """Return an answer as JSON text; None for no answer."""
-    return None if answer is None else json.dumps(answer, cls=FiguresEncoder)
+    return None if answer is None else json.dumps(answer, cls=NanAsNullEncoder)
 
 
 def pair_batches(study: Study, consensus: StudyConsensus) -> Iterator[OutcomeBatch]:

@@ -12,7 +12,7 @@ from itertools import chain, dropwhile, islice
 from pathlib import Path
 
 from common.incoming import READ_SIZE, quote_value, refuse_in_request
-from common.incoming.apart import parquet_rows
+from common.incoming.isolation import parquet_rows
 from common.incoming.workbooks import WORKBOOK_ERRORS, workbook_rows
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.csv_records import TITLE_HINT, read_csv, read_first_lines, split_first_lines

@@ -24,7 +24,7 @@ from quorum.numeric.compiling import compiled
 # Columns of the statistics: words of candidate and reference; function words of both; for each stage, four counts of
 # matched words (content words of candidate and reference, function words of both); chunks.
 LENGTH_1, LENGTH_2, FUNCTION_1, FUNCTION_2, MATCHED = range(5)
-PER_STAGE = 4
+PER_STAGE = 4  # columns of each stage
 CHUNKS = MATCHED + len(STAGES) * PER_STAGE
 FIELDS = CHUNKS + 1
 

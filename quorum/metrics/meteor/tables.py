@@ -413,8 +413,8 @@ def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
     occurs = _find_occurring(texts.tokens, texts.starts, trie, bits, phrase_of_node, sizes.size)
     pairs = np.flatnonzero(occurs[left] & occurs[right])
     left, right, kept_phrases = _renumber_phrases(left[pairs], right[pairs], sizes.size)
-    begins = np.cumsum(sizes) - sizes
-    tokens = tokens[ranges(begins[kept_phrases], sizes[kept_phrases])]
+    first_words = np.cumsum(sizes) - sizes
+    tokens = tokens[ranges(first_words[kept_phrases], sizes[kept_phrases])]
     sizes = sizes[kept_phrases]
     trie, bits, phrase_of_node = _build_trie(tokens, sizes)
     by_target = np.argsort(right, kind="stable")
@@ -457,14 +457,14 @@ def _build_trie(tokens: Numbers, lengths: Ints) -> tuple[Trie, int, Numbers]:
     trie = empty_trie(max_nodes)
     phrase_of_node = np.full(max_nodes, -1, dtype=np.int32)
     nodes = 1
-    at = 0
+    position = 0
     for phrase in range(lengths.size):
         node = 0
         for _ in range(lengths[phrase]):
-            node = child(trie, bits, 0, node, tokens[at], nodes)
+            node = child(trie, bits, 0, node, tokens[position], nodes)
             if node == nodes:
                 nodes += 1
-            at += 1
+            position += 1
         phrase_of_node[node] = phrase
     return trie, bits, phrase_of_node[:nodes]
 
@@ -475,10 +475,10 @@ def _find_occurring(
 ) -> Flags:
     occurs = np.zeros(phrases, dtype=np.bool_)
     for text in range(starts.size - 1):
-        for begin in range(starts[text], starts[text + 1]):
+        for first_word in range(starts[text], starts[text + 1]):
             node = 0
-            for at in range(begin, starts[text + 1]):
-                node = child(trie, bits, 0, node, tokens[at], -1)
+            for position in range(first_word, starts[text + 1]):
+                node = child(trie, bits, 0, node, tokens[position], -1)
                 if node < 0:
                     break
                 if phrase_of_node[node] >= 0:

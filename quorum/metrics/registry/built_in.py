@@ -78,6 +78,7 @@ METRICS = {
             compute_rouge_l,
             options={"beta": Option(1.2)},
         ),
+        # The numbers are the window and the spared words of `rouge.GramRule`.
         _rouge155_metric("rouge-1", "overlap of words", compute_rouge_grams(0, spared=0)),
         _rouge155_metric("rouge-2", "overlap of bigrams", compute_rouge_grams(1)),
         _rouge155_metric("rouge-l-155", "longest common subsequence", compute_rouge_lcs),

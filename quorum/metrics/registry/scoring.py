@@ -161,13 +161,13 @@ def _chosen_metrics(
     if not metrics_by_name:
         raise InvalidInput("metrics is empty, expected at least one name")
     _check_options([metric for metric, _ in metrics_by_name.values()], options)
-    chosen = {
+    metrics_with_settings = {
         text: (metric, metric.settings({**options, **fields}))
         for text, (metric, fields) in metrics_by_name.items()
     }
-    for metric, settings in chosen.values():
+    for metric, settings in metrics_with_settings.values():
         metric.check(settings)
-    return chosen
+    return metrics_with_settings
 
 
 def _check_options(metrics: Sequence[Metric], options: Mapping[str, object]) -> None:

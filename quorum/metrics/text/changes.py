@@ -19,15 +19,15 @@ def _stem_step(stem: Callable[..., list[str]]) -> Step:
     return lambda texts: texts.change_words(stem)
 
 
-def _remove_words(texts: TokenizedTexts, dropped: Callable[[], frozenset[str]]) -> TokenizedTexts:
-    listed = dropped()
-    return texts.drop_words(np.array([word in listed for word in texts.vocabulary], dtype=np.bool_))
+def _remove_words(texts: TokenizedTexts, read_words: Callable[[], frozenset[str]]) -> TokenizedTexts:
+    dropped_words = read_words()
+    return texts.drop_words(np.array([word in dropped_words for word in texts.vocabulary], dtype=np.bool_))
 
 
-_STOP: Step = partial(_remove_words, dropped=smart_stop_words)
+_STOP: Step = partial(_remove_words, read_words=smart_stop_words)
 
 # Porter's published rules turn the word `s` into an empty stem, which programs that join stems with blanks lose.
-_DROP_EMPTY: Step = partial(_remove_words, dropped=lambda: frozenset([""]))
+_DROP_EMPTY: Step = partial(_remove_words, read_words=lambda: frozenset([""]))
 
 _PORTER = _stem_step(porter)
 _ROUGE, _WORDNET = _stem_step(rouge_stems), _stem_step(rouge_wordnet_stems)

@@ -37,7 +37,7 @@ _STEP_4 = suffix_rules(
 _STEP_4_SCRIPT = (
     {suffix: "" for suffix in _STEP_4 if suffix not in ("ment", "ent", "ion")},
     {"ment": ""},
-    {"ent": "", "ion": ""},  # only one of the two: no word ends in both
+    {"ent": "", "ion": ""},  # at most one of the two, since no word ends in both
 )
 
 
@@ -79,10 +79,10 @@ def _stem(word: str, step_2: Mapping[str, str], step_4: Sequence[Mapping[str, st
     word = _remove_past_ending(_plural(word))
     if word.endswith("y") and _has_vowel(word[:-1]):  # step 1c
         word = word[:-1] + "i"
-    word = _replace_suffix(word, step_2, least=1)
-    word = _replace_suffix(word, _STEP_3, least=1)
+    word = _replace_suffix(word, step_2, min_measure=1)
+    word = _replace_suffix(word, _STEP_3, min_measure=1)
     for suffixes in step_4:
-        word = _replace_suffix(word, suffixes, least=2)
+        word = _replace_suffix(word, suffixes, min_measure=2)
     return _remove_final_letter(word)
 
 
@@ -112,16 +112,16 @@ def _mend_stem(stem: str) -> str:
     return stem + "e" if _measure(stem) == 1 and _ends_cvc(stem) else stem
 
 
-def _replace_suffix(word: str, suffixes: Mapping[str, str], least: int) -> str:
+def _replace_suffix(word: str, suffixes: Mapping[str, str], min_measure: int) -> str:
     """Return the word after step 2, 3 or 4.
 
-    The longest suffix is replaced or removed if Porter's m of the stem is at least `least`.
+    The longest suffix is replaced or removed if Porter's m of the stem is at least `min_measure`.
     """
     match = _SUFFIX_PATTERNS[id(suffixes)].fullmatch(word)
     if match is None:
         return word
     stem, suffix = match["stem"], match["suffix"]
-    if _measure(stem) < least or (suffix == "ion" and not stem.endswith(("s", "t"))):
+    if _measure(stem) < min_measure or (suffix == "ion" and not stem.endswith(("s", "t"))):
         return word
     return stem + suffixes[suffix]
 

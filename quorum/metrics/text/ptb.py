@@ -27,7 +27,7 @@ _IGNORED_TEXT = re.compile(
 # Contractions and abbreviations, which other rules split or write differently.
 SPECIAL_WORDS = frozenset([*CONTRACTIONS, *chain.from_iterable(ABBREVIATIONS.values())])
 
-# A word, with these exceptions: no rule continues after it, or after a mark that follows it.
+# A word that is a token for sure, since no rule continues after the word, or after a mark that follows it.
 _SINGLE_TOKEN = re.compile(
     rf"{{L}}{{A}}++(?!{URL_INSIDE}{{{{0,100}}}}@)"
     r"(?![.,:;!?]?+(?:{A}|{APOS}|{AMP}|{HYPHEN}|{SLASH}|[.,:;!?`\u2018_+$]))".format(**EXPRESSIONS)
