@@ -145,10 +145,10 @@ def _stop_jobs(**_: Any) -> None:
 def _schedule_rounds(sender: Celery, **_: Any) -> None:
     from judgments.jobs.registry import periodic_tasks
 
-    for scheduled in periodic_tasks():
-        every, task = scheduled.every(), sender.tasks[scheduled.task]
+    for periodic_task in periodic_tasks():
+        seconds, task = periodic_task.every(), sender.tasks[periodic_task.task]
         # A task that has not begun by its next time is dropped, since tasks would pile up while no worker runs.
-        sender.add_periodic_task(every, task.s(), name=task.name, expires=every)
+        sender.add_periodic_task(seconds, task.s(), name=task.name, expires=seconds)
 
 
 class Channel(filesystem.Channel):

@@ -90,7 +90,7 @@ def collect_messages(*, staff: bool = False) -> Catalog:
             staff and _has_message(workers, message, context)
         ):
             catalog.add(message, locations=[(path, 0)], auto_comments=comments, context=context)
-    for path, text in (*_staff_data(), *_shown_constants()) if staff else _data():
+    for path, text in (*_staff_texts(), *_constant_texts()) if staff else _data_texts():
         if not (staff and _has_message(workers, text.strip(), None)):
             catalog.add(text.strip(), locations=[(path, 0)])
     return catalog
@@ -110,7 +110,7 @@ def _has_message(catalog: Catalog, message: Any, context: str | None) -> bool:
     return catalog.get(message, context=context) is not None
 
 
-def _data() -> Iterator[tuple[str, str]]:
+def _data_texts() -> Iterator[tuple[str, str]]:
     """Yield texts in data files, which are translated when they are shown."""
     from importlib import import_module
 
@@ -163,7 +163,7 @@ def _design_texts(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, s
         yield from ((path, example[key]) for key in ("scene", "answer", "why") if example.get(key))
 
 
-def _staff_data() -> Iterator[tuple[str, str]]:
+def _staff_texts() -> Iterator[tuple[str, str]]:
     """Yield texts in declarations that staff pages translate."""
     from config.admin.names import declared_names, fields_with_choices
     from config.admin.site import site
@@ -245,7 +245,7 @@ def _design_page_texts() -> Iterator[tuple[str, str]]:
                 yield from ((path, text) for text in (column.label, column.help, *labels) if text)
 
 
-def _shown_constants() -> Iterator[tuple[str, str]]:
+def _constant_texts() -> Iterator[tuple[str, str]]:
     """Yield texts in constants that pages translate, such as reasons and formats."""
     import pkgutil
     from importlib import import_module
@@ -299,12 +299,12 @@ def _sources() -> Iterator[tuple[str, bytes]]:
         yield path, re.sub(r"^\s+", "", code, flags=re.MULTILINE).encode()
 
 
-def _path(language: str, *, staff: bool) -> Path:
+def _catalogue_path(language: str, *, staff: bool) -> Path:
     return ROOT / "locale" / (STAFF if staff else "") / language / "LC_MESSAGES" / "django.po"
 
 
 def stored_catalog(language: str, *, staff: bool = False) -> Catalog:
-    path = _path(language, staff=staff)
+    path = _catalogue_path(language, staff=staff)
     if path.exists():
         with path.open("rb") as file:
             return read_po(file, locale=language)
@@ -329,7 +329,7 @@ def _compile_catalog(catalog: Catalog) -> bytes:
     return buffer.getvalue()
 
 
-def _texts(mo: bytes) -> list[tuple[Any, ...]]:
+def _messages_of_compiled(mo: bytes) -> list[tuple[Any, ...]]:
     """Return the messages of a compiled catalogue without the header, which contains the version of Babel."""
     return [
         (message.id, message.context, message.string) for message in read_mo(io.BytesIO(mo)) if message.id
@@ -340,7 +340,7 @@ def update(language: str, *, staff: bool = False) -> None:
     """Update a catalogue: add new messages without translation, and remove unused ones."""
     catalog = stored_catalog(language, staff=staff)
     catalog.update(collect_messages(staff=staff), no_fuzzy_matching=True, update_creation_date=False)
-    path = _path(language, staff=staff)
+    path = _catalogue_path(language, staff=staff)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         write_po(file, catalog, width=110, sort_output=True, include_lineno=False, ignore_obsolete=True)
@@ -369,13 +369,15 @@ def problems(language: str, *, staff: bool = False) -> list[str]:
         for message in catalog
         for problem in disagreements(message, c2py(catalog.plural_expr))
     ]
-    mo = _path(language, staff=staff).with_suffix(".mo")
-    if not mo.exists() or _texts(mo.read_bytes()) != _texts(_compile_catalog(catalog)):
+    mo = _catalogue_path(language, staff=staff).with_suffix(".mo")
+    if not mo.exists() or _messages_of_compiled(mo.read_bytes()) != _messages_of_compiled(
+        _compile_catalog(catalog)
+    ):
         faults.append(f"{language}: {mo.relative_to(ROOT)} is not made of its catalogue; run the update")
     return faults
 
 
-def _parts(text: str) -> set[str]:
+def _placeholders_in(text: str) -> set[str]:
     """Return the placeholders and tags in a text, which translations must keep."""
     return set(re.findall(r"%\(\w+\)\w|%%|\{\w+\}|<[^>]+>", text))
 
@@ -388,16 +390,16 @@ def disagreements(message: Message, form_of: Callable[[int], int]) -> Iterator[s
     if not message.id:
         return
     if not message.pluralizable:
-        if _parts(str(message.id)) != _parts(str(message.string)):
+        if _placeholders_in(str(message.id)) != _placeholders_in(str(message.string)):
             yield f"other placeholders or tags in {message.string!r}"
         return
     singular, plural = list(message.id)
     strings = message.string if isinstance(message.string, (tuple, list)) else ()
     forms_with_number = {form_of(n) for n in range(3, 200)}
     for form, text in enumerate(strings):
-        if not _parts(text) <= _parts(singular) | _parts(plural):
+        if not _placeholders_in(text) <= _placeholders_in(singular) | _placeholders_in(plural):
             yield f"unknown placeholders or tags in {text!r}"
-        if form in forms_with_number and not _parts(plural) <= _parts(text):
+        if form in forms_with_number and not _placeholders_in(plural) <= _placeholders_in(text):
             yield f"placeholders or tags are missing in {text!r}"
 
 

@@ -92,9 +92,11 @@ def main(arguments: Sequence[str]) -> int:
         stored_pages = json.loads(PAGES.read_text(encoding="utf-8"))
         stale = [name for name in {**stored_pages, **pages} if stored_pages.get(name) != pages.get(name)]
         for name in stale:
-            before, now = (set(of.get(name, {}).get("lines", ())) for of in (stored_pages, pages))
+            lines_before, lines_now = (
+                set(texts.get(name, {}).get("lines", ())) for texts in (stored_pages, pages)
+            )
             print_line(f"{name}.png is of an earlier page; run python -m scripts.pictures (docs/pictures).")
-            for sign, lines in (("-", before - now), ("+", now - before)):
+            for sign, lines in (("-", lines_before - lines_now), ("+", lines_now - lines_before)):
                 for line in sorted(lines):
                     print_line(f"  {sign} {line}")
         return bool(stale)

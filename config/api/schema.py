@@ -128,8 +128,8 @@ class DocsView(ProblemErrors, APIView):
                     entry = {"path": path, "method": method, "about": about, **call}
                     groups.setdefault(call["tags"][0], []).append(entry)
             if not tag:
-                context = {"groups": sorted(groups.items()), "errors": STATUS_TEXTS}
-                return render(request, "api_docs/index.html", context)
+                overview = {"groups": sorted(groups.items()), "errors": STATUS_TEXTS}
+                return render(request, "api_docs/index.html", overview)
             if tag not in groups:
                 raise Http404
             context = {

@@ -95,8 +95,8 @@ class _RowCollector(Collector):
 
 def _waiting_work() -> Iterator[GaugeMetricFamily]:
     work = [
-        (name, apps.get_model(model)._default_manager.all(), created)
-        for name, (model, created) in WORK_MODELS.items()
+        (name, apps.get_model(model)._default_manager.all(), time_field)
+        for name, (model, time_field) in WORK_MODELS.items()
     ]
     yield from _metrics_by_state("quorum_work", "Jobs and messages that wait, run or failed", work)
     jobs = apps.get_model("judgments", "Job")._default_manager

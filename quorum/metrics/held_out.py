@@ -146,8 +146,8 @@ def of_other_sources(
     for position, texts in enumerate(sources):
         check_texts(texts, f"sources[{position}]")
     source = generator.integers(0, len(sources), size=len(held_out.texts))
-    position = generator.integers(0, np.array([len(texts) for texts in sources])[source])
-    return [sources[i][k] for i, k in zip(source.tolist(), position.tolist(), strict=True)]
+    index = generator.integers(0, np.array([len(texts) for texts in sources])[source])
+    return [sources[i][k] for i, k in zip(source.tolist(), index.tolist(), strict=True)]
 
 
 def gibberish(

@@ -83,9 +83,9 @@ def _digest(module: str) -> str:
         unread_modules += new_modules
     checksum = hashlib.sha256()
     for name in sorted(modules):
-        checksum.update(_file(name).read_bytes())
+        checksum.update(_source_file(name).read_bytes())
     digest = checksum.hexdigest()[:8]
-    source = _file(module)
+    source = _source_file(module)
     for path in source.parent.glob(f"__pycache__/{source.stem}.*.nb[ci]"):
         if digest not in path.name:
             # The folder may be read-only, or another process may have deleted the file.
@@ -96,12 +96,12 @@ def _digest(module: str) -> str:
 
 @cache
 def _imports(module: str) -> frozenset[str]:
-    return frozenset(name for name in _imported_names(module) if _file(name).exists())
+    return frozenset(name for name in _imported_names(module) if _source_file(name).exists())
 
 
 def _imported_names(module: str) -> Iterator[str]:
     """Yield the dotted names that a module imports. Some of them are names of members of a module."""
-    for node in ast.walk(ast.parse(_file(module).read_bytes())):
+    for node in ast.walk(ast.parse(_source_file(module).read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.startswith(_PACKAGE))
         elif isinstance(node, ast.ImportFrom):
@@ -111,7 +111,7 @@ def _imported_names(module: str) -> Iterator[str]:
                 yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _file(module: str) -> Path:
+def _source_file(module: str) -> Path:
     name, *inner = module.split(".")
     path = Path(sys.modules[name].__path__[0], *inner)  # in a wheel, packages are in several folders
     package = path / "__init__.py"

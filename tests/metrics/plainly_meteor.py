@@ -35,7 +35,7 @@ class Data:
         )
         text = "".join(f"0.5\n{source}\n{target}\n" for source, target in self.paraphrases)
         packed = io.BytesIO(gzip.compress(text.encode()))
-        table = Paraphrases.of(read_paraphrases(packed, "table")) if self.paraphrases else None
+        table = Paraphrases.from_arrays(read_paraphrases(packed, "table")) if self.paraphrases else None
         return Tables("made-up", self.function_words, {}, synonyms, table)
 
     def sets_of(self, word: str) -> set[int]:

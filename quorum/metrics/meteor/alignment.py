@@ -52,10 +52,10 @@ def align(
     for column in range(FIELDS):
         statistics[column] = 0
     statistics[LENGTH_1], statistics[LENGTH_2] = length_1, length_2
-    for at in range(begin_1, begin_1 + length_1):
-        statistics[FUNCTION_1] += lookup.is_function[lookup.tokens[at]]
-    for at in range(begin_2, begin_2 + length_2):
-        statistics[FUNCTION_2] += lookup.is_function[lookup.tokens[at]]
+    for position in range(begin_1, begin_1 + length_1):
+        statistics[FUNCTION_1] += lookup.is_function[lookup.tokens[position]]
+    for position in range(begin_2, begin_2 + length_2):
+        statistics[FUNCTION_2] += lookup.is_function[lookup.tokens[position]]
     # Equal texts match word by word, in one chunk.
     if length_1 == length_2 and _are_equal(lookup, begin_1, begin_2, length_1):
         for side in range(2):
@@ -148,10 +148,10 @@ def _tally(lookup: Lookup, begin_1: int, pair: AlignedTexts, chosen: Matches, st
             position += 1
             continue
         column = MATCHED + PER_STAGE * match[STAGE]
-        for at in range(begin_1 + match[POSITION], begin_1 + match[POSITION] + match[IN_CANDIDATE]):
-            statistics[column + 2 * is_function[lookup.tokens[at]]] += 1
-        for at in range(pair.begin + position, pair.begin + position + match[IN_REFERENCE]):
-            statistics[column + 1 + 2 * is_function[lookup.tokens[at]]] += 1
+        for word in range(begin_1 + match[POSITION], begin_1 + match[POSITION] + match[IN_CANDIDATE]):
+            statistics[column + 2 * is_function[lookup.tokens[word]]] += 1
+        for word in range(pair.begin + position, pair.begin + position + match[IN_REFERENCE]):
+            statistics[column + 1 + 2 * is_function[lookup.tokens[word]]] += 1
         statistics[CHUNKS] += open_end != NONE and open_end != match[POSITION]
         open_end = match[POSITION] + match[IN_CANDIDATE]
         position += match[IN_REFERENCE]

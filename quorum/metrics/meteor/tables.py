@@ -186,16 +186,16 @@ def _read_tables(source: _Source) -> Tables:
     digest = checksum.hexdigest()[:8]
     arrays = _load_arrays(digest)
     if arrays is None:
-        arrays = _synset_arrays(_lines(members[SYNSETS]), source)
+        arrays = _parse_synsets(_split_lines(members[SYNSETS]), source)
         if source.paraphrases:
             with source.open(source.paraphrases) as packed:
                 arrays |= read_paraphrases(packed, source.paraphrases)
         _save_arrays(digest, arrays)
     return Tables(
         digest,
-        frozenset(_lines(members[FUNCTION_WORDS])),
-        _abbreviations(_lines(members[ABBREVIATIONS])),
-        _synonyms(arrays, _lines(members[EXCEPTIONS])),
+        frozenset(_split_lines(members[FUNCTION_WORDS])),
+        _parse_abbreviations(_split_lines(members[ABBREVIATIONS])),
+        _parse_synonyms(arrays, _split_lines(members[EXCEPTIONS])),
         Paraphrases.from_arrays(arrays) if source.paraphrases else None,
     )
 
@@ -233,16 +233,16 @@ def _read_tail(source: _Source) -> bytes:
         ) from None
 
 
-def _lines(content: bytes) -> list[str]:
+def _split_lines(content: bytes) -> list[str]:
     return content.decode("utf-8", "replace").removesuffix("\n").split("\n")
 
 
-def _abbreviations(lines: list[str]) -> dict[str, bool]:
+def _parse_abbreviations(lines: list[str]) -> dict[str, bool]:
     rows = [line.split() for line in lines]
     return {row[0]: row[1:2] == ["#NUMERIC_ONLY#"] for row in rows if row and not row[0].startswith("#")}
 
 
-def _synset_arrays(lines: list[str], source: _Source) -> Arrays:
+def _parse_synsets(lines: list[str], source: _Source) -> Arrays:
     try:
         numbers = [list(map(int, line.split())) for line in lines[1::2]]
     except ValueError:
@@ -256,7 +256,7 @@ def _synset_arrays(lines: list[str], source: _Source) -> Arrays:
     }
 
 
-def _synonyms(arrays: Arrays, lines: list[str]) -> Synonyms:
+def _parse_synonyms(arrays: Arrays, lines: list[str]) -> Synonyms:
     bases: dict[str, tuple[str, ...]] = {}
     for base, forms in zip(lines[0::2], lines[1::2], strict=False):
         for form in forms.split():

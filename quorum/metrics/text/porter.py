@@ -76,7 +76,7 @@ def _rouge_stem(word: str) -> str:
 
 
 def _stem(word: str, step_2: Mapping[str, str], step_4: Sequence[Mapping[str, str]] = (_STEP_4,)) -> str:
-    word = _remove_past_ending(_plural(word))
+    word = _remove_past_ending(_remove_plural(word))
     if word.endswith("y") and _has_vowel(word[:-1]):  # step 1c
         word = word[:-1] + "i"
     word = _replace_suffix(word, step_2, min_measure=1)
@@ -86,7 +86,7 @@ def _stem(word: str, step_2: Mapping[str, str], step_4: Sequence[Mapping[str, st
     return _remove_final_letter(word)
 
 
-def _plural(word: str) -> str:
+def _remove_plural(word: str) -> str:
     """Return the word after step 1a of Porter's algorithm, which removes a plural -s."""
     if word.endswith(("sses", "ies")):
         return word[:-2]

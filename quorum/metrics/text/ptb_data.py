@@ -3,7 +3,7 @@
 from importlib import resources
 
 
-def _sections(file: str) -> dict[str, list[str]]:
+def _read_sections(file: str) -> dict[str, list[str]]:
     """Return the words of each section of a data file, by its name. A word that ends in a colon begins a section."""
     text = resources.files("quorum.metrics").joinpath("data", file).read_text("ascii")
     sections: dict[str, list[str]] = {}
@@ -22,11 +22,11 @@ def _character_class(entries: list[str]) -> str:
 
 # Characters outside ASCII that the program regards as letters, digits or symbols.
 NON_ASCII_CLASSES = {
-    name: _character_class(entries) for name, entries in _sections("ptb_characters.txt").items()
+    name: _character_class(entries) for name, entries in _read_sections("ptb_characters.txt").items()
 }
 
 # Abbreviations that keep their full stop, by case. If a capital follows, the program adds a second full stop after an
 # abbreviation; after a title it does not, and after initials it does so only before certain words.
-ABBREVIATIONS = _sections("ptb_abbreviations.txt")
+ABBREVIATIONS = _read_sections("ptb_abbreviations.txt")
 
 TITLES = frozenset(f"{word}." for word in ABBREVIATIONS["titles"])

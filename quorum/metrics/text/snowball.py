@@ -42,16 +42,12 @@ _DOUBLE_CONSONANT = re.compile("(?:bb|dd|ff|gg|mm|nn|pp|rr|tt)$")
 _SHORT_SYLLABLE = re.compile("(?:[^aeiouy][aeiouy][^aeiouywxY]|^[aeiouy][^aeiouy])$")
 
 
-def _english_ending(suffixes: Mapping[str, str]) -> re.Pattern[str]:
+def _ending_pattern(suffixes: Mapping[str, str]) -> re.Pattern[str]:
     longest_first = sorted(suffixes, key=len, reverse=True)
     return re.compile(f"(?:{'|'.join(longest_first)})$")
 
 
-_ENDING_2, _ENDING_3, _ENDING_4 = (
-    _english_ending(_ENGLISH_2),
-    _english_ending(_ENGLISH_3),
-    _english_ending(_ENGLISH_4),
-)
+_ENDING_2, _ENDING_3, _ENDING_4 = map(_ending_pattern, (_ENGLISH_2, _ENGLISH_3, _ENGLISH_4))
 
 
 def snowball_stems(tokens: Sequence[str]) -> list[str]:
@@ -65,15 +61,15 @@ def _english_stem(word: str) -> str:
         return _IRREGULAR[word]
     word = _CONSONANT_Y.sub(r"\1Y", word.removeprefix("'"))
     prefix = _LONG_PREFIX.match(word)
-    # The starts of the regions R1 and R2 of the algorithm.
-    first = prefix.end() if prefix else _region_start(word, 0)
-    second = _region_start(word, first)
-    word = _english_plural(_POSSESSIVE.sub("", word))
+    # the positions at which the regions R1 and R2 of the algorithm begin
+    r1 = prefix.end() if prefix else _region_start(word, 0)
+    r2 = _region_start(word, r1)
+    word = _remove_plural(_POSSESSIVE.sub("", word))
     if word not in _UNCHANGED_WORDS:
-        word = _english_past(word, first)
+        word = _remove_past_ending(word, r1)
         if word.endswith(("y", "Y")) and len(word) > MAX_UNCHANGED_LENGTH and not _VOWEL.match(word[-2]):
             word = word[:-1] + "i"  # step 1c
-        word = _english_tidied(_remove_suffix(word, first, second), first, second)
+        word = _remove_final_letter(_remove_suffix(word, r1, r2), r1, r2)
     return word.replace("Y", "y")
 
 
@@ -83,7 +79,7 @@ def _region_start(word: str, start: int) -> int:
     return match.end() if match else len(word)
 
 
-def _english_plural(word: str) -> str:
+def _remove_plural(word: str) -> str:
     """Return the word after step 1a of the algorithm, which removes a plural -s."""
     if word.endswith("sses"):
         return word[:-2]
@@ -94,46 +90,46 @@ def _english_plural(word: str) -> str:
     return word
 
 
-def _english_past(word: str, first: int) -> str:
+def _remove_past_ending(word: str, r1: int) -> str:
     """Return the word after step 1b of the algorithm, which removes -ed and -ing."""
     match = _PAST_ENDING.search(word)
     if match is None:
         return word
     stem = word[: match.start()]
     if match.group().startswith("eed"):
-        return stem + "ee" if match.start() >= first else word
+        return stem + "ee" if match.start() >= r1 else word
     if not _VOWEL.search(stem):
         return word
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
     if _DOUBLE_CONSONANT.search(stem):
         return stem[:-1]
-    return stem + "e" if first >= len(stem) and _SHORT_SYLLABLE.search(stem) else stem
+    return stem + "e" if r1 >= len(stem) and _SHORT_SYLLABLE.search(stem) else stem
 
 
-def _remove_suffix(word: str, first: int, second: int) -> str:
+def _remove_suffix(word: str, r1: int, r2: int) -> str:
     """Return the word after steps 2 to 4, which remove or replace the longest suffix in its region."""
     match = _ENDING_2.search(word)
-    if match and match.start() >= first:
+    if match and match.start() >= r1:
         suffix, before = match.group(), word[match.start() - 1]
         letters_before = {"ogi": "l", "li": "cdeghkmnrt"}.get(suffix, before)  # letters before the suffix
         if before in letters_before:
             word = word[: match.start()] + _ENGLISH_2[suffix]
     match = _ENDING_3.search(word)
-    if match and match.start() >= (second if match.group() == "ative" else first):
+    if match and match.start() >= (r2 if match.group() == "ative" else r1):
         word = word[: match.start()] + _ENGLISH_3[match.group()]
     match = _ENDING_4.search(word)
-    if match and match.start() >= second and (match.group() != "ion" or word[match.start() - 1] in "st"):
+    if match and match.start() >= r2 and (match.group() != "ion" or word[match.start() - 1] in "st"):
         word = word[: match.start()]
     return word
 
 
-def _english_tidied(word: str, first: int, second: int) -> str:
+def _remove_final_letter(word: str, r1: int, r2: int) -> str:
     """Return the word after step 5, which removes a final -e or -l."""
     last = len(word) - 1
     if word.endswith("e"):
-        if last >= second or (last >= first and not _SHORT_SYLLABLE.search(word[:-1])):
+        if last >= r2 or (last >= r1 and not _SHORT_SYLLABLE.search(word[:-1])):
             return word[:-1]
-    elif word.endswith("ll") and last >= second:
+    elif word.endswith("ll") and last >= r2:
         return word[:-1]
     return word

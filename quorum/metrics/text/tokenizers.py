@@ -36,16 +36,16 @@ class Tokenizer:
         return self.name if self.version == FIRST_VERSION else f"{self.name}-{self.version}"
 
 
-def _h13(caption: str) -> list[str]:
+def _h13_tokens(caption: str) -> list[str]:
     return _ALPHANUMERIC.findall(caption.lower())
 
 
-def _rouge(caption: str) -> list[str]:
+def _rouge_tokens(caption: str) -> list[str]:
     # The script lower-cases ASCII letters, and replaces every byte that is not an ASCII letter or digit by a blank.
     return _ASCII_ALPHANUMERIC.findall(caption.translate(_ASCII_LOWER))
 
 
-def _v15(caption: str) -> list[str]:
+def _v15_tokens(caption: str) -> list[str]:
     return _WORD.findall(caption.lower())
 
 
@@ -58,9 +58,9 @@ TOKENIZERS = {
     for tokenizer in (
         Tokenizer("ptb", FIRST_VERSION, ptb_tokens, ptb_piece, ptb_edges),
         _word_tokenizer("space", FIRST_VERSION, str.split),
-        _word_tokenizer("h13", FIRST_VERSION, _h13),
-        _word_tokenizer("rouge", FIRST_VERSION, _rouge),
-        _word_tokenizer("v15", FIRST_VERSION, _v15),
+        _word_tokenizer("h13", FIRST_VERSION, _h13_tokens),
+        _word_tokenizer("rouge", FIRST_VERSION, _rouge_tokens),
+        _word_tokenizer("v15", FIRST_VERSION, _v15_tokens),
     )
 }
 

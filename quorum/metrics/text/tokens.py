@@ -48,8 +48,8 @@ class TokenizedTexts:
 
     def change_words(self, change: Callable[[Sequence[str]], Sequence[str]]) -> "TokenizedTexts":
         numbers: dict[str, int] = {}
-        new = [numbers.setdefault(word, len(numbers)) for word in change(self.vocabulary)]
-        return TokenizedTexts(np.array(new, dtype=np.int32)[self.tokens], self.starts, list(numbers))
+        new_numbers = [numbers.setdefault(word, len(numbers)) for word in change(self.vocabulary)]
+        return TokenizedTexts(np.array(new_numbers, dtype=np.int32)[self.tokens], self.starts, list(numbers))
 
     def drop_words(self, is_dropped: Flags) -> "TokenizedTexts":
         """Return the texts without the words for which `is_dropped` (vocabulary,) is true."""
@@ -78,7 +78,7 @@ class Pieces:
         self._texts = texts
         blocks = range(0, max(len(texts), 1), TEXTS_PER_BLOCK)
         # Few texts are one part, because further threads would cost more than they save.
-        parts = [blocks[at : at + BLOCKS_PER_PART] for at in range(0, len(blocks), BLOCKS_PER_PART)]
+        parts = [blocks[start : start + BLOCKS_PER_PART] for start in range(0, len(blocks), BLOCKS_PER_PART)]
         coded_pieces = []
         self.starts: Ints = np.zeros(len(texts) + 1, dtype=np.int64)
         pieces_of_blocks = chain.from_iterable(map_parts(_cut_blocks, texts, parts, threads=True))
@@ -169,9 +169,9 @@ def _drop_tokens(tokens: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numb
     new_starts = np.zeros(starts.size, dtype=np.int64)
     end = 0
     for text in range(starts.size - 1):
-        for at in range(starts[text], starts[text + 1]):
-            if not is_dropped[tokens[at]]:
-                kept_tokens[end] = tokens[at]
+        for position in range(starts[text], starts[text + 1]):
+            if not is_dropped[tokens[position]]:
+                kept_tokens[end] = tokens[position]
                 end += 1
         new_starts[text + 1] = end
     return kept_tokens[:end].copy(), new_starts
@@ -186,13 +186,13 @@ def _replace_pieces(
     new_starts = np.zeros(count + 1, dtype=np.int64)
     for text in range(count):
         total = new_starts[text]
-        for at in range(starts[text], starts[text + 1]):
-            total += ends[pieces[at] + 1] - ends[pieces[at]]
+        for position in range(starts[text], starts[text + 1]):
+            total += ends[pieces[position] + 1] - ends[pieces[position]]
         new_starts[text + 1] = total
     tokens = np.empty(new_starts[count], dtype=np.int32)
     end = 0
-    for at in range(starts[count]):
-        for word in range(ends[pieces[at]], ends[pieces[at] + 1]):
+    for position in range(starts[count]):
+        for word in range(ends[pieces[position]], ends[pieces[position] + 1]):
             tokens[end] = tokens_of_pieces[word]
             end += 1
     return tokens, new_starts
