@@ -80,7 +80,7 @@ def of_pairs(folder: Path, kind: str = "") -> Population:
 def report(
     name: str, population: Population, scored: ScoredPopulation, targets: Targets
 ) -> dict[str, Floats]:
-    from contrib.choosing.savings import SHARES, savings_rows
+    from contrib.choosing.savings import BUDGET_SHARES, savings_rows
     from contrib.choosing.selecting import usefulness_of
 
     useful = {}
@@ -93,7 +93,7 @@ def report(
         print(
             f"\n{name}, {group} ({targets.groups.count(group)} figures): error, and saved against a uniform sample"
         )
-        print(f"{'method':<14}" + "".join(f"{round(100 * share):>10d} %   " for share in SHARES))
+        print(f"{'method':<14}" + "".join(f"{round(100 * share):>10d} %   " for share in BUDGET_SHARES))
         for method in ("even", *METHODS):
             own = [row for row in found if (row["method"], row["group"]) == (method, group)]
             cells = "".join(f"  {row['error']:.4f} {100 * (row['saved'] or 0):+4.0f} %" for row in own)
@@ -107,7 +107,7 @@ def compare_pairs(name: str, folder: Path) -> None:
     for kind in ("", "MM") if name == "PASCAL-50S" else ("",):
         population = of_pairs(folder, kind)
         scored = population.score_population(METRICS, "ptb")
-        targets = targets_of(population, scored.of_rows, METRICS)
+        targets = targets_of(population, scored.row_scores, METRICS)
         report(f"{name} {kind}".strip(), population, scored, targets)
 
 
@@ -139,15 +139,15 @@ def compare_on_flickr8k(folder: Path) -> None:
         per="images", pairs=(), captions=captions, members=[one.key for one in captions],
         systems=[()] * len(captions), documents=[],
     )  # fmt: skip
-    of_rows = np.array(rows)[:, np.newaxis]
-    scored = ScoredPopulation(population.by_system(of_rows), of_rows, {})
-    useful = report("Flickr8k", population, scored, targets_of(population, of_rows, METRICS))
+    row_scores = np.array(rows)[:, np.newaxis]
+    scored = ScoredPopulation(population.by_system(row_scores), row_scores, {})
+    useful = report("Flickr8k", population, scored, targets_of(population, row_scores, METRICS))
     experts = np.array([one.people for one in captions])
 
     def taus(places: Any, chance: Floats) -> list[float]:
         own = np.isin(population.item, places)
         return [
-            weighted_kendall(of_rows[own, 0, at], experts[own], chance[population.item[own]]).value
+            weighted_kendall(row_scores[own, 0, at], experts[own], chance[population.item[own]]).value
             for at in range(len(METRICS))
         ]
 

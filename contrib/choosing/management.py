@@ -36,10 +36,10 @@ class WeighBack(OperationCommand):
             raise CommandError(
                 "--draws and --seed are for --savings alone; a study's own draw is in its design."
             )
-        of_draws = {name: values.pop(name) for name in ("draws", "seed") if name in values}
+        draw_options = {name: values.pop(name) for name in ("draws", "seed") if name in values}
         with progress_bar() as progress:
             if options["savings"]:
-                result = compute_savings(study=study, **values, **of_draws, progress=progress)
+                result = compute_savings(study=study, **values, **draw_options, progress=progress)
             else:
                 result = compute_weighted_estimates(study=study, **values, progress=progress)
         self.write_output(options, result)
@@ -67,12 +67,12 @@ class WeighBack(OperationCommand):
             rows = []
             for method in dict.fromkeys(row["method"] for row in group_rows):
                 cells = {row["budget"]: row for row in group_rows if row["method"] == method}
-                rows.append((method, *(_saving_text(cells[budget]) for budget in budgets)))
+                rows.append((method, *(_format_saving(cells[budget]) for budget in budgets)))
             title = f"{group}: error of {result['items']:,} {result['per']} sampled, and saved against a uniform sample"
             columns = [("method", "text"), *((str(budget), "text") for budget in budgets)]
             self.say_tables([plain_table(title, columns, rows)])
 
 
-def _saving_text(row: dict[str, Any]) -> str:
+def _format_saving(row: dict[str, Any]) -> str:
     saved = "" if row["saved"] is None or row["method"] == "even" else f" {percent(row['saved'])}"
     return f"{coefficient(row['error'], 3)}{saved}"

@@ -36,12 +36,12 @@ class ScoredPopulation:
 
     Attributes:
         table: (I, S, M) scores by item, system and metric; higher is better, nan without a caption.
-        of_rows: (N, 2, M) scores of the N rows if they are pairs, else (N, 1, M).
+        row_scores: (N, 2, M) scores of the N rows if they are pairs, else (N, 1, M).
         signatures: the signature of each metric.
     """
 
     table: Floats
-    of_rows: Floats
+    row_scores: Floats
     signatures: Mapping[str, str]
 
 
@@ -50,6 +50,7 @@ class Population:
     """The N candidate pairs, or captions of images, from which items are chosen.
 
     Attributes:
+        per: "pairs" or "images", the items that are chosen.
         pairs, captions: the N rows; one of the two is empty.
         members: the id of each row for ``sampling.only``.
         systems: the names of each row's systems, two for a pair.
@@ -106,8 +107,9 @@ class Population:
         """
         columns: dict[tuple[str, int], int] = {}
         output_counts: Counter[tuple[int, str]] = Counter()
-        cells: list[tuple[int, int, int, int]] = []
+        cells: list[tuple[int, int, int, int]] = []  # item, column, row and side of each score
         for row, (item, names) in enumerate(zip(self.item.tolist(), self.systems, strict=True)):
+            # the two systems of a pair have a score each; all systems of a caption share its score
             sides = enumerate(names) if self.pairs else ((0, name) for name in names or (PEOPLE,))
             for side, name in sides:
                 column = columns.setdefault((name, output_counts[item, name]), len(columns))
@@ -146,23 +148,24 @@ def population_of_draft(study: Study) -> Population:
     """
     check_can_be_chosen(study)
     design = design_of(study)
-    everything = design.model_copy(
+    full_design = design.model_copy(
         update={"chosen": None, "sampling": design.sampling.model_copy(update={"only": ()})}
     )
-    batch = build_batch(everything, study.dataset, maker=study.created_by_id)
+    batch = build_batch(full_design, study.dataset, maker=study.created_by_id)
     material = load_material(study.dataset, maker=study.created_by_id)
     items = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
     images = {image.name: image for image in material.images}
-    return (_pairs if batch.pairs else _captions)(batch, material, images, items)
+    return (_pair_population if batch.pairs else _caption_population)(batch, material, images, items)
 
 
-def _documents(judged: set[str], material: Material, images: Mapping[str, Image]) -> list[References]:
-    splits = {images[name].split for name in judged}
-    described = [image for image in material.images if image.split in splits and image.references]
-    return [[text.text for text in image.references] for image in described]
+def _documents(names: set[str], material: Material, images: Mapping[str, Image]) -> list[References]:
+    """Return the references of each image in the splits of these images."""
+    splits = {images[name].split for name in names}
+    described_images = [image for image in material.images if image.split in splits and image.references]
+    return [[text.text for text in image.references] for image in described_images]
 
 
-def _pairs(
+def _pair_population(
     batch: Batch, material: Material, images: Mapping[str, Image], items: Mapping[str, int]
 ) -> Population:
     pairs = []
@@ -182,7 +185,7 @@ def _pairs(
     )
 
 
-def _captions(
+def _caption_population(
     batch: Batch, material: Material, images: Mapping[str, Image], items: Mapping[str, int]
 ) -> Population:
     units = [
@@ -240,23 +243,18 @@ def judged_population(study: Study) -> Population:
     for pk, name, item, key in rows.values_list("system", "system__name", "item_id", "caption__key"):
         names[pk] = name
         systems_by_text.setdefault((item, key), []).append(pk)
-    of_file = loaders.systems_of_units(study)
+    credits_by_unit = loaders.systems_of_units(study)
+
+    def system_names(caption: CaptionTexts) -> tuple[str, ...]:
+        credits = credits_by_unit.get(caption.unit, ())
+        systems = credited_systems(credits, systems_by_text.get((caption.item, caption.key), ()))
+        return tuple(dict.fromkeys(names[pk] for pk in systems if pk in names))
+
     return Population(
         per="images",
         pairs=(),
         captions=captions,
         members=[unit_keys[caption.unit] for caption in captions if caption.unit is not None],
-        systems=[
-            tuple(
-                dict.fromkeys(
-                    names[pk]
-                    for pk in credited_systems(
-                        of_file.get(text.unit, ()), systems_by_text.get((text.item, text.key), ())
-                    )
-                    if pk in names
-                )
-            )
-            for text in captions
-        ],
+        systems=[system_names(caption) for caption in captions],
         documents=references.documents(),
     )

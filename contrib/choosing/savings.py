@@ -23,9 +23,9 @@ from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_probabilities
 
-SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
-DRAWS = 200
-MIN_ITEMS = 20  # items; a twentieth of it is one item
+BUDGET_SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)  # budgets as shares of the items
+DRAWS = 200  # samples for each method and budget
+MIN_ITEMS = 20  # of fewer items, the smallest budget would be less than one item
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,10 @@ class Targets:
     names: Sequence[str]
 
     def weighted_means(self, weights: Floats) -> Floats:
-        known = ~np.isnan(self.values)
+        """Return the results in D samples by (D, N) weights of the rows: (D, T)."""
+        has_value = ~np.isnan(self.values)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray((weights @ np.where(known, self.values, 0.0)) / (weights @ known))
+            return np.asarray((weights @ np.where(has_value, self.values, 0.0)) / (weights @ has_value))
 
 
 def targets_of(population: Population, scores: Floats, metrics: Sequence[str]) -> Targets:
@@ -58,11 +59,11 @@ def targets_of(population: Population, scores: Floats, metrics: Sequence[str]) -
             ("difference", f"{metrics[first]} − {metrics[second]}", right[:, first] - right[:, second])
             for first, second in combinations(range(len(metrics)), 2)
         ]
-        of_systems = wins_by_system(population, winners)
+        values_by_system = wins_by_system(population, winners)
     else:
         people = np.array([caption.people for caption in population.captions])
-        of_systems = scores_by_system(population, people)
-    targets += [("system", name, values) for name, values in sorted(of_systems.items())]
+        values_by_system = scores_by_system(population, people)
+    targets += [("system", name, values) for name, values in sorted(values_by_system.items())]
     groups, names, values = zip(*targets, strict=True)
     return Targets(np.stack(values, axis=1), groups, names)
 
@@ -85,24 +86,24 @@ def savings_rows(
     size = population.size
     item = population.item
     truth = targets.weighted_means(np.ones((1, len(item))))[0]
-    budgets = sorted({max(2, round(share * size)) for share in SHARES})
+    budgets = sorted({max(2, round(share * size)) for share in BUDGET_SHARES})
     groups = list(dict.fromkeys(targets.groups))
     errors: dict[tuple[str, int], dict[str, float]] = {}
     methods = [EVEN, *usefulness]
     for number, method in enumerate(methods):
         for budget in budgets:
-            useful = np.ones(size) if method == EVEN else usefulness[method]
-            chance = inclusion_probabilities(useful, budget, floor=1.0 if method == EVEN else FLOOR)
+            item_usefulness = np.ones(size) if method == EVEN else usefulness[method]
+            chance = inclusion_probabilities(item_usefulness, budget, floor=1.0 if method == EVEN else FLOOR)
             estimates = targets.weighted_means(
                 _draw_weights(chance, item, draws, rng_for(seed, f"{method} {budget}"))
             )
-            off = np.square(estimates - truth)
+            squared_errors = np.square(estimates - truth)
             errors[method, budget] = {
-                group: float(np.sqrt(np.nanmean(off[:, np.array(targets.groups) == group])))
+                group: float(np.sqrt(np.nanmean(squared_errors[:, np.array(targets.groups) == group])))
                 for group in groups
             }
         progress((number + 1) / len(methods), method)
-    spread = {
+    variances = {
         group: float(
             np.mean([errors[EVEN, budget][group] ** 2 / (1 / budget - 1 / size) for budget in budgets])
         )
@@ -115,7 +116,7 @@ def savings_rows(
             "budget": budget,
             "error": json_float(errors[method, budget][group]),
             "even": json_float(errors[EVEN, budget][group]),
-            "saved": json_float(_saved_share(errors[method, budget][group], budget, size, spread[group])),
+            "saved": json_float(_saved_share(errors[method, budget][group], budget, size, variances[group])),
         }
         for method in methods
         for group in groups
@@ -127,15 +128,20 @@ def _draw_weights(chance: Floats, item: Ints, draws: int, generator: np.random.G
     """Return the weights of the N rows in D draws: (D, N); 0 for items that were not drawn."""
     weights = np.zeros((draws, len(chance)))
     for row in weights:
-        drawn = draw_items(chance, seed=generator)
-        row[drawn] = 1 / chance[drawn]
+        items = draw_items(chance, seed=generator)
+        row[items] = 1 / chance[items]
     return np.asarray(weights[:, item])
 
 
-def _saved_share(error: float, budget: int, size: int, spread: float) -> float:
-    if not spread > 0:
+def _saved_share(error: float, budget: int, size: int, variance: float) -> float:
+    """Return the share of a uniform sample that need not be judged (`savings_rows`); nan if S² is not positive.
+
+    A uniform sample of n items has the squared error e² = S² (1 / n - 1 / N), so that 1 / n = e² / S² + 1 / N. The
+    saved share is 1 - budget / n.
+    """
+    if not variance > 0:
         return np.nan
-    return 1 - budget * (error * error / spread + 1 / size)
+    return 1 - budget * (error * error / variance + 1 / size)
 
 
 def compute_savings(
@@ -166,7 +172,7 @@ def compute_savings(
         for method in METHODS
         if method != "disagreement" or len(metrics) > 1
     }
-    targets = targets_of(population, scored.of_rows, metrics)
+    targets = targets_of(population, scored.row_scores, metrics)
     rows = savings_rows(
         population,
         usefulness,

@@ -54,7 +54,7 @@ def usefulness_of(method: str, population: Population, scored: ScoredPopulation 
         if method == "disagreement":
             return choosing.order_disagreement(scored.table)
         if population.pairs:
-            return choosing.comparison_information(scored.of_rows)
+            return choosing.comparison_information(scored.row_scores)
         return choosing.score_information(scored.table)
     except StatisticsError as error:
         raise EvaluationError(as_sentence(error)) from None

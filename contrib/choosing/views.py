@@ -22,7 +22,7 @@ from judgments.studies.study_page import add_page_part, study_page
 METHOD_LABELS = {
     "disagreement": gettext_noop("disagreement"),
     "information": gettext_noop("information"),
-    # a method in results of earlier versions
+    # methods in results of earlier versions
     "variance": gettext_noop("variance"),
     "diversity": gettext_noop("diversity"),
     EVEN: gettext_noop("uniform sample"),
@@ -50,9 +50,9 @@ MIN_SAVING_SHOWN = -1.0  # the lowest saving on the plot, which means twice as m
 )
 def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     done_jobs = Job.objects.filter(state=Job.State.DONE, args__study=study.slug)
-    last = done_jobs.filter(kind="weigh_back").order_by("-pk").first()
+    newest_job = done_jobs.filter(kind="weigh_back").order_by("-pk").first()
     choice = study.design.get("chosen")
-    weighed = last.result if last is not None and choice else None
+    estimates = newest_job.result if newest_job is not None and choice else None
     context |= {
         "refusal": take_refusal(request, study),
         "chosen": choice,
@@ -60,14 +60,14 @@ def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpR
         "chosen_scores": list(choice["scores"].values()) if choice else [],
         "is_draft": study.state == Study.State.DRAFT,
         "answered": was_opened(study),
-        "weighed": weighed,
-        "weighed_rows": _weighed_rows(weighed) if weighed else [],
+        "weighed": estimates,
+        "weighed_rows": _estimate_rows(estimates) if estimates else [],
         "savings": _newest_savings(request, study),
     }
     return TemplateResponse(request, "evaluation/study_choosing.html", context)
 
 
-def _weighed_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
+def _estimate_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
     return [row | {"what": _(FIGURE_LABELS[row["what"]])} for row in result["rows"]]
 
 
@@ -90,13 +90,13 @@ def _newest_savings(request: HttpRequest, study: Study) -> dict[str, Any] | None
     }
 
 
-def _groups(result: dict[str, Any]) -> list[str]:
+def _group_names(result: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(row["group"] for row in result["rows"]))
 
 
 def _best_savings(result: dict[str, Any]) -> list[dict[str, Any]]:
     savings = []
-    for group in _groups(result):
+    for group in _group_names(result):
         group_rows = [row for row in result["rows"] if row["group"] == group and row["method"] != EVEN]
         for budget in sorted({row["budget"] for row in group_rows}):
             rows = [row for row in group_rows if row["budget"] == budget and row["saved"] is not None]
@@ -119,7 +119,7 @@ def _savings_plot(result: dict[str, Any]) -> Any:
     from evaluation.presentation.plots.figures import curves_figure
 
     panels = []
-    for group in _groups(result):
+    for group in _group_names(result):
         group_rows = [row for row in result["rows"] if row["group"] == group and row["method"] != EVEN]
         curves = []
         for method in dict.fromkeys(row["method"] for row in group_rows):

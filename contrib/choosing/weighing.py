@@ -23,7 +23,7 @@ from quorum.numeric.arrays import Floats
 from quorum.statistics.choosing import WeightedEstimate, mean_of_all_items, weighted_kendall
 from quorum.statistics.meta import metric_winners
 
-ESTIMATE = ("value", "low", "high", "n", "items", "effective", "reason")
+ESTIMATE_FIELDS = ("value", "low", "high", "n", "items", "effective", "reason")
 ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"
 MAX_DIFFERENCES = 45  # number of pairs of metrics, or of systems, in a result
 
@@ -66,7 +66,7 @@ def compute_weighted_estimates(
     progress(0.7, "weighing")
     rows = WeightedRows(chance, images)
     figures = (pair_estimates if population.pairs else caption_estimates)(
-        population, scored.of_rows, metrics, rows
+        population, scored.row_scores, metrics, rows
     )
     return {
         "choice": choice.model_dump(mode="json", exclude={"chances"}),
@@ -84,38 +84,42 @@ class WeightedRows:
     def __init__(self, chance: Floats, images: Any) -> None:
         self.chance, self.images = chance, images
 
-    def mean(self, what: str, name: str, values: Floats, kind: str = "") -> dict[str, Any]:
+    def means(self, figures: Sequence[tuple[str, str, Floats, str]]) -> list[dict[str, Any]]:
+        """Return means of figures (what, name, (N,) values, kind), without those that have no values."""
+        return [self.mean(*figure) for figure in figures if not np.isnan(figure[2]).all()]
+
+    def mean(self, what: str, name: str, values: Floats, kind: str) -> dict[str, Any]:
         """Return the weighted and the unweighted mean of the values that are not nan."""
         is_known = ~np.isnan(values)
         chance, images, known_values = self.chance[is_known], self.images[is_known], values[is_known]
-        figure = self._figure(
+        row = self._estimate_row(
             what,
             name,
             kind,
             mean_of_all_items(known_values, chance, images),
             mean_of_all_items(known_values, np.ones(len(known_values)), images),
         )
-        if what != MEAN:  # the value is a share, or a difference of two shares
-            least = -1.0 if known_values.min() < 0 else 0.0
-            for estimate in (figure, figure["plain"]):
+        if what != MEAN:  # the value is a share, or a difference of two shares, so its interval is limited
+            lower_limit = -1.0 if known_values.min() < 0 else 0.0
+            for estimate in (row, row["plain"]):
                 if estimate["low"] is not None:
-                    estimate |= {"low": max(estimate["low"], least), "high": min(estimate["high"], 1.0)}
-        return figure
+                    estimate |= {"low": max(estimate["low"], lower_limit), "high": min(estimate["high"], 1.0)}
+        return row
 
     def kendall(self, name: str, metric: Floats, people: Floats) -> dict[str, Any]:
         weighted = weighted_kendall(metric, people, self.chance, self.images)
         plain = weighted_kendall(metric, people, np.ones(len(people)), self.images)
-        return self._figure(TAU, name, "", weighted, plain)
+        return self._estimate_row(TAU, name, "", weighted, plain)
 
     @staticmethod
-    def _figure(
+    def _estimate_row(
         what: str, name: str, kind: str, weighted: WeightedEstimate, plain: WeightedEstimate
     ) -> dict[str, Any]:
         return {
             "what": what,
             "name": name,
             "kind": kind,
-            **as_json(weighted, *ESTIMATE),
+            **as_json(weighted, *ESTIMATE_FIELDS),
             "plain": as_json(plain, "value", "low", "high"),
         }
 
@@ -128,7 +132,7 @@ def metrics_agree(scores: Floats, winners: Floats) -> Floats:
         winners: (P,) people's winner, 1 or 2.
     """
     predicted = np.stack(
-        [metric_winners(scores[:, 0, at], scores[:, 1, at]) for at in range(scores.shape[2])], axis=1
+        [metric_winners(first, second) for first, second in scores.transpose(2, 1, 0)], axis=1
     )
     return np.where(winners[:, np.newaxis] > 0, predicted == winners[:, np.newaxis], np.nan)
 
@@ -155,21 +159,19 @@ def pair_estimates(
     winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
     right = metrics_agree(scores, winners)
     kinds = np.array([pair.kind for pair in population.pairs])
-    named = [kind for kind in dict.fromkeys(kinds.tolist()) if kind]
-    estimates = []
+    kind_names = [kind for kind in dict.fromkeys(kinds.tolist()) if kind]
+    figures: list[tuple[str, str, Floats, str]] = []
     for index, name in enumerate(metrics):
-        estimates.append(rows.mean(ACCURACY, name, right[:, index]))
-        for kind in named if len(named) > 1 else ():
-            of_kind = np.where(kinds == kind, right[:, index], np.nan)
-            if not np.isnan(of_kind).all():
-                estimates.append(rows.mean(ACCURACY, name, of_kind, kind))
+        figures.append((ACCURACY, name, right[:, index], ""))
+        for kind in kind_names if len(kind_names) > 1 else ():
+            figures.append((ACCURACY, name, np.where(kinds == kind, right[:, index], np.nan), kind))
     for first, second in list(combinations(range(len(metrics)), 2))[:MAX_DIFFERENCES]:
         difference = f"{metrics[first]} − {metrics[second]}"
-        estimates.append(rows.mean(ACCURACY, difference, right[:, first] - right[:, second]))
-    estimates += [
-        rows.mean(WINS, name, values) for name, values in sorted(wins_by_system(population, winners).items())
+        figures.append((ACCURACY, difference, right[:, first] - right[:, second], ""))
+    figures += [
+        (WINS, name, values, "") for name, values in sorted(wins_by_system(population, winners).items())
     ]
-    return estimates
+    return rows.means(figures)
 
 
 def scores_by_system(population: Population, people: Floats) -> dict[str, Floats]:
@@ -186,22 +188,21 @@ def caption_estimates(
 ) -> list[dict[str, Any]]:
     people = np.array([caption.people for caption in population.captions])
     by_system = scores_by_system(population, people)
-    estimates = [rows.mean(MEAN, name, values) for name, values in sorted(by_system.items())]
+    figures = [(MEAN, name, values, "") for name, values in sorted(by_system.items())]
     means = {name: _means_by_image(values, population) for name, values in by_system.items()}
     for first, second in list(combinations(sorted(means), 2))[:MAX_DIFFERENCES]:
-        difference = means[first] - means[second]
-        if not np.isnan(difference).all():
-            estimates.append(rows.mean(MEAN, f"{first} − {second}", difference))
+        figures.append((MEAN, f"{first} − {second}", means[first] - means[second], ""))
+    estimates = rows.means(figures)
     estimates += [rows.kendall(name, scores[:, 0, index], people) for index, name in enumerate(metrics)]
     return estimates
 
 
 def _means_by_image(values: Floats, population: Population) -> Floats:
     """Return a system's mean of each image: (N,), at the first row of the image; nan at other rows."""
-    known = ~np.isnan(values)
+    has_value = ~np.isnan(values)
     item = population.item
-    sums = np.bincount(item[known], weights=values[known], minlength=population.size)
-    counts = np.bincount(item[known], minlength=population.size)
+    sums = np.bincount(item[has_value], weights=values[has_value], minlength=population.size)
+    counts = np.bincount(item[has_value], minlength=population.size)
     _, first = np.unique(item, return_index=True)
     means = np.full(len(values), math.nan)
     with np.errstate(invalid="ignore"):

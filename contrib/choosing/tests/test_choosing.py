@@ -10,11 +10,12 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from common.errors import DesignError, WrongState
-from contrib.choosing.population import judged_population, population_of_draft
-from contrib.choosing.weighing import compute_weighted_estimates
+from contrib.choosing.population import Population, judged_population, population_of_draft
+from contrib.choosing.weighing import WeightedRows, compute_weighted_estimates, pair_estimates
 from evaluation.data.judgment_sets.study_signatures import uncommon_fields
 from evaluation.reports.storage import build_report
 from evaluation.results.metrics.storage import evaluate_study
+from evaluation.results.metrics.texts import PairTexts
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.jobs.claims import run_job
@@ -194,3 +195,14 @@ def test_the_pages_and_the_calls_choose_weigh_and_measure(designer: Client) -> N
     other = make_study("pairwise", opened=False, name="Another", slug="another")
     plan = designer.get(f"/admin/judgments/study/{other.pk}/planning/").content.decode()
     assert "The savings were measured on study “A pairwise study”" in plan
+
+
+def test_chosen_pairs_that_are_all_tied_tell_wins_of_systems_and_no_accuracy() -> None:
+    tied = [PairTexts(row, "MM", row, "a", "b", ("c",), 0, is_tied=True) for row in range(3)]
+    population = Population("pairs", tied, (), ["", "", ""], [("x", "y")] * 3, [])
+    rows = WeightedRows(np.full(3, 0.5), np.arange(3))
+    estimates = pair_estimates(population, np.zeros((3, 2, 1)), ["bleu-4"], rows)
+    assert [(row["what"], row["name"], row["value"]) for row in estimates] == [
+        ("wins", "x", 0.5),
+        ("wins", "y", 0.5),
+    ]
