@@ -29,23 +29,23 @@ from judgments.kinds import KINDS
 from judgments.models import Study, StudyRole, Unit
 from judgments.studies.designs import design_of
 
-PERMISSION = "annotation.change_adjudication"
+ADJUDICATE_PERMISSION = "annotation.change_adjudication"
 State = Adjudication.State
 
 
 def adjudicators(study: Study) -> QuerySet[User]:
     backend = "django.contrib.auth.backends.ModelBackend"
-    all_reviewers = User.objects.with_perm(PERMISSION, backend=backend).values("pk")
-    reviewing = [role for role, rights in RIGHTS.items() if Right.REVIEW in rights]
-    study_reviewers = StudyRole.objects.filter(study=study, role__in=reviewing).values("user")
-    chosen = User.objects.filter(
+    all_reviewers = User.objects.with_perm(ADJUDICATE_PERMISSION, backend=backend).values("pk")
+    reviewer_roles = [role for role, rights in RIGHTS.items() if Right.REVIEW in rights]
+    study_reviewers = StudyRole.objects.filter(study=study, role__in=reviewer_roles).values("user")
+    reviewers = User.objects.filter(
         Q(pk__in=all_reviewers) | Q(pk__in=study_reviewers), is_staff=True, is_active=True
     )
-    return chosen.order_by("username")
+    return reviewers.order_by("username")
 
 
 def may_adjudicate(user: User) -> bool:
-    return user.has_perm(PERMISSION) or Adjudication.objects.filter(adjudicator=user).exists()
+    return user.has_perm(ADJUDICATE_PERMISSION) or Adjudication.objects.filter(adjudicator=user).exists()
 
 
 def can_be_adjudicated(study: Study) -> bool:
@@ -56,7 +56,11 @@ def can_be_adjudicated(study: Study) -> bool:
 def send_to_adjudicator(
     *, study: Study, units: Collection[int], adjudicator: User, by: User | None = None
 ) -> list[Adjudication]:
-    """Send units (row ids) to ``adjudicator``. Units that already wait or are decided are skipped."""
+    """Send units (row ids) to ``adjudicator``. Skip units that already wait for a decision or have one.
+
+    Raises:
+        WrongState: a unit is a check question or of another study, or the study cannot be adjudicated.
+    """
     rows = list(Unit.objects.filter(study=study, pk__in=units, control=False).order_by("position"))
     if not rows or len(rows) != len(set(units)):
         raise WrongState(
@@ -76,13 +80,13 @@ def send_to_adjudicator(
         .values_list("unit_id", flat=True)
     )
     votes, kind, seed = _count_votes(study, rows), KINDS[study.protocol], design_of(study).seed
-    new = []
+    adjudications = []
     for unit in rows:
         if unit.pk in already_sent:
             continue
         rng = rng_for(seed, f"adjudication {unit.key} {adjudicator.get_username()}")
         sides = kind.sides.draw([unit], rng)
-        new.append(
+        adjudications.append(
             Adjudication(
                 study=study,
                 unit=unit,
@@ -94,7 +98,7 @@ def send_to_adjudicator(
         )
     try:
         with transaction.atomic():
-            sent = Adjudication.objects.bulk_create(new)
+            sent = Adjudication.objects.bulk_create(adjudications)
     except IntegrityError:
         raise WrongState(
             pgettext("staff", "Nothing was sent: somebody sent one of these items at the same moment.")
@@ -123,6 +127,7 @@ def waiting_adjudications(user: User) -> QuerySet[Adjudication]:
 
 
 def own_adjudication(*, user: User, pk: int) -> Adjudication:
+    """Return an adjudication of this adjudicator. Raise ObjectNotFound if it is withdrawn or somebody else's."""
     rows = Adjudication.objects.exclude(state=State.WITHDRAWN).select_related(
         "study__dataset", "unit__item", "unit__reference", "unit__first", "unit__second"
     )
@@ -138,29 +143,34 @@ def page_unit_of(adjudication: Adjudication) -> PageUnit:
 
 @transaction.atomic
 def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str = "") -> Adjudication:
-    """Store the adjudicator's answer, which is in the order shown to them. A repeated call changes nothing."""
+    """Store the adjudicator's answer, which is in the order shown to them. A repeated call changes nothing.
+
+    Raises:
+        AnswerProblem: the answer is invalid.
+        WrongState: the unit was withdrawn, or has another decision.
+    """
     design = design_of(adjudication.study)
     kind = KINDS[adjudication.study.protocol].for_design(design)
     try:
-        checked = kind.clean_answer(answer, unit=adjudication.unit, design=design)
+        clean_answer = kind.clean_answer(answer, unit=adjudication.unit, design=design)
     except ValueError as error:
         raise AnswerProblem(_("Nothing was decided: %(problem)s.") % {"problem": error}) from None
-    value = kind.outcome_of(kind.sides.to_canonical(checked, side=adjudication.side))
+    value = kind.outcome_of(kind.sides.to_canonical(clean_answer, side=adjudication.side))
     stored_reason = reason.strip()[:MAX_REASON_LENGTH]
-    moved = Adjudication.objects.filter(pk=adjudication.pk, state=State.WAITING).update(
+    update_count = Adjudication.objects.filter(pk=adjudication.pk, state=State.WAITING).update(
         state=State.DECIDED, value=value, reason=stored_reason, decided_at=timezone.now()
     )
     adjudication.refresh_from_db(fields=["state", "value", "reason", "decided_at"])
-    if not moved and adjudication.state == State.WITHDRAWN:
+    if not update_count and adjudication.state == State.WITHDRAWN:
         raise WrongState(_("Your decision was not stored: the item was withdrawn."))
-    if not moved and adjudication.value != value:
+    if not update_count and adjudication.value != value:
         raise WrongState(
             _(
                 "Your new decision was not stored, because this item was already decided. The earlier "
                 "decision stays."
             )
         )
-    if moved:
+    if update_count:
         note_event(
             study=adjudication.study,
             what="adjudicated",
@@ -176,12 +186,12 @@ def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str 
 @transaction.atomic
 def withdraw_adjudication(*, adjudication: Adjudication, by: User | None = None) -> Adjudication:
     """Withdraw a unit from adjudication, decided or not, so that its votes count again."""
-    moved = (
+    update_count = (
         Adjudication.objects.filter(pk=adjudication.pk)
         .exclude(state=State.WITHDRAWN)
         .update(state=State.WITHDRAWN, withdrawn_at=timezone.now(), withdrawn_by=by)
     )
-    if moved:
+    if update_count:
         sentence = f"Item {adjudication.unit.key} was withdrawn from adjudication."
         note_event(
             study=adjudication.study,

@@ -63,7 +63,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
     sent = Adjudication.objects.filter(study=study).select_related("study", "unit", "adjudicator", "sent_by")
     # sort and page only row ids, because an open study has many units with small margins
     pages = DisputesPaginator(
-        _disputed_units(study, choices["show"], choices["unit"]).values("pk"), PAGE_SIZE
+        _disputed_consensus(study, choices["show"], choices["unit"]).values("pk"), PAGE_SIZE
     )
     page = pages.get_page(request.GET.get("page"))
     context |= {
@@ -81,20 +81,20 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
     return TemplateResponse(request, "evaluation/study_disputes.html", context)
 
 
-def _disputed_units(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
+def _disputed_consensus(study: Study, show: str, key_prefix: str) -> QuerySet[Consensus]:
     rows = Consensus.objects.filter(study=study, unit__isnull=False)
-    if begins:
-        rows = rows.filter(unit__key__startswith=begins)
+    if key_prefix:
+        rows = rows.filter(unit__key__startswith=key_prefix)
     if show == "all":
         return rows.order_by(F("margin").asc(nulls_last=True), "pk")
     rows = rows.order_by("margin", "pk")  # the order of the index
     return rows.filter(tie=True) if show == "ties" else rows.filter(Q(tie=True) | Q(margin__lt=MARGIN))
 
 
-def _rows_to_show(chosen: Any) -> QuerySet[Consensus]:
+def _rows_to_show(consensus_ids: Any) -> QuerySet[Consensus]:
     active = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
     return (
-        Consensus.objects.filter(pk__in=chosen)
+        Consensus.objects.filter(pk__in=consensus_ids)
         .select_related("unit__reference", "unit__first", "unit__second", "unit__item")
         .annotate(sent=Subquery(active.values("state")[:1]))
         .order_by(F("margin").asc(nulls_last=True), "pk")

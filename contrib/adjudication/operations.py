@@ -47,12 +47,12 @@ class SendRequest(Parameters):
 )
 def send_units(*, study: Study, by: User | None, units: Collection[str], adjudicator: str) -> Outcome:
     """Send units to an adjudicator, all or none. Units that were sent before are skipped."""
-    pks = dict(Unit.objects.filter(study=study, key__in=units).values_list("key", "pk"))
-    lacking = [key for key in units if key not in pks]
-    if lacking:
+    unit_ids = dict(Unit.objects.filter(study=study, key__in=units).values_list("key", "pk"))
+    unknown_keys = [key for key in units if key not in unit_ids]
+    if unknown_keys:
         raise ObjectNotFound(
             _("Nothing was sent: study %(slug)r has no item %(lacking)r.")
-            % {"slug": study.slug, "lacking": lacking[0][:80]}
+            % {"slug": study.slug, "lacking": unknown_keys[0][:80]}
         )
     person = decisions.adjudicators(study).filter(username=adjudicator).first()
     if person is None:
@@ -60,12 +60,14 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
             _("Nothing was sent: %(adjudicator)r is not allowed to adjudicate in this study.")
             % {"adjudicator": adjudicator[:80]}
         )
-    sent = decisions.send_to_adjudicator(study=study, units=list(pks.values()), adjudicator=person, by=by)
-    sent_before = len(pks) - len(sent)
+    sent = decisions.send_to_adjudicator(
+        study=study, units=list(unit_ids.values()), adjudicator=person, by=by
+    )
+    sent_before_count = len(unit_ids) - len(sent)
     sentence = ngettext("%(n)s item sent to %(name)s.", "%(n)s items sent to %(name)s.", len(sent))
     sentence %= {"n": len(sent), "name": person.get_username()}
-    sent_before_sentence = _("Items that were already sent: %(n)s.") % {"n": sent_before}
-    return Outcome(f"{sentence} {sent_before_sentence}" if sent_before else sentence, sent)
+    sent_before_sentence = _("Items that were already sent: %(n)s.") % {"n": sent_before_count}
+    return Outcome(f"{sentence} {sent_before_sentence}" if sent_before_count else sentence, sent)
 
 
 @operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")

@@ -40,16 +40,15 @@ def _require_adjudicator(request: HttpRequest) -> None:
 def list_waiting(request: HttpRequest) -> HttpResponse:
     _require_adjudicator(request)
     user = signed_in(request)
-    waiting_in = decisions.waiting_adjudications(user).order_by().values_list("study").annotate(n=Count("pk"))
-    counts = dict(waiting_in.values_list("study", "n"))
-    first = decisions.waiting_adjudications(user).values_list("pk", flat=True).first()
+    waiting = decisions.waiting_adjudications(user)
+    counts = dict(waiting.order_by().values("study").annotate(n=Count("pk")).values_list("study", "n"))
     decided = Adjudication.objects.filter(adjudicator=user, state=Adjudication.State.DECIDED).count()
     context = {
         "studies": [
             {"study": study, "n": counts[study.pk]}
             for study in Study.objects.filter(pk__in=counts).order_by("name")
         ],
-        "first": first,
+        "first": waiting.values_list("pk", flat=True).first(),
         "decided": decided,
     }
     return render(request, "annotation/adjudication/waiting.html", context)
@@ -92,11 +91,13 @@ def _store_decision(request: HttpRequest, adjudication: Adjudication) -> HttpRes
         adjudication=adjudication, answer=answers[0]["value"], reason=request.POST.get("reason", "")
     )
     waiting = decisions.waiting_adjudications(signed_in(request))
-    following = waiting.filter(study=adjudication.study, pk__gt=adjudication.pk).first() or waiting.first()
-    if following is None:
+    next_adjudication = (
+        waiting.filter(study=adjudication.study, pk__gt=adjudication.pk).first() or waiting.first()
+    )
+    if next_adjudication is None:
         messages.success(request, _("Your decision is stored. There are no more items for you to decide."))
         return see_other("adjudication:waiting")
-    return see_other("adjudication:decide", following.pk)
+    return see_other("adjudication:decide", next_adjudication.pk)
 
 
 def _adjudication_page(request: HttpRequest, adjudication: Adjudication, problem: str = "") -> HttpResponse:

@@ -30,8 +30,11 @@ from judgments.models import Caption, Dataset, Item, Output, Study, System
 class Adoption:
     """The result of an adoption.
 
-    system: the system's name, or "" for references. new_rows: number of captions added. existing: number of captions
-    that had already been adopted.
+    Attributes:
+        system: the system's name, or "" for references.
+        new_rows: number of captions added.
+        existing: number of captions that had already been adopted.
+        writers: number of workers who wrote them all.
     """
 
     dataset: str
@@ -53,7 +56,7 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
         WrongState: the study is not closed, was rehearsed, or has no caption; or ``by`` is not an editor.
         DataConflict: ``system`` has other captions, or an invalid name.
     """
-    _check_writes(study)
+    _check_collects_captions(study)
     if by is not None:
         require_editor(by, study.dataset)
     locked = Study.objects.select_for_update(no_key=True).select_related("dataset").get(pk=study.pk)
@@ -85,7 +88,7 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
             sentence=f"{added:,} captions became {role} of {dataset.name}.",
             system=system,
         )
-        _note_addition(dataset, {"study": locked.slug, "system": system, "captions": added})
+        _record_addition(dataset, {"study": locked.slug, "system": system, "captions": added})
         refresh_statistics(Caption)
     return Adoption(
         dataset=dataset.name,
@@ -96,7 +99,7 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
     )
 
 
-def _check_writes(study: Study) -> None:
+def _check_collects_captions(study: Study) -> None:
     """Raise EvaluationError if the study does not collect captions."""
     if not KINDS[study.protocol].writes_captions:
         raise EvaluationError(
@@ -105,17 +108,18 @@ def _check_writes(study: Study) -> None:
 
 
 def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
+    # the keys of adopted captions begin with "w-"
     known_keys = set(
         Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True)
     )
-    fresh = [caption for caption in written if caption.key not in known_keys]
-    last = Item.objects.filter(dataset=dataset).annotate(last=Max("references__position"))
-    positions = {
-        item: -1 if position is None else position for item, position in last.values_list("pk", "last")
+    new_captions = [caption for caption in written if caption.key not in known_keys]
+    items = Item.objects.filter(dataset=dataset).annotate(last=Max("references__position"))
+    last_positions = {
+        item: -1 if position is None else position for item, position in items.values_list("pk", "last")
     }
     references = []
-    for caption in fresh:
-        positions[caption.item_id] += 1
+    for caption in new_captions:
+        last_positions[caption.item_id] += 1
         references.append(
             Caption(
                 dataset=dataset,
@@ -123,66 +127,69 @@ def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
                 key=caption.key,
                 text=caption.text,
                 role=Caption.Role.REFERENCE,
-                position=positions[caption.item_id],
+                position=last_positions[caption.item_id],
             )
         )
     stored = Caption.objects.bulk_create(references, batch_size=ROWS_PER_BATCH)
-    rows = {caption.judgment_id: row.pk for caption, row in zip(fresh, stored, strict=True)}
-    _store_writers(rows, fresh)
-    return len(fresh)
+    caption_ids = {caption.judgment_id: row.pk for caption, row in zip(new_captions, stored, strict=True)}
+    _store_writers(caption_ids, new_captions)
+    return len(new_captions)
 
 
 def _add_outputs(
     dataset: Dataset, study: Study, written: list[CollectedCaption], name: str, by: User | None
 ) -> int:
-    """Store the captions as ranked outputs of the system, and return the number of new ones.
+    """Store the captions as ranked outputs of the system. Return how many were not adopted before.
 
     Equal texts share a caption. Raise DataConflict if the system's name is invalid, or if the system has captions
     from elsewhere.
     """
     check_system_name(name)
-    mark = f"adopted:{content_key(study.slug)}"
-    maker = by or study.created_by
+    fingerprint = f"adopted:{content_key(study.slug)}"
+    owner = by or study.created_by
     system, created = System.objects.get_or_create(
         dataset=dataset,
         name=name,
-        defaults={"fingerprint": mark, "owner": maker, "private": maker is not None},
+        defaults={"fingerprint": fingerprint, "owner": owner, "private": owner is not None},
     )
     if not created:
         check_owner(system, by)
-    if system.fingerprint != mark:
+    if system.fingerprint != fingerprint:
         raise DataConflict(
             f"Dataset {dataset.name!r} has a system {name!r} with captions from elsewhere; choose another name."
         )
-    captions = store_candidates(dataset, {caption.text for caption in written})
+    caption_ids = store_candidates(dataset, {caption.text for caption in written})
     outputs = Output.objects.annotations().filter(system=system)
     known_outputs = set(outputs.values_list("item_id", "caption_id"))
     ranks = Counter(outputs.values_list("item_id", flat=True))
-    fresh = []
+    new_outputs = []
     for caption in written:
-        key = (caption.item_id, captions[caption.text])
-        if key not in known_outputs:
-            known_outputs.add(key)
-            fresh.append(
-                Output(system=system, item_id=caption.item_id, caption_id=key[1], rank=ranks[caption.item_id])
+        item_id, caption_id = caption.item_id, caption_ids[caption.text]
+        if (item_id, caption_id) not in known_outputs:
+            known_outputs.add((item_id, caption_id))
+            new_outputs.append(
+                Output(system=system, item_id=item_id, caption_id=caption_id, rank=ranks[item_id])
             )
-            ranks[caption.item_id] += 1
-    Output.objects.bulk_create(fresh, batch_size=ROWS_PER_BATCH)
-    noted = set(
-        WrittenCaption.objects.filter(caption__in=set(captions.values())).values_list(
+            ranks[item_id] += 1
+    Output.objects.bulk_create(new_outputs, batch_size=ROWS_PER_BATCH)
+    stored_pairs = set(
+        WrittenCaption.objects.filter(caption__in=set(caption_ids.values())).values_list(
             "judgment_id", "caption_id"
         )
     )
-    new = [caption for caption in written if (caption.judgment_id, captions[caption.text]) not in noted]
-    _store_writers({caption.judgment_id: captions[caption.text] for caption in new}, new)
-    return len(new)
+    new_captions = [
+        caption for caption in written if (caption.judgment_id, caption_ids[caption.text]) not in stored_pairs
+    ]
+    _store_writers({caption.judgment_id: caption_ids[caption.text] for caption in new_captions}, new_captions)
+    return len(new_captions)
 
 
-def _store_writers(captions: dict[int, int], written: list[CollectedCaption]) -> None:
+def _store_writers(caption_ids: dict[int, int], written: list[CollectedCaption]) -> None:
+    """Store who wrote each caption. ``caption_ids`` has the caption's row id by the id of its judgment."""
     WrittenCaption.objects.bulk_create(
         (
             WrittenCaption(
-                caption_id=captions[caption.judgment_id],
+                caption_id=caption_ids[caption.judgment_id],
                 worker_id=caption.worker_id,
                 judgment_id=caption.judgment_id,
             )
@@ -192,14 +199,14 @@ def _store_writers(captions: dict[int, int], written: list[CollectedCaption]) ->
     )
 
 
-def _note_addition(dataset: Dataset, what: dict[str, Any]) -> None:
+def _record_addition(dataset: Dataset, addition: dict[str, Any]) -> None:
     """Record the addition in the dataset's notes.
 
     The dataset's fingerprint covers only imported rows, so it does not show the addition.
     """
-    adopted = [
+    additions = [
         *dataset.notes.get("adopted", []),
-        {**what, "at": timezone.now().isoformat(timespec="seconds")},
+        {**addition, "at": timezone.now().isoformat(timespec="seconds")},
     ]
-    dataset.notes = {**dataset.notes, "adopted": adopted}
+    dataset.notes = {**dataset.notes, "adopted": additions}
     dataset.save(update_fields=["notes"])

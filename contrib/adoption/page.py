@@ -7,8 +7,8 @@ from judgments.studies.step_form import add_operation
 
 
 def _can_be_adopted(study: Study) -> bool:
-    written = KINDS[study.protocol].writes_captions and not study.simulated
-    return written and study.state == Study.State.CLOSED
+    has_captions = KINDS[study.protocol].writes_captions and not study.simulated
+    return has_captions and study.state == Study.State.CLOSED
 
 
 add_operation(adopt, label="Adopt captions", fields=(), has_button=_can_be_adopted)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from math import ceil
 from typing import Any
 from urllib.parse import quote
@@ -22,11 +23,10 @@ from contrib.archives.site import MAX_DETAIL_LENGTH, ArchiveConflict, NotAtArchi
 from judgments.studies.generation.progress import Progress
 
 State = Deposit.State
-
-
-LFS = "application/vnd.git-lfs+json"
-MAX_BYTES_IN_COMMIT = 16 << 20  # bytes; a larger file must go by LFS
-INITIAL_FILES = {".gitattributes"}
+_LFS_TYPE = "application/vnd.git-lfs+json"
+LFS_HEADERS = {"Accept": _LFS_TYPE, "Content-Type": _LFS_TYPE}
+MAX_BYTES_IN_COMMIT = 16 << 20  # a larger file must go by LFS (Git Large File Storage)
+INITIAL_FILES = {".gitattributes"}  # files that the Hub puts into a new repository
 
 
 def send_to_huggingface(
@@ -104,14 +104,13 @@ def _stale_files(deposit: Deposit, plan: DepositPlan, remote_files: set[str]) ->
 
     They can be deleted, since the tags of earlier versions keep them.
     """
-    ours = {
-        file["name"] for sent in _deposits_of_study(deposit).values_list("sent", flat=True) for file in sent
-    }
-    return sorted((ours & remote_files) - {file.name for file in plan.files})
+    sent_files = chain.from_iterable(_deposits_of_study(deposit).values_list("sent", flat=True))
+    own_names = {file["name"] for file in sent_files}
+    return sorted((own_names & remote_files) - {file.name for file in plan.files})
 
 
 def _has_all_files(site: Site, path: str, files: tuple[DepositFile, ...]) -> bool:
-    """Return whether the main branch has all files. Files are compared by their hashes."""
+    """Return whether the main branch has all files, by SHA-256 for files in LFS and by git's hash for others."""
     try:
         entries = site.call(
             "POST",
@@ -122,39 +121,46 @@ def _has_all_files(site: Site, path: str, files: tuple[DepositFile, ...]) -> boo
     except NotAtArchive:  # nothing was committed yet
         return False
     by_path = {entry.get("path"): entry for entry in entries}
-    return all(
-        (entry := by_path.get(file.name)) is not None
-        and (entry["lfs"].get("oid") == file.sha256 if entry.get("lfs") else entry.get("oid") == file.git)
-        for file in files
-    )
+    return all(file.name in by_path and _is_same_file(by_path[file.name], file) for file in files)
+
+
+def _is_same_file(entry: Mapping[str, Any], file: DepositFile) -> bool:
+    lfs = entry.get("lfs")
+    return bool(lfs.get("oid") == file.sha256 if lfs else entry.get("oid") == file.git)
 
 
 def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str], parent: str) -> None:
+    """Commit all files, and delete the stale ones. Files that the Hub wants in LFS are sent there before.
+
+    Args:
+        stale: names of files to delete.
+        parent: hash of the commit that the branch is expected to be at; "" for any.
+    """
     path, files = f"api/datasets/{quote(repository)}", plan.files
-    listed = [
+    offers = [
         {"path": file.name, "size": file.size, "sample": base64.b64encode(file.sample).decode()}
         for file in files
     ]
-    reply = site.call("POST", f"{path}/preupload/main", what="to take the files", body={"files": listed})
-    modes = {entry["path"]: entry["uploadMode"] for entry in reply["files"]}
-    large = [file for file in files if modes.get(file.name) == "lfs" or file.size > MAX_BYTES_IN_COMMIT]
+    reply = site.call("POST", f"{path}/preupload/main", what="to take the files", body={"files": offers})
+    lfs_names = {entry["path"] for entry in reply["files"] if entry["uploadMode"] == "lfs"}
+    large = [file for file in files if file.name in lfs_names or file.size > MAX_BYTES_IN_COMMIT]
     _send_large(site, repository, large)
     summary = f"Release {plan.release.version}"
     header = {"summary": summary, "description": "", **({"parentCommit": parent} if parent else {})}
-    sent = {file.name for file in large}
+    large_names = {file.name for file in large}
 
     def content() -> Iterator[bytes]:
         yield _commit_line("header", header)
         for file in files:
-            if file.name in sent:
-                about = {"path": file.name, "algo": "sha256", "oid": file.sha256, "size": file.size}
-                yield _commit_line("lfsFile", about)
+            if file.name in large_names:
+                pointer = {"path": file.name, "algo": "sha256", "oid": file.sha256, "size": file.size}
+                yield _commit_line("lfsFile", pointer)
                 continue
             encoded = base64.b64encode(b"".join(file.open())).decode()
             yield _commit_line("file", {"path": file.name, "encoding": "base64", "content": encoded})
         yield from (_commit_line("deletedFile", {"path": name}) for name in stale)
 
-    # only one file at a time is in memory, since a release has many tables
+    # Encode all files once for the length and again to send them, so that only one of them is in memory at a time.
     length = sum(map(len, content()))
     headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(length)}
     try:
@@ -179,6 +185,7 @@ def _commit_line(key: str, value: Mapping[str, Any]) -> bytes:
 
 
 def _send_large(site: Site, repository: str, files: list[DepositFile]) -> None:
+    """Send files to the stores that LFS names. Files that are there already are not sent again."""
     if not files:
         return
     by_hash = {file.sha256: file for file in files}
@@ -192,7 +199,7 @@ def _send_large(site: Site, repository: str, files: list[DepositFile]) -> None:
             "objects": [{"oid": file.sha256, "size": file.size} for file in by_hash.values()],
             "hash_algo": "sha256",
         },
-        headers={"Accept": LFS, "Content-Type": LFS},
+        headers=LFS_HEADERS,
     )
     for entry in reply["objects"]:
         file = by_hash[entry["oid"]]
@@ -205,28 +212,32 @@ def _send_large(site: Site, repository: str, files: list[DepositFile]) -> None:
         if verify := actions.get("verify"):
             address, body = str(verify["href"]), {"oid": file.sha256, "size": file.size}
             if site.is_own(address):  # the archive needs the token; file stores must not get it
-                path, headers = address.removeprefix(f"{site.url}/"), {"Content-Type": LFS, "Accept": LFS}
-                site.call("POST", path, what=file.name, body=body, headers=headers)
+                path = address.removeprefix(f"{site.url}/")
+                site.call("POST", path, what=file.name, body=body, headers=LFS_HEADERS)
             else:
                 _report_upload(site, file, address, body, verify.get("header") or {})
 
 
 def _send_parts(site: Site, file: DepositFile, upload: Mapping[str, Any]) -> None:
-    """Send a file to one address or, if the archive gives an address for each part, in parts."""
+    """Send a file to one address or, if the archive gives an address for each part, in parts.
+
+    Then the upload's ``header`` has the size of a part in bytes as "chunk_size", and addresses by part number (1, ...).
+    """
     header = dict(upload.get("header") or {})
-    size = int(header.pop("chunk_size", 0))
-    if not size:
-        length = {"Content-Length": str(file.size)}
-        site.put(upload["href"], what=file.name, content=file.open, headers={**header, **length})
+    part_size = int(header.pop("chunk_size", 0))
+    if not part_size:
+        headers = {**header, "Content-Length": str(file.size)}
+        site.put(upload["href"], what=file.name, content=file.open, headers=headers)
         return
     addresses = [header[name] for name in sorted((name for name in header if name.isdigit()), key=int)]
-    if len(addresses) != ceil(file.size / size):
+    part_count = ceil(file.size / part_size)
+    if len(addresses) != part_count:
         raise PublishingError(
-            f"{site.host} gave {len(addresses)} addresses for {file.name}, which has {ceil(file.size / size)} parts."
+            f"{site.host} gave {len(addresses)} addresses for {file.name}, which has {part_count} parts."
         )
     parts = []
     for number, address in enumerate(addresses):
-        begin, end = number * size, min((number + 1) * size, file.size)
+        begin, end = number * part_size, min((number + 1) * part_size, file.size)
         answer = site.put(
             address,
             what=file.name,
@@ -240,7 +251,7 @@ def _send_parts(site: Site, file: DepositFile, upload: Mapping[str, Any]) -> Non
 def _report_upload(
     site: Site, file: DepositFile, address: str, body: Mapping[str, Any], header: Mapping[str, str]
 ) -> None:
-    headers = {"Content-Type": LFS, "Accept": LFS, **header}
+    headers = {**LFS_HEADERS, **header}
     site.put(address, what=file.name, content=json.dumps(body).encode(), headers=headers, method="POST")
 
 

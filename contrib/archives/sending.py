@@ -273,6 +273,7 @@ class PublishReleaseRequest(Parameters):
 def publish_release(*, study: Study, to: str, version: str = "", **options: Any) -> dict[str, Any]:
     """Send a release to Zenodo or Hugging Face as a draft. Without ``send``, only return what would be sent."""
     release = release_to_publish(study, version)
+    # refuse now what the job would refuse later
     release_file(release)
     address_of(to, sandbox=options["sandbox"])
     check_options(to, **options)
@@ -280,11 +281,12 @@ def publish_release(*, study: Study, to: str, version: str = "", **options: Any)
 
 
 def check_options(
-    to: str, *, creators: str = "", papers: str = "", publish: bool = False, **others: Any
+    to: str, *, creators: str = "", papers: str = "", publish: bool = False, **options: Any
 ) -> None:
+    """Raise PublishingError if a text cannot be parsed, or if the options contradict each other."""
     read_creators(creators)
     read_papers(papers)
-    if publish and not others["send"]:
+    if publish and not options["send"]:
         raise PublishingError(_("“publish” requires “send”: only a release that is sent can be made public."))
-    if others.get("repository") and to != Deposit.Archive.HUGGINGFACE:
+    if options.get("repository") and to != Deposit.Archive.HUGGINGFACE:
         raise PublishingError(_("“repository” is for Hugging Face only; Zenodo creates its own record."))

@@ -14,9 +14,9 @@ from common.http.client import CallFailed, Client, HTTPReply, Payload, Retries
 from common.incoming.json_documents import load_json
 from contrib.archives.errors import PublishingError
 
-SECONDS = 60.0  # seconds to wait for the next byte
+TIMEOUT_SECONDS = 60.0  # seconds to wait for the next byte
 MAX_TRIES = 5
-MAX_DETAIL_LENGTH = 300
+MAX_DETAIL_LENGTH = 300  # characters of the archive's own message that an error quotes
 
 
 class UnclearOutcome(Exception):
@@ -52,10 +52,12 @@ class Site(Client):
                 f"The address is {parts.scheme}://{parts.netloc}; expected an https address, since the token is sent "
                 "with every call."
             )
-        super().__init__(url, seconds=SECONDS, credentials={"Authorization": f"Bearer {token}"}, secret=token)
+        super().__init__(
+            url, seconds=TIMEOUT_SECONDS, credentials={"Authorization": f"Bearer {token}"}, secret=token
+        )
         self.url, self.host = url.rstrip("/"), parts.netloc
         self._headers = dict(headers or {})
-        self._is_here = parts.hostname in THIS_MACHINE
+        self._is_on_this_machine = parts.hostname in THIS_MACHINE
 
     def call(
         self,
@@ -82,12 +84,19 @@ class Site(Client):
             UnclearOutcome: the call may have been carried out, and is not repeated.
             PublishingError: the call was refused, or there is no response.
         """
-        sent = self._headers | dict(headers or {})
-        written = self._sent(
-            method, path, what, again=again, body=body, content=content, headers=sent, before_next=before_next
+        all_headers = self._headers | dict(headers or {})
+        content_bytes = self._send_checked(
+            method,
+            path,
+            what,
+            again=again,
+            body=body,
+            content=content,
+            headers=all_headers,
+            before_next=before_next,
         ).content
         try:
-            return load_json(written) if written else {}
+            return load_json(content_bytes) if content_bytes else {}
         except ValueError:
             raise PublishingError(
                 f"{self.host} does not answer with JSON when it is asked {what}; is its address right?"
@@ -103,65 +112,68 @@ class Site(Client):
         method: str = "PUT",
     ) -> Mapping[str, str]:
         """Send bytes to an address that the archive gave, without the token; return the response headers."""
-        if not keeps_secrets(address) or (host_of(address) in THIS_MACHINE and not self._is_here):
+        if not keeps_secrets(address) or (host_of(address) in THIS_MACHINE and not self._is_on_this_machine):
             raise PublishingError(
                 f"{self.host} names an upload address that is not https, or on this machine; nothing was sent to it."
             )
-        return self._sent(method, address, what, again=True, content=content, headers=headers).headers
+        return self._send_checked(method, address, what, again=True, content=content, headers=headers).headers
 
     def is_own(self, address: str) -> bool:
         return address.startswith(f"{self.url}/")
 
-    def _sent(self, method: str, address: str, what: str, *, again: bool, **call: Any) -> HTTPReply:
+    def _send_checked(self, method: str, address: str, what: str, *, again: bool, **call: Any) -> HTTPReply:
+        """Send a request, with repetitions, and return a successful response. Errors are those of `call`."""
         retries = Retries(MAX_TRIES, feature_settings.PUBLISHING_BACKOFF_SECONDS)
         try:
-            answer = self.send(method, address, retries=retries, repeatable=again, **call)
+            reply = self.send(method, address, retries=retries, repeatable=again, **call)
         except CallFailed as error:
             if error.sent and not again:
                 raise UnclearOutcome from None
-            raise self._unclear_error(str(error)) from None
-        status = answer.status
-        if answer.is_temporary:
+            raise self._try_later_error(str(error)) from None
+        status = reply.status
+        if reply.is_temporary:
             if not again and status != HTTPStatus.TOO_MANY_REQUESTS:
                 raise UnclearOutcome
-            if answer.wait > retries.max_pause:
+            if reply.wait > retries.max_pause:
                 raise PublishingError(
-                    f"{self.host} asks to wait {ceil(answer.wait / 60)} minutes ({status}). Send it again then: it "
+                    f"{self.host} asks to wait {ceil(reply.wait / 60)} minutes ({status}). Send it again then: it "
                     "goes on where it stopped."
                 )
-            raise self._unclear_error(f"answers {status}")
+            raise self._try_later_error(f"answers {status}")
         if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
             raise NotAtArchive
         if status in (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED):
             raise ArchiveConflict
-        if not answer.is_success:
-            raise PublishingError(f"{self.host} refuses {what} ({status}): {detail_of(answer.content)}")
-        return answer
+        if not reply.is_success:
+            raise PublishingError(f"{self.host} refuses {what} ({status}): {detail_of(reply.content)}")
+        return reply
 
-    def _unclear_error(self, why: str) -> PublishingError:
+    def _try_later_error(self, why: str) -> PublishingError:
         return PublishingError(
             f"{self.host} {why}, {MAX_TRIES} times over. Send it again later: it goes on where it stopped."
         )
 
 
-def detail_of(written: bytes) -> str:
+def detail_of(content: bytes) -> str:
+    """Return the archive's own explanation of an error, from the body of its response."""
     try:
-        body = load_json(written)
+        body = load_json(content)
         detail = str(body.get("message") or body.get("error") or "")
         detail = " ".join([detail, *problems_of(body)])
     except (ValueError, AttributeError):
-        detail = written.decode(errors="replace")
+        detail = content.decode(errors="replace")
     return " ".join(detail.replace("\0", "").split())[:MAX_DETAIL_LENGTH] or "it does not say why"
 
 
 def problems_of(body: Mapping[str, Any]) -> list[str]:
     """Return the problems that InvenioRDM lists in a draft or an error, each as ``field: message``."""
-    listed = body.get("errors")
+    errors = body.get("errors")
     return [
         f"{error.get('field', '')}: {' '.join(map(str, error.get('messages') or [error.get('message', '')]))}"
-        for error in (listed if isinstance(listed, list) else [])
+        for error in (errors if isinstance(errors, list) else [])
         if isinstance(error, dict)
     ]
 
 
+# A function that stores changed columns of a deposit, given by name (contrib.archives.sending).
 Note = Callable[..., None]

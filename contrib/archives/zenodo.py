@@ -20,7 +20,7 @@ from contrib.archives.site import ArchiveConflict, NotAtArchive, Note, Site, Unc
 from judgments.studies.generation.progress import Progress
 
 State = Deposit.State
-# without it, Zenodo answers in its older format
+# Without this header, Zenodo answers in its older format.
 ZENODO_HEADERS = {"Accept": "application/vnd.inveniordm.v1+json"}
 ACCESS = {"record": "public", "files": "public"}
 MAX_RECORDS_LISTED = 100
@@ -54,7 +54,7 @@ def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, 
         note(state=State.DRAFT, finished_at=timezone.now())
         return
     progress(0.95, "publishing")
-    note()  # raises an error if the deposit must no longer be sent
+    note()  # stores nothing, but raises an error if the deposit must no longer be sent
     with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record tells whether it is published
         site.call("POST", f"{path}/draft/actions/publish", what="to publish the record", again=False)
     _note_public(site, deposit, note)
@@ -150,20 +150,20 @@ def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
 
     Raise PublishingError if the study's last record is a draft.
     """
-    others = Deposit.objects.filter(release__study=deposit.release.study_id, host=deposit.host)
-    others = others.exclude(pk=deposit.pk).exclude(remote="").exclude(state=State.GONE)
-    for other in others.select_related("release").order_by("-release_id"):
-        if other.state != State.PUBLIC:
-            state = state_of_record(site, other)
+    deposits = Deposit.objects.filter(release__study=deposit.release.study_id, host=deposit.host)
+    deposits = deposits.exclude(pk=deposit.pk).exclude(remote="").exclude(state=State.GONE)
+    for earlier in deposits.select_related("release").order_by("-release_id"):
+        if earlier.state != State.PUBLIC:
+            state = state_of_record(site, earlier)
             if state == State.DRAFT:
                 raise PublishingError(
-                    f"Release {other.release.version} is still a draft at {site.host}; expected it to be published "
+                    f"Release {earlier.release.version} is still a draft at {site.host}; expected it to be published "
                     "or removed there first, so that this one becomes its next version."
                 )
-            Deposit.objects.filter(pk=other.pk).update(state=state)
+            Deposit.objects.filter(pk=earlier.pk).update(state=state)
             if state == State.GONE:
                 continue
-        return other
+        return earlier
     return None
 
 
@@ -180,8 +180,8 @@ def _find_lost_record(site: Site, deposit: Deposit) -> str:
             "GET", f"api/user/records?sort=newest&size={MAX_RECORDS_LISTED}", what="to list your records"
         )
         for record in reply.get("hits", {}).get("hits", []):
-            marks = [other.get("identifier") for other in record.get("metadata", {}).get("identifiers") or []]
-            if mark in marks:
+            identifiers = record.get("metadata", {}).get("identifiers") or []
+            if mark in [entry.get("identifier") for entry in identifiers]:
                 return str(record["id"])
         if time.time() >= deadline:
             return ""
@@ -199,7 +199,7 @@ def _write_description(
         "access": ACCESS,
         "files": {"enabled": True},
         "metadata": _with_mark(plan.metadata, deposit),
-        # if the draft is written without it, the draft loses its reserved DOI
+        # if the draft is written without its identifiers, it loses the reserved DOI
         "pids": draft.get("pids") or {},
     }
     reply: dict[str, Any] = site.call(
@@ -224,26 +224,27 @@ def _reserve_doi(site: Site, path: str) -> str:
 
 def _send_files(site: Site, path: str, files: tuple[DepositFile, ...], progress: Progress) -> None:
     """Send missing and incomplete files. Files that a person added at the archive are kept."""
-    listed = site.call("GET", f"{path}/draft/files", what="to list the files")
-    entries = {entry["key"]: entry for entry in listed.get("entries") or []}
-    total, done = sum(file.size for file in files) or 1, 0
+    reply = site.call("GET", f"{path}/draft/files", what="to list the files")
+    entries = {entry["key"]: entry for entry in reply.get("entries") or []}
+    total_bytes, sent_bytes = sum(file.size for file in files) or 1, 0
     for file in files:
         entry = entries.get(file.name)
         if entry is None or not _is_complete(entry, file):
-            progress(0.15 + 0.75 * done / total, f"sending {file.name}")
-            _send_file(site, path, file, started=entry is not None)
-        done += file.size
+            # sending files takes the job from 15 % to 90 %
+            progress(0.15 + 0.75 * sent_bytes / total_bytes, f"sending {file.name}")
+            _send_file(site, path, file, replace=entry is not None)
+        sent_bytes += file.size
 
 
-def _send_file(site: Site, path: str, file: DepositFile, *, started: bool) -> None:
+def _send_file(site: Site, path: str, file: DepositFile, *, replace: bool) -> None:
     key = f"{path}/draft/files/{quote(file.name)}"
     what = f"the file {file.name}"
-    if started:  # the archive has part of the file, or another file
+    if replace:  # the archive has part of the file, or another file of this name
         with suppress(NotAtArchive):
             site.call("DELETE", key, what=what)
     site.call("POST", f"{path}/draft/files", what=what, body=[{"key": file.name}])
-    kind = {"Content-Type": "application/octet-stream", "Content-Length": str(file.size)}
-    site.call("PUT", f"{key}/content", what=what, content=file.open, headers=kind)
+    headers = {"Content-Type": "application/octet-stream", "Content-Length": str(file.size)}
+    site.call("PUT", f"{key}/content", what=what, content=file.open, headers=headers)
     entry = site.call("POST", f"{key}/commit", what=what)
     if not _is_complete(entry, file):
         raise PublishingError(

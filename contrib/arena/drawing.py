@@ -7,9 +7,9 @@ determine the units, so that they can be drawn again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import F
@@ -38,7 +38,7 @@ _ANSWERS_BY_PAIR: PreparedQuery[Any] = PreparedQuery(
         .values_list(F("wins") + F("ties") + F("losses"), flat=True)
     )
 )
-_UNITS_MET: PreparedQuery[Any] = PreparedQuery(
+_MET_UNITS: PreparedQuery[Any] = PreparedQuery(
     lambda: (
         HITUnit.objects.filter(hit__assignments__worker=_WORKER, hit__study=_STUDY, chance__isnull=False)
         .order_by()
@@ -76,19 +76,21 @@ def draw_missing_units(
         own_captions: row ids of captions that the worker must not judge.
     """
     ((hit.drawn_from_id, hit.version),) = _HIT_STATE.all_rows(hit=hit.pk)
-    rows = _UNITS_MET.all_rows(study=study.pk, worker=worker.pk)
-    met = {unit: position for of_hit, unit, position in rows if of_hit != hit.pk}
+    rows = _MET_UNITS.all_rows(study=study.pk, worker=worker.pk)
+    met_units = {unit: position for hit_id, unit, position in rows if hit_id != hit.pk}
     if hit.drawn_from_id is not None:
-        return frozenset(met)
+        return frozenset(met_units)
     state = current_state(study)
-    page_draw = draw_page(study=study, state=state, hit=hit, met=set(met.values()), own_captions=own_captions)
-    count = len(_HIT_UNITS.all_rows(hit=hit.pk))
+    drawn_units = draw_page(
+        study=study, state=state, hit=hit, met_positions=set(met_units.values()), own_captions=own_captions
+    )
+    control_count = len(_HIT_UNITS.all_rows(hit=hit.pk))  # the page has only its check questions so far
     insert_rows(
         HITUnit,
         ("hit_id", "unit_id", "position", "chance"),
         (
-            (hit.pk, drawn_unit.unit, count + number, drawn_unit.chance)
-            for number, drawn_unit in enumerate(page_draw, start=1)
+            (hit.pk, drawn_unit.unit, control_count + number, drawn_unit.chance)
+            for number, drawn_unit in enumerate(drawn_units, start=1)
         ),
     )
     _STORE_DRAW(hit=hit.pk, state=state.pk)
@@ -116,8 +118,17 @@ def current_state(study: Study) -> DrawState:
     return DrawState.objects.get(study=study, number=state.number)
 
 
+class PoolUnit(NamedTuple):
+    """The row ids of a unit, of its item and of its two captions."""
+
+    unit: int
+    item: int
+    first: int
+    second: int
+
+
 def draw_page(
-    *, study: Study, state: DrawState, hit: HIT, met: Collection[int], own_captions: Collection[int]
+    *, study: Study, state: DrawState, hit: HIT, met_positions: Collection[int], own_captions: Collection[int]
 ) -> list[DrawnUnit]:
     """Draw system pairs one after the other, and an item for each. All items are equally probable.
 
@@ -125,7 +136,7 @@ def draw_page(
     returned.
 
     Args:
-        met: positions of units that the worker has seen before.
+        met_positions: positions of units that the worker has seen before.
     """
     design, table = design_of(study), pair_table_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")
@@ -133,61 +144,53 @@ def draw_page(
     drawing = Drawing.from_comparisons(
         table.first, table.second, answers, state.strengths, even=design.arena.even
     )
-    units_left = table.units - table.count_by_pair(met)
-    drawn_pairs: list[tuple[int, float, list[int]]] = []
+    units_left = table.unit_counts - table.count_by_pair(met_positions)
+    drawn_pairs: list[tuple[int, float, list[int]]] = []  # pair, its chance, and positions of units to try
     for _ in range(page_size(design)):
         if not (units_left > 0).any():
             break
         pair, chance = drawing.draw(units_left > 0, rng)
         units_left[pair] -= 1
-        drawn_pairs.append((pair, chance, rng.integers(table.units[pair], size=MAX_TRIES).tolist()))
-    units_wanted = {int(table.start[pair]) + offset for pair, _, offsets in drawn_pairs for offset in offsets}
-    rows = Unit.objects.filter(study=study, position__in=units_wanted)
-    units: dict[int, Sequence[Any]] = {
-        row[0]: row[1:] for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
-    }
-    met_units, items, page_units = set(met), set(), []
-    for pair, chance, offsets in drawn_pairs:
-        start = int(table.start[pair])
-        free = [start + offset for offset in offsets if start + offset not in met_units]
-        free = [at for at in free if shows_no_own_caption(units[at], own_captions)]
-        if not free:  # the worker has seen most units of this pair
-            free = _find_free_positions(
-                study, start, int(table.units[pair]), met_units, own_captions, rng, units
-            )
+        positions = table.start[pair] + rng.integers(table.unit_counts[pair], size=MAX_TRIES)
+        drawn_pairs.append((pair, chance, positions.tolist()))
+    units = _read_units(study, {position for *_, positions in drawn_pairs for position in positions})
+    taken, items, page_units = set(met_positions), set(), []
+    for pair, chance, positions in drawn_pairs:
+        free = {position: units[position] for position in positions if position not in taken}
+        free = _without_own_captions(free, own_captions)
+        if not free:  # the worker has seen most units of this pair, so look among all of its units
+            pool = (table.start[pair] + rng.permutation(int(table.unit_counts[pair]))).tolist()
+            untaken = [position for position in pool if position not in taken]
+            free = _without_own_captions(_read_units(study, untaken[:MAX_TRIES]), own_captions)
         if not free:
             continue
-        position = next((at for at in free if units[at][1] not in items), free[0])
-        met_units.add(position)
-        items.add(units[position][1])
-        page_units.append(DrawnUnit(units[position][0], pair, chance))
+        position = next((place for place, unit in free.items() if unit.item not in items), next(iter(free)))
+        taken.add(position)
+        items.add(free[position].item)
+        page_units.append(DrawnUnit(free[position].unit, pair, chance))
     return page_units
 
 
-def shows_no_own_caption(row: Sequence[Any], own_captions: Collection[int]) -> bool:
-    return not own_captions or (row[2] not in own_captions and row[3] not in own_captions)
+def _read_units(study: Study, positions: Collection[int]) -> dict[int, PoolUnit]:
+    """Return the units by position, in the order of ``positions``."""
+    rows = Unit.objects.filter(study=study, position__in=positions)
+    units = {
+        row[0]: PoolUnit(*row[1:])
+        for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
+    }
+    return {position: units[position] for position in positions}
 
 
-def _find_free_positions(
-    study: Study,
-    start: int,
-    units: int,
-    taken: Collection[int],
-    own_captions: Collection[int],
-    rng: np.random.Generator,
-    rows_by_position: Any,
-) -> list[int]:
-    places = [start + offset for offset in rng.permutation(units).tolist() if start + offset not in taken]
-    rows = Unit.objects.filter(study=study, position__in=places[:MAX_TRIES])
-    rows_by_position.update(
-        (row[0], row[1:]) for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
-    )
-    return [
-        position
-        for position in places[:MAX_TRIES]
-        if shows_no_own_caption(rows_by_position[position], own_captions)
-    ]
+def _without_own_captions(
+    units: Mapping[int, PoolUnit], own_captions: Collection[int]
+) -> dict[int, PoolUnit]:
+    return {
+        position: unit
+        for position, unit in units.items()
+        if unit.first not in own_captions and unit.second not in own_captions
+    }
 
 
 def page_size(design: StudyDesign) -> int:
+    """Return the number of units to draw for a page, on which check questions may stand as well."""
     return design.units_per_hit - design.controls.per_hit

@@ -9,17 +9,17 @@ from judgments.models import HITUnit, Study, SystemPair
 
 
 def arenas_say_how_they_drew() -> Iterator[str]:
-    """Yield a message for each arena's unit without a drawing probability, and for each wrong counter of answers."""
+    """Yield a message for each unit of an arena without a drawing probability, and each wrong counter of answers."""
     arenas = SystemPair.objects.values("study")
-    places = HITUnit.objects.filter(hit__study__in=arenas, unit__control=False).filter(
+    hit_units = HITUnit.objects.filter(hit__study__in=arenas, unit__control=False).filter(
         Q(chance__isnull=True) | Q(chance__lte=0) | Q(chance__gt=1) | Q(hit__drawn_from=None)
     )
-    for slug, hit, unit in places.values_list("hit__study__slug", "hit__key", "unit__key"):
+    for slug, hit, unit in hit_units.values_list("hit__study__slug", "hit__key", "unit__key"):
         yield f"Study {slug}: unit {unit} stands in HIT {hit} without the chance it was drawn by."
     for study in Study.objects.filter(pk__in=arenas).order_by("slug"):
-        counted = tally_answers(study)
+        tallies = tally_answers(study)
         for row in SystemPair.objects.filter(study=study).order_by("position"):
             stored = {"wins": row.wins, "ties": row.ties, "losses": row.losses}
-            expected = counts_for_pair(counted, row.first_system_id, row.second_system_id)
+            expected = counts_for_pair(tallies, row.first_system_id, row.second_system_id)
             if stored != expected:
                 yield f"Study {study.slug}: pair {row.position} of systems counts {stored}; its answers are {expected}."

@@ -20,14 +20,14 @@ class PairTable:
     Attributes:
         first, second: (P,) indices in ``systems``.
         start: (P,) position of the pair's first unit in the pool.
-        units: (P,) number of the pair's units.
+        unit_counts: (P,) number of the pair's units.
     """
 
     systems: tuple[str, ...]
     first: Ints
     second: Ints
     start: Ints
-    units: Ints
+    unit_counts: Ints
 
     def count_by_pair(self, positions: Collection[int]) -> Ints:
         """Return the number of units at these positions that belong to each pair: (P,)."""
@@ -44,8 +44,8 @@ def _read_pair_table(study: int, generated_at: datetime | None) -> PairTable:
     """Read the system pairs. ``generated_at`` keeps apart studies that had the same row id at different times."""
     rows = SystemPair.objects.filter(study=study).order_by("position")
     table = list(rows.values_list("first_system__name", "second_system__name", "start", "units"))
-    ones, twos, *columns = zip(*table, strict=True)
-    systems, places = np.unique(np.array((*ones, *twos)), return_inverse=True)
-    first, second = places[: len(table)], places[len(table) :]
-    start, units = (np.array(column, dtype=np.int64) for column in columns)
+    first_names, second_names, starts, unit_counts = zip(*table, strict=True)
+    systems, indices = np.unique(np.array((*first_names, *second_names)), return_inverse=True)
+    first, second = indices[: len(table)], indices[len(table) :]
+    start, units = np.array(starts, dtype=np.int64), np.array(unit_counts, dtype=np.int64)
     return PairTable(tuple(systems.tolist()), first, second, start, units)

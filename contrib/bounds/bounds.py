@@ -51,10 +51,10 @@ from quorum.numeric.arrays import Floats
 from quorum.statistics.correlation import kendall_tau_b
 from quorum.statistics.significance import ScoreSummary, deviation_of, summary_of_scores
 
-WORDS = 10
-RESAMPLES = 1000
+GIBBERISH_WORDS = 10  # number of words in the shorter random texts
+RESAMPLES = 1000  # of images, for intervals of means
 
-_TAG = re.compile(r"/[^/\s]+(?=\s|$)")
+_BROWN_TAG = re.compile(r"/[^/\s]+(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,10 @@ class Bounds:
     Attributes:
         lower: the bound by replacement and metric.
         image_taus, caption_taus: (M, M) tau-b between M metrics, of images' mean scores and of captions' scores.
-        orders: see `rank_correlations`.
+        orders: correlations of metrics within images, from `rank_correlations`.
         ranked: each caption of `item` with its score by metric, the best by the first metric first.
+        left_out: number of images with a single caption, which are not used.
+        mean_length: mean number of words of a caption, rounded.
     """
 
     upper: Mapping[str, Bound]
@@ -239,40 +241,45 @@ def compute_bounds(
     generator = np.random.default_rng(seed)
     try:
         folds = hold_out(captioned)
-        replaced = folds if most is None else hold_out(captioned, most=most, generator=generator)
+        replaced_folds = folds if most is None else hold_out(captioned, most=most, generator=generator)
         length = mean_length([text for texts in folds.images for text in texts], tokenizer)
-        instead = _draw_replacements(replaced, others or {}, corpus, length, tokenizer, generator)
+        replacements = _draw_replacements(replaced_folds, others or {}, corpus, length, tokenizer, generator)
         upper_bounds: dict[str, Floats] = {}
-        lower_bounds: dict[str, dict[str, Floats]] = {what: {} for what in instead}
+        lower_bounds: dict[str, dict[str, Floats]] = {what: {} for what in replacements}
         signatures: dict[str, str] = {}
         warnings: dict[str, None] = {}
-        named = list(metrics)
+        metric_names = list(metrics)
         # compute one metric at a time: metrics share little, and a dataset may be large
-        for index, metric in enumerate(named):
-            progress(index / len(named), f"scoring by {metric}")
-            bounds = score_held_out(folds, [metric], tokenizer, instead=instead if replaced is folds else {})
+        for index, metric in enumerate(metric_names):
+            progress(index / len(metric_names), f"scoring by {metric}")
+            bounds = score_held_out(
+                folds, [metric], tokenizer, instead=replacements if replaced_folds is folds else {}
+            )
             upper_bounds |= bounds.caption_scores
             signatures |= bounds.signatures
             warnings |= dict.fromkeys(bounds.warnings)
-            floors = bounds.replacement_scores
-            if replaced is not folds and instead:
-                floors = score_held_out(replaced, [metric], tokenizer, instead=instead).replacement_scores
-            for what, by_metric in floors.items():
+            replacement_scores = bounds.replacement_scores
+            if replaced_folds is not folds and replacements:
+                replacement_scores = score_held_out(
+                    replaced_folds, [metric], tokenizer, instead=replacements
+                ).replacement_scores
+            for what, by_metric in replacement_scores.items():
                 lower_bounds[what] |= by_metric
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from error
-    by_image = [_means_of_images(scores, folds) for scores in upper_bounds.values()]
-    # count only images with several captions: with one caption, there is no other to compare it with
-    position = sum(len(texts) > 1 for texts in captions[:ranked])
-    rows = np.flatnonzero(folds.image_of == position)
-    rows = rows[np.argsort(-next(iter(upper_bounds.values()))[rows], kind="stable")]
+    image_means = [_image_means(scores, folds) for scores in upper_bounds.values()]
+    # find the ranked image among those with several captions, since the others are not held out
+    ranked_position = sum(len(texts) > 1 for texts in captions[:ranked])
+    rows = np.flatnonzero(folds.image_of == ranked_position)
+    first_scores = next(iter(upper_bounds.values()))
+    rows = rows[np.argsort(-first_scores[rows], kind="stable")]
     return Bounds(
         upper={name: _estimate_bound(scores, folds, seed) for name, scores in upper_bounds.items()},
         lower={
-            what: {name: _estimate_bound(scores, replaced, seed) for name, scores in by_metric.items()}
+            what: {name: _estimate_bound(scores, replaced_folds, seed) for name, scores in by_metric.items()}
             for what, by_metric in lower_bounds.items()
         },
-        image_taus=tau_matrix(by_image),
+        image_taus=tau_matrix(image_means),
         caption_taus=tau_matrix(list(upper_bounds.values())),
         orders=rank_correlations(upper_bounds, folds.texts, folds.counts),
         item="",
@@ -300,7 +307,7 @@ def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
         EvaluationError: there is no such line.
     """
     if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.is_file() and _is_part(file.name))
+        files = sorted(file for file in path.iterdir() if file.is_file() and _is_corpus_file(file.name))
     else:
         files = [path]
     sentences: list[str] = []
@@ -320,14 +327,15 @@ def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
     return usable
 
 
-def _is_part(name: str) -> bool:
+def _is_corpus_file(name: str) -> bool:
+    """Return whether a file of a corpus has text. The Brown corpus of NLTK also has files that describe it."""
     return not name.startswith(".") and name.upper() not in ("README", "CONTENTS", "CATS.TXT")
 
 
 def _remove_tags(line: str) -> str:
     tokens = line.split()
     if tokens and all("/" in word for word in tokens):
-        return " ".join(_TAG.sub("", word) for word in tokens)
+        return " ".join(_BROWN_TAG.sub("", word) for word in tokens)
     return line.strip()
 
 
@@ -360,36 +368,36 @@ def _draw_replacements(
         replacements["corpus"] = of_other_sources(folds, [corpus], generator)
     for what, texts in (("words", captions), ("corpus-words", corpus)):
         if texts:
-            replacements[f"{what}-{WORDS}"] = gibberish(folds, texts, WORDS, generator, tokenizer)
-            replacements[f"{what}-mean"] = gibberish(folds, texts, length, generator, tokenizer)
+            for suffix, count in ((GIBBERISH_WORDS, GIBBERISH_WORDS), ("mean", length)):
+                replacements[f"{what}-{suffix}"] = gibberish(folds, texts, count, generator, tokenizer)
     return replacements
 
 
-def _means_of_images(values: Floats, folds: HeldOutCaptions) -> Floats:
+def _image_means(values: Floats, folds: HeldOutCaptions) -> Floats:
     sums = np.bincount(folds.image_of, weights=values).astype(np.float64)
     return np.asarray(sums / folds.counts)
 
 
 def _estimate_bound(scores: Floats, folds: HeldOutCaptions, seed: int) -> Bound:
-    means, counts = _means_of_images(scores, folds), folds.counts
+    means, counts = _image_means(scores, folds), folds.counts
     squares = np.bincount(folds.image_of, weights=(scores - means[folds.image_of]) ** 2)
-    several = counts > 1
-    within = np.sqrt(squares[several] / (counts[several] - 1))
+    has_several = counts > 1
+    deviations = np.sqrt(squares[has_several] / (counts[has_several] - 1))
     return Bound(
         **asdict(summary_of_scores(scores, means, resamples=RESAMPLES, seed=seed)),
         image_deviation=deviation_of(means),
         image_median=float(np.median(means)),
         image_least=float(means.min()),
         image_most=float(means.max()),
-        within=float(within.mean()) if within.size else math.nan,
-        within_deviation=deviation_of(within),
+        within=float(deviations.mean()) if deviations.size else math.nan,
+        within_deviation=deviation_of(deviations),
         n=scores.size,
     )
 
 
 def rank_tables(result: Mapping[str, Any]) -> list[Table]:
     """Return the tables of rank correlations within items and of one item's ranks, from `Bounds.as_json`."""
-    names = result["orders"]["names"][:-1]
+    names = result["orders"]["names"][:-1]  # the last one is the number of words
     rows = [
         (row["caption"], *chain.from_iterable((row["ranks"][name], row["scores"][name]) for name in names))
         for row in result["ranked"]

@@ -52,22 +52,24 @@ class LeaveOneOut(QuorumCommand):
         from contrib.bounds.bounds import rank_tables
 
         self.say(f"{name}: {bounds.captions:,} captions of {bounds.images:,} items")
-        floors, names = list(bounds.lower), list(bounds.upper)
+        replacements, names = list(bounds.lower), list(bounds.upper)
         rows = [
             (metric, bound.micro, bound.macro, bound.deviation, bound.median, bound.least, bound.most,
-             *(bounds.lower[what][metric].micro for what in floors))
+             *(bounds.lower[what][metric].micro for what in replacements))
             for metric, bound in bounds.upper.items()
         ]  # fmt: skip
         title = "Each caption against the others of its item, and what stood in its place"
-        tables = [_coefficients(title, ("micro", "macro", "sd", "median", "min", "max", *floors), rows)]
-        for over, taus in (("items", bounds.image_taus), ("captions", bounds.caption_taus)):
+        tables = [
+            _coefficient_table(title, ("micro", "macro", "sd", "median", "min", "max", *replacements), rows)
+        ]
+        for level, taus in (("items", bounds.image_taus), ("captions", bounds.caption_taus)):
             numbers = [str(number) for number in range(1, len(names) + 1)]
             rows = [(metric, *row) for metric, row in zip(names, taus.tolist(), strict=True)]
-            tables.append(_coefficients(f"Kendall's tau-b over {over}", numbers, rows))
+            tables.append(_coefficient_table(f"Kendall's tau-b over {level}", numbers, rows))
         self.say_tables([*tables, *rank_tables(bounds.as_json())])
         for warning in bounds.warnings:
             self.say(f"Note: {warning}.")
 
 
-def _coefficients(title: str, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+def _coefficient_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
     return plain_table(title, [("metric", "text"), *((head, "coefficient") for head in heads)], rows)

@@ -13,7 +13,7 @@ WG16_METRICS = (
     *(f"bleu-{order}|smoothing:nist" for order in range(1, 5)),
     *("rouge-1", "rouge-l-155", "rouge-w", "rouge-su4", "meteor", "cider-nostem", "cider-d|scale:1"),
 )
-# The text is lower-cased, without punctuation, and with hyphenated words split.
+# This tokenizer lower-cases texts, removes punctuation and splits hyphenated words.
 WG16_TOKENIZER = "h13"
 
 

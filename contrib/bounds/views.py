@@ -39,7 +39,8 @@ REPLACEMENT_WORDS = {
     "corpus-words-10": gettext_noop("ten random words from a corpus"),
     "corpus-words-mean": gettext_noop("random words from a corpus (mean caption length)"),
 }
-FIGURES = ("macro", "low", "high", "micro", "deviation", "median", "least", "most")
+# Attributes of a bound that the page shows (contrib.bounds.bounds.Bound).
+SHOWN_STATISTICS = ("macro", "low", "high", "micro", "deviation", "median", "least", "most")
 
 
 def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any]) -> HttpResponse:
@@ -53,8 +54,8 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
             refusal = str(error)
         else:
             return redirect("admin:judgments_dataset_bounds", dataset.pk)
-    last = jobs.order_by("-pk").first()
-    last_job = jobs.filter(state=Job.State.DONE).order_by("-pk").first()
+    newest_job = jobs.order_by("-pk").first()
+    finished_job = jobs.filter(state=Job.State.DONE).order_by("-pk").first()
     splits = dataset.items.order_by("split").values_list("split", flat=True).distinct()
     context |= {
         "refusal": refusal,
@@ -63,9 +64,11 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
         "usual": WG16_TOKENIZER,
         "splits": [name for name in splits if name],
         "others": Dataset.objects.visible_to(user).exclude(pk=dataset.pk).order_by("name"),
-        "jobs": [last] if last is not None and (last.is_under_way or last.error) else [],
-        "made": last_job,
-        **(_tables(last_job.result) if last_job is not None and last_job.result else {}),
+        "jobs": [newest_job]
+        if newest_job is not None and (newest_job.is_under_way or newest_job.error)
+        else [],
+        "made": finished_job,
+        **(_tables_of(finished_job.result) if finished_job is not None and finished_job.result else {}),
     }
     return TemplateResponse(
         request, "evaluation/dataset_bounds.html", context, status=400 if refusal else 200
@@ -84,7 +87,7 @@ def _tokenizers() -> list[str]:
     return list(TOKENIZERS)
 
 
-def _tables(result: dict[str, Any]) -> dict[str, Any]:
+def _tables_of(result: dict[str, Any]) -> dict[str, Any]:
     from contrib.bounds.bounds import rank_tables
 
     metrics = result["metrics"]
@@ -93,7 +96,7 @@ def _tables(result: dict[str, Any]) -> dict[str, Any]:
     return {
         "bounds": result,
         "upper": [
-            {"name": name, "figures": {figure: entry["upper"][figure] for figure in FIGURES}}
+            {"name": name, "figures": {figure: entry["upper"][figure] for figure in SHOWN_STATISTICS}}
             for name, entry in metrics.items()
         ],
         "instead": [_(REPLACEMENT_WORDS[what]) for what in lower],

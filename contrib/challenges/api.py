@@ -24,11 +24,12 @@ from common.files import can_be_stored
 from common.parameters import Parameters
 from contrib.challenges.challenges import find_challenge
 from contrib.challenges.errors import SubmissionRefused
+from contrib.challenges.forms import SubmissionBody, SubmissionForm
 from contrib.challenges.leaderboard import leaderboard
 from contrib.challenges.models import Challenge, Submission
-from contrib.challenges.page import SubmissionBody, SubmissionForm
 from contrib.challenges.submissions import (
-    SUBMIT,
+    MAX_BYTES_OF_FIELDS,
+    SUBMIT_JOB_KIND,
     SubmissionDetails,
     change_submission_visibility,
     largest_submission,
@@ -49,7 +50,7 @@ REFUSALS = {
     429: OpenApiResponse(description="As many submissions as it allows were made."),
 }
 
-DIGITS = 3
+SCORE_DIGITS = 3  # decimal places
 SUBMISSION_TAG = "submissions to challenges"
 
 
@@ -105,7 +106,7 @@ class RoundedScoreField(serializers.FloatField):
     """
 
     def to_representation(self, value: Any) -> Any:
-        return round(float(value), DIGITS)
+        return round(float(value), SCORE_DIGITS)
 
 
 class FiguresSerializer(serializers.Serializer[Any]):
@@ -248,7 +249,7 @@ class SubmissionResource(
         file = about.pop("file")
         if file.size > largest_submission(challenge.images):
             raise TooLarge(f"The file is larger than {largest_submission(challenge.images):,} bytes.")
-        assert isinstance(request.user, User), "the permission asked"
+        assert isinstance(request.user, User), "IsParticipant requires an account"
         accepted, new = submit_upload(
             challenge=challenge, user=request.user, about=SubmissionDetails(**about), file=file
         )
@@ -273,7 +274,7 @@ class SubmissionResource(
 class SubmissionJobResource(OpenToParticipants, mixins.RetrieveModelMixin, GenericViewSet[Job]):
     """The jobs that read large files of the caller's account."""
 
-    queryset = Job.objects.filter(kind=SUBMIT)
+    queryset = Job.objects.filter(kind=SUBMIT_JOB_KIND)
     serializer_class = JobSerializer
     lookup_value_regex = "[0-9]{1,18}"
 
@@ -291,7 +292,7 @@ class SubmissionJobResource(OpenToParticipants, mixins.RetrieveModelMixin, Gener
 def _refuse_too_large(request: Request) -> None:
     """Raise TooLarge if the stated length of the body is too large. The body is not read."""
     sizes = Challenge.objects.order_by("-images").values_list("images", flat=True)[:1]
-    most = largest_submission(sizes[0] if sizes else 0) + (1 << 16)
+    max_bytes = largest_submission(sizes[0] if sizes else 0) + MAX_BYTES_OF_FIELDS
     length = request.META.get("CONTENT_LENGTH") or "0"
-    if not length.isdecimal() or int(length) > most:
-        raise TooLarge(f"The request is larger than {most:,} bytes.")
+    if not length.isdecimal() or int(length) > max_bytes:
+        raise TooLarge(f"The request is larger than {max_bytes:,} bytes.")

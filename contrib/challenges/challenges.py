@@ -79,7 +79,7 @@ def _lock_dataset(dataset: Dataset) -> None:
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
 
 
-_NOT_OVER: PreparedQuery[Any] = PreparedQuery(
+_CURRENT_CHALLENGES: PreparedQuery[Any] = PreparedQuery(
     lambda: Challenge.objects.filter(dataset=query_parameter("dataset")).exclude(
         closes_at__lte=query_parameter("now", DateTimeField())
     )
@@ -91,7 +91,7 @@ def keep_references_hidden(dataset: Dataset, **_signal: Any) -> None:
 
     This is a receiver of ``pre_share``. The sender has locked the dataset.
     """
-    challenge = _NOT_OVER.first(dataset=dataset.pk, now=timezone.now())
+    challenge = _CURRENT_CHALLENGES.first(dataset=dataset.pk, now=timezone.now())
     if challenge is not None:
         raise WrongState(
             gettext("Only members of dataset %(name)r can read the dataset until challenge %(slug)r ends.")
@@ -114,6 +114,7 @@ def check_challenge(challenge: Challenge) -> None:
 
 
 def _check_readers(dataset: Dataset) -> None:
+    """Raise ChallengeError if others than the dataset's members can read its references."""
     if dataset.sharing != Dataset.Sharing.MEMBERS:
         raise ChallengeError(
             f"Dataset {dataset.name!r} is open to {dataset.get_sharing_display()}; expected one that its members alone "
@@ -151,8 +152,10 @@ def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -
         raise ChallengeError("Say why the challenge is closed.", field="why")
     now = timezone.now()
     with transaction.atomic():
-        still_open = Challenge.objects.filter(pk=challenge.pk, opens_at__lte=now).exclude(closes_at__lte=now)
-        if not still_open.update(closes_at=now):
+        open_challenges = Challenge.objects.filter(pk=challenge.pk, opens_at__lte=now).exclude(
+            closes_at__lte=now
+        )
+        if not open_challenges.update(closes_at=now):
             raise WrongState(f"The challenge {challenge.slug!r} is not open.")
         note_challenge(challenge=challenge, what="closed", text="Closed.", why=why, by=by)
     challenge.refresh_from_db()
@@ -163,10 +166,10 @@ def remove_submission(*, submission: Submission, why: str, by: User | None = Non
     if not why.strip():
         raise ChallengeError("Say why the submission is removed.", field="why")
     with transaction.atomic():
-        changed = Submission.objects.filter(pk=submission.pk, removed_at__isnull=True).update(
+        removed_count = Submission.objects.filter(pk=submission.pk, removed_at__isnull=True).update(
             removed_at=timezone.now(), removed_why=why.strip()[:500]
         )
-        if not changed:
+        if not removed_count:
             raise WrongState("The submission was removed already.")
         note_challenge(
             challenge=submission.challenge,
@@ -181,6 +184,7 @@ def remove_submission(*, submission: Submission, why: str, by: User | None = Non
 def note_challenge(
     *, challenge: Challenge, what: str, text: str, why: str = "", by: User | None = None
 ) -> None:
+    # the columns hold 1000 and 500 characters
     ChallengeEvent.objects.create(
         challenge=challenge, what=what, words=text[:1000], why=why.strip()[:500], by=by or acting_person()
     )

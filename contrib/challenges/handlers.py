@@ -48,5 +48,7 @@ def rank_submissions(run: JobRun, *, challenge: str) -> None:
     standing = compute_standing(slug=challenge, progress=run.progress)
     with run.commit():
         store_standing(standing)
-        done = Job.objects.filter(kind="rank_submissions", state=Job.State.DONE, args__challenge=challenge)
-        done.exclude(pk=run.job_id).delete()
+        finished_jobs = Job.objects.filter(
+            kind="rank_submissions", state=Job.State.DONE, args__challenge=challenge
+        )
+        finished_jobs.exclude(pk=run.job_id).delete()

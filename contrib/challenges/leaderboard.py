@@ -17,8 +17,9 @@ from contrib.challenges.scoring import image_scores
 from judgments.jobs.queues import enqueue
 from judgments.jobs.runs import Progress
 
-REASSIGNMENTS = 10_000
-CORRECTION, LEVEL = "holm", 0.05
+REASSIGNMENTS = 10_000  # random reassignments of a paired test
+CORRECTION, LEVEL = "holm", 0.05  # correction of p for many pairs, and significance level
+SEED_FACTOR = 1_000_003  # larger than ids are expected to be, so that each pair has a seed of its own
 MAX_SHOWN = 1_000  # systems on a page of a leaderboard
 
 
@@ -27,7 +28,7 @@ class ComputedStanding:
     """The ranks of a challenge.
 
     Attributes:
-        of: the ids of the compared submissions.
+        submission_ids: the ids of the compared submissions.
         ranks: the lowest and the highest rank of each submission, by its id as text.
         p: p of the paired test of two submissions, by "earlier-later"; also of submissions that were removed.
     """
@@ -67,8 +68,8 @@ def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
     return ComputedStanding(challenge, ids, ranks, p, clusters.signature)
 
 
-def _add_tests(known: dict[str, float], ids: list[int], metric: str, progress: Progress) -> dict[str, float]:
-    """Add p of all pairs of these submissions to the known ones. The seed of a test depends only on its pair."""
+def _add_tests(p: dict[str, float], ids: list[int], metric: str, progress: Progress) -> dict[str, float]:
+    """Add p of each pair of submissions that ``p`` lacks. The seed of a test depends only on its pair."""
     from quorum.statistics.significance import randomization_test
 
     arrays: dict[int, np.ndarray[Any, np.dtype[np.float64]]] = {}
@@ -76,16 +77,16 @@ def _add_tests(known: dict[str, float], ids: list[int], metric: str, progress: P
         progress(row / max(len(ids), 1), "comparing systems")
         for earlier in ids[:row]:
             key = _key_of(earlier, later)
-            if key in known:
+            if key in p:
                 continue
             for pk in (earlier, later):
                 if pk not in arrays:
                     arrays[pk] = image_scores(pk, metric)
-            seed = earlier * 1_000_003 + later
-            known[key] = randomization_test(
+            seed = earlier * SEED_FACTOR + later
+            p[key] = randomization_test(
                 arrays[earlier], arrays[later], reassignments=REASSIGNMENTS, seed=seed
             ).p
-    return known
+    return p
 
 
 def _key_of(earlier: int, later: int) -> str:
@@ -104,8 +105,10 @@ def store_standing(computed: ComputedStanding) -> None:
             "made_at": timezone.now(),
         },
     )
-    shown = Submission.objects.on_leaderboard(computed.challenge).order_by("pk").values_list("pk", flat=True)
-    if list(shown) != computed.submission_ids:
+    current_ids = (
+        Submission.objects.on_leaderboard(computed.challenge).order_by("pk").values_list("pk", flat=True)
+    )
+    if list(current_ids) != computed.submission_ids:
         enqueue(kind="rank_submissions", args={"challenge": computed.challenge.slug})
 
 
@@ -134,14 +137,14 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
     """Return the rows of the leaderboard, best first; [] while scores are hidden."""
     if not challenge.shows_scores_at(now):
         return []
-    every = Submission.objects.on_leaderboard(challenge)
+    all_submissions = Submission.objects.on_leaderboard(challenge)
     corpus = KeyTransform("corpus", KeyTransform(challenge.ranked_by, "scores"))
-    shown_submissions = list(every.order_by(corpus.desc(), "pk")[:MAX_SHOWN])
+    shown_submissions = list(all_submissions.order_by(corpus.desc(), "pk")[:MAX_SHOWN])
     ranks: dict[str, Any] = {}
     if shown_submissions:
         standing = Standing.objects.filter(challenge=challenge).first()
         # Ranks depend on all submissions, so they are shown only if they were computed from the current ones.
-        if standing is not None and _compares_all(standing.of, shown_submissions, every):
+        if standing is not None and _compares_all(standing.of, shown_submissions, all_submissions):
             ranks = standing.ranks
     rows = []
     for submission in shown_submissions:
@@ -151,12 +154,18 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
     return rows
 
 
-def _compares_all(compared: list[int], shown: list[Submission], every: QuerySet[Submission]) -> bool:
+def _compares_all(
+    compared_ids: list[int], shown: list[Submission], all_submissions: QuerySet[Submission]
+) -> bool:
     if len(shown) < MAX_SHOWN:
-        return sorted(compared) == sorted(submission.pk for submission in shown)
+        return sorted(compared_ids) == sorted(submission.pk for submission in shown)
     # Compare number, sum and maximum of the ids, which are too many to fetch.
-    totals = every.aggregate(n=Count("pk"), all=Sum("pk"), last=Max("pk"))
-    return totals == {"n": len(compared), "all": sum(compared), "last": max(compared, default=None)}
+    totals = all_submissions.aggregate(n=Count("pk"), all=Sum("pk"), last=Max("pk"))
+    return totals == {
+        "n": len(compared_ids),
+        "all": sum(compared_ids),
+        "last": max(compared_ids, default=None),
+    }
 
 
 def score_cells_of(challenge: Challenge, submission: Submission) -> list[Cell]:

@@ -1,4 +1,4 @@
-"""Challenges and submissions in the admin, and the forms of participants."""
+"""Challenges and submissions in the admin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
-from rest_framework import serializers
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
@@ -41,7 +40,7 @@ else:
     ModelForm = forms.ModelForm
 
 FIXED_FIELDS = ("dataset", "split", "metrics", "tokenizer")
-METRICS = words_column(Challenge, "metrics")
+METRICS_COLUMN = words_column(Challenge, "metrics")
 
 
 def _tokenizers() -> list[tuple[str, str]]:
@@ -110,11 +109,11 @@ class ChallengeAdmin(QuorumAdmin):
         return {} if obj else super().get_prepopulated_fields(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Challenge | None = None) -> tuple[Any, ...]:
-        return ("slug", *FIXED_FIELDS, METRICS, "images", "log") if obj else ()
+        return ("slug", *FIXED_FIELDS, METRICS_COLUMN, "images", "log") if obj else ()
 
     def get_fields(self, request: HttpRequest, obj: Challenge | None = None) -> list[Any]:
         fields = ChallengeForm.Meta.fields
-        shown = [METRICS if name == "metrics" else name for name in fields]
+        shown = [METRICS_COLUMN if name == "metrics" else name for name in fields]
         return [*shown, "images", "log"] if obj else fields
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
@@ -279,12 +278,13 @@ class SubmissionAdmin(ReadOnlyAdmin):
 def _reason_page(
     request: HttpRequest, *, title: str, about: str, button: str, back: str, done: str, act: Any
 ) -> HttpResponse:
+    """Show a form that asks for a reason. When it is sent, call ``act`` with the reason and show ``done``."""
     error = ""
     if request.method == "POST":
         try:
             act(request.POST.get("why", ""))
-        except QuorumError as refused:
-            error = str(refused)
+        except QuorumError as refusal:
+            error = str(refusal)
         else:
             messages.success(request, done)
             return redirect(back)
@@ -297,36 +297,3 @@ def _reason_page(
         "error": error,
     }
     return TemplateResponse(request, "challenges/why.html", context, status=400 if error else 200)
-
-
-class LinkField(serializers.URLField):
-    """A web address. If it has no scheme, https is added."""
-
-    def to_internal_value(self, data: Any) -> str:
-        link: str = super().to_internal_value(data if "://" in str(data) else f"https://{data}")
-        if not link.lower().startswith(("http://", "https://")):
-            self.fail("invalid")
-        return link
-
-
-class SubmissionForm(serializers.Serializer[Any]):
-    system = serializers.CharField(label=_("Name of the system"), max_length=80)
-    team = serializers.CharField(
-        label=_("Authors"), max_length=80, help_text=_("As they will appear on the leaderboard.")
-    )
-    description = serializers.CharField(
-        label=_("How the system works"),
-        max_length=2000,
-        required=False,
-        allow_blank=True,
-        style={"base_template": "textarea.html"},
-    )
-    link = LinkField(label=_("A paper or a page about the system"), max_length=300, required=False)
-    public = serializers.BooleanField(label=_("Show on the leaderboard"), default=True, initial=True)
-    file = serializers.FileField(label=_("Captions"), allow_empty_file=True)
-
-
-class SubmissionBody(SubmissionForm):
-    """The fields of a submission, which is sent as multipart/form-data."""
-
-    challenge = serializers.CharField()

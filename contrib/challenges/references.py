@@ -27,8 +27,8 @@ def reference_rows(dataset: Dataset, split: str) -> QuerySet[Caption]:
 def references_of(dataset: Dataset, split: str) -> dict[str, list[str]]:
     """Return the references by image in scoring order. Images without references are left out."""
     references: dict[str, list[str]] = {}
-    ordered = reference_rows(dataset, split).order_by("item__position", "item_id", "position", "id")
-    for name, text in ordered.values_list("item__name", "text").iterator(chunk_size=10_000):
+    rows = reference_rows(dataset, split).order_by("item__position", "item_id", "position", "id")
+    for name, text in rows.values_list("item__name", "text").iterator(chunk_size=10_000):
         references.setdefault(name, []).append(text)
     return references
 
@@ -73,7 +73,8 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
         prepared = PreparedReferences.from_references(
             list(references.values()), challenge.metrics, challenge.tokenizer
         )
-        for old in list(_PREPARED_REFERENCES)[: len(_PREPARED_REFERENCES) - CACHED_CHALLENGES + 1]:
-            _PREPARED_REFERENCES.pop(old, None)
+        # make room for one more by removing the oldest
+        for old_key in list(_PREPARED_REFERENCES)[: len(_PREPARED_REFERENCES) - CACHED_CHALLENGES + 1]:
+            _PREPARED_REFERENCES.pop(old_key, None)
         _PREPARED_REFERENCES[key] = prepared
     return prepared

@@ -30,17 +30,19 @@ from judgments.datasets import uploads
 from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Job
 
-SUBMIT = "submit_captions"  # the kind of job
+SUBMIT_JOB_KIND = "submit_captions"
 MAX_CAPTION_LENGTH = 1000  # characters of a caption
 MAX_ENTRY_LENGTH = 1 << 16  # characters of one object of the file
 MAX_IMAGES_NAMED = 3  # images that an error message names
-BYTES_PER_IMAGE = 500
+# The largest file has so many bytes for each image, and the base in addition.
+MAX_BYTES_PER_IMAGE = 500
 BASE_BYTES = 1 << 20
-TRIES = 20  # largest number of concurrent uploads of an account
+MAX_BYTES_OF_FIELDS = 1 << 16  # bytes of a request in addition to its file
+MAX_TRIES = 20  # number of tries to number a submission while other uploads of the account take numbers
 
 
 def largest_submission(images: int) -> int:
-    return BASE_BYTES + BYTES_PER_IMAGE * images
+    return BASE_BYTES + MAX_BYTES_PER_IMAGE * images
 
 
 def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list[str]:
@@ -51,8 +53,7 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
     """
     captions: list[str | None] = [None] * len(positions)
     unknown_images: list[str] = []
-    twice: list[str] = []
-    number = 0
+    repeated_images: list[str] = []
     for number, entry in enumerate(_read_entries(chunks), start=1):
         image, caption = _check_entry(number, entry)
         position = positions.get(image)
@@ -61,23 +62,23 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
             if len(unknown_images) > MAX_IMAGES_NAMED:
                 break
         elif captions[position] is not None:
-            twice.append(image)
-            if len(twice) > MAX_IMAGES_NAMED:
+            repeated_images.append(image)
+            if len(repeated_images) > MAX_IMAGES_NAMED:
                 break
         else:
             captions[position] = caption
     if unknown_images:
         raise SubmissionRefused(
             _("The file contains captions of images that are not in the challenge: %(images)s.")
-            % {"images": _names_shown(unknown_images)}
+            % {"images": _join_image_names(unknown_images)}
         )
-    if twice:
+    if repeated_images:
         raise SubmissionRefused(
             _(
                 "The file has more than one caption for each of these images: %(images)s; expected "
                 "one caption for each image."
             )
-            % {"images": _names_shown(twice)}
+            % {"images": _join_image_names(repeated_images)}
         )
     missing_images = [image for image, position in positions.items() if captions[position] is None]
     if missing_images:
@@ -88,15 +89,15 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
             % {
                 "found": len(positions) - len(missing_images),
                 "wanted": len(positions),
-                "images": _names_shown(missing_images[: MAX_IMAGES_NAMED + 1]),
+                "images": _join_image_names(missing_images[: MAX_IMAGES_NAMED + 1]),
             }
         )
     return [caption for caption in captions if caption is not None]
 
 
-def _names_shown(images: list[str]) -> str:
-    shown = ", ".join(repr(image[:60]) for image in images[:MAX_IMAGES_NAMED])
-    return f"{shown}, …" if len(images) > MAX_IMAGES_NAMED else shown
+def _join_image_names(images: list[str]) -> str:
+    names = ", ".join(repr(image[:60]) for image in images[:MAX_IMAGES_NAMED])
+    return f"{names}, …" if len(images) > MAX_IMAGES_NAMED else names
 
 
 def _check_entry(number: int, entry: Any) -> tuple[str, str]:
@@ -130,12 +131,13 @@ def _check_entry(number: int, entry: Any) -> tuple[str, str]:
 
 def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
     """Yield the values of the JSON array. Only one of them is in memory at a time."""
-    begun = False
+    is_array = False
     try:
         for key, number, value in JSONStream(_decode_chunks(chunks), max_length=MAX_ENTRY_LENGTH).members():
+            # members of an array have a number and no key; an empty array is the only other value
             if key or (number is None and value != []):
                 raise _array_error()
-            begun = True
+            is_array = True
             if number is not None:
                 yield value
     except TooDeep:
@@ -146,7 +148,7 @@ def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
                 _("The file has content after the end of its array; expected nothing there.")
             ) from None
         raise _array_error() from None
-    if not begun:
+    if not is_array:
         raise _array_error()
 
 
@@ -208,7 +210,7 @@ def submit_upload(
     upload = uploads.store_upload([file])
     try:
         args = {"upload": upload, "challenge": challenge.slug, "about": asdict(about)}
-        return enqueue(kind=SUBMIT, args=args, user=user), True
+        return enqueue(kind=SUBMIT_JOB_KIND, args=args, user=user), True
     except TooManyAttempts:
         uploads.discard_upload(upload)
         raise
@@ -239,6 +241,7 @@ def _check_author(challenge: Challenge, user: User, about: SubmissionDetails) ->
 
 
 def positions_of(challenge: Challenge) -> dict[str, int]:
+    """Return the index (0, 1, ...) of each image by name."""
     return {name: position for position, name in enumerate(image_names(challenge))}
 
 
@@ -255,7 +258,7 @@ def store_captions(
     encoded = json.dumps(captions, ensure_ascii=False).encode()
     digest = sha256(encoded).hexdigest()
     packed = zlib.compress(encoded)
-    for _attempt in range(TRIES):
+    for _attempt in range(MAX_TRIES):
         earlier_submission = Submission.objects.filter(challenge=challenge, user=user, sha256=digest).first()
         if earlier_submission is not None:
             return _resubmit_file(earlier_submission), False
@@ -272,13 +275,13 @@ def _store_submission(
 ) -> Submission:
     day = timezone.now().astimezone(UTC).date()
     submissions = Submission.objects.filter(challenge=challenge, user=user)
-    submission_count, today = submissions.count(), submissions.filter(day=day).count()
-    if today >= challenge.per_day:
+    submission_count, today_count = submissions.count(), submissions.filter(day=day).count()
+    if today_count >= challenge.per_day:
         raise LimitReached(
             _(
                 "Your submissions today (UTC): %(n)s. You cannot make more submissions to this challenge today."
             )
-            % {"n": today}
+            % {"n": today_count}
         )
     if submission_count >= challenge.per_total:
         raise LimitReached(
@@ -296,7 +299,7 @@ def _store_submission(
         sha256=digest,
         captions=count,
         day=day,
-        nth_of_day=today + 1,
+        nth_of_day=today_count + 1,
         nth=submission_count + 1,
     )
     SubmissionContent.objects.create(submission=submission, captions=packed)
@@ -305,18 +308,20 @@ def _store_submission(
 
 
 @transaction.atomic
-def _resubmit_file(known: Submission) -> Submission:
+def _resubmit_file(submission: Submission) -> Submission:
     """Return an existing submission. If its scoring failed, score it again; this does not count towards limits."""
-    failed = Submission.objects.filter(pk=known.pk, state=Submission.State.FAILED, removed_at__isnull=True)
+    failed = Submission.objects.filter(
+        pk=submission.pk, state=Submission.State.FAILED, removed_at__isnull=True
+    )
     if failed.update(state=Submission.State.QUEUED, reason=""):
-        enqueue(kind="score_submission", args={"submission": known.pk}, user=known.user)
-        known.refresh_from_db()
-    return known
+        enqueue(kind="score_submission", args={"submission": submission.pk}, user=submission.user)
+        submission.refresh_from_db()
+    return submission
 
 
 @transaction.atomic
 def change_submission_visibility(*, submission: Submission, public: bool) -> None:
-    changed = Submission.objects.filter(pk=submission.pk).exclude(public=public).update(public=public)
-    if changed:
+    changed_count = Submission.objects.filter(pk=submission.pk).exclude(public=public).update(public=public)
+    if changed_count:
         enqueue(kind="rank_submissions", args={"challenge": submission.challenge.slug})
     submission.public = public

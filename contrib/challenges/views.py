@@ -26,11 +26,12 @@ from common.errors import ObjectNotFound, QuorumError
 from common.markup import render_markdown
 from contrib.challenges.api import SUBMISSION_TAG
 from contrib.challenges.challenges import find_challenge
+from contrib.challenges.forms import SubmissionForm
 from contrib.challenges.leaderboard import leaderboard, score_cells_of
 from contrib.challenges.models import Challenge, Submission
-from contrib.challenges.page import SubmissionForm
 from contrib.challenges.submissions import (
-    SUBMIT,
+    MAX_BYTES_OF_FIELDS,
+    SUBMIT_JOB_KIND,
     SubmissionDetails,
     change_submission_visibility,
     largest_submission,
@@ -43,7 +44,6 @@ from judgments.models import ApiToken, Job
 
 MAX_CHALLENGES = 100
 JOBS_SHOWN = 5
-ROOM_FOR_FIELDS = 1 << 16  # bytes of a request in addition to its file
 HTTP_SEE_OTHER = 303
 
 
@@ -68,8 +68,8 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 def challenges(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     rows = Challenge.objects.select_related("dataset")[:MAX_CHALLENGES]
-    listed = [{"challenge": row, "state": _describe_state(row)} for row in rows]
-    return render(request, "challenges/list.html", {"challenges": listed, "now": now})
+    entries = [{"challenge": row, "state": _describe_state(row)} for row in rows]
+    return render(request, "challenges/list.html", {"challenges": entries, "now": now})
 
 
 @never_cache
@@ -108,7 +108,7 @@ def submit_to_challenge(request: HttpRequest, slug: str) -> HttpResponse:
 @csrf_protect
 def _submit_form(request: HttpRequest, challenge: Challenge) -> HttpResponse:
     user = _signed_in_user(request)
-    assert user is not None, "submit asked"
+    assert user is not None, "submit_to_challenge requires an account"
     if request.method != "POST":
         form = SubmissionForm()
         form.fields["team"].initial = user.get_full_name()
@@ -207,13 +207,13 @@ def cancel_one_job(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def _jobs_of(challenge: Challenge, user: User) -> QuerySet[Job]:
     """Return the jobs that read the account's files for the challenge."""
-    return Job.objects.filter(kind=SUBMIT, created_by=user, args__challenge=challenge.slug)
+    return Job.objects.filter(kind=SUBMIT_JOB_KIND, created_by=user, args__challenge=challenge.slug)
 
 
 def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:
     """Return whether the stated length of the body exceeds the challenge's limit. The body is not read."""
     length = request.META.get("CONTENT_LENGTH") or "0"
-    return not length.isdecimal() or int(length) > largest_submission(challenge.images) + ROOM_FOR_FIELDS
+    return not length.isdecimal() or int(length) > largest_submission(challenge.images) + MAX_BYTES_OF_FIELDS
 
 
 def _find_challenge(slug: str) -> Challenge:

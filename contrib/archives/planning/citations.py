@@ -20,7 +20,7 @@ _ARXIV = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Creator:
-    """A person, or an organisation that has only a family name. A part that is not given is ""."""
+    """A person, or an organisation, which has its name as ``family``. Missing parts are ""."""
 
     family: str
     given: str
@@ -67,7 +67,10 @@ def _check_digit(orcid: str) -> str:
 
 
 def read_papers(text: str) -> list[Paper]:
-    """Parse papers, separated by blanks or commas. Raise PublishingError if one is invalid."""
+    """Parse DOIs, arXiv ids and https addresses, separated by blanks or commas.
+
+    Raise PublishingError if one is invalid.
+    """
     papers = []
     for word in text.replace(",", " ").split():
         if match := _DOI.fullmatch(word):

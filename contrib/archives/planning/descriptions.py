@@ -21,14 +21,15 @@ from evaluation.presentation.rendering import text_templates
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-# A JSON string is also a YAML string, except for characters that YAML refuses or takes for the end of a line.
+# YAML reads JSON strings, but refuses these characters or takes them for the end of a line. They are escaped.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 TEMPLATES = text_templates(Path(__file__).parent.parent / "templates")
 TEMPLATES.filters["json"] = lambda text: _UNPRINTABLE.sub(
     lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False)
 )
 FIRST_TABLE = "judgments.jsonl"
-SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+# The size categories of the Hugging Face Hub, each below a number of rows.
+SIZE_CATEGORIES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 # The ISO 639-3 code, which Zenodo requires, by ISO 639-1 code. Other languages are left out at Zenodo.
 LANGUAGES = {
     "ar": "ara",
@@ -89,9 +90,9 @@ class ReleaseFacts:
         ]
         return sorted(tables, key=lambda table: (table[0] != FIRST_TABLE, table[0]))
 
-    def render(self, template: str, **more: Any) -> str:
-        shown = {**vars(self), "study": self.study, "tables": self.tables, **more}
-        return TEMPLATES.get_template(template).render(**shown)
+    def render(self, template: str, **variables: Any) -> str:
+        context = {**vars(self), "study": self.study, "tables": self.tables, **variables}
+        return TEMPLATES.get_template(template).render(**context)
 
 
 def collect_facts(
@@ -108,8 +109,8 @@ def collect_facts(
     judgments = int(manifest["files"].get(FIRST_TABLE, {}).get("rows", 0))
     # A reserved DOI cannot be resolved yet, so only public deposits are named.
     deposits = Deposit.objects.filter(release__study=release.study_id, state=Deposit.State.PUBLIC)
-    named = deposits.exclude(doi="").order_by("-release_id")
-    public = list(named.values_list("doi", "release_id"))
+    deposits_with_doi = deposits.exclude(doi="").order_by("-release_id")
+    public_dois = list(deposits_with_doi.values_list("doi", "release_id"))
     return ReleaseFacts(
         release=release,
         title=f"{release.title} (simulated answers)" if manifest["simulated"] else release.title,
@@ -120,12 +121,13 @@ def collect_facts(
         papers=papers,
         language=language if len(language) in (2, 3) else "",
         pictures=design_of(release.study).about_pictures,
+        # without its title, and with headings one level lower
         datasheet=re.sub(r"(?m)^#", "##", reader.text("datasheet.md").partition("\n")[2].strip()),
         licence_name=LICENCES[release.licence]["name"],
         licence_address=LICENCES[release.licence]["address"],
-        size=next((label for limit, label in SIZES if judgments < limit), "n>1M"),
-        doi=next((doi for doi, pk in public if pk == release.pk), ""),
-        earlier=[doi for doi, pk in public if pk < release.pk][:1],
+        size=next((label for limit, label in SIZE_CATEGORIES if judgments < limit), "n>1M"),
+        doi=next((doi for doi, pk in public_dois if pk == release.pk), ""),
+        earlier=[doi for doi, pk in public_dois if pk < release.pk][:1],
         bundle=release_name(release.study, release.version),
     )
 
@@ -145,15 +147,15 @@ def zenodo_metadata(facts: ReleaseFacts, licence: str) -> dict[str, Any]:
         {"identifier": doi, "scheme": "doi", "relation_type": {"id": "isnewversionof"}}
         for doi in facts.earlier
     ]
-    own_licence = {"title": {"en": facts.licence_name}, "link": facts.licence_address}
+    licence_by_address = {"title": {"en": facts.licence_name}, "link": facts.licence_address}
     metadata: dict[str, Any] = {
         "title": facts.title,
         "publication_date": facts.manifest["released_on"],
         "publisher": "Zenodo",
         "resource_type": {"id": "dataset"},
         "creators": [_invenio_person(creator) for creator in facts.people],
-        "description": _description(facts),
-        "rights": [{"id": licence} if licence else own_licence],
+        "description": _description_in_html(facts),
+        "rights": [{"id": licence} if licence else licence_by_address],
         "version": facts.release.version,
         "subjects": [{"subject": word} for word in facts.keywords],
     }
@@ -176,6 +178,6 @@ def _invenio_person(creator: Creator) -> dict[str, Any]:
     return person
 
 
-def _description(facts: ReleaseFacts) -> str:
+def _description_in_html(facts: ReleaseFacts) -> str:
     text = facts.render("summary.j2")
     return "".join(f"<p>{escape(line, quote=False)}</p>" for line in text.splitlines() if line.strip())

@@ -28,26 +28,27 @@ class DepositFile:
     open: Callable[..., Iterator[bytes]] = field(repr=False)
 
     def read(self, begin: int, end: int) -> Iterator[bytes]:
-        left = end - begin
+        """Yield the bytes from offset ``begin`` up to, but not including, ``end``."""
+        bytes_left = end - begin
         for part in self.open(begin):
-            yield part[:left]
-            left -= len(part)
-            if left <= 0:
+            yield part[:bytes_left]
+            bytes_left -= len(part)
+            if bytes_left <= 0:
                 return
 
 
-def file_of(name: str, opens: Callable[..., Iterator[bytes]]) -> DepositFile:
-    """Return a file with its hashes. Its bytes are read twice, because git hashes their number first."""
+def file_of(name: str, open_at: Callable[..., Iterator[bytes]]) -> DepositFile:
+    """Return a file with its hashes. Its bytes are read twice, because git's hash begins with their number."""
     sha256, md5, size, sample = hashlib.sha256(), hashlib.md5(usedforsecurity=False), 0, b""
-    for part in opens():
+    for part in open_at():
         sha256.update(part)
         md5.update(part)
         size += len(part)
         sample += part[: SAMPLE_BYTES - len(sample)]
     git = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
-    for part in opens():
+    for part in open_at():
         git.update(part)
-    return DepositFile(name, size, sha256.hexdigest(), md5.hexdigest(), git.hexdigest(), sample, opens)
+    return DepositFile(name, size, sha256.hexdigest(), md5.hexdigest(), git.hexdigest(), sample, open_at)
 
 
 def open_bundle(bundle: Path, release: Release) -> BundleReader:

@@ -99,24 +99,24 @@ def plan_deposit(
         VerificationError: the file is not the release's, or contradicts its own hashes.
     """
     url, host = address_of(to, sandbox=sandbox)
-    last = Deposit.objects.filter(release__study=release.study_id).order_by("-pk").first()
-    earlier_statements = last.statements if last is not None else {}
+    last_deposit = Deposit.objects.filter(release__study=release.study_id).order_by("-pk").first()
+    earlier_statements = last_deposit.statements if last_deposit is not None else {}
     statements = {
         "creators": creators or earlier_statements.get("creators", ""),
         "keywords": keywords or earlier_statements.get("keywords", ""),
         "papers": papers or earlier_statements.get("papers", ""),
     }
     if to == Archive.HUGGINGFACE and not repository:
-        last_deposit = (
+        last_at_host = (
             Deposit.objects.filter(release__study=release.study_id, host=host).order_by("-pk").first()
         )
-        repository = last_deposit.repository if last_deposit is not None else ""
-    people, related = read_creators(statements["creators"]), read_papers(statements["papers"])
+        repository = last_at_host.repository if last_at_host is not None else ""
+    people, related_papers = read_creators(statements["creators"]), read_papers(statements["papers"])
     subjects = [" ".join(part.split()) for part in statements["keywords"].split(",") if part.strip()]
     subjects = subjects or [*KEYWORDS, release.study.protocol]
     licence = LICENCES[release.licence].get(to, release.licence.lower())
     with closing(open_bundle(bundle, release)) as reader:
-        facts = collect_facts(release, reader, people=people, keywords=subjects, papers=related)
+        facts = collect_facts(release, reader, people=people, keywords=subjects, papers=related_papers)
         members = [name for name in bundle_files_for(to, reader) if name in reader.names]
         files = [file_of(release_name(release.study, release.version), partial(read_file, bundle))]
         files += [file_of(name, partial(read_member, bundle, name)) for name in members]
@@ -152,6 +152,7 @@ def bundle_files_for(to: str, reader: BundleReader) -> list[str]:
 
 
 def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
+    """Return the URL of an archive and its host. Raise PublishingError if the settings or the choice are wrong."""
     if to == Archive.HUGGINGFACE and sandbox:
         raise PublishingError(
             _(

@@ -12,7 +12,7 @@ from contrib.archives.models import Deposit
 from evaluation.models import Release
 
 Archive = Deposit.Archive
-# What licences of texts say, in English and German.
+# Phrases of licences of texts, in English and German, which the licence of a release can contradict.
 _NON_COMMERCIAL = re.compile(r"\bBY[ -]NC\b|\bnon[ -]?commercial|\bnicht[ -]?kommerziell", re.IGNORECASE)
 _SHARE_ALIKE = re.compile(r"\bBY(?:[ -]NC)?[ -]SA\b|\bshare[ -]?alike", re.IGNORECASE)
 _NO_RIGHTS = re.compile(
@@ -62,8 +62,8 @@ def refusals(
 def erasure_after_release(release: Release) -> str:
     """Return why a release must no longer be published after somebody in it was erased; "" if it may be published."""
     for erasure in Erasure.objects.filter(study=release.study_id).iterator():
-        before = [entry["sha256"] for entry in erasure.content.get("releases", ())]
-        if release.sha256 in before and not erasure.content.get("retention"):
+        earlier_hashes = [entry["sha256"] for entry in erasure.content.get("releases", ())]
+        if release.sha256 in earlier_hashes and not erasure.content.get("retention"):
             return _(
                 "A participant was erased after release %(version)s was made, so the release may "
                 "still contain their answers. Make a new release and publish the new release."

@@ -11,11 +11,11 @@ def draw_page_again(hit: HIT) -> list[DrawnUnit]:
     before = Assignment.objects.filter(
         study=first.study, worker=first.worker, accepted_at__lt=first.accepted_at
     ).exclude(hit=hit)
-    met = HITUnit.objects.filter(hit__in=before.values("hit"), chance__isnull=False)
+    met_units = HITUnit.objects.filter(hit__in=before.values("hit"), chance__isnull=False)
     return draw_page(
         study=first.study,
         state=DrawState.objects.get(hits=hit),
         hit=hit,
-        met=set(met.values_list("unit__position", flat=True)),
+        met_positions=set(met_units.values_list("unit__position", flat=True)),
         own_captions=(),
     )
