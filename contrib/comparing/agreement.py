@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from common.commands import progress_bar
-from contrib.comparing.sources.comparison import MISSING, compare_sources
+from contrib.comparing.sources.comparison import COUNT_AS_NO, LEAVE_OUT, MISSING_RULES, compare_sources
 from contrib.comparing.sources.files import SOURCE_FORMATS, TEXT_TABLES, read_source
 from contrib.comparing.sources.judgments import SourceJudgments
 from contrib.comparing.sources.wording import describe_compared_sources
@@ -31,8 +32,9 @@ With --with, two sources of judgments on the same units are compared: kappa, pre
 thresholds, alpha within each and of both together, correlations of the units' scores. Each source is a
 judgments file, a released file or folder (--first-format, --second-format), or study:SLUG, which alone
 needs the database. --map and its like are of each source that is a judgments file, so both have the same
-columns. The second source is the standard; --missing says whether units that only it has are left out ({MISSING[0]},
-the default) or count as a no of the first ({MISSING[1]}). Thresholds that are not given are all those that the source's
+columns. The second source is the standard; --missing says whether units that only it has are left out ({LEAVE_OUT},
+the default) or count as a no of the first ({COUNT_AS_NO}). Thresholds that are not given are all those that the \
+source's
 protocol is reported at. contrib/comparing/README.md has the rules.
 """
 
@@ -75,46 +77,48 @@ class SourceComparison:
         if options["second"] is None:
             for name in COMPARISON_OPTIONS:
                 # --missing has two uses; ignore the words that it can give for an empty cell here
-                if options[name] is not None and (name != "missing" or options[name] in MISSING):
+                if options[name] is not None and (name != "missing" or options[name] in MISSING_RULES):
                     raise EvaluationError(
                         f"--{name.replace('_', '-')} is about two sources, expected --with SECOND beside it."
                     )
             return False
-        if options["missing"] not in (None, *MISSING):
+        if options["missing"] not in (None, *MISSING_RULES):
             raise EvaluationError(
-                f"--missing is {options['missing']!r}, expected {' or '.join(MISSING)} beside --with; "
+                f"--missing is {options['missing']!r}, expected {' or '.join(MISSING_RULES)} beside --with; "
                 "words for an empty cell stand in a --mapping file there."
             )
         for name in ("level", "coefficient", "design"):
             if options[name] is not None:
                 raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")
-        how = mapping_of(options | {"missing": None}, options["path"])  # here, --missing refers to units
+        mapping = mapping_of(options | {"missing": None}, options["path"])  # here, --missing refers to units
         sources = (options["path"], options["first_format"]), (options["second"], options["second_format"])
-        if how is not None and all(
+        if mapping is not None and all(
             str(path).startswith(STUDY_PREFIX) or format not in (None, *TEXT_TABLES)
             for path, format in sources
         ):
             raise EvaluationError("--map and the like are about a judgments file, expected one of two.")
-        first = _source(options["path"], "first", options, how)
-        second = _source(options["second"], "second", options, how)
+        first = _read_side(options["path"], "first", options, mapping)
+        second = _read_side(options["second"], "second", options, mapping)
         result = compare_sources(
             first,
             second,
             first_at_least=options["first_at_least"],
             second_at_least=options["second_at_least"],
-            missing=options["missing"] or MISSING[0],
+            missing=options["missing"] or LEAVE_OUT,
             resamples=options["resamples"],
             seed=options["seed"],
             naive=options["naive"],
         )
         if options["output"] is not None:
-            for line in _report(result):
+            for line in _report_lines(result):
                 command.stderr.write(line)
         command.write_figures(result, options["output"])
         return True
 
 
-def _source(path: Path, role: str, options: dict[str, Any], how: ColumnMapping | None) -> SourceJudgments:
+def _read_side(
+    path: Path, role: str, options: dict[str, Any], mapping: ColumnMapping | None
+) -> SourceJudgments:
     format, protocol = options[f"{role}_format"], options[f"{role}_protocol"]
     slug = str(path)
     if slug.startswith(STUDY_PREFIX):
@@ -133,12 +137,12 @@ def _source(path: Path, role: str, options: dict[str, Any], how: ColumnMapping |
             format=format,
             protocol=protocol,
             encoding=options["encoding"],
-            mapping=how,
+            mapping=mapping,
             progress=lambda line: progress(min(1.0, line / line_count(path)), f"Reading {path.name}"),
         )
 
 
-def _report(result: dict[str, Any]) -> list[str]:
+def _report_lines(result: dict[str, Any]) -> list[str]:
     first, second, units = result["first"], result["second"], result["units"]
     lines = [f"First: {first['name']} ({first['score']}). Second: {second['name']} ({second['score']})."]
     lines.append(
@@ -168,18 +172,18 @@ def _report(result: dict[str, Any]) -> list[str]:
     columns = [("figure", "text"), ("value [95 % interval]", "coefficient"), ("units", "count")]
     lines += plain_table("", columns, rows).lines()
     if len(grid["cells"]) > 1:
-        wide = len(grid["second"])
-        kappas = [cell["kappa"]["value"] for cell in grid["cells"]]
-        rows = [(f"{cut:g}", *kappas[row * wide : (row + 1) * wide]) for row, cut in enumerate(grid["first"])]
-        columns = [("", "text"), *((f"{cut:g}", "coefficient") for cut in grid["second"])]
+        # cells are in the order of the first source's thresholds, and for each of them of the second's
+        kappas = iter(cell["kappa"]["value"] for cell in grid["cells"])
+        rows = [(f"{threshold:g}", *islice(kappas, len(grid["second"]))) for threshold in grid["first"]]
+        columns = [("", "text"), *((f"{threshold:g}", "coefficient") for threshold in grid["second"])]
         lines.append("Kappa where the first (rows) and the second (columns) reach their thresholds:")
         lines += plain_table("", columns, rows).lines()
     if pairs := result.get("pairs"):
         columns = [("pair kind", "text"), ("same winner, %", "share"), ("items", "count")]
         columns += [("else the first's is the longer, %", "share"), ("of", "count")]
         rows = [
-            (kind, *(cell for name in ("same", "longer") for cell in (estimate_of(of[name]), of[name]["n"])))
-            for kind, of in pairs.items()
+            (kind, estimate_of(row["same"]), row["same"]["n"], estimate_of(row["longer"]), row["longer"]["n"])
+            for kind, row in pairs.items()
         ]
         lines += plain_table("Winners by pair kind", columns, rows).lines()
     return [*lines, describe_compared_sources(result)]

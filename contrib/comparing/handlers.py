@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from contrib.comparing.metrics import compare_metrics as compared_metrics
+from contrib.comparing.metrics import compare_metrics
 from contrib.comparing.releases import compare_bundles
 from evaluation.data.releases.storage import find_release, release_file
 from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
 
-MAX_FLIPPED_PAIRS = 100
+MAX_FLIPPED_PAIRS = 100  # changes of the consensus that the result of a job lists
 
 
 def compare_metrics_of_study(run: JobRun, *, study: str, **values: Any) -> dict[str, Any]:
-    return compared_metrics(study=find_study(study), progress=run.progress, **values)
+    return compare_metrics(study=find_study(study), progress=run.progress, **values)
 
 
 def compare_releases_of_study(run: JobRun, *, study: str, before: str, after: str) -> dict[str, Any]:
-    of_study = find_study(study)
+    study_row = find_study(study)
     run.progress(0.1, "reading both")
-    changes = compare_bundles(*(release_file(find_release(of_study, version)) for version in (before, after)))
-    flipped = changes["consensus"]
-    return {**changes, "consensus": flipped[:MAX_FLIPPED_PAIRS], "flipped": len(flipped)}
+    bundles = [release_file(find_release(study_row, version)) for version in (before, after)]
+    changes = compare_bundles(*bundles)
+    consensus_changes = changes["consensus"]
+    return {**changes, "consensus": consensus_changes[:MAX_FLIPPED_PAIRS], "flipped": len(consensus_changes)}

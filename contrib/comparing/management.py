@@ -13,10 +13,10 @@ from evaluation.models import DEFAULT_TOKENIZER
 from evaluation.presentation.content import Estimate, plain_table
 from judgments.studies.studies import find_dataset, find_study
 
-MEASURES = {
+MEASURE_LABELS = {
     "kendall_tau_b": "Kendall's tau-b", "spearman": "Spearman's rho", "pearson": "Pearson's r", "accuracy": "accuracy",
 }  # fmt: skip
-FLIPPED_SHOWN = 20
+MAX_FLIPPED_SHOWN = 20
 
 
 class CompareMetrics(QuorumCommand):
@@ -42,17 +42,17 @@ class CompareMetrics(QuorumCommand):
 
         if bool(options["study"]) == bool(options["dataset"] and options["people"]):
             raise CommandError("Expected --study, or --dataset with --people.")
-        two = {"first": options["first"], "second": options["second"]}
+        metrics = {"first": options["first"], "second": options["second"]}
         with progress_bar() as progress:
             if options["study"]:
                 study = find_study(options["study"])
                 result = compare_metrics(
-                    study=study, tokenizer=options["tokenizer"], progress=progress, **two
+                    study=study, tokenizer=options["tokenizer"], progress=progress, **metrics
                 )
             else:
                 dataset = find_dataset(options["dataset"])
                 result = compare_with_scores(
-                    dataset=dataset, people=options["people"], tokenizer=options["tokenizer"], **two
+                    dataset=dataset, people=options["people"], tokenizer=options["tokenizer"], **metrics
                 )
         self.write_output(options, result)
         self._print_summary(result)
@@ -64,7 +64,7 @@ class CompareMetrics(QuorumCommand):
         value_format = "percent" if result["what"] == "pairs" else "coefficient"
         rows = [
             (
-                row.get("kind") or MEASURES[row["measure"]],
+                row.get("kind") or MEASURE_LABELS[row["measure"]],
                 row["first"],
                 row["second"],
                 Estimate(row["difference"], row["low"], row["high"]),
@@ -123,14 +123,14 @@ class CompareReleases(QuorumCommand):
 
         comparison = compare_bundles(options["before"], options["after"])
         self.write_output(options, comparison)
-        judgments, flipped = comparison["judgments"], comparison["consensus"]
+        judgments, consensus_changes = comparison["judgments"], comparison["consensus"]
         self.say(f"From {comparison['versions'][0]} to {comparison['versions'][1]}:")
         self.say(
             f"  judgments {judgments['before']:,} to {judgments['after']:,}: {judgments['added']:,} added, "
             f"{judgments['removed']:,} removed, {judgments['no_longer_used']:,} no longer used"
         )
-        self.say(f"  consensus of {len(flipped):,} items and pairs is different")
-        for row in flipped[:FLIPPED_SHOWN]:
+        self.say(f"  consensus of {len(consensus_changes):,} items and pairs is different")
+        for row in consensus_changes[:MAX_FLIPPED_SHOWN]:
             self.say(f"    {row['unit'] or row['pair']}: {row['before']} to {row['after']}")
         for name, (value_before, value_after) in {
             "alpha": comparison["alpha"],

@@ -21,8 +21,8 @@ from quorum.statistics.meta import (
     soft_pairwise_accuracy,
 )
 
-NO_ITEMS = "the metric has scores of systems alone"
-DIFFERENCE = ("first", "second", "difference", "low", "high", "p", "n", "clusters", "reason")
+ONLY_SYSTEM_SCORES = "the metric has scores of systems alone"
+DIFFERENCE_FIELDS = ("first", "second", "difference", "low", "high", "p", "n", "clusters", "reason")
 
 
 def check_two_metrics(first: str, second: str) -> list[str]:
@@ -34,13 +34,15 @@ def check_two_metrics(first: str, second: str) -> list[str]:
 def compare_on_pairs(
     scores: Sequence[Floats], winners: Floats, kinds: Sequence[str], clusters: ClusterColumns
 ) -> list[dict[str, Any]]:
+    """Return the difference of two metrics' accuracies by kind. ``scores`` are (P, 2) of P pairs by each metric."""
     differences = accuracy_difference(scores[0], scores[1], winners, kinds, clusters=clusters)
-    accuracies = [pair_accuracy(both[:, 0], both[:, 1], winners, kinds, clusters=clusters) for both in scores]
+    sides = [(table[:, 0], table[:, 1]) for table in scores]
+    accuracies = [pair_accuracy(*pair, winners, kinds, clusters=clusters) for pair in sides]
     return [
         {
             "kind": kind,
             "measure": "accuracy",
-            **as_json(difference, *DIFFERENCE),
+            **as_json(difference, *DIFFERENCE_FIELDS),
             "own": [as_json(accuracy[kind], "value", "low", "high") for accuracy in accuracies],
         }
         for kind, difference in differences.items()
@@ -55,7 +57,7 @@ def compare_on_captions(
         difference = correlation_difference(
             scores[0], scores[1], people, statistic, weights=weights, clusters=clusters
         )
-        rows.append({"measure": name, **as_json(difference, *DIFFERENCE)})
+        rows.append({"measure": name, **as_json(difference, *DIFFERENCE_FIELDS)})
     return rows
 
 
@@ -76,7 +78,7 @@ def correlate_over_systems(
     people: Floats,
     systems: Sequence[Any] | Ints,
     items: Sequence[Any] | Ints,
-    alone: Sequence[bool] = (False, False),
+    scores_only_systems: Sequence[bool] = (False, False),
 ) -> dict[str, Any]:
     """Return Pearson's r and soft pairwise accuracy over systems. Some images of a system may lack scores.
 
@@ -84,27 +86,31 @@ def correlate_over_systems(
     is unknown.
 
     Args:
-        alone: whether each of the two metrics only scores whole systems.
+        scores: (N,) scores of N captions by each of the two metrics.
+        people: (N,) scores by people.
+        systems, items: (N,) the system and the image of each caption.
+        scores_only_systems: whether each of the two metrics only scores whole systems.
     """
-    rows, columns = (_number_values(np.asarray(column)) for column in (systems, items))
-    width = int(columns.max()) + 1
+    system_codes, item_codes = (_number_values(np.asarray(column)) for column in (systems, items))
+    item_count = int(item_codes.max()) + 1
     # If two captions of a system for an image were judged, the first one counts.
-    cells, first = np.unique(rows * width + columns, return_index=True)
-    tables = np.full((3, int(rows.max()) + 1, width), np.nan)
+    cells, first_rows = np.unique(system_codes * item_count + item_codes, return_index=True)
+    # a table of systems and images for each metric, and one for people
+    tables = np.full((3, int(system_codes.max()) + 1, item_count), np.nan)
     for table, column in zip(tables, (*scores, people), strict=True):
-        table.ravel()[cells] = column[first]
+        table.ravel()[cells] = column[first_rows]
     figures = []
     for index, column in enumerate(scores):
-        means = grouped_correlation(column, people, items, systems, "pearson", grouping="system-level")
+        pearson = grouped_correlation(column, people, items, systems, "pearson", grouping="system-level")
         soft = as_json(
             soft_pairwise_accuracy(tables[index], tables[2], missing="leave-out"),
             *("value", "pairwise", "n", "left_out", "reason"),
         )
-        if alone[index]:
-            soft |= {"value": None, "reason": NO_ITEMS}
+        if scores_only_systems[index]:
+            soft |= {"value": None, "reason": ONLY_SYSTEM_SCORES}
         figures.append(
             {
-                "pearson": as_json(means, "value", "reason"),
+                "pearson": as_json(pearson, "value", "reason"),
                 "soft_pairwise_accuracy": soft,
             }
         )
@@ -112,7 +118,7 @@ def correlate_over_systems(
 
 
 def _number_values(values: Ints) -> Ints:
-    """Return the codes of the values: numbers from 0, in the order in which the values first occur."""
+    """Return the codes of the (N,) values: numbers from 0, in the order in which the values first occur."""
     _labels, first, codes = np.unique(values, return_index=True, return_inverse=True)
     ranks = np.empty(len(first), dtype=np.int64)
     ranks[np.argsort(first)] = np.arange(len(first))

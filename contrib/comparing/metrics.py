@@ -35,7 +35,7 @@ from quorum.numeric.arrays import Floats
 from quorum.statistics.crossed import columns_and_deletions
 
 Per = ScoreKeys.Per
-MIN_SYSTEMS = 3
+MIN_SYSTEMS = 3  # with two systems, a correlation is always 1 or -1
 
 
 def compare_metrics(
@@ -84,15 +84,15 @@ def compare_metrics(
             ),
         }
     captions, _counts = judged_captions(study, consensus, table, references)
-    alone = [name for name in names if set(imported.columns.get(name, ())) == {Per.SYSTEMS}]
+    system_metrics = [name for name in names if set(imported.columns.get(name, ())) == {Per.SYSTEMS}]
     rows: list[dict[str, Any]] = []
-    signatures = {name: imported.signature(name) for name in alone}
+    signatures = {name: imported.signature(name) for name in system_metrics}
     columns: dict[str, Floats] = {}
-    if len(alone) < len(names):
+    if len(system_metrics) < len(names):
         scored = score_captions(
             captions,
             references.documents(),
-            metrics=[name for name in names if name not in alone],
+            metrics=[name for name in names if name not in system_metrics],
             tokenizer=tokenizer,
             imported=imported,
         )
@@ -100,17 +100,17 @@ def compare_metrics(
         columns = {name: metric.images for name, metric in scored.scores.items()}
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     clusters = caption_clusters(study, table, consensus, captions)
-    if not alone:
+    if not system_metrics:
         progress(0.6, "comparing")
-        both = [columns[name] for name in names]
-        rows = compare_on_captions(both, people, clusters, weights_of_captions(captions))
+        compared_columns = [columns[name] for name in names]
+        rows = compare_on_captions(compared_columns, people, clusters, weights_of_captions(captions))
     return result | {
         "what": "captions",
         **scope_fields(columns_and_deletions(clusters)[1]),
         "signatures": {name: signatures[name] for name in names},
         "rows": rows,
         "systems": _compare_on_systems(study, names, columns, people, captions, imported),
-        "notes": [_note_systems_alone(alone)] if alone else [],
+        "notes": [_note_system_metrics(system_metrics)] if system_metrics else [],
     }
 
 
@@ -122,22 +122,22 @@ def _compare_on_systems(
     captions: Sequence[CaptionTexts],
     imported: ImportedScores,
 ) -> dict[str, Any] | None:
-    gave: dict[tuple[int, str], list[int]] = {}
+    systems_by_caption: dict[tuple[int, str], list[int]] = {}
     for system, item, key in (
         Output.objects.of_study(study).annotations().values_list("system_id", "item_id", "caption__key")
     ):
-        gave.setdefault((item, key), []).append(system)
-    cells = [
+        systems_by_caption.setdefault((item, key), []).append(system)
+    credits = [
         (system, row)
         for row, caption in enumerate(captions)
         for system in dict.fromkeys(
-            credited_systems(caption.systems, gave.get((caption.item, caption.key), ()))
+            credited_systems(caption.systems, systems_by_caption.get((caption.item, caption.key), ()))
         )
     ]
-    systems = [system for system, _row in cells]
+    systems = [system for system, _row in credits]
     if len(set(systems)) < MIN_SYSTEMS:
         return None
-    rows = np.array([row for _system, row in cells], dtype=np.int64)
+    rows = np.array([row for _system, row in credits], dtype=np.int64)
     scores: list[Floats] = []
     for name in names:
         if name not in columns:
@@ -153,11 +153,11 @@ def _compare_on_systems(
             f"A metric of {', '.join(names)} has no score of a system that was judged; expected one of each."
         )
     items = [captions[row].item for row in rows.tolist()]
-    alone = [name not in columns for name in names]
-    return correlate_over_systems(scores, people[rows], systems, items, alone)
+    scores_only_systems = [name not in columns for name in names]
+    return correlate_over_systems(scores, people[rows], systems, items, scores_only_systems)
 
 
-def _note_systems_alone(names: Sequence[str]) -> str:
+def _note_system_metrics(names: Sequence[str]) -> str:
     return (
         f"{', '.join(names)}: has scores of systems alone, so nothing can be said caption by caption; only the figures "
         "over systems compare it."

@@ -65,7 +65,7 @@ def compare_with_scores(
     columns = {name: _credit_systems(column, outputs) for name, column in columns.items()}
     notes = []
     if computed:
-        scored, left_out = _score_cells(dataset, columns[people], outputs, computed, tokenizer)
+        scored, left_out = _score_captions(dataset, columns[people], outputs, computed, tokenizer)
         signatures |= {name: signature for name, (_column, signature) in scored.items()}
         columns |= {name: column for name, (column, _signature) in scored.items()}
         if left_out:
@@ -76,8 +76,9 @@ def compare_with_scores(
             f"{', '.join(names)} and {people} share no scores of systems' captions; expected rows with a system, or "
             "with a caption that a system wrote."
         )
-    parts = Item.objects.filter(dataset=dataset).exclude(fields=[]).order_by("position", "pk")
-    documents = loaders.documents_of_items(parts, only=set(items.tolist()))
+    # documents are named in the fields of their items
+    items_of_documents = Item.objects.filter(dataset=dataset).exclude(fields=[]).order_by("position", "pk")
+    documents = loaders.documents_of_items(items_of_documents, only=set(items.tolist()))
     clusters = {ITEM: np.array([documents.get(pk, pk) for pk in items.tolist()])}
     return {
         "what": "systems",
@@ -105,8 +106,8 @@ def _read_outputs(dataset: Dataset) -> _Outputs:
     outputs = _Outputs({}, {})
     rows = Output.objects.annotations().filter(system__dataset=dataset).order_by("system_id", "-rank")
     for system, image, text in rows.values_list("system_id", "item__name", "caption__text"):
-        for written in {text, text.strip(), one_text(text)}:
-            caption = stable_number(image, written)
+        for spelling in {text, text.strip(), one_text(text)}:
+            caption = stable_number(image, spelling)
             outputs.texts[caption] = text
             outputs.systems.setdefault(caption, []).append(system)
     return outputs
@@ -117,22 +118,22 @@ def _credit_systems(column: ScoreColumn, outputs: _Outputs) -> ScoreColumn:
 
     A row that names no system is repeated for each system that gave the caption.
     """
-    unnamed = column.keys["system"] == NO_ROW_ID
-    if not unnamed.any():
+    is_unnamed = column.keys["system"] == NO_ROW_ID
+    if not is_unnamed.any():
         return column
     systems = [
-        outputs.systems.get(caption, [NO_ROW_ID]) if without else [system]
-        for caption, system, without in zip(
-            column.keys["place"].tolist(), column.keys["system"].tolist(), unnamed.tolist(), strict=True
+        outputs.systems.get(caption, [NO_ROW_ID]) if lacks_system else [system]
+        for caption, system, lacks_system in zip(
+            column.keys["place"].tolist(), column.keys["system"].tolist(), is_unnamed.tolist(), strict=True
         )
     ]
     rows = np.repeat(np.arange(len(systems)), list(map(len, systems)))
     keys = {name: values[rows] for name, values in column.keys.items()}
-    keys["system"] = np.array([system for of_row in systems for system in of_row], dtype=np.int64)
+    keys["system"] = np.array([system for row_systems in systems for system in row_systems], dtype=np.int64)
     return replace(column, keys=keys, scores=column.scores[rows])
 
 
-def _score_cells(
+def _score_captions(
     dataset: Dataset, people: ScoreColumn, outputs: _Outputs, metrics: Sequence[str], tokenizer: str
 ) -> tuple[dict[str, tuple[ScoreColumn, str]], int]:
     """Return the scores of the captions that people scored and the signature, by metric.
@@ -143,15 +144,15 @@ def _score_cells(
     split_of = dict(Item.objects.filter(dataset=dataset).values_list("pk", "split"))
     splits = {split_of[item] for item in np.unique(people.keys["item"]).tolist()}
     references = loaders.references_of_splits(dataset.pk, sorted(splits))
-    of_item = {item: [text for _, text in rows] for item, rows in references.of_item.items()}
+    texts_by_item = {item: [text for _, text in rows] for item, rows in references.of_item.items()}
     captions, rows = [], []
     for row, (caption, item) in enumerate(
         zip(people.keys["place"].tolist(), people.keys["item"].tolist(), strict=True)
     ):
         text = outputs.texts.get(caption)
-        others = [reference for reference in of_item.get(item, ()) if reference != text]
-        if text is not None and others:
-            captions.append(CaptionTexts(None, item, "", text, others, 0.0))
+        other_references = [reference for reference in texts_by_item.get(item, ()) if reference != text]
+        if text is not None and other_references:
+            captions.append(CaptionTexts(None, item, "", text, other_references, 0.0))
             rows.append(row)
     if not captions:
         raise EvaluationError(
@@ -173,14 +174,15 @@ def _align_columns(columns: Sequence[ScoreColumn]) -> tuple[Ints, Ints, list[Flo
 
     The result is the (N,) systems, the (N,) images, and the (N,) scores of each column.
     """
-    images = 1 + max(int(column.keys["item"].max(initial=0)) for column in columns)
+    # the number of a cell is that of its system times image_bound, plus that of its image
+    image_bound = 1 + max(int(column.keys["item"].max(initial=0)) for column in columns)
     tables = []
     for column in columns:
-        scored = ~np.isnan(column.scores)
-        cells = column.keys["system"][scored] * images + column.keys["item"][scored]
+        has_score = ~np.isnan(column.scores)
+        cells = column.keys["system"][has_score] * image_bound + column.keys["item"][has_score]
         # If a system has several captions of an image, the last one counts.
-        distinct, last = np.unique(cells[::-1], return_index=True)
-        tables.append((distinct, column.scores[scored][::-1][last]))
+        distinct_cells, last = np.unique(cells[::-1], return_index=True)
+        tables.append((distinct_cells, column.scores[has_score][::-1][last]))
     shared = reduce(partial(np.intersect1d, assume_unique=True), [cells for cells, _scores in tables])
-    systems, items = np.divmod(shared, images)
+    systems, items = np.divmod(shared, image_bound)
     return systems, items, [scores[np.searchsorted(cells, shared)] for cells, scores in tables]

@@ -17,7 +17,7 @@ from judgments.operations import background_operation
 from judgments.studies.pages import Context
 from judgments.studies.step_form import add_operation
 
-FLIPPED_SHOWN = 20
+MAX_FLIPPED_SHOWN = 20
 
 
 class CompareRequest(Parameters):
@@ -45,9 +45,10 @@ def start_release_comparison(*, study: Study, before: str, after: str) -> dict[s
 
 def _context(study: Study, releases: list[Release]) -> Context:
     comparison = done_jobs(study, "compare_releases").order_by("-pk").first()
+    result = comparison.result if comparison else None
     return {
         "comparison": comparison,
-        "flipped": comparison.result["consensus"][:FLIPPED_SHOWN] if comparison and comparison.result else [],
+        "flipped": result["consensus"][:MAX_FLIPPED_SHOWN] if result else [],
     }
 
 

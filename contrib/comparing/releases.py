@@ -46,21 +46,23 @@ def compare_bundles(before: Path, after: Path) -> dict[str, Any]:
     """
     old, new = (_summarize(path) for path in (before, after))  # one after the other, to save memory
     hashes, codes = np.unique(np.concatenate([old.judgments, new.judgments]), return_inverse=True)
-    then, now = np.split(codes, [len(old.judgments)])
+    old_codes, new_codes = np.split(codes, [len(old.judgments)])
 
-    def count_values(which: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        return np.bincount(which, minlength=len(hashes))
+    def count_hashes(codes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        return np.bincount(codes, minlength=len(hashes))
 
-    before_counts, after_counts = count_values(then), count_values(now)
-    used_before, used_after = count_values(then[old.used]), count_values(now[new.used])
+    # judgments with each hash; several can be equal
+    before_counts, after_counts = count_hashes(old_codes), count_hashes(new_codes)
+    used_before, used_after = count_hashes(old_codes[old.used]), count_hashes(new_codes[new.used])
+    unused_after = np.maximum(after_counts - used_after, 0)
     return {
         "versions": [old.version, new.version],
         "judgments": {
-            "before": len(then),
-            "after": len(now),
+            "before": len(old_codes),
+            "after": len(new_codes),
             "added": int(np.maximum(after_counts - before_counts, 0).sum()),
             "removed": int(np.maximum(before_counts - after_counts, 0).sum()),
-            "no_longer_used": int(np.minimum(used_before, np.maximum(after_counts - used_after, 0)).sum()),
+            "no_longer_used": int(np.minimum(used_before, unused_after).sum()),
         },
         "consensus": [
             {"unit": unit, "pair": pair, "before": old.consensus[unit, pair], "after": value}
@@ -78,17 +80,17 @@ def compare_bundles(before: Path, after: Path) -> dict[str, Any]:
 
 
 def _compare_plans(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    then = {(row["text"], row["claim"]): row for row in before["hypotheses"]}
+    old_rows = {(row["text"], row["claim"]): row for row in before["hypotheses"]}
     old_texts, new_texts = ([row["words"] for row in outcomes["deviations"]] for outcomes in (before, after))
-    changed = []
+    changes = []
     for row in after["hypotheses"]:
-        old = then.get((row["text"], row["claim"]), row)
-        if old["verdict"] != row["verdict"]:
-            verdicts = {"before": old["verdict"], "after": row["verdict"]}
-            changed.append({"text": row["text"], "claim": row["claim"], **verdicts, "words": row["words"]})
+        old_row = old_rows.get((row["text"], row["claim"]), row)
+        if old_row["verdict"] != row["verdict"]:
+            verdicts = {"before": old_row["verdict"], "after": row["verdict"]}
+            changes.append({"text": row["text"], "claim": row["claim"], **verdicts, "words": row["words"]})
     return {
         "plan": before["sha256"] == after["sha256"],
-        "hypotheses": changed,
+        "hypotheses": changes,
         "deviations": {
             "added": [text for text in new_texts if text not in old_texts],
             "removed": [text for text in old_texts if text not in new_texts],
@@ -130,8 +132,8 @@ def _swapped_metrics(
 ) -> list[list[str]]:
     swapped = []
     for name, other in combinations(sorted(before.keys() & after.keys()), 2):
-        then, now = (_sign_of_difference(metrics[name], metrics[other]) for metrics in (before, after))
-        if then * now < 0:
+        old_sign, new_sign = (_sign_of_difference(scores[name], scores[other]) for scores in (before, after))
+        if old_sign * new_sign < 0:
             swapped.append([name, other])
     return swapped
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.snapshots import has_many_assignments
 from common.errors import ObjectNotFound
-from contrib.comparing.sources.comparison import MISSING, compare_sources
+from contrib.comparing.sources.comparison import LEAVE_OUT, MISSING_RULES, compare_sources
 from contrib.comparing.sources.studies import source_of_study
 from contrib.comparing.sources.wording import describe_compared_sources
 from evaluation.errors import EvaluationError
@@ -20,18 +20,18 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-PREFIX = "comparison"
+FIGURES_PREFIX = "comparison"
 MANY_UNITS = 3_000  # for a slider, the slowest kind, this takes about a second
 
 
 def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
-    numeric = [name for name, kind in KINDS.items() if not kind.is_open]
-    collected = Q(source=Study.Source.IMPORTED) | Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
-    studies = among.filter(collected, dataset=study.dataset_id, protocol__in=numeric)
+    numeric_protocols = [name for name, kind in KINDS.items() if not kind.is_open]
+    has_judgments = Q(source=Study.Source.IMPORTED) | Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
+    studies = among.filter(has_judgments, dataset=study.dataset_id, protocol__in=numeric_protocols)
     return studies.exclude(pk=study.pk).order_by("name", "pk")
 
 
-def compare_studies(*, first: Study, second: Study, missing: str = MISSING[0]) -> dict[str, Any]:
+def compare_studies(*, first: Study, second: Study, missing: str = LEAVE_OUT) -> dict[str, Any]:
     """Compare two studies without storing the result. Raise EvaluationError if they cannot be compared."""
     comparison = compare_sources(
         source_of_study(first),
@@ -50,10 +50,10 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
         FiguresPending: the job is running.
         EvaluationError: the studies cannot be compared.
     """
-    if missing not in MISSING:
+    if missing not in MISSING_RULES:
         raise EvaluationError(
             _("The rule for missing items is %(missing)r; expected %(known)s.")
-            % {"missing": missing, "known": " or ".join(MISSING)}
+            % {"missing": missing, "known": " or ".join(MISSING_RULES)}
         )
     comparison = cached_figures(first, _comparison_figures(second, missing))
     # the row id of a deleted study may have been reused
@@ -75,7 +75,7 @@ def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
         return figures
 
     return Figures(
-        f"{PREFIX}:{second.pk}:{missing}",
+        f"{FIGURES_PREFIX}:{second.pk}:{missing}",
         compute,
         rows=_count_rows,
         version=lambda first: [version_of(first), version_of(second), _identify_study(second)],
@@ -83,7 +83,7 @@ def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
     )
 
 
-def _figures_named(name: str) -> Figures[dict[str, Any]]:
+def _figures_by_name(name: str) -> Figures[dict[str, Any]]:
     """Return the figures with a name from ``_comparison_figures``. Raise ObjectNotFound if a study is missing."""
     _prefix, pk, missing = name.split(":")
     second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
@@ -107,4 +107,4 @@ def _is_large(study: Study) -> bool:
     return bool(Study.objects.filter(has_many_assignments(study), pk=study.pk).exists())
 
 
-add_figures_by_prefix(PREFIX, _figures_named)
+add_figures_by_prefix(FIGURES_PREFIX, _figures_by_name)

@@ -20,7 +20,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.errors import ObjectNotFound, did_you_mean
 from contrib.comparing.operations import JOB_KIND, start_metric_comparison
-from contrib.comparing.sources.comparison import MISSING
+from contrib.comparing.sources.comparison import LEAVE_OUT, MISSING_RULES
 from contrib.comparing.sources.wording import describe_compared_sources
 from contrib.comparing.studies import cached_comparison, comparable_studies
 from contrib.comparing.wording import describe_comparison
@@ -50,18 +50,18 @@ class CompareForm(forms.Form):
         self.fields["with"] = forms.ChoiceField(
             label=_("Compare with"),
             widget=UnfoldAdminSelectWidget,
-            choices=[("", _("Choose a study")), *((study.slug, _label(study)) for study in studies)],
+            choices=[("", _("Choose a study")), *((study.slug, _study_label(study)) for study in studies)],
         )
         self.fields["missing"] = forms.ChoiceField(
             label=_("Items only in the other study"),
             widget=UnfoldAdminSelectWidget,
-            choices=[(name, _(MISSING_LABELS[name])) for name in MISSING],
+            choices=[(name, _(MISSING_LABELS[name])) for name in MISSING_RULES],
         )
 
 
-def _label(study: Study) -> str:
-    about = f"{study.protocol}, {_('simulated')}" if study.simulated else study.protocol
-    return f"{study.name} ({about})"
+def _study_label(study: Study) -> str:
+    description = f"{study.protocol}, {_('simulated')}" if study.simulated else study.protocol
+    return f"{study.name} ({description})"
 
 
 def has_numbers(study: Study) -> bool:
@@ -74,9 +74,9 @@ def show_study_comparison(request: HttpRequest, study: Study, context: Context) 
     visible_studies = comparable_studies(study, Study.objects.visible_to(request.user))
     slug = request.GET.get("with", "")
     missing_rule = request.GET.get("missing", "")
-    missing_rule = missing_rule if missing_rule in MISSING else MISSING[0]
+    missing_rule = missing_rule if missing_rule in MISSING_RULES else LEAVE_OUT
     studies = list(visible_studies[:MAX_STUDIES_OFFERED]) if has_numbers(study) else []
-    other = next((listed for listed in studies if listed.slug == slug), None)
+    other = next((candidate for candidate in studies if candidate.slug == slug), None)
     if other is None and slug:
         other = visible_studies.filter(slug=slug).first()
     context |= {
@@ -99,34 +99,36 @@ def _comparison_context(request: HttpRequest, study: Study, other: Study, missin
     except EvaluationError as error:
         return {"refused": _(str(error))}
     grid = result["thresholds"]
-    chosen = _chosen_cell(grid, request.GET.get("cell", ""))
+    selected = _selected_cell(grid, request.GET.get("cell", ""))
     return {
         "result": result | {"in_words": describe_compared_sources(result)},
         "missing_rule": missing,
-        "chosen": grid["cells"][chosen] if chosen is not None else None,
-        "rows": _grid_rows(grid, chosen),
+        "chosen": grid["cells"][selected] if selected is not None else None,
+        "rows": _grid_rows(grid, selected),
         "confusion": _confusion(study, result["consensus"]),
         "made_at": result["made_at"],
     }
 
 
-def _chosen_cell(grid: dict[str, Any], number: str) -> int | None:
+def _selected_cell(grid: dict[str, Any], number: str) -> int | None:
+    """Return the index of the cell that the address names, or of the cell with the highest kappa; None without one."""
     cells = grid["cells"]
+    # at most six digits, since it takes long to read a very long number
     if number.isdecimal() and int(number[:6]) < len(cells):
         return int(number[:6])
     return cells.index(grid["best"]) if grid["best"] is not None else None
 
 
-def _grid_rows(grid: dict[str, Any], chosen: int | None) -> list[dict[str, Any]]:
-    wide = len(grid["second"])
+def _grid_rows(grid: dict[str, Any], selected: int | None) -> list[dict[str, Any]]:
+    column_count = len(grid["second"])
     rows = []
-    for row, cut in enumerate(grid["first"]):
+    for row, threshold in enumerate(grid["first"]):
         cells = []
-        for number in range(row * wide, (row + 1) * wide):
+        for number in range(row * column_count, (row + 1) * column_count):
             kappa = grid["cells"][number]["kappa"]
             shade = _shade(kappa["value"])
-            cells.append({"number": number, "kappa": kappa, "shade": shade, "chosen": number == chosen})
-        rows.append({"cut": cut, "cells": cells})
+            cells.append({"number": number, "kappa": kappa, "shade": shade, "chosen": number == selected})
+        rows.append({"cut": threshold, "cells": cells})
     return rows
 
 
@@ -146,12 +148,12 @@ def _describe_answers(study: Study) -> dict[float, str]:
     return {float(choice.value): choice.text for choice in kind.choices}
 
 
-def _facts_of_metrics(request: HttpRequest, study: Study) -> Context:
-    done = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
-    last = done.order_by("-pk").first()
-    comparison = last.result if last else None
+def _metric_comparison_context(request: HttpRequest, study: Study) -> Context:
+    finished_jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
+    newest_job = finished_jobs.order_by("-pk").first()
+    comparison = newest_job.result if newest_job else None
     return {
-        "last": last,
+        "last": newest_job,
         "comparison": comparison,
         "rows": comparison["rows"] if comparison else [],
         "sentence": describe_comparison(comparison) if comparison else "",
@@ -162,7 +164,7 @@ def _facts_of_metrics(request: HttpRequest, study: Study) -> Context:
     }
 
 
-add_page_part(PagePart(METRICS, "evaluation/two_metrics.html", _facts_of_metrics))
+add_page_part(PagePart(METRICS, "evaluation/two_metrics.html", _metric_comparison_context))
 
 
 add_operation(start_metric_comparison, label="Compare", leads_to=lambda study: "metrics")
@@ -181,7 +183,7 @@ class ComparisonView(APIView):
             OpenApiParameter(
                 "missing",
                 str,
-                enum=list(MISSING),
+                enum=list(MISSING_RULES),
                 description="What becomes of units that only that study has.",
             ),
         ],
@@ -203,9 +205,9 @@ class ComparisonView(APIView):
         other = request.query_params.get("with", "")
         if not other:
             raise ValidationError({"with": ["Expected the slug of the study to compare with."]})
-        missing_rule = request.query_params.get("missing", MISSING[0])
-        if missing_rule not in MISSING:
-            raise ValidationError({"missing": [f"Expected {' or '.join(MISSING)}."]})
+        missing_rule = request.query_params.get("missing", LEAVE_OUT)
+        if missing_rule not in MISSING_RULES:
+            raise ValidationError({"missing": [f"Expected {' or '.join(MISSING_RULES)}."]})
         comparable = comparable_studies(study, studies_of(request).select_related("dataset"))
         second = comparable.filter(slug=other).first()
         if second is None:

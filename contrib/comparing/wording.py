@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from common.amounts import coefficient, p_in_text, percent, thousands
 from evaluation.results.consensus.clusters import scope_sentence
 
-LEVEL = 0.05  # of significance
+SIGNIFICANCE_LEVEL = 0.05
 
 
 def describe_comparison(result: Mapping[str, Any]) -> str:
@@ -33,7 +33,7 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
         "n": thousands(row["n"]),
         "p": "–" if p is None else p_in_text(p),
     }
-    if p is None or p > LEVEL:
+    if p is None or p > SIGNIFICANCE_LEVEL:
         sentence = _(
             "No significant difference between %(ahead)s and %(behind)s: %(better)s and %(worse)s, n = %(n)s (%(p)s)."
         )

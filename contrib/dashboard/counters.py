@@ -51,8 +51,8 @@ def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> Liv
     recent = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
     # Use one query per counter: a single query may make the database scan every judgment.
     answers = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
-    first = answers.annotate(n=Count("pk") - Count("replaces"))  # do not count revisions
-    judgment_counts = Subquery(first.values("n"), output_field=IntegerField())
+    first_answers = answers.annotate(n=Count("pk") - Count("replaces"))  # do not count revisions
+    judgment_counts = Subquery(first_answers.values("n"), output_field=IntegerField())
     last_hour = recent.order_by().annotate(n=judgment_counts).aggregate(all=Sum("n", default=0))["all"]
     missing_count = max(0, total_wanted - judgments)
     ids = [pk for pk, _ in mark.leases[:MAX_LEASES_SHOWN]]

@@ -13,9 +13,9 @@ from judgments.studies.studies import find_study
 def make_snapshot(run: JobRun, *, study: str) -> None:
     study_row = find_study(study)
     extend_blocks(study_row)
-    computed = compute_snapshot(study=study_row, progress=run.progress)
+    snapshot = compute_snapshot(study=study_row, progress=run.progress)
     with run.commit():
-        store_snapshot(computed)
+        store_snapshot(snapshot)
         # delete earlier jobs, since an open page starts many of them
-        earlier = Job.objects.filter(kind=JOB_KIND, args__study=study, state=Job.State.DONE)
-        earlier.exclude(pk=run.job_id).delete()
+        earlier_jobs = Job.objects.filter(kind=JOB_KIND, args__study=study, state=Job.State.DONE)
+        earlier_jobs.exclude(pk=run.job_id).delete()

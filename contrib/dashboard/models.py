@@ -1,4 +1,4 @@
-"""The stored figures of a study's dashboard."""
+"""The stored figures of a study's dashboard. The table keeps the name that it had in the app ``evaluation``."""
 
 from __future__ import annotations
 

@@ -34,26 +34,26 @@ from evaluation.results.plots import CHANCE
 
 STABLE_WIDTH = 0.05  # width of an interval below which more judgments change little
 PLOT_INCHES = 5.2  # inches; two plots are side by side
-# width of a letter of a label, as a fraction of the plot's width
+# Width of a letter of a label, as a fraction of the plot's width. It is 0.0125 in a plot of the usual width.
 LETTER_WIDTH = 0.0125 * WIDTH / PLOT_INCHES
 
 
 def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
     """Plot alpha with its interval by number of judgments, as SVG. ``rows`` comes from ``agreement_so_far``."""
     figure, axes = _new_curves(rows[-1]["judgments"])
-    x = [row["judgments"] for row in rows]
-    banded = [row for row in rows if row["low"] is not None]
-    _draw_band(axes, banded, ACCENT, alpha=0.2)
-    axes.plot(x, [row["value"] for row in rows], color=ACCENT, linewidth=2)
-    # without the first, wide intervals, which would flatten the others
-    late = banded[len(banded) // 4 :] or rows
-    low = min([row["low"] for row in late if row["low"] is not None] + [row["value"] for row in rows])
-    high = max([row["high"] for row in late if row["high"] is not None] + [row["value"] for row in rows])
-    room = max(0.05, 0.15 * (high - low))
-    axes.set_ylim(max(-1.0, low - room), min(1.02, high + room))
+    x, values = [row["judgments"] for row in rows], [row["value"] for row in rows]
+    interval_rows = [row for row in rows if row["low"] is not None]
+    _draw_band(axes, interval_rows, ACCENT, alpha=0.2)
+    axes.plot(x, values, color=ACCENT, linewidth=2)
+    # leave out the first quarter of the intervals, which are so wide that they would flatten the others
+    later_rows = interval_rows[len(interval_rows) // 4 :]
+    low = min([*values, *(row["low"] for row in later_rows)])
+    high = max([*values, *(row["high"] for row in later_rows)])
+    margin = max(0.05, 0.15 * (high - low))
+    axes.set_ylim(max(-1.0, low - margin), min(1.02, high + margin))
     axes.yaxis.set_major_formatter(lambda value, _: tick_of(value))
     axes.text(
-        1.015, rows[-1]["value"], coefficient(rows[-1]["value"]), transform=axes.get_yaxis_transform(), fontsize=NORMAL,
+        1.015, values[-1], coefficient(values[-1]), transform=axes.get_yaxis_transform(), fontsize=NORMAL,
         fontweight="bold", color=INK, va="center",
     )  # fmt: skip
     figure.subplots_adjust(left=0.1, right=0.9, bottom=0.2, top=0.93)
@@ -75,12 +75,12 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
         "ends": interval_in_text(last),
         "n": thousands(last["n"]),
     }
-    then = (
+    outlook = (
         _("More judgments will hardly change alpha.")
         if width <= STABLE_WIDTH
         else _("The interval is %(width)s wide.") % {"width": coefficient(width)}
     )
-    return f"{sentence} {then}"
+    return f"{sentence} {outlook}"
 
 
 def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:
@@ -115,8 +115,8 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
         label.set_parse_math(False)
         label.set_fontweight("bold")
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    at_axis = tick_of if correlated else percent_number
-    axes.xaxis.set_major_formatter(lambda value, _: at_axis(value))
+    format_tick = tick_of if correlated else percent_number
+    axes.xaxis.set_major_formatter(lambda value, _: format_tick(value))
     if correlated:
         axes.set_xlabel(_("Kendall's tau-b with the mean answer of people, 95 % interval"), **SOFT_STYLE)
     else:
@@ -127,13 +127,13 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     figure.subplots_adjust(
         left=0.05 + LETTER_WIDTH * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
     )
-    spoken = "; ".join(f"{name} {format_value(row['value'])}" for name, row in defined.items())
+    description = "; ".join(f"{name} {format_value(row['value'])}" for name, row in defined.items())
     title = _("Which metric agrees with people? Pairs: %(kind)s") % {"kind": kind}
-    return to_svg(figure, f"metrics-{kind.lower()}", title, f"{spoken}.")
+    return to_svg(figure, f"metrics-{kind.lower()}", title, f"{description}.")
 
 
 def _draw_interval(
-    axes: Axes, y: int, row: Mapping[str, Any], shown: Callable[[float], str], *, leads: bool
+    axes: Axes, y: int, row: Mapping[str, Any], format_value: Callable[[float], str], *, leads: bool
 ) -> None:
     value, low, high = (row[key] for key in ("value", "low", "high"))
     colour, alpha = (ACCENT, 1.0) if leads else (INK, 0.62)
@@ -141,7 +141,7 @@ def _draw_interval(
         axes.plot([low, high], [y, y], color=colour, alpha=alpha, linewidth=2)
     axes.plot([value], [y], "o", color=colour, alpha=alpha, markersize=7, markeredgewidth=0)
     end = value if high is None else high
-    write_beside(axes, shown(value), (end, y), (7, 0), alpha=SOFT_OPACITY, va="center")
+    write_beside(axes, format_value(value), (end, y), (7, 0), alpha=SOFT_OPACITY, va="center")
 
 
 def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:
@@ -172,8 +172,8 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     axes.set_ylim(low, high)
     axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
     label_ends(axes, line_ends)
-    at_axis = tick_of if correlated else percent_number
-    axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
+    format_tick = tick_of if correlated else percent_number
+    axes.yaxis.set_major_formatter(lambda value, _: format_tick(value))
     format_value = coefficient if correlated else percent
     longest = 2 + max(len(label) for _value, label, *_sign in line_ends)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER_WIDTH * longest, bottom=0.2, top=0.93)

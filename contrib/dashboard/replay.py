@@ -23,8 +23,8 @@ from quorum.statistics.correlation import correlation
 from quorum.statistics.crossed import ITEM, NAIVE, RATER, columns_and_deletions
 from quorum.statistics.meta import PeoplesWinners
 
-CHECKPOINTS = 20
-SHARE = ("value", "low", "high", "n", "clusters", "reason")
+CHECKPOINTS = 20  # number of checkpoints, at equal numbers of judgments
+ACCURACY_FIELDS = ("value", "low", "high", "n", "clusters", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class VotesInOrder:
 
 
 def checkpoints(count: int) -> list[int]:
+    """Return the numbers of judgments at which figures are computed, up to ``count``."""
     if not count:
         return []
     return sorted({max(1, round(count * step / CHECKPOINTS)) for step in range(1, CHECKPOINTS + 1)})
@@ -63,19 +64,19 @@ def agreement_so_far(
 ) -> list[dict[str, Any]]:
     """Return Krippendorff's alpha with its interval at each checkpoint, measured as by ``measure_agreement``."""
     rows = []
-    for upto in checkpoints(len(votes)):
-        ratings = ratings_of_judgments(votes.unit[:upto], votes.worker[:upto], votes.value[:upto])
+    for end in checkpoints(len(votes)):
+        ratings = ratings_of_judgments(votes.unit[:end], votes.worker[:end], votes.value[:end])
         units = np.arange(votes.units)
-        grouped = clusters_of_ratings(ratings, units, votes.image, anonymous=votes.anonymous)
-        alpha = alpha_of_ratings(ratings, grouped, level, seed=seed, exchange=exchange)
+        clusters = clusters_of_ratings(ratings, units, votes.image, anonymous=votes.anonymous)
+        alpha = alpha_of_ratings(ratings, clusters, level, seed=seed, exchange=exchange)
         rows.append(
-            {"judgments": upto, **{name: alpha[name] for name in ("n", "value", "low", "high", "reason")}}
+            {"judgments": end, **{name: alpha[name] for name in ("n", "value", "low", "high", "reason")}}
         )
     return rows
 
 
 def winners_so_far(
-    votes: VotesInOrder, pair: Ints, images: Ints, decided: Mapping[int, float] | None = None
+    votes: VotesInOrder, pair: Ints, images: Ints, decisions: Mapping[int, float] | None = None
 ) -> Iterator[tuple[int, PeoplesWinners]]:
     """Yield the number of votes, and the winners of P pairs with their clusters, at each checkpoint (V15 §3).
 
@@ -84,30 +85,29 @@ def winners_so_far(
     Args:
         pair: (U,) the pair of each of the U units, as codes from 0.
         images: (P,) the image of each pair.
-        decided: the adjudicated winners by unit code. They are applied only at the last checkpoint.
+        decisions: the adjudicated winners by unit code. They are applied only at the last checkpoint.
     """
     counts = np.zeros((votes.units, 4), dtype=np.int64)  # votes for each of the four sides (preferences.py)
-    done_count, looks = 0, checkpoints(len(votes))
+    done_count, ends = 0, checkpoints(len(votes))
     is_decided = np.zeros(votes.units, dtype=np.bool_)
-    for upto in looks:
-        sides = votes.value[done_count:upto].astype(np.int64)
-        counts += np.bincount(votes.unit[done_count:upto] * 4 + sides, minlength=4 * votes.units).reshape(
-            -1, 4
-        )
-        done_count = upto
+    for end in ends:
+        cells = votes.unit[done_count:end] * 4 + votes.value[done_count:end].astype(np.int64)
+        counts += np.bincount(cells, minlength=4 * votes.units).reshape(-1, 4)
+        done_count = end
+        # the outcome of a unit is 1 if the first candidate has the most votes, -1 for the second, otherwise 0
         first, second, other = counts[:, 1], counts[:, 2], np.maximum(counts[:, 0], counts[:, 3])
         outcome = 1.0 * (first > np.maximum(second, other)) - 1.0 * (second > np.maximum(first, other))
-        if upto == looks[-1]:
-            for unit, winner in (decided or {}).items():
+        if end == ends[-1]:
+            for unit, winner in (decisions or {}).items():
                 outcome[unit] = {1: 1.0, 2: -1.0}.get(int(winner), 0.0)
                 is_decided[unit] = True
-        lead = np.bincount(pair, weights=outcome, minlength=len(images)).astype(np.float64)
+        leads = np.bincount(pair, weights=outcome, minlength=len(images)).astype(np.float64)
         clusters: dict[str, Any] = {ITEM: images}
         if not votes.anonymous:
-            columns = (votes.unit[:upto], votes.worker[:upto], votes.value[:upto])
-            clusters[RATER] = rater_deletions(*columns, outcome, pair, lead, is_decided)
-        winners = np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
-        yield upto, PeoplesWinners.from_winners(winners, clusters=clusters)
+            columns = (votes.unit[:end], votes.worker[:end], votes.value[:end])
+            clusters[RATER] = rater_deletions(*columns, outcome, pair, leads, is_decided)
+        winners = np.where(leads > 0, 1, np.where(leads < 0, 2, 0))
+        yield end, PeoplesWinners.from_winners(winners, clusters=clusters)
 
 
 def accuracy_so_far(
@@ -122,47 +122,46 @@ def accuracy_so_far(
         scores: (P, 2) scores of both candidates, by metric.
         kinds: (P,) whether each pair is of the kind, by pair kind.
     """
-    named = winners_named(scores)
+    metric_winners = winners_named(scores)
     figures: dict[str, dict[str, Any]] = {}
-    for kind, of_kind in kinds.items():
+    for kind, is_of_kind in kinds.items():
         earlier = {
             name: [
-                {"judgments": upto, **as_json(people.accuracy_of(metric, of_kind), *SHARE)}
-                for upto, people in winners
+                {"judgments": end, **as_json(people.accuracy_of(metric, is_of_kind), *ACCURACY_FIELDS)}
+                for end, people in winners
             ]
-            for name, metric in named.items()
+            for name, metric in metric_winners.items()
         }
         cells = {name: rows[-1] for name, rows in earlier.items()}
         figures[kind] = {
             "metrics": cells,
             "earlier": earlier,
-            "verdict": pair_verdict(named, winners[-1][1], of_kind, cells),
+            "verdict": pair_verdict(metric_winners, winners[-1][1], is_of_kind, cells),
             **scope_fields(winners[-1][1].deletions),
         }
     return figures
 
 
 def means_so_far(
-    votes: VotesInOrder, decided: Mapping[int, float] | None = None
+    votes: VotesInOrder, decisions: Mapping[int, float] | None = None
 ) -> Iterator[tuple[int, Floats]]:
     """Yield the number of votes, and the (U,) mean judgments of the units, at each checkpoint; nan without judgments.
 
-    ``decided`` is as in ``winners_so_far``.
+    ``decisions`` are as in ``winners_so_far``.
     """
-    total, count = np.zeros(votes.units), np.zeros(votes.units)
-    done_count, looks = 0, checkpoints(len(votes))
-    for upto in looks:
-        total += np.bincount(
-            votes.unit[done_count:upto], weights=votes.value[done_count:upto], minlength=votes.units
-        )
-        count += np.bincount(votes.unit[done_count:upto], minlength=votes.units)
-        done_count = upto
+    totals, counts = np.zeros(votes.units), np.zeros(votes.units)
+    done_count, ends = 0, checkpoints(len(votes))
+    for end in ends:
+        unit, value = votes.unit[done_count:end], votes.value[done_count:end]
+        totals += np.bincount(unit, weights=value, minlength=votes.units)
+        counts += np.bincount(unit, minlength=votes.units)
+        done_count = end
         mean = np.full(votes.units, np.nan)
-        np.divide(total, count, out=mean, where=count > 0)
-        if upto == looks[-1]:
-            for unit, value in (decided or {}).items():
-                mean[unit] = value
-        yield upto, mean
+        np.divide(totals, counts, out=mean, where=counts > 0)
+        if end == ends[-1]:
+            for decided_unit, decided_value in (decisions or {}).items():
+                mean[decided_unit] = decided_value
+        yield end, mean
 
 
 def correlation_so_far(
@@ -180,11 +179,11 @@ def correlation_so_far(
         clusters: the clusters of the U captions.
     """
     rows_by_metric: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
-    for upto, mean in means:
-        last = upto == means[-1][0]
+    for end, mean in means:
+        is_last = end == means[-1][0]
         for name, values in scores.items():
             is_known = ~np.isnan(mean) & ~np.isnan(values)
-            row: dict[str, Any] = {"judgments": upto, "value": None, "low": None, "high": None}
+            row: dict[str, Any] = {"judgments": end, "value": None, "low": None, "high": None}
             row["n"] = int(is_known.sum())
             if row["n"]:
                 tau = correlation(
@@ -194,7 +193,7 @@ def correlation_so_far(
                     missing="leave-out",
                     weights=weights,
                     resamples=0,
-                    clusters=clusters if last else NAIVE,
+                    clusters=clusters if is_last else NAIVE,
                 )
                 row |= as_json(tau, "value", "low", "high", "reason")
             rows_by_metric[name].append(row)

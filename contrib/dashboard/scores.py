@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from quorum.numeric.arrays import Floats
 
-ROWS = ("of", "images")
+ROW_COLUMNS = ("of", "images")  # arrays of row ids in stored scores
 
 
 def candidate_scores(study: Study) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def candidate_scores(study: Study) -> dict[str, Any]:
             units; ``images``: their images; ``reason``: why there are no scores.
     """
     kind = KINDS[study.protocol]
-    metrics, tokenizer, *_imported = metrics_asked = _metrics_asked(study)
+    metrics, tokenizer, *_imported = requested_metrics = _requested_metrics(study)
     if kind.comparison.refusal:
         scores = _as_scores([], {}, kind.comparison.refusal)
     elif not kind.compares_pairs and kind.results:
@@ -42,15 +43,15 @@ def candidate_scores(study: Study) -> dict[str, Any]:
             scores = (_pair_scores if kind.compares_pairs else _caption_scores)(study, metrics, tokenizer)
         except EvaluationError as error:
             scores = _as_scores([], {}, str(error))
-    return scores | {"asked": metrics_asked}
+    return scores | {"asked": requested_metrics}
 
 
-def _metrics_asked(study: Study) -> list[Any]:
+def _requested_metrics(study: Study) -> list[Any]:
     """Return the metrics' names, the tokenizer, and the row ids of imported metrics (each import has a new id)."""
-    newest = Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION)
-    stated = newest.values_list("settings", flat=True).first()
+    evaluations = Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION)
+    settings = evaluations.values_list("settings", flat=True).first()
     metrics, tokenizer = (
-        (stated["metrics"], stated["tok"]) if stated else (list(DEFAULT_METRICS), DEFAULT_TOKENIZER)
+        (settings["metrics"], settings["tok"]) if settings else (list(DEFAULT_METRICS), DEFAULT_TOKENIZER)
     )
     imported = ImportedMetric.objects.filter(dataset=study.dataset_id, name__in=metrics).order_by("pk")
     return [metrics, tokenizer, *imported.values_list("pk", flat=True)]
@@ -69,9 +70,9 @@ def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[st
     references = loaders.load_references(study)
     imported = imported_scores(study.dataset, metrics)
     rows = loaders.caption_units(study)
-    have = imported.has_scores([(item, text) for _unit, item, _key, text in rows])
-    judged = [CaptionConsensus(*row, 0.0) for row, scored in zip(rows, have.tolist(), strict=True) if scored]
-    captions, _ = caption_texts(study, judged, references)
+    has_scores = imported.has_scores([(item, text) for _unit, item, _key, text in rows])
+    scored_captions = [CaptionConsensus(*row, 0.0) for row in compress(rows, has_scores.tolist())]
+    captions, _ = caption_texts(study, scored_captions, references)
     documents = references.documents()
     scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     scores = {name: result.images for name, result in scored.scores.items()}
@@ -86,20 +87,20 @@ def _as_scores(
     Args:
         rows: the row id and the image of each scored pair or unit.
     """
-    of, images = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-    return {"of": of, "images": images, "metrics": scores, "reason": reason}
+    ids, images = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+    return {"of": ids, "images": images, "metrics": scores, "reason": reason}
 
 
 def stored_scores(study: Study) -> dict[str, Any] | None:
     """Return the scores stored with the last snapshot; None if the metrics have changed since."""
     stored = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
-    if not stored or "images" not in stored or stored.get("asked") != _metrics_asked(study):
+    if not stored or "images" not in stored or stored.get("asked") != _requested_metrics(study):
         return None
     metrics = {name: np.array(values, dtype=np.float64) for name, values in stored["metrics"].items()}
-    rows = {name: np.array(stored[name], dtype=np.int64) for name in ROWS}
+    rows = {name: np.array(stored[name], dtype=np.int64) for name in ROW_COLUMNS}
     return stored | rows | {"metrics": metrics}
 
 
 def scores_to_store(scores: dict[str, Any]) -> dict[str, Any]:
     metrics = {name: array.tolist() for name, array in scores["metrics"].items()}
-    return scores | {name: scores[name].tolist() for name in ROWS} | {"metrics": metrics}
+    return scores | {name: scores[name].tolist() for name in ROW_COLUMNS} | {"metrics": metrics}

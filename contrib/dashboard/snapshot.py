@@ -43,7 +43,7 @@ from judgments.studies.designs import design_of
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Flags, Ints, places_in
 
-WORKERS_SHOWN = 200
+MAX_WORKERS_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class DashboardSnapshot:
 
 
 def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> DashboardSnapshot:
-    began = time.monotonic()
+    start = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
     # Only of this study: one of its judgments may be committed after a judgment of another study with a higher id.
     newest = blocks.newest_judgment(study)
@@ -73,27 +73,30 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     del all_units  # the units with judgments have been copied
     images, anonymous = _images_of_units(study, units, scores), loaders.is_anonymous(study)
 
-    def in_order(keep: Flags) -> VotesInOrder:
+    def votes_in_order(keep: Flags) -> VotesInOrder:
         rows = np.flatnonzero(keep)
         rows = rows[np.argsort(table.pk[rows])]
         columns = (places_in(units.pk, table.unit[rows]), table.worker[rows], table.value[rows])
         return VotesInOrder(*columns, images, anonymous)
 
-    votes = in_order(table.is_counted & ~np.isnan(table.value))
-    agreed = agreement_rows(table, loaders.full_depth_units(study))
+    votes = votes_in_order(table.is_counted & ~np.isnan(table.value))
+    counts_for_alpha = agreement_rows(table, loaders.full_depth_units(study))
     growth = (
         []
         if kind.is_open
         else agreement_so_far(
-            in_order(agreed), kind.aggregation.level, seed=design.seed, exchange=exchange_of(kind)
+            votes_in_order(counts_for_alpha),
+            kind.aggregation.level,
+            seed=design.seed,
+            exchange=exchange_of(kind),
         )
     )
     progress(0.7, "comparing metrics with people")
-    kinds = _evaluation(study, votes, units, table, scores)
+    kinds = _evaluate_metrics(study, votes, units, table, scores)
     del votes
     people = {}
-    if kind.compares_pairs and agreed.any():
-        people = one_against_rest(table, units, agreed, images=images, anonymous=anonymous)
+    if kind.compares_pairs and counts_for_alpha.any():
+        people = one_against_rest(table, units, counts_for_alpha, images=images, anonymous=anonymous)
     bias = side_bias(table, units, images, anonymous=anonymous)
     counts = study_counts(study)
     wages = wages_of(study, pay_of_sessions(study))
@@ -113,7 +116,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
             "correlated": not kind.compares_pairs,
         },
         "controls": {},
-        **_workers(study, table, table.records, design.controls.threshold),
+        **_worker_results(study, table, table.records, design.controls.threshold),
         "side_bias": bias,
         "wages": {
             "median": wages.median_cents,
@@ -128,16 +131,16 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     # Judgments that arrive meanwhile are counted as new, in addition to the snapshot.
     judgments = first_answers(study).filter(pk__lte=newest).count()
     values = {"judgments": judgments, "newest": newest, "event": event, "result": result}
-    values |= {"seconds": time.monotonic() - began, "made_at": timezone.now()}
+    values |= {"seconds": time.monotonic() - start, "made_at": timezone.now()}
     return DashboardSnapshot(study, values, scores if stored is None else None)
 
 
 @transaction.atomic
-def store_snapshot(board: DashboardSnapshot) -> BoardSnapshot:
-    values = dict(board.values)
-    if board.scores is not None:
-        values["scores"] = scores_to_store(board.scores)
-    stored, _ = BoardSnapshot.objects.defer("scores").update_or_create(study=board.study, defaults=values)
+def store_snapshot(snapshot: DashboardSnapshot) -> BoardSnapshot:
+    values = dict(snapshot.values)
+    if snapshot.scores is not None:
+        values["scores"] = scores_to_store(snapshot.scores)
+    stored, _ = BoardSnapshot.objects.defer("scores").update_or_create(study=snapshot.study, defaults=values)
     return stored
 
 
@@ -146,7 +149,7 @@ def forget_snapshot(*, study: Study, **_signal: Any) -> None:
     BoardSnapshot.objects.filter(study=study).delete()
 
 
-def _evaluation(
+def _evaluate_metrics(
     study: Study, votes: VotesInOrder, units: Units, table: JudgmentTable, scores: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the metrics now and earlier, by pair kind (or ``all``); {} without judgments or metrics."""
@@ -172,16 +175,16 @@ def _evaluation(
             np.array([unit_weights.get(pk, 1.0) for pk in scores["of"].tolist()]) if unit_weights else None
         )
         return {"all": correlation_so_far(means, scores["metrics"], clusters, weights)}
-    pairs = len(scores["of"])
+    pair_count = len(scores["of"])
     pair = places_in(scores["of"], units.pair)
     winners = list(winners_so_far(votes, pair, scores["images"], _decided_units(study, units)))
-    kind_of_pair = np.full(pairs, -1, dtype=np.int64)
+    kind_of_pair = np.full(pair_count, -1, dtype=np.int64)
     kind_of_pair[pair] = units.kind
     codes = np.unique(kind_of_pair[kind_of_pair >= 0]).tolist()
     code_of = {units.kinds[code]: code for code in codes if units.kinds[code]}
     names = pair_kinds(code_of)
     kinds = {name: kind_of_pair == code_of[name] for name in names} if len(names) > 1 else {}
-    kinds["all"] = np.ones(pairs, dtype=np.bool_)
+    kinds["all"] = np.ones(pair_count, dtype=np.bool_)
     return accuracy_so_far(winners, scores["metrics"], kinds)
 
 
@@ -194,30 +197,32 @@ def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> I
 
 
 def _decided_units(study: Study, units: Units) -> dict[int, float]:
+    """Return the adjudicated values by unit code."""
     decisions = loaders.decisions_of(study)
     codes = places_in(units.pk, np.fromiter(decisions, dtype=np.int64, count=len(decisions))).tolist()
     values = [decision.value for decision in decisions.values()]
     return {code: value for code, value in zip(codes, values, strict=True) if code >= 0}
 
 
-def _workers(
+def _worker_results(
     study: Study, table: JudgmentTable, records: Mapping[int, ControlRecord], threshold: float
 ) -> dict[str, Any]:
     people = loaders.worker_rows(study)
     rows = worker_figures(
         table, people, records, loaders.work_times(study, loaders.workers_without_times(table, people))
     )
-    standing = dict(
+    standings = dict(
         Participation.objects.filter(study=study)
         .exclude(standing=Participation.Standing.ACTIVE)
         .values_list("worker__name", "standing")
     )
-    rules: dict[str, list[str]] = {}
+    rules_by_worker: dict[str, list[str]] = {}
     cases = QualityCase.objects.filter(study=study, state=QualityCase.State.OPEN).order_by("pk")
     for name, rule in cases.values_list("worker__name", "rule"):
-        rules.setdefault(name, []).append(rule)
+        rules_by_worker.setdefault(name, []).append(rule)
     for row in rows:
-        row |= {"standing": standing.get(row["worker"], ""), "rules": rules.get(row["worker"], [])}
+        row |= {"standing": standings.get(row["worker"], ""), "rules": rules_by_worker.get(row["worker"], [])}
+    # first those who need a look, and of these the ones with the most judgments
     rows.sort(
         key=lambda row: (
             row["used"] and not row["rules"] and not row["standing"],
@@ -225,17 +230,17 @@ def _workers(
             row["worker"],
         )
     )
-    seen_count, right = (sum(row[key] for row in rows) for key in ("controls_seen", "controls_right"))
+    seen_count, right_count = (sum(row[key] for row in rows) for key in ("controls_seen", "controls_right"))
     return {
-        "workers": rows[:WORKERS_SHOWN],
-        "workers_left": max(0, len(rows) - WORKERS_SHOWN),
+        "workers": rows[:MAX_WORKERS_SHOWN],
+        "workers_left": max(0, len(rows) - MAX_WORKERS_SHOWN),
         "workers_all": len(rows),
         "per_worker": not any(worker.anonymous for worker in people),
         "threshold": threshold,
         "controls": {
             "seen": seen_count,
-            "right": right,
-            "share": right / seen_count if seen_count else None,
+            "right": right_count,
+            "share": right_count / seen_count if seen_count else None,
             "workers": sum(row["controls_seen"] > 0 for row in rows),
             "below": sum(row["controls_seen"] > 0 and row["controls_share"] < threshold for row in rows),
             "set_aside": int((~table.used & ~table.control).sum()),

@@ -18,7 +18,7 @@ from judgments.models import Job, Study
 JOB_KIND = "board"
 MAX_LEASES_SHOWN = 20
 MIN_INTERVAL = 15.0  # seconds between two snapshots
-INTERVAL_FACTOR = 10.0  # limits the share of time spent on snapshots: one that took 3 s is made every 30 s
+INTERVAL_FACTOR = 10.0  # a snapshot that took 3 s is made at most every 30 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class ChangeMark:
     new_judgments: int
     leases: tuple[tuple[str, str], ...]
 
-    def tag(self, study: Study, *more: object) -> str:
+    def tag(self, study: Study, *values: object) -> str:
         """Return an ETag that changes whenever the dashboard changes."""
         made_at = self.snapshot.made_at.isoformat() if self.snapshot else ""
         paused_at = study.paused_at.isoformat() if study.paused_at else ""
-        return f'"{content_key(study.pk, study.state, paused_at, made_at, self.new_judgments, self.leases, *more)}"'
+        return f'"{content_key(study.pk, study.state, paused_at, made_at, self.new_judgments, self.leases, *values)}"'
 
 
 def has_dashboard(study: Study) -> bool:
@@ -49,10 +49,10 @@ def has_dashboard(study: Study) -> bool:
 def change_mark(study: Study) -> ChangeMark:
     snapshot = BoardSnapshot.objects.filter(study=study).defer("result", "scores").first()
     newest = snapshot.newest if snapshot else 0
-    new = first_answers(study).filter(pk__gt=newest).count()
+    new_judgments = first_answers(study).filter(pk__gt=newest).count()
     rows = Assignment.objects.with_lease(timezone.now()).filter(study=study).order_by("expires_at", "pk")
     leases = rows.values_list("pk", "expires_at")[: MAX_LEASES_SHOWN + 1]
-    return ChangeMark(snapshot, new, tuple((str(pk), str(until)) for pk, until in leases))
+    return ChangeMark(snapshot, new_judgments, tuple((str(pk), str(expires_at)) for pk, expires_at in leases))
 
 
 def first_answers(study: Study) -> QuerySet[Judgment]:
@@ -62,7 +62,7 @@ def first_answers(study: Study) -> QuerySet[Judgment]:
 
 
 def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> bool:
-    """Return whether the snapshot should be replaced: the study has changed, and the snapshot is old enough.
+    """Return whether the study has changed, and the snapshot is old enough to be replaced.
 
     A snapshot that took longer to compute is kept longer.
     """
@@ -73,8 +73,8 @@ def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> boo
         return False
     if mark.new_judgments:
         return True
-    last = study.events.aggregate(last=Max("pk"))["last"] or 0
-    return bool(last > mark.snapshot.event)
+    newest_event = study.events.aggregate(last=Max("pk"))["last"] or 0
+    return bool(newest_event > mark.snapshot.event)
 
 
 def request_snapshot(study: Study) -> bool:

@@ -27,7 +27,7 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import take_refusal
 from judgments.studies.study_page import study_page
 
-EVERY_SECONDS = 5
+POLL_SECONDS = 5
 TEXT_ANSWERS_NOTE = gettext_noop("For text answers, see the agreement on the page “Results”.")
 STANDING_WORDS = {
     "paused": gettext_noop("paused until reviewed"),
@@ -41,7 +41,7 @@ def show_dashboard(request: HttpRequest, study: Study, context: Context) -> Http
     mark = _current_mark(study)
     refusal = take_refusal(request, study)
     context |= _dashboard_context(request, study, mark) | {
-        "every": EVERY_SECONDS,
+        "every": POLL_SECONDS,
         "refusal": refusal,
         "tag": mark.tag(study, *_page_choices(request, context)),
     }
@@ -54,16 +54,16 @@ def show_live(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     """Render the live part. Respond with 304 if nothing changed."""
     mark = _current_mark(study)
     tag = mark.tag(study, *_page_choices(request, context))
-    answer: HttpResponse
+    response: HttpResponse
     if request.headers.get("If-None-Match") == tag:
-        answer = HttpResponseNotModified()
+        response = HttpResponseNotModified()
     else:
-        answer = TemplateResponse(
+        response = TemplateResponse(
             request, "evaluation/parts/board_live.html", context | _dashboard_context(request, study, mark)
         )
-    answer["ETag"] = tag
-    answer["Cache-Control"] = "private, no-cache"
-    return answer
+    response["ETag"] = tag
+    response["Cache-Control"] = "private, no-cache"
+    return response
 
 
 def _current_mark(study: Study) -> ChangeMark:
@@ -117,8 +117,8 @@ def _last_verdict(study: Study) -> dict[str, Any]:
 
     It is not computed after each answer, since repeated tests find a winner too often.
     """
-    last = Analysis.objects.newest_first(study, Analysis.Kind.AGGREGATION)
-    return {"systems_verdict": last.values_list("result__systems_verdict", flat=True).first()}
+    aggregations = Analysis.objects.newest_first(study, Analysis.Kind.AGGREGATION)
+    return {"systems_verdict": aggregations.values_list("result__systems_verdict", flat=True).first()}
 
 
 def _why_no_metrics(kind: Kind, result: dict[str, Any]) -> str:
@@ -131,9 +131,10 @@ def _why_no_metrics(kind: Kind, result: dict[str, Any]) -> str:
 
 
 def _why_no_alpha(kind: Kind, result: dict[str, Any]) -> str:
-    last = next(reversed(result.get("growth", ())), {"n": 0})
-    if last["n"] and last["value"] is None:  # undefined because people judged the same items
-        return _("Agreement is undefined: %(why)s.") % {"why": _(str(last.get("reason", "")))}
+    newest = next(reversed(result.get("growth", ())), {"n": 0})
+    # people judged the same items, so there is another reason, such as equal answers
+    if newest["n"] and newest["value"] is None:
+        return _("Agreement is undefined: %(why)s.") % {"why": _(str(newest.get("reason", "")))}
     why = kind.aggregation.no_alpha or (TEXT_ANSWERS_NOTE if kind.is_open else "")
     return _(why) if why else ""
 
@@ -143,8 +144,8 @@ def _plots_of(result: dict[str, Any]) -> dict[str, Any]:
     stored_plots: dict[str, Any] = result.get("drawings", {})
     if not stored_plots or (get_language() or "en").startswith("en"):
         return stored_plots
-    of = {name: result[name] for name in ("growth", "evaluation")}
-    return stored_plots | cached_drawing(draw_plots, of)
+    figures = {name: result[name] for name in ("growth", "evaluation")}
+    return stored_plots | cached_drawing(draw_plots, figures)
 
 
 def _notes_on_worker(row: dict[str, Any], threshold: Any) -> str:

@@ -38,15 +38,14 @@ from quorum.statistics.disagreement import (
 )
 from quorum.statistics.inputs import encode
 
-FOLDS = 5
+FOLDS = 5  # parts of the items; metrics are fitted to all parts but the one that they predict
 MIN_RATERS = 5  # raters in a group; in a smaller group, people could be recognised
 MIN_JUDGMENTS = 10  # judgments of a worker who is treated as a predictor
-MAX_JUDGES = 200
+MAX_JUDGES = 200  # workers in the result
 SIDE_SCORES = {FIRST: 0.5, SECOND: -0.5}
 MAX_DISPUTED_ITEMS = 8
-BOOTSTRAPS = 99
-FEW_BOOTSTRAPS = 39
-MANY_JUDGMENTS = 20_000  # number of judgments from which on fewer samples are drawn
+# The test of groups draws BOOTSTRAPS samples, or FEW_BOOTSTRAPS for MANY_JUDGMENTS or more.
+BOOTSTRAPS, FEW_BOOTSTRAPS, MANY_JUDGMENTS = 99, 39, 20_000
 DEMOGRAPHIC_PREFIX = "crowd: "  # stands before the names of demographics
 TOO_FEW_RATERS = "too few participants ({n}); expected {fewest} or more"
 NO_SHARED_UNIT = "no item has two judgments"
@@ -108,13 +107,19 @@ def _entropies(shares: Floats) -> Floats:
 
 
 def _disputed_items(units: Units, positions: Ints, soft: SoftLabels) -> list[dict[str, Any]]:
-    several = np.flatnonzero(soft.judgments > 1)
-    first = several[np.lexsort((positions[several], -soft.entropy[several]))][:MAX_DISPUTED_ITEMS]
+    """Return the units with the highest entropy of answers, highest first.
+
+    Args:
+        positions: (U,) indices of the U units of ``soft`` in ``units``.
+    """
+    judged_twice = np.flatnonzero(soft.judgments > 1)
+    order = np.lexsort((positions[judged_twice], -soft.entropy[judged_twice]))
+    disputed = judged_twice[order][:MAX_DISPUTED_ITEMS]
     return rows_as_json(
-        unit=texts_of_column(units.key.take(positions[first])),
-        n=soft.judgments[first],
-        shares=soft.shares[first],
-        entropy=soft.entropy[first],
+        unit=texts_of_column(units.key.take(positions[disputed])),
+        n=soft.judgments[disputed],
+        shares=soft.shares[disputed],
+        entropy=soft.entropy[disputed],
     )
 
 
@@ -128,26 +133,26 @@ def _predictors(
     predictions: Mapping[str, Path],
 ) -> list[dict[str, Any]]:
     """Return how well chance, overall shares, metrics, judges and models predict people's answers, best first."""
-    size, width = soft.shares.shape
+    unit_count, label_count = soft.shares.shape
     generator = np.random.default_rng(seed)
+    # all units of an image are in the same part
     fold = generator.permutation(int(images.max()) + 1)[images] % FOLDS
-    rows = [
-        _predictor_row(EQUALLY, "baseline", np.full((size, width), 1 / width), np.arange(size), images, soft)
-    ]
-    read = [(name, read_predictions(path, units, positions, soft)) for name, path in predictions.items()]
-    for name, distributions in (*read, *imported_predictions(study, units.pk[positions]).items()):
+    all_units, equal_shares = np.arange(unit_count), np.full((unit_count, label_count), 1 / label_count)
+    rows = [_predictor_row(EQUALLY, "baseline", equal_shares, all_units, images, soft)]
+    models = {name: read_predictions(path, units, positions, soft) for name, path in predictions.items()}
+    imported_models = imported_predictions(study, units.pk[positions])
+    for name, distributions in (*models.items(), *imported_models.items()):
         answered_units = np.flatnonzero(~np.isnan(distributions[:, 0]))
-        rows.append(
-            _predictor_row(name, "model", distributions[answered_units], answered_units, images, soft)
-        )
+        shares = distributions[answered_units]
+        rows.append(_predictor_row(name, "model", shares, answered_units, images, soft))
     if not (fold == fold[0]).all():
-        usual = metric_probabilities(np.zeros(size), soft.counts, fold)
-        rows.append(_predictor_row(ALWAYS, "baseline", usual, np.arange(size), images, soft))
+        constant_shares = metric_probabilities(np.zeros(unit_count), soft.counts, fold)
+        rows.append(_predictor_row(ALWAYS, "baseline", constant_shares, all_units, images, soft))
         # If "no difference" or "neither" are possible, exchanging the candidates changes the meaning of the labels.
-        symmetric = KINDS[study.protocol].compares_pairs and width == 2
-        scored = [("metric", *entry) for entry in _metric_scores(study, units, positions).items()]
-        scored += [("judge", *entry) for entry in _judge_means(study, units, positions).items()]
-        for what, name, scores in scored:
+        symmetric = KINDS[study.protocol].compares_pairs and label_count == 2
+        predictors = [("metric", *entry) for entry in _metric_scores(study, units, positions).items()]
+        predictors += [("judge", *entry) for entry in _judge_means(study, units, positions).items()]
+        for what, name, scores in predictors:
             answered_units = np.flatnonzero(~np.isnan(scores))
             if len(np.unique(fold[answered_units])) < 2:
                 continue
@@ -173,11 +178,11 @@ def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Float
     number_of = {pk: number for number, pk in enumerate(units.pk[positions].tolist())}
     means: dict[str, Floats] = {}
     for name, pairs in sorted(by_judge.items()):
-        known_values = [(number_of[unit], value) for unit, value in pairs if unit in number_of]
-        at = np.array([number for number, _ in known_values], dtype=np.int64)
-        n = np.bincount(at, minlength=len(positions))
-        total = np.bincount(at, weights=[value for _, value in known_values], minlength=len(positions))
-        means[name] = total / np.where(n, n, np.nan)
+        shared = [(number_of[unit], value) for unit, value in pairs if unit in number_of]
+        indices = np.array([number for number, _ in shared], dtype=np.int64)
+        counts = np.bincount(indices, minlength=len(positions))
+        totals = np.bincount(indices, weights=[value for _, value in shared], minlength=len(positions))
+        means[name] = totals / np.where(counts, counts, np.nan)
     return means
 
 
@@ -193,31 +198,33 @@ def _metric_scores(study: Study, units: Units, positions: Ints) -> dict[str, Flo
     scored_rows = (units.pair if by_pair else units.pk)[positions]
     scores: dict[str, Floats] = {}
     for metric in rows.order_by("metric").values_list("metric", flat=True).distinct():
-        of_metric = (
+        metric_rows = (
             rows.filter(metric=metric).values_list(key, "first", "second").iterator(loaders.ROWS_PER_BATCH)
         )
-        table = np.array([(pk, first - (second or 0.0)) for pk, first, second in of_metric])
-        at = places_in(table[:, 0].astype(np.int64), scored_rows)
-        scores[metric] = np.where((at >= 0) & (scored_rows != NO_PAIR), table[at, 1], np.nan)
+        table = np.array([(pk, first - (second or 0.0)) for pk, first, second in metric_rows])
+        indices = places_in(table[:, 0].astype(np.int64), scored_rows)
+        scores[metric] = np.where((indices >= 0) & (scored_rows != NO_PAIR), table[indices, 1], np.nan)
     return scores
 
 
 def _predictor_row(
-    name: str, what: str, predicted: Floats, here: Ints, images: Ints, soft: SoftLabels
+    name: str, what: str, predicted: Floats, rows: Ints, images: Ints, soft: SoftLabels
 ) -> dict[str, Any]:
-    divergences = divergence(soft.shares[here], predicted)
-    floor = soft.entropy[here]
+    """Return how well (k, L) predicted shares of L labels fit the answers to k units, whose indices are ``rows``."""
+    divergences = divergence(soft.shares[rows], predicted)
+    floor = soft.entropy[rows]
     return {
         "name": name,
         "what": what,
-        "cross_entropy": _mean(divergences.cross_entropy, images[here]),
-        "jensen_shannon": _mean(divergences.jensen_shannon, images[here]),
+        "cross_entropy": _mean_with_interval(divergences.cross_entropy, images[rows]),
+        "jensen_shannon": _mean_with_interval(divergences.jensen_shannon, images[rows]),
         "above_floor": json_float(float((divergences.cross_entropy - floor).mean())),
-        "n": len(here),
+        "n": len(rows),
     }
 
 
-def _mean(values: Floats, images: Ints) -> dict[str, Any]:
+def _mean_with_interval(values: Floats, images: Ints) -> dict[str, Any]:
+    """Return the mean of (k,) values, with an interval that regards the values of an image as a cluster."""
     if np.isinf(values).any():
         return {"value": None, "low": None, "high": None, "n": len(values), "reason": COST_IS_INFINITE}
     spread, clusters = spread_of_mean(values, {ITEM: images})
@@ -233,27 +240,29 @@ def _mean(values: Floats, images: Ints) -> dict[str, Any]:
 
 
 def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) -> list[dict[str, Any]]:
+    """Return how well each worker's answers predict the answers of the others to the same units, best first."""
     is_counted = table.is_counted
     unit = places_in(soft.units, table.unit[is_counted])
     value = places_in(np.asarray(soft.labels, dtype=np.int64), table.value[is_counted].astype(np.int64))
     names = {worker.pk: worker.name for worker in workers}
-    by_worker = table.worker[is_counted]
-    order = np.argsort(by_worker, kind="stable")
+    worker = table.worker[is_counted]
+    order = np.argsort(worker, kind="stable")
     rows = []
-    for indices in np.split(order, np.flatnonzero(np.diff(by_worker[order])) + 1):
-        others = soft.counts[unit[indices]].astype(np.float64)
-        others[np.arange(len(indices)), value[indices]] -= 1
-        has_others = others.sum(axis=1) > 0
+    # the judgments of one worker after the other
+    for indices in np.split(order, np.flatnonzero(np.diff(worker[order])) + 1):
+        other_counts = soft.counts[unit[indices]].astype(np.float64)
+        other_counts[np.arange(len(indices)), value[indices]] -= 1  # without the worker's own answers
+        has_others = other_counts.sum(axis=1) > 0
         if has_others.sum() < MIN_JUDGMENTS:
             continue
-        others = others[has_others]
+        other_counts = other_counts[has_others]
         divergences = divergence(
-            others / others.sum(axis=1, keepdims=True),
-            judge_probabilities(value[indices][has_others], others),
+            other_counts / other_counts.sum(axis=1, keepdims=True),
+            judge_probabilities(value[indices][has_others], other_counts),
         )
         rows.append(
             {
-                "worker": names[int(by_worker[indices[0]])],
+                "worker": names[int(worker[indices[0]])],
                 "cross_entropy": divergences.mean_cross_entropy,
                 "jensen_shannon": divergences.mean_jensen_shannon,
                 "n": int(has_others.sum()),
@@ -271,11 +280,11 @@ def _compare_groups(
     If there are too few raters, the result says so.
     """
     is_counted = table.is_counted
-    raters = len(np.unique(table.worker[is_counted]))
+    rater_count = len(np.unique(table.worker[is_counted]))
     if bootstraps == 0:
         return {"reason": "the test was left out"}
-    if raters < 2 * MIN_RATERS:
-        return {"reason": TOO_FEW_RATERS.format(n=raters, fewest=2 * MIN_RATERS)}
+    if rater_count < 2 * MIN_RATERS:
+        return {"reason": TOO_FEW_RATERS.format(n=rater_count, fewest=2 * MIN_RATERS)}
     if soft.judgments.max() < 2:
         return {"reason": NO_SHARED_UNIT}
     if bootstraps is None:
@@ -289,12 +298,12 @@ def _compare_groups(
         seed=seed,
     )
     names = {worker.pk: worker.name for worker in workers}
-    of = fit.membership.argmax(axis=1)
+    group_of_worker = fit.membership.argmax(axis=1)
     return {
         "reason": "",
         **as_json(fit, "p", "gain", "bootstraps", "between"),
         "groups": rows_as_json(
-            raters=np.bincount(of, minlength=2),
+            raters=np.bincount(group_of_worker, minlength=2),
             share=fit.shares,
             accuracy=fit.accuracy,
             within=fit.within,
@@ -303,7 +312,9 @@ def _compare_groups(
         "members": sorted(
             (
                 {"worker": names[pk], "group": int(group) + 1, "probability": float(chances[group])}
-                for pk, group, chances in zip(fit.workers.tolist(), of.tolist(), fit.membership, strict=True)
+                for pk, group, chances in zip(
+                    fit.workers.tolist(), group_of_worker.tolist(), fit.membership, strict=True
+                )
             ),
             key=lambda row: (row["group"], row["worker"]),
         ),
@@ -318,19 +329,21 @@ def _compare_known_groups(
     unit, worker, value = table.unit[is_counted], table.worker[is_counted], table.value[is_counted]
     rows = []
     for name, group_of in _attributes(study, workers).items():
-        sizes: dict[str, int] = {}
+        group_sizes: dict[str, int] = {}
         for pk in np.unique(worker).tolist():
             if group_of.get(pk):
-                sizes[group_of[pk]] = sizes.get(group_of[pk], 0) + 1
-        large = {pk: group for pk, group in group_of.items() if sizes.get(group, 0) >= MIN_RATERS}
-        in_large_group = np.isin(worker, list(large))
-        if len(set(large.values())) < 2:
+                group_sizes[group_of[pk]] = group_sizes.get(group_of[pk], 0) + 1
+        large_groups = {
+            pk: group for pk, group in group_of.items() if group_sizes.get(group, 0) >= MIN_RATERS
+        }
+        in_large_group = np.isin(worker, list(large_groups))
+        if len(set(large_groups.values())) < 2:
             continue
         test = known_groups(
             unit[in_large_group],
             worker[in_large_group],
             value[in_large_group],
-            [large[pk] for pk in worker[in_large_group].tolist()],
+            [large_groups[pk] for pk in worker[in_large_group].tolist()],
             seed=seed,
         )
         rows.append(

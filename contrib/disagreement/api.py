@@ -61,9 +61,10 @@ class SoftLabelsView(APIView):
         summary="Soft labels, what predicts them, and groups of raters",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Return soft labels as the command `soft_labels` writes them, of the judgments of the newest results.
+        """Return the soft labels of the newest results, in the format of the command `soft_labels`.
 
-        Groups by demographics (``known``, ``crowd: …``) are shown to accounts that may change the study.
+        Rows of ``known`` about demographics (``by`` begins with ``crowd: ``) are only shown to accounts that may
+        change the study.
         """
         study = study_for(request, slug)
         return Response(cached_disagreement(study, staff_of(request)))

@@ -59,9 +59,11 @@ def _version(study: Study) -> object:
         what__in=[Analysis.Kind.AGGREGATION, Analysis.Kind.META_EVALUATION, Analysis.Kind.JUDGES],
     ).order_by("-created_at", "-pk")
     # A job that read demographics before their deletion may store its figures after it.
-    described = Exists(Demographics.objects.filter(study=study))
-    rows = newest.annotate(described=described).values_list("pk", "created_at", "described")[:3]
-    analyses = [[pk, str(created_at), known] for pk, created_at, known in rows]
+    has_demographics = Exists(Demographics.objects.filter(study=study))
+    rows = newest.annotate(has_demographics=has_demographics).values_list(
+        "pk", "created_at", "has_demographics"
+    )[:3]
+    analyses = [[pk, str(created_at), demographics_exist] for pk, created_at, demographics_exist in rows]
     predictions = Prediction.objects.filter(study=study).order_by("pk").values_list("pk", flat=True)
     version = [str(study.created_at), analyses]
     return [*version, list(predictions)] if predictions else version

@@ -59,7 +59,7 @@ class PrintSoftLabels(QuorumCommand):
             )
         self.write_output(options, disagreement)
         self.say(disagreement["in_words"])
-        self.say_tables(_tables(disagreement))
+        self.say_tables(_make_tables(disagreement))
         groups = disagreement.get("groups", {})
         if groups and groups["reason"]:
             self.say(f"Groups of raters were not tested: {groups['reason']}.")
@@ -67,7 +67,7 @@ class PrintSoftLabels(QuorumCommand):
             self.say(disagreement["per_worker"]["reason"])
 
 
-def _tables(result: dict[str, Any]) -> list[Table]:
+def _make_tables(result: dict[str, Any]) -> list[Table]:
     rows = [
         (
             row["name"],
@@ -87,19 +87,19 @@ def _tables(result: dict[str, Any]) -> list[Table]:
     heads = [("group", "text"), ("raters", "count"), ("agreeing pairs within", "percent")]
     groups = result.get("groups", {})
     if groups and not groups["reason"]:
-        of_model = [
+        model_rows = [
             (str(number), group["raters"], group["within"], group["accuracy"])
             for number, group in enumerate(groups["groups"], start=1)
         ]
-        title = _title("Two groups of raters", groups)
-        tables.append(plain_table(title, [*heads, ("accuracy", "percent")], of_model))
+        title = _format_title("Two groups of raters", groups)
+        tables.append(plain_table(title, [*heads, ("accuracy", "percent")], model_rows))
     for split in result.get("known", ()):
         group_rows = [(group["name"], group["raters"], group["within"]) for group in split["groups"]]
-        tables.append(plain_table(_title(f"Raters by {split['by']}", split), heads, group_rows))
+        tables.append(plain_table(_format_title(f"Raters by {split['by']}", split), heads, group_rows))
     return tables
 
 
-def _title(subject: str, groups: dict[str, Any]) -> str:
+def _format_title(subject: str, groups: dict[str, Any]) -> str:
     p = "no test" if groups["p"] is None else p_in_text(groups["p"])
     return f"{subject} ({p}; agreeing pairs across: {format_cell(groups['between'], 'percent')})"
 

@@ -29,7 +29,7 @@ from judgments.studies.designs import kind_of
 from quorum.numeric.arrays import Floats, Ints, places_in
 from quorum.statistics.disagreement import SoftLabels
 
-INFINITE_COST = "gives 0 to what somebody answered; expected more, as its cost is infinite."
+ANSWER_HAS_NO_SHARE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
 COST_IS_INFINITE = gettext_noop(
     "the prediction gives probability 0 to an answer that was given, so the cross-entropy is infinite"
 )
@@ -52,7 +52,7 @@ def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels
         if unit not in number_of_unit:
             continue  # no answer to this unit is used
         if (shares[soft.shares[number_of_unit[unit]] > 0] == 0).any():
-            raise EvaluationError(f"{where} {INFINITE_COST}")
+            raise EvaluationError(f"{where} {ANSWER_HAS_NO_SHARE}")
         predicted[number_of_unit[unit]] = shares
     if np.isnan(predicted).all():
         raise EvaluationError(f"{path} predicts no judged unit of the study.")
@@ -62,6 +62,10 @@ def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels
 def read_distributions(
     lines: Iterable[str], source: str, units: set[str], values: Sequence[float]
 ) -> Iterator[tuple[str, str, Floats]]:
+    """Yield the place of each line in its source, its unit, and the (L,) shares of the L values.
+
+    Raise EvaluationError if a line is invalid.
+    """
     labels = [f"{value:g}" for value in values]
     units_read: set[str] = set()
     for number, line in enumerate(lines, start=1):
@@ -71,17 +75,17 @@ def read_distributions(
         try:
             row = load_json(line)
             unit = row["unit"]
-            by_label = {str(label): float(share) for label, share in row["distribution"].items()}
-            is_known = unit in units
+            share_by_label = {str(label): float(share) for label, share in row["distribution"].items()}
+            unit_exists = unit in units
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
             raise EvaluationError(
                 f'{where} cannot be read; expected such as {{"unit": "...", "distribution": {{"1": 0.3, "2": 0.7}}}}.'
             ) from None
-        if not is_known:
+        if not unit_exists:
             raise EvaluationError(f"{where} names unit {unit!r:.60}, which the study does not have.")
-        if wrong := set(by_label) - set(labels):
+        if wrong := set(share_by_label) - set(labels):
             raise EvaluationError(f"{where} has answer {min(wrong)!r:.60}; expected {', '.join(labels)}.")
-        shares = np.array([by_label.get(label, 0.0) for label in labels])
+        shares = np.array([share_by_label.get(label, 0.0) for label in labels])
         total = shares.sum()
         # the comparison is also false for nan
         if not ((shares >= 0).all() and abs(total - 1) <= SUM_TOLERANCE):
@@ -104,20 +108,20 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
     """
     digest = hashlib.sha256()
 
-    def counted_in() -> Iterator[str]:
+    def hashed_lines() -> Iterator[str]:
         for line in lines:
             digest.update(line.replace("\r\n", "\n").encode())  # forms send \r\n
             yield line
 
     units = dict(Unit.objects.filter(study=study, control=False).values_list("key", "pk"))
     labels = list(kind_of(study).outcomes)
-    numbers, rows = [], []
-    for where, unit, shares in read_distributions(counted_in(), "Line ", set(units), labels):
+    unit_ids, rows = [], []
+    for where, unit, shares in read_distributions(hashed_lines(), "Line ", set(units), labels):
         if not shares.all():
             raise EvaluationError(
                 f"{where} gives 0 to an answer; expected more, as its cost would be infinite."
             )
-        numbers.append(units[unit])
+        unit_ids.append(units[unit])
         rows.append(shares)
     if not rows:
         raise EvaluationError("The file predicts no unit; expected JSON lines with unit and distribution.")
@@ -134,7 +138,7 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
         Prediction.objects.create(
             study=study,
             name=name,
-            units=np.array(numbers, dtype="<i8").tobytes(),
+            units=np.array(unit_ids, dtype="<i8").tobytes(),
             shares=np.array(rows, dtype="<f8").tobytes(),
             known=len(rows),
             sha256=sha256,
@@ -153,10 +157,10 @@ def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
     """
     predictions = {}
     for prediction in Prediction.objects.filter(study=study).order_by("name"):
-        at = places_in(np.frombuffer(prediction.units, dtype="<i8"), units)
+        indices = places_in(np.frombuffer(prediction.units, dtype="<i8"), units)
         shares = np.frombuffer(prediction.shares, dtype="<f8").reshape(prediction.known, -1)
-        if (at >= 0).any():
-            predictions[prediction.name] = np.where((at >= 0)[:, np.newaxis], shares[at], np.nan)
+        if (indices >= 0).any():
+            predictions[prediction.name] = np.where((indices >= 0)[:, np.newaxis], shares[indices], np.nan)
     return predictions
 
 

@@ -15,13 +15,13 @@ from quorum.statistics.disagreement import SoftLabels, soft_labels
 def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
     """Return people's used answers to each unit. Raise EvaluationError as ``check_soft_labels`` does."""
     check_soft_labels(study)
-    counted = table.is_counted
-    if not counted.any():
+    is_counted = table.is_counted
+    if not is_counted.any():
         raise EvaluationError(
             _("Study %(slug)r has no judgments that are used in results; expected at least one.")
             % {"slug": study.slug}
         )
-    return soft_labels(table.unit[counted], table.value[counted], labels=kind_of(study).outcomes)
+    return soft_labels(table.unit[is_counted], table.value[is_counted], labels=kind_of(study).outcomes)
 
 
 def check_soft_labels(study: Study) -> None:

@@ -29,8 +29,8 @@ from judgments.studies.pages import Context, StudyPlace, StudyStep
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import add_step, study_page
 
-JUDGES_SHOWN = 20
-MAX_SHOWN = 100  # number of imported predictions
+MAX_JUDGES_SHOWN = 20
+MAX_PREDICTIONS_SHOWN = 100
 SECOND_GROUP = 2  # the group whose members the page lists
 BASELINES = {
     EQUALLY: gettext_noop("Uniform distribution"),
@@ -50,7 +50,9 @@ def show_disagreement(request: HttpRequest, study: Study, context: Context) -> H
         context["refused"] = _(str(error))
     else:
         context |= _disagreement_context(study, result)
-    context["imported"] = Prediction.objects.filter(study=study).defer("units", "shares")[:MAX_SHOWN]
+    context["imported"] = Prediction.objects.filter(study=study).defer("units", "shares")[
+        :MAX_PREDICTIONS_SHOWN
+    ]
     return TemplateResponse(request, "evaluation/study_soft_labels.html", context)
 
 
@@ -61,21 +63,21 @@ def _import_predictions(request: HttpRequest, study: Study) -> None:
         raise QuorumError(_("Nothing was imported: choose the file with the predictions."))
 
     def read(path: Path) -> str:
-        sent = {**values, "predictions": read_whole(path)}
-        return import_predictions.run(study, sent, by=signed_in(request)).message
+        parameters = {**values, "predictions": read_whole(path)}
+        return import_predictions.run(study, parameters, by=signed_in(request)).message
 
     import_or_queue(request, upload, read, kind="import_predictions", args={"study": study.slug, **values})
 
 
 def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any]:
-    labels = _labels(study, result["labels"])
+    labels = _label_texts(study, result["labels"])
     judges = result.get("judges", [])
     groups = result.get("groups", {})
     keys = [row["unit"] for row in result["disputed"]]
-    disputed = study.units.select_related("item__dataset", "reference", "first", "second").filter(
+    disputed_units = study.units.select_related("item__dataset", "reference", "first", "second").filter(
         key__in=keys
     )
-    units = {unit.key: unit for unit in disputed}
+    units = {unit.key: unit for unit in disputed_units}
     pictures = {key: picture_address(unit.item) for key, unit in units.items()}
     return {
         "result": result,
@@ -88,15 +90,15 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
             row | {"judged_unit": units.get(row["unit"]), "picture": pictures.get(row["unit"], "")}
             for row in result["disputed"]
         ],
-        "judges": judges[:JUDGES_SHOWN],
-        "hidden_judges": max(0, len(judges) - JUDGES_SHOWN),
+        "judges": judges[:MAX_JUDGES_SHOWN],
+        "hidden_judges": max(0, len(judges) - MAX_JUDGES_SHOWN),
         "groups": groups,
         "tables": [
             group | {"number": number, "rows": list(zip(labels, group["confusion"], strict=True))}
             for number, group in enumerate(groups.get("groups", ()), start=1)
         ],
         "members_of_second_group": [row for row in groups.get("members", ()) if row["group"] == SECOND_GROUP][
-            :JUDGES_SHOWN
+            :MAX_JUDGES_SHOWN
         ],
         "attribute_comparisons": [
             row | {"by": _describe_attribute(row["by"])} for row in result.get("known", ())
@@ -112,7 +114,7 @@ def _describe_attribute(name: str) -> str:
     )
 
 
-def _labels(study: Study, values: list[Any]) -> list[str]:
+def _label_texts(study: Study, values: list[Any]) -> list[str]:
     kind = kind_of(study)
     if kind.two_sided:
         return [str(SIDE_LABELS[value]) for value in values]

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from common.amounts import coefficient, p_in_text, percent
 
-LEVEL = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 EQUALLY, ALWAYS = "equally likely", "same for all"
 
 
@@ -46,7 +46,7 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
 
 
 def describe_groups(groups: Mapping[str, Any]) -> str:
-    if groups["p"] > LEVEL:
+    if groups["p"] > SIGNIFICANCE_LEVEL:
         return _("There is no evidence of more than one group of participants (%(p)s).") % {
             "p": p_in_text(groups["p"])
         }

@@ -81,7 +81,7 @@ class CloserSerializer(serializers.Serializer[Any]):
     scores = serializers.DictField(child=serializers.ListField(child=serializers.FloatField(allow_null=True)))
 
 
-def _evaluation(study: Study) -> Analysis:
+def _require_evaluation(study: Study) -> Analysis:
     analysis = newest_evaluation(study)
     if analysis is None:
         raise ObjectNotFound(
@@ -122,7 +122,7 @@ class DisagreementsView(APIView):
         for name in query:
             if name not in ("metric", "kind", "cursor", "page_size"):
                 raise ValidationError({name: ["is no parameter of this list."]})
-        analysis = _evaluation(study)
+        analysis = _require_evaluation(study)
         metrics = list(analysis.result["metrics"])
         metric = query.get("metric", metrics[-1])
         ranked = find_disagreements(study, analysis, metric)
@@ -140,12 +140,12 @@ class DisagreementsView(APIView):
                 "metric": metric,
                 "metrics": metrics,
                 "compared": ranked.ranking.compared,
-                "results": [_disagreement_json(disagreement) for disagreement in rows],
+                "results": [_disagreement_as_json(disagreement) for disagreement in rows],
             }
         )
 
 
-def _disagreement_json(disagreement: MetricDisagreement) -> dict[str, Any]:
+def _disagreement_as_json(disagreement: MetricDisagreement) -> dict[str, Any]:
     judged_row, consensus = disagreement.row, disagreement.consensus
     second = getattr(judged_row, "second", None)
     row: dict[str, Any] = as_json(
@@ -176,8 +176,8 @@ def _page_start(cursor: str | None, stamp: str) -> int:
     if cursor is None:
         return 0
     try:
-        start, of = read_cursor(cursor)
-        if of == stamp and type(start) is int and start >= 0:
+        start, cursor_stamp = read_cursor(cursor)
+        if cursor_stamp == stamp and type(start) is int and start >= 0:
             return start
     except (ValueError, TypeError):
         pass
@@ -210,13 +210,13 @@ class CloserView(APIView):
             "references": list(inspection.references),
             "value": inspection.consensus.value if inspection.consensus else None,
             "n": inspection.consensus.n if inspection.consensus else 0,
-            "votes": _votes(inspection),
+            "votes": _votes_as_json(inspection),
             "scores": _scores_by_metric(other_scores(analysis, inspection)) if analysis else {},
         }
         return Response(as_json(body))
 
 
-def _votes(inspection: Inspection) -> list[dict[str, Any]]:
+def _votes_as_json(inspection: Inspection) -> list[dict[str, Any]]:
     return [
         {
             "unit": unit.key,

@@ -35,26 +35,27 @@ class MetricDisagreement:
 def disagreements_at(
     study: Study, analysis: Analysis, ranked: RankedDisagreements, positions: Sequence[int]
 ) -> list[MetricDisagreement]:
-    pairs = KINDS[study.protocol].compares_pairs
+    """Return the disagreements at these positions of a ranking. Rows that were deleted meanwhile are left out."""
+    compares_pairs = KINDS[study.protocol].compares_pairs
     pks = [int(ranked.pks[position]) for position in positions]
-    if pairs:
+    if compares_pairs:
         judged_rows: Any = CandidatePair.objects.filter(pk__in=pks).select_related("item", "first", "second")
-        decided = Consensus.objects.filter(pair__in=pks)
-        scored = MetricScore.objects.filter(analysis=analysis, pair__in=pks)
+        consensus_rows = Consensus.objects.filter(pair__in=pks)
+        score_rows = MetricScore.objects.filter(analysis=analysis, pair__in=pks)
     else:
         judged_rows = Unit.objects.filter(pk__in=pks).select_related("item", "first")
-        decided = Consensus.objects.filter(unit__in=pks)
-        scored = MetricScore.objects.filter(analysis=analysis, unit__in=pks)
-    by_pk = {row.pk: row for row in judged_rows}
-    consensus = {row.pair_id if pairs else row.unit_id: row for row in decided}
+        consensus_rows = Consensus.objects.filter(unit__in=pks)
+        score_rows = MetricScore.objects.filter(analysis=analysis, unit__in=pks)
+    rows_by_pk = {row.pk: row for row in judged_rows}
+    consensus = {row.pair_id if compares_pairs else row.unit_id: row for row in consensus_rows}
     scores: dict[int, ScoresByMetric] = {}
-    for score in scored.order_by("pk"):
-        pk = score.pair_id if pairs else score.unit_id
+    for score in score_rows.order_by("pk"):
+        pk = score.pair_id if compares_pairs else score.unit_id
         scores.setdefault(pk or 0, {})[score.metric] = (score.first, score.second)
     ranking = ranked.ranking
     return [
         MetricDisagreement(
-            row=by_pk[pk],
+            row=rows_by_pk[pk],
             consensus=consensus.get(pk),
             metric=float(ranking.metric[position]),
             people=float(ranking.people[position]),
@@ -62,5 +63,5 @@ def disagreements_at(
             scores=scores.get(pk, {}),
         )
         for position, pk in zip(positions, pks, strict=True)
-        if pk in by_pk
+        if pk in rows_by_pk
     ]

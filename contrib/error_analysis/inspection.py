@@ -57,10 +57,18 @@ def find_inspection(study: Study, key: str) -> Inspection:
             )
         units = list(pair.units.filter(control=False).select_related("reference").order_by("position"))
         texts = dict(_references_of(pair.item_id))
-        references = tuple(texts[ref] for ref in pair.references if ref in texts) or tuple(texts.values())
+        references = tuple(
+            texts[key_of_reference] for key_of_reference in pair.references if key_of_reference in texts
+        ) or tuple(texts.values())
         consensus = Consensus.objects.filter(pair=pair).first()
         return Inspection(
-            key, pair.kind, pair.item, (pair.first, pair.second), references, consensus, _votes(study, units)
+            key,
+            pair.kind,
+            pair.item,
+            (pair.first, pair.second),
+            references,
+            consensus,
+            _read_votes(study, units),
         )
     unit = Unit.objects.filter(study=study, key=key, control=False).select_related("item", "first").first()
     if unit is None or unit.first is None:
@@ -72,7 +80,9 @@ def find_inspection(study: Study, key: str) -> Inspection:
         text for _, text in _references_of(unit.item_id) if one_text(text) != one_text(unit.first.text)
     )
     consensus = Consensus.objects.filter(unit=unit).first()
-    return Inspection(key, unit.kind, unit.item, (unit.first,), references, consensus, _votes(study, [unit]))
+    return Inspection(
+        key, unit.kind, unit.item, (unit.first,), references, consensus, _read_votes(study, [unit])
+    )
 
 
 def _references_of(item: int) -> list[tuple[str, str]]:
@@ -80,16 +90,16 @@ def _references_of(item: int) -> list[tuple[str, str]]:
     return list(rows.values_list("key", "text"))
 
 
-def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote, ...]], ...]:
-    unused = loaders.excluded_workers(study)
+def _read_votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote, ...]], ...]:
+    excluded_workers = loaders.excluded_workers(study)
     rows = Judgment.objects.current().filter(unit__in=units)
-    names = ("unit_id", "assignment__worker__name", "assignment__worker_id", "value", "set_aside")
-    by_unit: dict[int, list[Vote]] = {}
-    for unit, name, worker, value, set_aside in rows.values_list(*names):
-        vote = Vote(name, value, not set_aside and worker not in unused)
-        by_unit.setdefault(unit, []).append(vote)
+    columns = ("unit_id", "assignment__worker__name", "assignment__worker_id", "value", "set_aside")
+    votes_by_unit: dict[int, list[Vote]] = {}
+    for unit, name, worker, value, set_aside in rows.values_list(*columns):
+        vote = Vote(name, value, not set_aside and worker not in excluded_workers)
+        votes_by_unit.setdefault(unit, []).append(vote)
     return tuple(
-        (unit, tuple(sorted(by_unit.get(unit.pk, []), key=lambda vote: vote.worker))) for unit in units
+        (unit, tuple(sorted(votes_by_unit.get(unit.pk, []), key=lambda vote: vote.worker))) for unit in units
     )
 
 

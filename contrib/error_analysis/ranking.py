@@ -30,9 +30,9 @@ class Ranking:
 
 def quantiles(values: Floats) -> Floats:
     """Return, for each of n values, the share of smaller values plus half of the share of equal ones: (n,)."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    below = np.cumsum(counts) - counts / 2
-    return np.asarray(below[places] / max(values.size, 1))
+    _, indices, counts = np.unique(values, return_inverse=True, return_counts=True)
+    shares = np.cumsum(counts) - counts / 2
+    return np.asarray(shares[indices] / max(values.size, 1))
 
 
 def certainty(wins: Floats, losses: Floats) -> Floats:
@@ -61,10 +61,10 @@ def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses
     margin = np.abs(first - second)
     metric = np.zeros(first.size)
     metric[has_winner] = quantiles(margin[has_winner])
-    silent = has_winner & (wins + losses == 0)
-    people = certainty(wins + (silent & (winner == 1)), losses + (silent & (winner == 2)))
-    opposed = has_winner & (margin > 0) & ((first > second) != (winner == 1))
-    return _ranking(opposed, metric, people, metric * people, int(has_winner.sum()))
+    has_no_votes = has_winner & (wins + losses == 0)
+    people = certainty(wins + (has_no_votes & (winner == 1)), losses + (has_no_votes & (winner == 2)))
+    is_opposed = has_winner & (margin > 0) & ((first > second) != (winner == 1))
+    return _sort_rows(is_opposed, metric, people, metric * people, int(has_winner.sum()))
 
 
 def rank_captions(scores: Floats, people: Floats) -> Ranking:
@@ -73,14 +73,19 @@ def rank_captions(scores: Floats, people: Floats) -> Ranking:
     Args:
         scores, people: (n,) the metric's and people's scores of n captions; nan if missing.
     """
-    known = ~np.isnan(people)
-    metric, human = np.zeros(scores.size), np.zeros(scores.size)
-    metric[known], human[known] = quantiles(scores[known]), quantiles(people[known])
-    distance = np.abs(metric - human)
-    return _ranking(known & (distance > 0), metric, human, distance, int(known.sum()))
+    has_people = ~np.isnan(people)
+    metric_ranks, people_ranks = np.zeros(scores.size), np.zeros(scores.size)
+    metric_ranks[has_people], people_ranks[has_people] = (
+        quantiles(scores[has_people]),
+        quantiles(people[has_people]),
+    )
+    distance = np.abs(metric_ranks - people_ranks)
+    return _sort_rows(
+        has_people & (distance > 0), metric_ranks, people_ranks, distance, int(has_people.sum())
+    )
 
 
-def _ranking(included: np.ndarray, metric: Floats, people: Floats, size: Floats, compared: int) -> Ranking:
+def _sort_rows(included: np.ndarray, metric: Floats, people: Floats, size: Floats, compared: int) -> Ranking:
     rows = np.flatnonzero(included)
     rows = rows[np.argsort(-size[rows], kind="stable")]
     return Ranking(rows, metric[rows], people[rows], size[rows], compared)

@@ -35,8 +35,8 @@ class RankedDisagreements:
 
 
 def newest_evaluation(study: Study) -> Analysis | None:
-    scored = Exists(MetricScore.objects.filter(analysis=OuterRef("pk")))
-    return Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION).filter(scored).first()
+    has_scores = Exists(MetricScore.objects.filter(analysis=OuterRef("pk")))
+    return Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION).filter(has_scores).first()
 
 
 def find_disagreements(
@@ -60,12 +60,12 @@ def find_disagreements(
     stamp = _cache_key(study, analysis)
     if wait or not _is_large(study):
         return _rank_by_metric(study.pk, KINDS[study.protocol].compares_pairs, analysis.pk, metric, stamp)
-    return _ranking_of_job(study.pk, metric, stamp)
+    return _read_job_ranking(study.pk, metric, stamp)
 
 
 def _cache_key(study: Study, analysis: Analysis) -> tuple[Any, ...]:
-    aggregated = Analysis.objects.newest_first(study, Analysis.Kind.AGGREGATION)
-    return analysis.pk, analysis.created_at, aggregated.values_list("created_at", flat=True).first()
+    aggregations = Analysis.objects.newest_first(study, Analysis.Kind.AGGREGATION)
+    return analysis.pk, analysis.created_at, aggregations.values_list("created_at", flat=True).first()
 
 
 def _is_large(study: Study) -> bool:
@@ -73,7 +73,7 @@ def _is_large(study: Study) -> bool:
 
 
 @lru_cache(maxsize=CACHED_RANKINGS)
-def _ranking_of_job(study: int, metric: str, stamp: tuple[Any, ...]) -> RankedDisagreements:
+def _read_job_ranking(study: int, metric: str, stamp: tuple[Any, ...]) -> RankedDisagreements:
     """Return the ranking that a job computed. Raise FiguresPending while the job is running."""
     return _decode_ranking(
         required_figures(cached_figures(Study.objects.get(pk=study), DISAGREEMENTS))[metric]
@@ -84,11 +84,11 @@ def _rank_by_all_metrics(study: Study) -> dict[str, str]:
     analysis = newest_evaluation(study)
     if analysis is None:
         return {}
-    pairs = KINDS[study.protocol].compares_pairs
-    scored = MetricScore.objects.filter(analysis=analysis).order_by("pk")
-    rank = _rank_stored_pairs if pairs else _rank_stored_captions
+    compares_pairs = KINDS[study.protocol].compares_pairs
+    scores = MetricScore.objects.filter(analysis=analysis).order_by("pk")
+    rank = _rank_stored_pairs if compares_pairs else _rank_stored_captions
     return {
-        metric: _encode_ranking(rank(study.pk, scored.filter(metric=metric)))
+        metric: _encode_ranking(rank(study.pk, scores.filter(metric=metric)))
         for metric in analysis.result["metrics"]
     }
 
@@ -135,25 +135,28 @@ DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
 
 @lru_cache(maxsize=CACHED_RANKINGS)
 def _rank_by_metric(
-    study: int, pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]
+    study: int, compares_pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]
 ) -> RankedDisagreements:
     """Rank the disagreements. The result is cached; a new ``stamp`` replaces older entries."""
     rows = MetricScore.objects.filter(analysis=analysis, metric=metric).order_by("pk")
-    return _rank_stored_pairs(study, rows) if pairs else _rank_stored_captions(study, rows)
+    return _rank_stored_pairs(study, rows) if compares_pairs else _rank_stored_captions(study, rows)
 
 
 def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
     table = list(rows.values_list("pair_id", "pair__kind", "first", "second"))
     consensus = Consensus.objects.filter(study=study)
-    of_pair = {
+    # the winner, and the votes for the first and the second candidate
+    people_by_pair = {
         pk: (value or 0, votes.get("wins", 0), votes.get("losses", 0))
         for pk, value, votes in consensus.filter(pair__isnull=False).values_list("pair_id", "value", "votes")
     }
     # A pair with one unit shows its voters. Other pairs show the units that each candidate won.
-    alone = consensus.filter(unit__pair__consensus__n=1).values_list("unit__pair_id", "votes")
-    for pk, votes in alone:
-        of_pair[pk] = (of_pair[pk][0], votes.get("1", 0), votes.get("2", 0))
-    people = np.array([of_pair.get(pk, (0, 0, 0)) for pk, *_ in table], dtype=np.float64).reshape(-1, 3)
+    single_units = consensus.filter(unit__pair__consensus__n=1).values_list("unit__pair_id", "votes")
+    for pk, votes in single_units:
+        people_by_pair[pk] = (people_by_pair[pk][0], votes.get("1", 0), votes.get("2", 0))
+    people = np.array([people_by_pair.get(pk, (0, 0, 0)) for pk, *_ in table], dtype=np.float64).reshape(
+        -1, 3
+    )
     scores = np.array([row[2:] for row in table], dtype=np.float64).reshape(-1, 2)
     ranking = rank_pairs(
         scores[:, 0], scores[:, 1], people[:, 0].astype(np.int64), people[:, 1], people[:, 2]
@@ -163,13 +166,13 @@ def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
 
 def _rank_stored_captions(study: int, rows: Any) -> RankedDisagreements:
     table = list(rows.values_list("unit_id", "unit__kind", "first"))
-    decided = Consensus.objects.filter(study=study, unit__isnull=False)
-    answers = decided.values_list("unit_id", "share", "value")
-    people = {pk: value if share is None else share for pk, share, value in answers}
-    known = [people.get(pk) for pk, *_ in table]
+    consensus = Consensus.objects.filter(study=study, unit__isnull=False)
+    answers = consensus.values_list("unit_id", "share", "value")
+    people_by_unit = {pk: value if share is None else share for pk, share, value in answers}
+    people = [people_by_unit.get(pk) for pk, *_ in table]
     ranking = rank_captions(
         np.array([row[2] for row in table], dtype=np.float64),
-        np.array([np.nan if answer is None else answer for answer in known], dtype=np.float64),
+        np.array([np.nan if answer is None else answer for answer in people], dtype=np.float64),
     )
     return _ranked_rows(table, ranking)
 

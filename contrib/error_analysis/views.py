@@ -45,14 +45,14 @@ class ErrorAnalysisForm(forms.Form):
 
 @study_page("closer", "Error analysis", order=52, has_tab=can_be_evaluated, group=StudyPlace.FINDINGS)
 def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    pairs = KINDS[study.protocol].compares_pairs
+    compares_pairs = KINDS[study.protocol].compares_pairs
     analysis = newest_evaluation(study)
-    context |= {"analysis": analysis, "compares_pairs": pairs, "on_a_page": PAGE_SIZE}
+    context |= {"analysis": analysis, "compares_pairs": compares_pairs, "on_a_page": PAGE_SIZE}
     if analysis is None:
         return TemplateResponse(request, "evaluation/study_closer.html", context)
     metrics = list(analysis.result["metrics"])
-    chosen = request.GET.get("metric", metrics[-1])
-    metric = chosen if chosen in metrics else metrics[-1]
+    requested_metric = request.GET.get("metric", metrics[-1])
+    metric = requested_metric if requested_metric in metrics else metrics[-1]
     ranked = find_disagreements(study, analysis, metric, wait=False)
     kinds = sorted({kind for kind in ranked.kinds if kind})
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in kinds else ""
@@ -66,18 +66,18 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
         "page": page,
         "query": "&" + urlencode({"metric": metric, "kind": kind}),
         "compared": ranked.ranking.compared,
-        "rows": [_row(study, metric, disagreement) for disagreement in disagreements],
+        "rows": [_disagreement_row(study, metric, disagreement) for disagreement in disagreements],
         "can_choose": "next-batch" in context["steps"]
         and KINDS[study.protocol].supports_unit_ids
-        and (pairs or study.source == Study.Source.DESIGNED),
+        and (compares_pairs or study.source == Study.Source.DESIGNED),
     }
     return TemplateResponse(request, "evaluation/study_closer.html", context)
 
 
-def _row(study: Study, metric: str, disagreement: MetricDisagreement) -> dict[str, Any]:
-    pairs = KINDS[study.protocol].compares_pairs
+def _disagreement_row(study: Study, metric: str, disagreement: MetricDisagreement) -> dict[str, Any]:
+    compares_pairs = KINDS[study.protocol].compares_pairs
     judged_row, consensus = disagreement.row, disagreement.consensus
-    texts = [judged_row.first.text, judged_row.second.text] if pairs else [judged_row.first.text]
+    texts = [judged_row.first.text, judged_row.second.text] if compares_pairs else [judged_row.first.text]
     value = consensus.value if consensus else None
     scores = sorted(disagreement.scores.items(), key=lambda pair: pair[0] != metric)
     return {
@@ -87,19 +87,20 @@ def _row(study: Study, metric: str, disagreement: MetricDisagreement) -> dict[st
         "image": judged_row.item.name,
         "picture": picture_address(judged_row.item),
         "texts": [
-            (str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)
+            (str(number), text, compares_pairs and value == number)
+            for number, text in enumerate(texts, start=1)
         ],
-        "people": _describe_people(consensus, pairs),
+        "people": _describe_people(consensus, compares_pairs),
         "sure": percent(disagreement.people),
         "metric": percent(disagreement.metric),
         "scores": [(name, *side_by_side(first, second)) for name, (first, second) in scores],
     }
 
 
-def _describe_people(row: Any, pairs: bool) -> str:
+def _describe_people(row: Any, compares_pairs: bool) -> str:
     if row is None:
         return _("no consensus")
-    if not pairs:
+    if not compares_pairs:
         if row.share is not None:
             return _("%(share)s %% “yes” (answers: %(n)s)") % {"share": percent_number(row.share), "n": row.n}
         mean = DASH if row.value is None else coefficient(row.value)
@@ -109,20 +110,20 @@ def _describe_people(row: Any, pairs: bool) -> str:
             "value": f"{row.value:.0f}"
         }
     wins, losses = row.votes.get("wins", 0), row.votes.get("losses", 0)
-    by = ngettext(
+    sentence = ngettext(
         "text %(value)s, chosen for %(votes)s of %(n)s item",
         "text %(value)s, chosen for %(votes)s of %(n)s references",
         row.n,
     )
-    return by % {"value": f"{row.value:.0f}", "votes": max(wins, losses), "n": row.n}
+    return sentence % {"value": f"{row.value:.0f}", "votes": max(wins, losses), "n": row.n}
 
 
 def side_by_side(first: float, second: float | None) -> tuple[str, str]:
     """Format two scores with two digits, or with up to four digits if they would look equal."""
     if second is None:
         return coefficient(first), ""
-    shown = [(coefficient(first, digits), coefficient(second, digits)) for digits in (2, 3, 4)]
-    return next((both for both in shown if both[0] != both[1]), shown[0])
+    candidates = [(coefficient(first, digits), coefficient(second, digits)) for digits in (2, 3, 4)]
+    return next((texts for texts in candidates if texts[0] != texts[1]), candidates[0])
 
 
 def _format_score(value: float) -> str:
@@ -160,7 +161,7 @@ def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
     kind = kind_of(study)
     labels, two_sided = {choice.value: choice.text for choice in kind.choices}, kind.two_sided
 
-    def word(value: float | None) -> str:
+    def describe_value(value: float | None) -> str:
         if value is None:
             return "–"
         if two_sided and kind.outcome_of(int(value)) in (1, 2):
@@ -173,7 +174,7 @@ def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
         {
             "unit": unit.key,
             "reference": unit.reference.text if unit.reference else "",
-            "votes": [(vote.worker, word(vote.value), vote.used) for vote in votes],
+            "votes": [(vote.worker, describe_value(vote.value), vote.used) for vote in votes],
         }
         for unit, votes in inspection.votes
     ]

@@ -25,7 +25,9 @@ from quorum.numeric.signatures import signature
 from quorum.statistics.inputs import one_of
 from quorum.statistics.resampling import RESAMPLES
 
-MISSING = ("leave-out", "no")
+# What becomes of units that only the second source has.
+LEAVE_OUT, COUNT_AS_NO = "leave-out", "no"
+MISSING_RULES = (LEAVE_OUT, COUNT_AS_NO)
 
 
 def compare_sources(
@@ -34,7 +36,7 @@ def compare_sources(
     *,
     first_at_least: float | None = None,
     second_at_least: float | None = None,
-    missing: str = "leave-out",
+    missing: str = LEAVE_OUT,
     resamples: int = RESAMPLES,
     seed: int = 0,
     naive: bool = False,
@@ -52,42 +54,42 @@ def compare_sources(
         EvaluationError: the sources cannot be compared.
         BadOption: `missing` is unknown, or a number is invalid.
     """
-    one_of(missing, MISSING, "missing")
+    one_of(missing, MISSING_RULES, "missing")
     matched = match_sources(first, second)
-    drawing = Resampling(resamples, seed, naive)
-    grid, reason = kappa_at_thresholds(matched, first_at_least, second_at_least, missing, drawing)
+    resampling = Resampling(resamples, seed, naive)
+    grid, reason = kappa_at_thresholds(matched, first_at_least, second_at_least, missing, resampling)
     settings: dict[str, Any] = {"missing": missing}
     settings |= {"resamples": resamples, "seed": seed} if naive else {"clusters": "item-rater"}
-    for name, cut in (("first_at_least", first_at_least), ("second_at_least", second_at_least)):
-        if cut is not None:
-            settings[name] = cut
+    for name, threshold in (("first_at_least", first_at_least), ("second_at_least", second_at_least)):
+        if threshold is not None:
+            settings[name] = threshold
     units = _count_units(matched)
-    compared: dict[str, Any] = as_json(
+    comparison: dict[str, Any] = as_json(
         {
-            "first": figures_of_source(first, drawing),
-            "second": figures_of_source(second, drawing),
+            "first": figures_of_source(first, resampling),
+            "second": figures_of_source(second, resampling),
             "units": units,
             "missing": _count_left_out(units, missing),
             "thresholds": figures_at_thresholds(grid, reason),
-            "consensus": compare_consensus(matched, drawing),
-            **compare_winners(matched, drawing),
-            "correlation": correlations_of_scores(matched, drawing),
-            "pooled_alpha": pooled_alpha(matched, drawing),
+            "consensus": compare_consensus(matched, resampling),
+            **compare_winners(matched, resampling),
+            "correlation": correlations_of_scores(matched, resampling),
+            "pooled_alpha": pooled_alpha(matched, resampling),
             "signature": signature("comparison", settings),
         }
     )
-    return compared
+    return comparison
 
 
 def _count_units(matched: MatchedSources) -> dict[str, Any]:
-    sizes = [len(np.unique(source.unit)) for source in (matched.first, matched.second)]
+    unit_counts = [len(np.unique(source.unit)) for source in (matched.first, matched.second)]
     shared = int(matched.shared.sum())
     return {
         "shared": shared,
         "by_id": matched.by_id,
         "by_content": shared - matched.by_id,
-        "first_only": sizes[0] - shared,
-        "second_only": sizes[1] - shared,
+        "first_only": unit_counts[0] - shared,
+        "second_only": unit_counts[1] - shared,
         "sides_exchanged": matched.swapped,
         "first_joined": matched.merged[0],
         "second_joined": matched.merged[1],
@@ -96,9 +98,9 @@ def _count_units(matched: MatchedSources) -> dict[str, Any]:
 
 
 def _count_left_out(units: dict[str, Any], missing: str) -> dict[str, Any]:
-    taken = missing == "no"
+    counts_as_no = missing == COUNT_AS_NO
     return {
         "policy": missing,
-        "taken_as_no": units["second_only"] if taken else 0,
-        "left_out": units["first_only"] + (0 if taken else units["second_only"]),
+        "taken_as_no": units["second_only"] if counts_as_no else 0,
+        "left_out": units["first_only"] + (0 if counts_as_no else units["second_only"]),
     }

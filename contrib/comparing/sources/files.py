@@ -31,6 +31,7 @@ from judgments.importers.records.values import read_name, read_output, read_text
 from judgments.importers.textio import ImportProblem
 from judgments.kinds import KINDS
 
+WITHOUT_VALUE = REASONS[2]
 TEXT_TABLES = ("jsonl", "csv")
 # formats other than judgments files; judgments files are detected
 SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)
@@ -54,7 +55,7 @@ def read_source(
         ImportProblem: the file cannot be read.
     """
     if format is None or format in TEXT_TABLES:
-        return _source_of_table(path, protocol, encoding=encoding, mapping=mapping, progress=progress)
+        return _read_table(path, protocol, encoding=encoding, mapping=mapping, progress=progress)
     source = open_judgments(format, path, protocol=protocol, encoding=encoding)
     units, raters, values = array("q"), array("q"), array("d")
     unit_index: dict[str, int] = {}
@@ -63,7 +64,7 @@ def read_source(
     left_out: Counter[str] = Counter()
     for row in included_rows(source.judgments(), left_out, progress):
         if row.value is None:
-            left_out[REASONS[2]] += 1
+            left_out[WITHOUT_VALUE] += 1
             continue
         if row.unit not in unit_index:
             ids = (row.reference, row.first, row.second)
@@ -94,8 +95,8 @@ def read_source(
     )
 
 
-def _source_of_table(path: Path, protocol: str | None, **reading: Any) -> SourceJudgments:
-    table = read_judgment_table(path, numeric=protocol is not None, read_content=_read_content, **reading)
+def _read_table(path: Path, protocol: str | None, **options: Any) -> SourceJudgments:
+    table = read_judgment_table(path, numeric=protocol is not None, read_content=_read_content, **options)
     if protocol is not None and table.protocol not in (None, protocol):
         raise ImportProblem(
             path, None, "protocol", quote_value(table.protocol), f"{protocol!r}, as was asked for"
@@ -130,13 +131,13 @@ def _read_content(record: Record) -> Content:
         read_optional(record, "image", read_name),
         (ids[0], ids[1], ids[2]),
         _strip_texts(*texts),
-        _systems(record),
+        _read_systems(record),
         read_optional(record, "kind", read_name) or "",
         read_document(record),
     )
 
 
-def _systems(record: Record) -> Sides:
+def _read_systems(record: Record) -> Sides:
     """Return the names of the systems that a row credits with its first text and with its second text.
 
     The row's `systems` are keyed by the ids of the texts, or by side.
@@ -144,14 +145,14 @@ def _systems(record: Record) -> Sides:
     credits = json_cell(record, "systems")
     if not isinstance(credits, dict):
         return (), ()
-    alike = record.get("first") == record.get("second")
+    same_texts = record.get("first") == record.get("second")
     first, second = (
-        credits.get(side if alike and side in credits else record.get(side)) or () for side in SIDES
+        credits.get(side if same_texts and side in credits else record.get(side)) or () for side in SIDES
     )
-    return _names_of(first), _names_of(second)
+    return _system_names(first), _system_names(second)
 
 
-def _names_of(credits: Any) -> tuple[str, ...]:
+def _system_names(credits: Any) -> tuple[str, ...]:
     rows = credits if isinstance(credits, list) else []
     return tuple(sorted({str(row["system"]) for row in rows if isinstance(row, dict) and "system" in row}))
 

@@ -39,38 +39,40 @@ class Content:
     kind: str = ""
     document: str = ""
 
+    @property
+    def has_reference(self) -> bool:
+        return self.ids[0] is not None or self.texts[0] is not None
+
     def swapped(self) -> Content:
+        """Return the content with its two captions exchanged."""
         ids, texts = ((reference, second, first) for reference, first, second in (self.ids, self.texts))
         return replace(self, ids=ids, texts=texts, systems=self.systems[::-1])
 
     def keys(
-        self, *, reference: bool, two_sided: bool, by_system: bool = False
+        self, *, with_reference: bool, two_sided: bool, by_system: bool = False
     ) -> Iterator[tuple[Hashable, bool]]:
         """Yield a key by the ids and a key by the texts, each with ``swapped``. Equal contents have equal keys.
 
         The candidates of a key are sorted; ``swapped`` says whether this changed their order.
 
         Args:
-            reference: whether a key has the reference.
+            with_reference: whether a key has the reference.
             two_sided: whether the unit has two candidates.
             by_system: whether a key has the credited systems.
         """
         for name, captions in (("ids", self.ids), ("texts", self.texts)):
-            shown, first, second = captions
+            reference, first, second = captions
             if self.image is None or first is None or (two_sided and second is None):
                 continue
-            # Skip this form if only the other form (id or text) of the reference is known: the forms must not be
-            # mixed.
-            if reference and shown is None and (self.ids[0] is not None or self.texts[0] is not None):
+            # Skip this form if only the other form (id or text) of the reference is known, since forms are not mixed.
+            if with_reference and reference is None and self.has_reference:
                 continue
             sides = [(first, self.systems[0]), (second, self.systems[1])]
             if not by_system:
                 sides = [(caption, ()) for caption, _ in sides]
-            turned = two_sided and second is not None and sides[0] > sides[1]
-            yield (
-                (name, self.image, shown if reference else None, *(sides[::-1] if turned else sides)),
-                turned,
-            )
+            swapped = two_sided and second is not None and sides[0] > sides[1]
+            key_reference = reference if with_reference else None
+            yield (name, self.image, key_reference, *(sides[::-1] if swapped else sides)), swapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +114,18 @@ class SourceJudgments:
             return "share for the first"
         return "share of yes" if self.kind is not None and self.level == "nominal" else "mean"
 
-    def merged_into(self, groups: Ints, turned: Flags, count: int) -> SourceJudgments:
-        """Return the judgments with units merged into `count` groups. Answers to `turned` units are swapped."""
+    def merged_into(self, groups: Ints, is_swapped: Flags, count: int) -> SourceJudgments:
+        """Return the judgments with units merged into `count` groups, and answers to `is_swapped` units exchanged."""
         value = self.value
-        if self.kind is not None and turned.any():
+        if self.kind is not None and is_swapped.any():
             value = value.copy()
-            rows = np.flatnonzero(turned[self.unit])
+            rows = np.flatnonzero(is_swapped[self.unit])
             to_canonical = self.kind.sides.to_canonical
             value[rows] = [to_canonical(int(answer), side=True) for answer in value[rows].tolist()]
         names = [str(number) for number in range(count)]
         contents = [Content()] * count
-        for group, swapped, content in zip(groups.tolist(), turned.tolist(), self.contents, strict=False):
-            contents[group] = content.swapped() if swapped else content
+        for unit, content in enumerate(self.contents):
+            contents[groups[unit]] = content.swapped() if is_swapped[unit] else content
         return SourceJudgments(
             self.name,
             self.kind,

@@ -64,39 +64,44 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
                 f"{unnamed.name} does not say of which protocol its judgments are, and those of {sided.name} choose "
                 f"between two captions; name it with {option}."
             )
-    references = [_has_references(source) for source in (first, second)]
-    split = len(first.units)
-    groups = _Groups(split + len(second.units))
-    how = {"reference": all(references), "two_sided": first.two_sided and second.two_sided}
-    how["by_system"] = all(_judges_by_system(source, **how) for source in (first, second))
+    have_references = [_has_references(source) for source in (first, second)]
+    first_count = len(first.units)
+    groups = _Groups(first_count + len(second.units))
+    key_options = {"with_reference": all(have_references), "two_sided": first.two_sided and second.two_sided}
+    key_options["by_system"] = all(_judges_by_system(source, **key_options) for source in (first, second))
     positions_by_key: dict[Hashable, tuple[int, bool]] = {}
     for index, content in enumerate(chain(_contents(first), _contents(second))):
-        for key, turned in content.keys(**how):
-            earlier, earlier_turned = positions_by_key.setdefault(key, (index, turned))
-            groups.join(earlier, index, odd=turned != earlier_turned)
+        for key, swapped in content.keys(**key_options):
+            earlier, earlier_swapped = positions_by_key.setdefault(key, (index, swapped))
+            groups.join(earlier, index, swapped=swapped != earlier_swapped)
     # Match by content first, since this also determines the order of candidates.
     ids = _same_ids(first, second)
     for position, other in ids:
-        groups.join(position, split + other, odd=False)
-    group, odd, count = groups.number_groups()
-    first_groups, second_groups = group[:split], group[split:]
+        groups.join(position, first_count + other, swapped=False)
+    group, is_swapped, count = groups.number_groups()
+    first_groups, second_groups = group[:first_count], group[first_count:]
     shared = _mark_occurring(first_groups[first.unit], count) & _mark_occurring(
         second_groups[second.unit], count
     )
     by_id = _mark_occurring(first_groups[np.array([position for position, _ in ids], dtype=np.int64)], count)
     return MatchedSources(
-        first=first.merged_into(first_groups, odd[:split], count),
-        second=second.merged_into(second_groups, odd[split:], count),
+        first=first.merged_into(first_groups, is_swapped[:first_count], count),
+        second=second.merged_into(second_groups, is_swapped[first_count:], count),
         shared=shared,
         by_id=int((shared & by_id).sum()),
-        swapped=int((odd[split:] & shared[second_groups]).sum()),
-        merged=(split - len(np.unique(first_groups)), len(second.units) - len(np.unique(second_groups))),
-        without_reference=references[0] != references[1],
+        swapped=int((is_swapped[first_count:] & shared[second_groups]).sum()),
+        merged=(_count_merged(first_groups), _count_merged(second_groups)),
+        without_reference=have_references[0] != have_references[1],
         stopped_early=first.full_depth is not None or second.full_depth is not None,
     )
 
 
+def _count_merged(groups: Ints) -> int:
+    return len(groups) - len(np.unique(groups))
+
+
 def _mark_occurring(groups: Ints, count: int) -> Flags:
+    """Return whether each of ``count`` groups occurs in ``groups``: (count,)."""
     occurring = np.zeros(count, dtype=bool)
     occurring[groups] = True
     return occurring
@@ -106,17 +111,17 @@ def _contents(source: SourceJudgments) -> Sequence[Content]:
     return source.contents or [Content()] * len(source.units)
 
 
-def _judges_by_system(source: SourceJudgments, **how: bool) -> bool:
+def _judges_by_system(source: SourceJudgments, **key_options: bool) -> bool:
     """Return whether some units differ only in the systems that they credit."""
     plain, credited = (
-        {key for content in _contents(source) for key, _ in content.keys(**how, by_system=by_system)}
+        {key for content in _contents(source) for key, _ in content.keys(**key_options, by_system=by_system)}
         for by_system in (False, True)
     )
     return len(credited) > len(plain)
 
 
 def _has_references(source: SourceJudgments) -> bool:
-    return any(content.ids[0] is not None or content.texts[0] is not None for content in source.contents)
+    return any(content.has_reference for content in source.contents)
 
 
 def _same_ids(first: SourceJudgments, second: SourceJudgments) -> list[tuple[int, int]]:
@@ -147,27 +152,29 @@ class _Groups:
 
     def __init__(self, size: int) -> None:
         self._parent = list(range(size))
-        self._odd = [False] * size
+        self._swapped = [False] * size
 
     def _root(self, position: int) -> tuple[int, bool]:
         """Return the root of a unit's group, and whether the unit's candidates are swapped relative to the root's."""
-        odd, path = False, []
+        swapped, path = False, []
         while self._parent[position] != position:
             path.append(position)
             position = self._parent[position]
-        for step in reversed(path):  # from the root outwards, since each step uses the previous one
-            odd ^= self._odd[step]
-            self._parent[step], self._odd[step] = position, odd
-        return position, odd
+        # shorten the path, from the root outwards, since each step uses the previous one
+        for step in reversed(path):
+            swapped ^= self._swapped[step]
+            self._parent[step], self._swapped[step] = position, swapped
+        return position, swapped
 
-    def join(self, position: int, other: int, *, odd: bool) -> None:
-        (root, turned), (other_root, other_turned) = self._root(position), self._root(other)
+    def join(self, position: int, other: int, *, swapped: bool) -> None:
+        """Join the groups of two units. ``swapped`` says whether their candidates are in different orders."""
+        (root, root_swapped), (other_root, other_swapped) = self._root(position), self._root(other)
         low, high = min(root, other_root), max(root, other_root)
         if low != high:
-            self._parent[high], self._odd[high] = low, odd ^ turned ^ other_turned
+            self._parent[high], self._swapped[high] = low, swapped ^ root_swapped ^ other_swapped
 
     def number_groups(self) -> tuple[Ints, Flags, int]:
         """Return the (N,) group numbers of N units, (N,) flags of swapped units, and the number of groups."""
-        rooted = [self._root(position) for position in range(len(self._parent))]
-        roots, number = np.unique([root for root, _ in rooted], return_inverse=True)
-        return number.astype(np.int64), np.array([odd for _, odd in rooted], dtype=bool), len(roots)
+        roots, swapped = zip(*map(self._root, range(len(self._parent))), strict=True)
+        distinct_roots, number = np.unique(roots, return_inverse=True)
+        return number.astype(np.int64), np.array(swapped, dtype=bool), len(distinct_roots)

@@ -21,33 +21,33 @@ from quorum.statistics.meta import kinds_of
 NOT_NOMINAL = gettext_noop("the answers are grades, not categories")
 
 
-def compare_consensus(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]:
-    nothing: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
+def compare_consensus(matched: MatchedSources, resampling: Resampling) -> dict[str, Any]:
+    no_result: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
     sources = (matched.first, matched.second)
     if any(source.level != "nominal" for source in sources):
-        return nothing | {"reason": NOT_NOMINAL}
+        return no_result | {"reason": NOT_NOMINAL}
     if not matched.same_scale:
-        return nothing | {"reason": TWO_SCALES}
+        return no_result | {"reason": TWO_SCALES}
     first, second = (source.limited_to(matched.shared).consensus() for source in sources)
-    both = sorted(first.keys() & second.keys())
-    answers = [first[unit] for unit in both], [second[unit] for unit in both]
+    units = sorted(first.keys() & second.keys())
+    answers = [first[unit] for unit in units], [second[unit] for unit in units]
     kind = matched.first.kind
     labels: list[Any] = sorted({*answers[0], *answers[1]}, key=str) if kind is None else list(kind.outcomes)
-    images = items_of_units(*sources)[both]
-    kappa = kappa_interval(*answers, labels=labels or None, **drawing.options(item=images))
+    images = items_of_units(*sources)[units]
+    kappa = kappa_interval(*answers, labels=labels or None, **resampling.options(item=images))
     counts = Counter(zip(*answers, strict=True))
     return {
-        "kappa": {**as_json(kappa, "value", "low", "high"), "n": len(both)},
+        "kappa": {**as_json(kappa, "value", "low", "high"), "n": len(units)},
         "labels": labels,
         "table": [[counts[row, column] for column in labels] for row in labels],
-        "n": len(both),
+        "n": len(units),
         "same": sum(counts[label, label] for label in labels),
-        "undecided": int(matched.shared.sum()) - len(both),
+        "undecided": int(matched.shared.sum()) - len(units),
         "reason": kappa.reason,
     }  # fmt: skip
 
 
-def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]:
+def compare_winners(matched: MatchedSources, resampling: Resampling) -> dict[str, Any]:
     """Return how often both sources name the same winner of a pair, by pair kind.
 
     Among pairs with different winners, also return how often the first source's winner is the text with more words.
@@ -57,22 +57,21 @@ def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, A
     sources = (matched.first, matched.second)
     if not all(source.two_sided for source in sources):
         return {}
-    winners, others = (source.limited_to(matched.shared).consensus() for source in sources)
-    both = [
-        unit for unit in sorted(winners.keys() & others.keys()) if {winners[unit], others[unit]} <= {1, 2}
-    ]
-    first = np.array([winners[unit] for unit in both], dtype=np.int64)
-    second = np.array([others[unit] for unit in both], dtype=np.int64)
-    contents = [(matched.first.contents[unit], matched.second.contents[unit]) for unit in both]
+    first_winners, second_winners = (source.limited_to(matched.shared).consensus() for source in sources)
+    shared = sorted(first_winners.keys() & second_winners.keys())
+    units = [unit for unit in shared if {first_winners[unit], second_winners[unit]} <= {1, 2}]
+    first = np.array([first_winners[unit] for unit in units], dtype=np.int64)
+    second = np.array([second_winners[unit] for unit in units], dtype=np.int64)
+    contents = [(matched.first.contents[unit], matched.second.contents[unit]) for unit in units]
     kinds = [first_content.kind or second_content.kind for first_content, second_content in contents]
-    more = np.array(
+    length_differences = np.array(
         [
             _length_difference(first_content) or _length_difference(second_content)
             for first_content, second_content in contents
         ],
         dtype=np.int64,
     )
-    images = np.arange(len(both)) if drawing.ignores_clusters else items_of_units(*sources)[both]
+    images = np.arange(len(units)) if resampling.ignores_clusters else items_of_units(*sources)[units]
 
     def share(outcomes: Flags, pairs: Flags) -> dict[str, Any]:
         interval = share_of_rows(outcomes.astype(np.float64), {ITEM: images}, CONFIDENCE, keep=pairs)
@@ -83,11 +82,12 @@ def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, A
             "n": n,
         }
 
-    same, longer = first == second, np.where(more > 0, 1, 2) == first
-    by_kind = kinds_of(known_kinds(kinds), len(both))
+    same, longer = first == second, np.where(length_differences > 0, 1, 2) == first
+    has_longer = length_differences != 0
+    by_kind = kinds_of(known_kinds(kinds), len(units))
     return {
         "pairs": {
-            kind: {"same": share(same, pairs), "longer": share(longer, pairs & ~same & (more != 0))}
+            kind: {"same": share(same, pairs), "longer": share(longer, pairs & ~same & has_longer)}
             for kind, pairs in by_kind.items()
         }
     }

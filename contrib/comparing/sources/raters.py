@@ -30,18 +30,18 @@ class Resampling:
     ignores_clusters: bool
 
     def options(self, **clusters: Any) -> dict[str, Any]:
-        by = NAIVE if self.ignores_clusters else clusters
-        return {"resamples": self.resamples, "seed": self.seed, "clusters": by}
+        clusters_used = NAIVE if self.ignores_clusters else clusters
+        return {"resamples": self.resamples, "seed": self.seed, "clusters": clusters_used}
 
 
-def figures_of_source(source: SourceJudgments, drawing: Resampling) -> dict[str, Any]:
+def figures_of_source(source: SourceJudgments, resampling: Resampling) -> dict[str, Any]:
     full = source if source.full_depth is None else source.limited_to(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
         images = items_of_units(full)
         columns = full.unit, full.rater, full.value
         return _alpha(
-            images, *columns, level, drawing,
+            images, *columns, level, resampling,
             anonymous=full.anonymous, kind=source.kind, control_items="control items" in source.left_out,
         )  # fmt: skip
 
@@ -81,7 +81,7 @@ def _alpha(
     rater: Any,
     value: Any,
     level: str,
-    drawing: Resampling,
+    resampling: Resampling,
     *,
     anonymous: bool,
     kind: Kind | None,
@@ -94,18 +94,18 @@ def _alpha(
         level=level,
         exchange=exchange_of(kind),
         control_items=control_items,
-        **drawing.options(**clusters),
+        **resampling.options(**clusters),
     )
 
 
-def pooled_alpha(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]:
-    nothing = {"value": None, "low": None, "high": None, "n": 0}
+def pooled_alpha(matched: MatchedSources, resampling: Resampling) -> dict[str, Any]:
+    no_result = {"value": None, "low": None, "high": None, "n": 0}
     if not matched.same_scale:
-        return nothing | {"reason": TWO_SCALES}
+        return no_result | {"reason": TWO_SCALES}
     if any(matched.merged):
-        return nothing | {"reason": JOINED_UNITS_NOTE}
+        return no_result | {"reason": JOINED_UNITS_NOTE}
     if matched.stopped_early:
-        return nothing | {"reason": STOPPED_EARLY_NOTE}
+        return no_result | {"reason": STOPPED_EARLY_NOTE}
     first, second = matched.first.limited_to(matched.shared), matched.second.limited_to(matched.shared)
     # The same name in both sources counts as two raters, since these may be different people.
     raters = np.concatenate([first.rater, second.rater + 1 + first.rater.max(initial=0)])
@@ -114,7 +114,9 @@ def pooled_alpha(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
         anonymous = first.anonymous or second.anonymous
-        return _alpha(images, unit, rater, value, first.level, drawing, anonymous=anonymous, kind=first.kind)
+        return _alpha(
+            images, unit, rater, value, first.level, resampling, anonymous=anonymous, kind=first.kind
+        )
 
     return {
         **alpha(np.concatenate([first.unit, second.unit]), raters, values),

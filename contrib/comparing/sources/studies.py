@@ -39,7 +39,7 @@ def source_of_study(study: Study) -> SourceJudgments:
             % {"slug": study.slug}
         )
     pks, unit = np.unique(table.unit[is_counted], return_inverse=True)
-    names, contents = _units_of(study, set(pks.tolist()))
+    names, contents = _read_units(study, set(pks.tolist()))
     full_depth = loaders.full_depth_units(study)
     return SourceJudgments(
         name=study.slug,
@@ -98,17 +98,17 @@ def _counts_left_out(table: JudgmentTable) -> dict[str, int]:
     return {why: count for why, count in counts.items() if count}
 
 
-def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int, Content]]:
+def _read_units(study: Study, unit_ids: set[int]) -> tuple[dict[int, str], dict[int, Content]]:
     units = Unit.objects.filter(study=study, control=False).order_by()
     columns = ("pk", "key", "kind", "item__name", "item__fields", "reference_id", "first_id", "second_id")
-    rows = [row for row in converted_rows(units.values_list(*columns)) if row[0] in wanted]
-    systems = _systems_of(study)
-    captions = {caption for _pk, _key, _kind, _image, _fields, *three in rows for caption in three}
+    rows = [row for row in converted_rows(units.values_list(*columns)) if row[0] in unit_ids]
+    systems = _read_systems(study)
+    caption_ids = {caption for _pk, _key, _kind, _image, _fields, *captions in rows for caption in captions}
     keys: dict[int | None, str | None] = {None: None}
     texts: dict[int | None, str | None] = {None: None}
-    of_dataset = Caption.objects.filter(dataset_id=study.dataset_id).order_by()
-    for pk, key, text in of_dataset.values_list("pk", "key", "text").iterator(loaders.ROWS_PER_BATCH):
-        if pk in captions:
+    all_captions = Caption.objects.filter(dataset_id=study.dataset_id).order_by()
+    for pk, key, text in all_captions.values_list("pk", "key", "text").iterator(loaders.ROWS_PER_BATCH):
+        if pk in caption_ids:
             keys[pk], texts[pk] = key, one_text(text)
     names = {pk: key for pk, key, *_rest in rows}
     contents = {
@@ -125,14 +125,14 @@ def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int,
     return names, contents
 
 
-def _systems_of(study: Study) -> dict[int, Sides]:
+def _read_systems(study: Study) -> dict[int, Sides]:
     """Return the names of the systems that a file credits with each side, by unit row id."""
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
     systems: dict[int, Sides] = {}
-    for pk, of_file in loaders.systems_of_units(study).items():
+    for pk, credits in loaders.systems_of_units(study).items():
         if pk is not None:
             systems[pk] = (
-                tuple(sorted(names[number] for number in credited_systems(of_file, ()) if number in names)),
+                tuple(sorted(names[system] for system in credited_systems(credits, ()) if system in names)),
                 (),
             )
     pairs = Unit.objects.filter(study=study, pair__isnull=False).order_by()
