@@ -33,12 +33,12 @@ def span_agreement_section(figures: Mapping[str, Any]) -> Section:
         "unitized alpha, same severity": "alpha_u_same_severity",
     }
     coefficients = {name: spans[key] for name, key in keys.items()}
-    agreement_tables = [("severity", spans["severities"]), ("category", spans["categories"])]
+    counts_by_sort = [("severity", spans["severities"]), ("category", spans["categories"])]
     errors = table(
         "span-errors",
         [
             (sort, name, count, count / spans["judgments"])
-            for sort, counts in agreement_tables
+            for sort, counts in counts_by_sort
             for name, count in counts.items()
         ],
         missing=spans["missing"],

@@ -62,18 +62,17 @@ class ChecklistSection:
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
+class _StudyFacts:
     study: Study
     design: StudyDesign
     slots: int
 
 
 def build_checklist(study: Study) -> list[ChecklistSection]:
-    slots = (
-        HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
-    )  # there are no HITs before they are generated
-    facts = _Facts(study, design_of(study), slots)
-    parts = (
+    # no slots before pages of work are generated
+    slots = HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
+    facts = _StudyFacts(study, design_of(study), slots)
+    sections = (
         (_("The study and who is responsible"), _responsibility_lines),
         (_("Participants and their number"), _people_lines),
         (_("What participants see and do"), _task_lines),
@@ -83,14 +82,14 @@ def build_checklist(study: Study) -> list[ChecklistSection]:
         (_("Storage, erasure and publication of data"), _retention_lines),
         (_("Risks and benefits"), _risk_lines),
     )
-    return [ChecklistSection(title, tuple(lines(facts))) for title, lines in parts]
+    return [ChecklistSection(title, tuple(lines(facts))) for title, lines in sections]
 
 
 def count_open_lines(sections: list[ChecklistSection]) -> int:
     return sum(1 for section in sections for line in section.lines if not line.answer)
 
 
-def _responsibility_lines(facts: _Facts) -> Iterator[ChecklistLine]:
+def _responsibility_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     study, design = facts.study, facts.design
     owners = study.roles.filter(role=StudyRole.Role.OWNER).select_related("user")[:MAX_OWNERS_NAMED]
     names = ", ".join(role.user.get_full_name() or role.user.get_username() for role in owners)
@@ -105,28 +104,28 @@ def _responsibility_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     )
 
 
-def _people_lines(facts: _Facts) -> Iterator[ChecklistLine]:
+def _people_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     design = facts.design
     backend = backend_for(design)
-    where = panel_title(design) if design.crowd.backend == "external" else _(backend.title)
+    source = panel_title(design) if design.crowd.backend == "external" else _(backend.title)
     if not backend.sends_people:
         ways = {
             "open": _("Anyone with the link to the study on this installation."),
             "code": _("Anyone who has the link and the code of the study."),
             "invited": _("Only people who receive a personal invitation."),
         }
-        where = ways[design.access.join]
-    yield ChecklistLine(_("How participants are recruited"), where, "ARR D2")
+        source = ways[design.access.join]
+    yield ChecklistLine(_("How participants are recruited"), source, "ARR D2")
     if facts.slots:
         places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.slots)
-        least = ngettext(
+        participants = ngettext(
             "at least %(n)s participant, because nobody judges the same item twice",
             "at least %(n)s participants, because nobody judges the same item twice",
             design.judgments_per_unit,
         )
         answer = _("The study offers %(places)s and needs %(least)s.") % {
             "places": places % {"n": thousands(facts.slots)},
-            "least": least % {"n": design.judgments_per_unit},
+            "least": participants % {"n": design.judgments_per_unit},
         }
     else:
         answer = _("The number is known when pages of work have been generated.")
@@ -173,7 +172,7 @@ def _requirements_answer(design: StudyDesign) -> str:
     return " ".join(sentences) or _("There are no requirements.")
 
 
-def _task_lines(facts: _Facts) -> Iterator[ChecklistLine]:
+def _task_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     study, design = facts.study, facts.design
     effort = describe_effort(study)
     task = {"question": design.question, "kind": _(kind_of(study).title)}
@@ -189,7 +188,7 @@ def _task_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         + _("Participants can stop after any page. They can continue later while the study is open."),
         "CR (b)(1)",
     )
-    checks = (
+    check_answer = (
         ngettext(
             "Each page of work contains %(n)s check question: an item with a known right answer. "
             "Participants are not told which item it is. Say in the consent text that there are "
@@ -203,9 +202,9 @@ def _task_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         if design.controls.per_hit
         else _("No. There are no check questions.")
     )
-    checks = f"{checks} {describe_rule(design)}".rstrip()
-    yield ChecklistLine(_("Is anything not told to participants?"), checks, "45 CFR 46.116(f)")
-    watched = (
+    check_answer = f"{check_answer} {describe_rule(design)}".rstrip()
+    yield ChecklistLine(_("Is anything not told to participants?"), check_answer, "45 CFR 46.116(f)")
+    exclusion_answer = (
         _(
             "Detectors look for answers that are too fast or careless: %(rules)s. A person "
             "decides about each flag, except for detectors that exclude automatically. Exclusions "
@@ -218,10 +217,10 @@ def _task_lines(facts: _Facts) -> Iterator[ChecklistLine]:
             "they must give a reason, which is logged."
         )
     )
-    yield ChecklistLine(_("When are participants excluded?"), watched, "CR (c)(2)")
+    yield ChecklistLine(_("When are participants excluded?"), exclusion_answer, "CR (c)(2)")
 
 
-def _pay_lines(facts: _Facts) -> Iterator[ChecklistLine]:
+def _pay_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     design = facts.design
     reward, currency = design.crowd.reward_cents, design.currency
     if not reward:
@@ -264,7 +263,7 @@ def _pay_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     )
 
 
-def _consent_lines(facts: _Facts) -> Iterator[ChecklistLine]:
+def _consent_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     design = facts.design
     yield ChecklistLine(_("Consent text"), design.consent, "ARR D3, CR (b)", "consent")
     if design.consent:
@@ -276,11 +275,11 @@ def _consent_lines(facts: _Facts) -> Iterator[ChecklistLine]:
             "participants are asked again before the next page."
         )
         if versions:
-            listed = ", ".join(
+            version_list = ", ".join(
                 f"{version.version.number} ({date_format(localtime(version.version.since))}, {version.version.version})"
                 for version in versions
             )
-            answer += " " + _("Versions so far: %(listed)s.") % {"listed": listed}
+            answer += " " + _("Versions so far: %(listed)s.") % {"listed": version_list}
         if languages:
             answer += " " + _("The text is also available in: %(languages)s.") % {"languages": languages}
         yield ChecklistLine(_("How consent is recorded"), answer, "GDPR 7(1), P")
@@ -307,15 +306,15 @@ def _withdrawal_answer(design: StudyDesign) -> str:
     return f"{stops} " + _("To have their data erased, they write to the contact above.")
 
 
-def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
+def _data_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     study, design = facts.study, facts.design
-    sent = backend_for(design).sends_people
+    comes_from_crowd = backend_for(design).sends_people
     items = [
         _(
             "a pseudonym that is computed from the participant’s id at the crowd; the id is stored "
             "separately from all answers"
         )
-        if sent
+        if comes_from_crowd
         else _("a name that the participant chooses"),
         _("answers, and the order and side in which options were shown"),
         _(
@@ -327,15 +326,15 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     ]
     if design.consent:
         items.append(_("the version of the consent text, and the time of consent"))
-    if design.workers.countries and not sent:
+    if design.workers.countries and not comes_from_crowd:
         items.append(_("the country that the participant names"))
     if asks_anything(design.quiz):
         items.append(_("answers to the quiz"))
     if design.crowd.reward_cents:
         items.append(_("the amount that was paid"))
     if design.crowd.demographics:
-        named = ", ".join(str(DEMOGRAPHICS.get(entry, entry)) for entry in design.crowd.demographics)
-        items.append(_("information that the crowd sends: %(named)s") % {"named": named})
+        demographics = ", ".join(str(DEMOGRAPHICS.get(entry, entry)) for entry in design.crowd.demographics)
+        items.append(_("information that the crowd sends: %(named)s") % {"named": demographics})
     yield ChecklistLine(
         _("Data that are collected"), "\n".join(f"- {entry}" for entry in items), "GDPR 13, 30(1)(c), P"
     )
@@ -374,7 +373,7 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     )
 
 
-def _retention_lines(facts: _Facts) -> Iterator[ChecklistLine]:
+def _retention_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     days = facts.design.retention.identities_days
     answer = (
         ngettext(
@@ -420,7 +419,7 @@ def _retention_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     )
 
 
-def _risk_lines(facts: _Facts) -> Iterator[ChecklistLine]:
+def _risk_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     ethics = facts.design.ethics
     yield ChecklistLine(
         _("Risks and how they are reduced"), ethics.risks, "CR (b)(2), ARR A2", "ethics.risks"

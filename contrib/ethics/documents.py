@@ -33,7 +33,7 @@ def _as_quotation(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
 
 
-STYLE = """
+PAGE_STYLE = """
 body {
   font: 11pt/1.5 system-ui, sans-serif; max-width: 42em; margin: 2em auto; padding: 0 1em;
   color: #111; background: #fff;
@@ -50,5 +50,5 @@ def as_html(study: Study, sections: list[ChecklistSection]) -> str:
     title = escape(_("Checklist for an ethics board: %(name)s") % {"name": study.name})
     return (
         f'<!doctype html>\n<html lang="{get_language() or "en"}"><head><meta charset="utf-8">'
-        f"<title>{title}</title><style>{STYLE}</style></head><body>\n{body}\n</body></html>\n"
+        f"<title>{title}</title><style>{PAGE_STYLE}</style></head><body>\n{body}\n</body></html>\n"
     )

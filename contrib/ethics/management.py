@@ -29,8 +29,8 @@ class PrintEthics(QuorumCommand):
 
         study = find_study(options["study"])
         sections = build_checklist(study)
-        web = options["output"] is not None and options["output"].suffix == ".html"
-        text = (as_html if web else as_markdown)(study, sections)
+        is_html = options["output"] is not None and options["output"].suffix == ".html"
+        text = (as_html if is_html else as_markdown)(study, sections)
         if options["output"] is None:
             self.say(text)
             return

@@ -37,10 +37,10 @@ TEXT_CASES = {
     "panel": gettext_noop("A panel or a crowd"),
 }
 BASE_LANGUAGE = "en"  # the language of a template consent text; the others are translations of it
-USUAL_DAYS, USUAL_AGE = 90, 18
+USUAL_RETENTION_DAYS, USUAL_MINIMUM_AGE = 90, 18  # days after a study closes, and years
 READY_TEXTS = "ready-texts"
-# a note of a study: the case for which its consent text was written, and the text's hash
-NOTE = "ready_texts"
+# the key of a study's note with the case for which its consent text was written, and the text's hash
+NOTE_KEY = "ready_texts"
 
 
 class ReadyTextsRequest(Parameters):
@@ -69,13 +69,13 @@ def write_consent(design: StudyDesign, case: str, language: str) -> str:
 
 def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> StudyDesign:
     """Return the design with its empty fields filled: contact, retention, and answers that follow from the case."""
-    named = f"{by.get_full_name() or by.get_username()}, {by.email}" if by is not None and by.email else ""
+    contact = f"{by.get_full_name() or by.get_username()}, {by.email}" if by is not None and by.email else ""
     course = _(
         "Students depend on their teachers. Nobody who grades the students sees who takes part or "
         "what they answer. Students can earn the same credit in another way."
     )
-    usual = {
-        "minimum_age": USUAL_AGE,
+    usual_answers = {
+        "minimum_age": USUAL_MINIMUM_AGE,
         "vulnerable": course
         if case == "course"
         else _("No vulnerable groups are recruited. All participants confirm that they are of age."),
@@ -85,13 +85,13 @@ def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> Stud
         ),
         "benefits": _("Participants have no direct benefit. The results can help others."),
     }
-    empty = {key: value for key, value in usual.items() if not getattr(design.ethics, key)}
-    days = design.retention.identities_days or USUAL_DAYS
+    missing_answers = {key: value for key, value in usual_answers.items() if not getattr(design.ethics, key)}
+    days = design.retention.identities_days or USUAL_RETENTION_DAYS
     return design.model_copy(
         update={
-            "contact": design.contact.strip() or named,
+            "contact": design.contact.strip() or contact,
             "retention": design.retention.model_copy(update={"identities_days": days}),
-            "ethics": design.ethics.model_copy(update=empty),
+            "ethics": design.ethics.model_copy(update=missing_answers),
         }
     )
 
@@ -118,32 +118,36 @@ def fill_consent_templates(*, study: Study, by: User | None, case: str, replace:
                 "overwrite it."
             )
         )
-    drafting = study.state == Study.State.DRAFT
-    design = _with_usual_answers(design, case, by) if drafting else design
+    is_draft = study.state == Study.State.DRAFT
+    design = _with_usual_answers(design, case, by) if is_draft else design
     text = write_consent(design, case, BASE_LANGUAGE)
-    others = {
+    translated_texts = {
         language: write_consent(design, case, language)
         for language, _name in settings.LANGUAGES
         if language != BASE_LANGUAGE
     }
-    if drafting:
+    if is_draft:
         translations = {
             language: design.translations.get(language, Texts()).model_copy(update={"consent": translated})
-            for language, translated in others.items()
+            for language, translated in translated_texts.items()
         }
-        written = design.model_copy(update={"consent": text, "translations": translations})
-        change_design(study=study, design=make_design(written.model_dump(mode="json")), user=by)
+        filled_design = design.model_copy(update={"consent": text, "translations": translations})
+        change_design(study=study, design=make_design(filled_design.model_dump(mode="json")), user=by)
     else:
         change_consent(
-            study=study, text=text, translations=others, why=_("Filled in from a ready text."), by=by
+            study=study,
+            text=text,
+            translations=translated_texts,
+            why=_("Filled in from a ready text."),
+            by=by,
         )
-    study.notes = study.notes | {NOTE: {"case": case, "text": content_key(text)}}
+    study.notes = study.notes | {NOTE_KEY: {"case": case, "text": content_key(text)}}
     study.save(update_fields=["notes"])
     return Outcome(_("The texts are filled in from the design. Read them and change what does not apply."))
 
 
 def is_outdated(study: Study, design: StudyDesign) -> bool:
     """Return whether the consent text is an unedited template text that no longer fits the design."""
-    note = study.notes.get(NOTE, {})
-    unedited = note.get("text") == content_key(design.consent)
-    return unedited and write_consent(design, note["case"], BASE_LANGUAGE) != design.consent
+    note = study.notes.get(NOTE_KEY, {})
+    is_unedited = note.get("text") == content_key(design.consent)
+    return is_unedited and write_consent(design, note["case"], BASE_LANGUAGE) != design.consent

@@ -33,12 +33,12 @@ from judgments.studies.study_page import add_page_part, study_page, study_page_a
 EDITABLE_STATES = (Study.State.DRAFT, Study.State.GENERATED)
 
 
-def _consent_points(launch: Launch) -> Iterable[ChecklistItem]:
+def _consent_items(launch: Launch) -> Iterable[ChecklistItem]:
     ready_texts = f"{study_page_address(launch.study, 'launch')}#{READY_TEXTS}"
     if not launch.design.consent.strip():
         if launch.study.state in EDITABLE_STATES:
-            words = _("Fill in a ready text")
-            yield ChecklistItem(_("Consent"), Readiness.MISSING, _(NO_CONSENT), ready_texts, words)
+            link_text = _("Fill in a ready text")
+            yield ChecklistItem(_("Consent"), Readiness.MISSING, _(NO_CONSENT), ready_texts, link_text)
     elif is_outdated(launch.study, launch.design):
         sentence = _("The design has changed since the ready text was filled in.")
         yield ChecklistItem(
@@ -46,24 +46,24 @@ def _consent_points(launch: Launch) -> Iterable[ChecklistItem]:
         )
 
 
-add_consent_check(_consent_points)
+add_consent_check(_consent_items)
 
 
-def _facts_of_launch(request: HttpRequest, study: Study) -> Context:
+def _launch_context(request: HttpRequest, study: Study) -> Context:
     return {
         "may_be_filled": study.state in EDITABLE_STATES,
         "needs_texts": not design_of(study).consent.strip(),
     }
 
 
-add_page_part(PagePart("launch", "ethics/launch.html", _facts_of_launch))
+add_page_part(PagePart("launch", "ethics/launch.html", _launch_context))
 add_operation(fill_consent_templates, label="Fill in the texts", inline=False)
 
 
 @study_page("ethics", "Ethics board", order=84, group=StudyPlace.SHARE)
 def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     sections = build_checklist(study)
-    draft = study.state == Study.State.DRAFT and context["may_change"]
+    is_editable = study.state == Study.State.DRAFT and context["may_change"]
     context |= {
         "sections": [
             {
@@ -73,7 +73,7 @@ def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpRes
                         "line": line,
                         "html": render_markdown(line.answer),
                         "link": f"{study_page_address(study, 'change')}#id_{html_name(line.key)}"
-                        if draft and line.key and not line.answer
+                        if is_editable and line.key and not line.answer
                         else "",
                     }
                     for line in section.lines
@@ -90,12 +90,12 @@ def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpRes
 def download_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     sections = build_checklist(study)
     if request.GET.get("format") == "html":
-        text, suffix, kind = as_html(study, sections), "html", "text/html"
+        text, suffix, media_type = as_html(study, sections), "html", "text/html"
     else:
-        text, suffix, kind = as_markdown(study, sections), "md", "text/markdown"
+        text, suffix, media_type = as_markdown(study, sections), "md", "text/markdown"
     return HttpResponse(
         text,
-        content_type=f"{kind}; charset=utf-8",
+        content_type=f"{media_type}; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{study.slug}-ethics.{suffix}"'},
     )
 

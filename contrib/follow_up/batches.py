@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -27,7 +28,7 @@ from judgments.studies.codes import without_short_code
 from judgments.studies.designs import design_of, draws_at_claim
 from judgments.studies.studies import create_study, next_copy_number
 
-MAX_ITEMS = 10_000
+MAX_ITEMS = 10_000  # rows or new items of a draft
 
 
 def _add_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
@@ -70,12 +71,12 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
             % {"slug": study.slug}
         )
     rows = study.pairs.all() if kind.compares_pairs else study.units.filter(control=False)
-    existing = set(rows.filter(key__in=selected_keys).values_list("key", flat=True))
-    lacking = [key for key in selected_keys if key not in existing]
-    if lacking:
+    known_keys = set(rows.filter(key__in=selected_keys).values_list("key", flat=True))
+    unknown_keys = [key for key in selected_keys if key not in known_keys]
+    if unknown_keys:
         raise ObjectNotFound(
             _("No study was created: study %(slug)r has no row %(lacking)r.")
-            % {"slug": study.slug, "lacking": lacking[0]}
+            % {"slug": study.slug, "lacking": unknown_keys[0]}
         )
     number = next_copy_number(study)
     sampling: dict[str, Any] = {"only": sorted(selected_keys)}
@@ -99,23 +100,27 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
         if study.design.get("spans", {}).get("contrastive") and max(images.values()) < 2:
             values["spans"] = study.design["spans"] | {"contrastive": False}
         # as many captions as a control image has
-        full = study.design["captions_per_image"] if kind.grouped else 0
-        values["filter"] = study.design["filter"] | {"bleu_pre": 0.0, "fill_to": full, "audit": 0}
+        captions_per_image = study.design["captions_per_image"] if kind.grouped else 0
+        values["filter"] = study.design["filter"] | {
+            "bleu_pre": 0.0,
+            "fill_to": captions_per_image,
+            "audit": 0,
+        }
     values["sampling"] = study.design["sampling"] | sampling
     batch = create_study(design=make_design(values), user=by)
-    what = (
+    description = (
         f"{len(selected_keys):,} candidate pairs"
         if kind.compares_pairs
         else f"{len(selected_keys):,} captions"
     )
     note_event(
-        study=study, what="next-batch", sentence=f"{what} were chosen for a new draft, {batch.slug}.", by=by,
+        study=study, what="next-batch", sentence=f"{description} were chosen for a new draft, {batch.slug}.", by=by,
         why=why, batch=batch.slug, only=sorted(selected_keys),
     )  # fmt: skip
     note_event(
         study=batch,
         what="next-batch",
-        sentence=f"Made of {what} of {study.slug}.",
+        sentence=f"Made of {description} of {study.slug}.",
         by=by,
         why=why,
         source=study.slug,
@@ -153,8 +158,11 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
     if kind.compares_pairs:
         judged_count = max(1, study.pairs.values("item").distinct().count())
         counts = Counter(study.pairs.values_list("kind", flat=True))
+        # as many pairs of each kind for an item as in this study, rounded up
         sampling["pairs"] = {
-            of_kind: -(-count * items // judged_count) for of_kind, count in counts.items() if of_kind
+            kind_of_pair: ceil(count * items / judged_count)
+            for kind_of_pair, count in counts.items()
+            if kind_of_pair
         }
     else:
         sampling["images"] = items
@@ -169,8 +177,8 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
         (study, f"{items:,} new items were ordered, in draft {batch.slug}."),
         (batch, f"Made of {study.slug}."),
     )
-    for about, sentence in events:
-        note_event(study=about, what="more-items", sentence=sentence, by=by, why=why)
+    for logged_study, sentence in events:
+        note_event(study=logged_study, what="more-items", sentence=sentence, by=by, why=why)
     return batch
 
 

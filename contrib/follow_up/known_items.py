@@ -22,7 +22,7 @@ from judgments.models import Study
 from judgments.studies.designs import kind_of
 from judgments.studies.studies import change_design
 
-MIN_VOTES = 3
+MIN_VOTES = 3  # equal answers that a unit needs, unless an adjudicator decided
 MAX_KNOWN_ITEMS = 1000  # known items that one call can take
 
 
@@ -83,30 +83,32 @@ def candidate_of(kind: Kind, consensus: Consensus) -> CandidateItem | None:
 
 
 @transaction.atomic
-def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
+def take_known_items(*, study: Study, consensus_ids: Collection[int]) -> int:
     """Add units of ``units_for_known_items`` to a draft's known items; return the number of new ones.
 
     Raises:
         WrongState: the design is frozen, or none of the selected units qualifies.
     """
     kind = kind_of(study)
-    candidates = [candidate_of(kind, row) for row in units_for_known_items(study).filter(pk__in=chosen)]
+    candidates = [
+        candidate_of(kind, row) for row in units_for_known_items(study).filter(pk__in=consensus_ids)
+    ]
     items = [candidate.known_item() for candidate in candidates if candidate is not None]
     if not items:
         raise WrongState(_("No known item was added: select items on which all participants agreed."))
     controls = study.design.get("controls", {})
-    existing = list(controls.get("known", []))
+    known_items = list(controls.get("known", []))
     text_fields = ("image", "reference", "first", "second")
 
     def item_texts(item: dict[str, Any]) -> list[str]:
         return [item.get(name, "") for name in text_fields]
 
-    known_texts = {tuple(item_texts(item)) for item in existing}
-    new = [item for item in items if tuple(item_texts(item)) not in known_texts]
+    known_texts = {tuple(item_texts(item)) for item in known_items}
+    new_items = [item for item in items if tuple(item_texts(item)) not in known_texts]
     kinds = list(dict.fromkeys([*controls.get("kinds", ["reference"]), "known-good"]))
-    values = study.design | {"controls": controls | {"known": existing + new, "kinds": kinds}}
+    values = study.design | {"controls": controls | {"known": known_items + new_items, "kinds": kinds}}
     change_design(study=study, design=make_design(values))
-    return len(new)
+    return len(new_items)
 
 
 class TakeRequest(Parameters):

@@ -92,9 +92,9 @@ class KnownItemResource(Resource):
     def create(self, request: Request, slug: str) -> Response:
         """Add units to the known items of the draft's design."""
         study = study_for(request, slug, Right.CHANGE)
-        chosen = TakeRequest.read(request.data)["chosen"]
-        offered = list(self.get_queryset().filter(pk__in=chosen).values_list("pk", flat=True))
-        return Response({"added": take_known_items(study=study, chosen=offered)})
+        requested_ids = TakeRequest.read(request.data)["chosen"]
+        offered_ids = list(self.get_queryset().filter(pk__in=requested_ids).values_list("pk", flat=True))
+        return Response({"added": take_known_items(study=study, consensus_ids=offered_ids)})
 
 
 class NextBatchView(OperationView):
@@ -121,7 +121,7 @@ class NextBatchView(OperationView):
 @study_page("known", order=31, parent_page="controls")
 def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     kind = context["kind"]
-    page = Paginator(_offered_items(request, study), PAGE_SIZE).get_page(request.GET.get("page"))
+    page = Paginator(_visible_candidates(request, study), PAGE_SIZE).get_page(request.GET.get("page"))
     rows = []
     for consensus in page.object_list:
         candidate = candidate_of(kind, consensus)
@@ -138,20 +138,24 @@ def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResp
     return TemplateResponse(request, "evaluation/study_known.html", context)
 
 
-def _offered_items(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
+def _visible_candidates(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
     return units_for_known_items(study).filter(
         study__in=Study.objects.visible_to(request.user).order_by().values("pk")
     )
 
 
 def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
-    chosen = read_posted_parameters(request, TakeRequest)["chosen"]
-    chosen = list(_offered_items(request, study).filter(pk__in=chosen).values_list("pk", flat=True))
-    new = take_known_items(study=study, chosen=chosen)
+    requested_ids = read_posted_parameters(request, TakeRequest)["chosen"]
+    requested_ids = list(
+        _visible_candidates(request, study).filter(pk__in=requested_ids).values_list("pk", flat=True)
+    )
+    added_count = take_known_items(study=study, consensus_ids=requested_ids)
     messages.success(
         request,
-        ngettext("%(n)s known item added to the design.", "%(n)s known items added to the design.", new)
-        % {"n": new},
+        ngettext(
+            "%(n)s known item added to the design.", "%(n)s known items added to the design.", added_count
+        )
+        % {"n": added_count},
     )
     return redirect(study_page_address(study, "known"))
 

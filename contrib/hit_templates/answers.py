@@ -13,6 +13,7 @@ from common.amounts import spell_number
 from contrib.hit_templates.questions import FormQuestion, as_number
 from judgments.kinds.base import RefusedAnswer
 
+MAX_NAMES_LISTED = 8  # names or values that an error message lists
 STEP_TOLERANCE = 1e-6  # tolerance as a fraction of a step, so that 0.3 counts as a multiple of 0.1
 NO_ANSWER = gettext_lazy("“%(name)s” has no answer yet.")
 NO_TICK = gettext_lazy("“%(name)s” must be ticked.")
@@ -46,7 +47,7 @@ def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, 
 
 
 def _list_names(names: Sequence[str]) -> str:
-    return ", ".join(names[:8]) + (" …" if len(names) > 8 else "")
+    return ", ".join(names[:MAX_NAMES_LISTED]) + (" …" if len(names) > MAX_NAMES_LISTED else "")
 
 
 def _missing_answer(question: FormQuestion) -> RefusedAnswer:
@@ -56,7 +57,7 @@ def _missing_answer(question: FormQuestion) -> RefusedAnswer:
     )
 
 
-def _choice_answer(question: FormQuestion, value: Any) -> str | None:
+def _check_choice(question: FormQuestion, value: Any) -> str | None:
     values = [option.value for option in question.options if option.value]
     if value in (None, ""):
         if question.required:
@@ -71,7 +72,7 @@ def _choice_answer(question: FormQuestion, value: Any) -> str | None:
     return str(value)
 
 
-def _option_values(question: FormQuestion, value: Any) -> list[str]:
+def _check_ticks(question: FormQuestion, value: Any) -> list[str]:
     values = [option.value for option in question.options]
     ticked = [] if value is None else value
     if not isinstance(ticked, list) or not all(entry in values for entry in ticked):
@@ -89,17 +90,18 @@ def _option_values(question: FormQuestion, value: Any) -> list[str]:
     return [entry for entry in values if entry in ticked]
 
 
-def _number(question: FormQuestion, value: Any) -> int | float | None:
+def _check_number(question: FormQuestion, value: Any) -> int | float | None:
     if value in (None, ""):
         if question.required:
             raise _missing_answer(question)
         return None
     number = as_number(value)
     if number is None or not _is_in_range(question, number):
-        between = _range_of(question)
+        range_text = _range_of(question)
         raise RefusedAnswer(
-            gettext("expected a number%(range)s for “%(name)s”") % {"name": question.name, "range": between},
-            NO_NUMBER % {"name": question.label, "range": between},
+            gettext("expected a number%(range)s for “%(name)s”")
+            % {"name": question.name, "range": range_text},
+            NO_NUMBER % {"name": question.label, "range": range_text},
         )
     return number
 
@@ -124,7 +126,7 @@ def _range_of(question: FormQuestion) -> str:
     return gettext(" of at most %(high)s") % {"high": high} if high is not None else ""
 
 
-def _text(question: FormQuestion, value: Any) -> str | None:
+def _check_text(question: FormQuestion, value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise ValueError(gettext("expected a text for “%(name)s”") % {"name": question.name})
     text = (value or "").replace("\r\n", "\n").replace("\r", "\n").strip()
@@ -139,23 +141,23 @@ def _text(question: FormQuestion, value: Any) -> str | None:
             TOO_LONG % {"name": question.label, "most": question.max_length},
         )
     # Control characters and lone surrogates cannot be stored.
-    if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t" for sign in text):
+    if any(unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t" for character in text):
         raise ValueError(
             gettext("expected a text without control characters for “%(name)s”") % {"name": question.name}
         )
     return text
 
 
-def _preset_value(question: FormQuestion, value: Any) -> str:
+def _check_constant(question: FormQuestion, value: Any) -> str:
     return question.preset
 
 
 CHECKS = {
-    "choice": _choice_answer,
-    "several": _option_values,
-    "number": _number,
-    "text": _text,
-    "fixed": _preset_value,
+    "choice": _check_choice,
+    "several": _check_ticks,
+    "number": _check_number,
+    "text": _check_text,
+    "fixed": _check_constant,
 }
 
 
@@ -189,7 +191,7 @@ def _default_of_slider(question: FormQuestion) -> str:
 
 
 def _read_number(name: str, text: str) -> dict[str, Any]:
-    """Return the number in a text. Other texts are returned unchanged, and refused later."""
+    """Return the number in a text, by ``name``; {} for a blank text. Other texts are kept, and refused later."""
     if not text.strip():
         return {}
     try:
@@ -224,8 +226,8 @@ def answer_of_form(
     for question in questions:
         if question.name in answer and question.name not in first:
             first |= _read_number(question.name, _default_of_slider(question))
-    untouched = {name: _plain_text(value) for name, value in answer.items()} == first
-    return None if untouched and f"{prefix}-none" not in form else answer
+    is_untouched = {name: _plain_text(value) for name, value in answer.items()} == first
+    return None if is_untouched and f"{prefix}-none" not in form else answer
 
 
 def _plain_text(value: Any) -> Any:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError
 from contrib.hit_templates.expected_answers import (
+    ROUNDING,
     ExpectedProblem,
     example_of,
     expected_columns,
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 
 TEMPLATE_CONTROLS = (KNOWN_GOOD, REPEATED)
-TRIES = 20  # number of attempts to draw a wrong answer
+MAX_TRIES = 20  # number of attempts to draw a wrong answer
+TICK_CHANCE = 0.4  # probability that a simulated worker ticks a box
 SIMULATED_TEXT = "An answer of a simulated worker."
 
 
@@ -45,13 +47,13 @@ def control_contradictions(template: TemplateForm, design: StudyDesign) -> Itera
         )
     if not design.controls.per_hit:
         return
-    foreign = [kind for kind in design.controls.kinds if kind not in TEMPLATE_CONTROLS]
-    if foreign:
+    unavailable_kinds = [kind for kind in design.controls.kinds if kind not in TEMPLATE_CONTROLS]
+    if unavailable_kinds:
         yield (
             gettext(
                 "controls.kinds contains %(foreign)r, which is not available for templates; expected %(listed)s"
             )
-            % {"foreign": foreign[0], "listed": " or ".join(map(repr, TEMPLATE_CONTROLS))}
+            % {"foreign": unavailable_kinds[0], "listed": " or ".join(map(repr, TEMPLATE_CONTROLS))}
         )
     if REPEATED in design.controls.kinds and all(
         question.shape in ("text", "fixed") for question in template.questions
@@ -71,8 +73,8 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
     Raises:
         DesignError: the page shows a column with expected answers, or a cell is not a possible answer.
     """
-    expecting = expected_columns((name for name, _ in rows[0].fields), template.questions)
-    shown_field = next((name for name in template.fields if name in expecting), None)
+    answer_columns = expected_columns((name for name, _ in rows[0].fields), template.questions)
+    shown_field = next((name for name in template.fields if name in answer_columns), None)
     if shown_field is not None:
         raise DesignError(
             gettext(
@@ -134,36 +136,39 @@ def known_control(slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
 def draw_answer_to(
     questions: Sequence[FormQuestion],
     expected: Mapping[str, Any],
-    drawn: dict[str, Any],
+    random_answer: dict[str, Any],
     *,
     right: bool,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
     """Return an answer that meets all expectations or, if not ``right``, fails one of them."""
     by_name = {question.name: question for question in questions}
-    answer = drawn | {
-        name: example_of(by_name[name], expected_answer, drawn.get(name))
+    answer = random_answer | {
+        name: example_of(by_name[name], expected_answer, random_answer.get(name))
         for name, expected_answer in expected.items()
     }
     if right:
         return answer
     for name in shuffle(sorted(expected), rng):
-        for _try in range(TRIES):
-            other = answer | {name: drawn_answer(by_name[name], rng)}
-            if not meets_expectation(expected, other):
-                return other
+        for _try in range(MAX_TRIES):
+            wrong_answer = answer | {name: draw_random_answer(by_name[name], rng)}
+            if not meets_expectation(expected, wrong_answer):
+                return wrong_answer
     return answer
 
 
-def drawn_answer(question: FormQuestion, rng: np.random.Generator) -> Any:
+def draw_random_answer(question: FormQuestion, rng: np.random.Generator) -> Any:
     values = [option.value for option in question.options if option.value]
     if question.shape == "choice":
         return values[int(rng.integers(len(values)))]
     if question.shape == "several":
-        return [option.value for option in question.options if bool(rng.random() < 0.4) | option.required]
+        return [
+            option.value for option in question.options if bool(rng.random() < TICK_CHANCE) | option.required
+        ]
     if question.shape == "number":
         low = question.low if question.low is not None else 0.0
         high = question.high if question.high is not None else low + 100.0
         step = question.step or 1.0
-        return low + step * int(rng.integers(int((high - low) / step + 1e-9) + 1))
+        steps = int((high - low) / step + ROUNDING)
+        return low + step * int(rng.integers(steps + 1))
     return SIMULATED_TEXT[: question.max_length]

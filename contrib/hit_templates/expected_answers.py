@@ -12,11 +12,12 @@ from contrib.hit_templates.answers import checked_answer
 from contrib.hit_templates.questions import FormQuestion, as_number
 from judgments.kinds.base import RefusedAnswer
 
-PREFIX, GOLD, REASON = "expected.", "_gold", "_gold_reason"
+# Beginnings and ends of the names of columns with expected answers and their reasons.
+PREFIX, GOLD_SUFFIX, REASON_SUFFIX = "expected.", "_gold", "_gold_reason"
 VALUE_SEPARATOR = re.compile(r"[|\r\n]+")
 NO_TICKS = "[]"  # the cell for check boxes of which none should be ticked
 REPEAT_TOLERANCE = 0.15  # tolerance of a repeated number as a fraction of its range, as on a slider
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # relative error of a number that comes from rounding
 
 Expected = dict[str, dict[str, Any]]
 
@@ -37,8 +38,8 @@ def expected_columns(columns: Iterable[str], questions: Sequence[FormQuestion]) 
         if column.lower().startswith(PREFIX):
             name = column[len(PREFIX) :].strip()
             by_column[column] = name if name in names else ""
-        elif column.lower().endswith(GOLD) and column[: -len(GOLD)] in names:
-            by_column[column] = column[: -len(GOLD)]
+        elif column.lower().endswith(GOLD_SUFFIX) and column[: -len(GOLD_SUFFIX)] in names:
+            by_column[column] = column[: -len(GOLD_SUFFIX)]
     return by_column
 
 
@@ -67,13 +68,13 @@ def expected_of(questions: Sequence[FormQuestion], cells: Mapping[str, str]) -> 
 
 
 def reason_of(cells: Mapping[str, str]) -> str:
-    reasons = [cell.strip() for column, cell in cells.items() if column.lower().endswith(REASON)]
+    reasons = [cell.strip() for column, cell in cells.items() if column.lower().endswith(REASON_SUFFIX)]
     return " ".join(text for text in reasons if text)[:500]
 
 
 def _read_choice(question: FormQuestion, cell: str) -> dict[str, Any]:
     values = [option.value for option in question.options if option.value]
-    parts = [cell] if cell in values else _parts(cell)
+    parts = [cell] if cell in values else _split_values(cell)
     if not parts:
         raise ValueError(f"expected one of the values of “{question.name}”")
     for part in parts:
@@ -83,7 +84,7 @@ def _read_choice(question: FormQuestion, cell: str) -> dict[str, Any]:
 
 def _read_ticks(question: FormQuestion, cell: str) -> dict[str, Any]:
     values = [option.value for option in question.options]
-    parts = [] if cell == NO_TICKS else [cell] if cell in values else _parts(cell)
+    parts = [] if cell == NO_TICKS else [cell] if cell in values else _split_values(cell)
     if not parts and cell != NO_TICKS:
         raise ValueError(f"expected values of “{question.name}”, or {NO_TICKS} where none is to be ticked")
     return {"all": _check_value(question, parts)}
@@ -100,8 +101,8 @@ def _read_range(question: FormQuestion, cell: str) -> dict[str, Any]:
     first, last = float(ends[0] or 0), float(ends[-1] or 0)
     if not dots:
         _check_value(question, ends[0])
-        wide = question.tolerance or 0.0
-        return {"low": first - wide, "high": last + wide}
+        tolerance = question.tolerance or 0.0
+        return {"low": first - tolerance, "high": last + tolerance}
     if (question.low is not None and last < question.low) or (
         question.high is not None and first > question.high
     ):
@@ -112,23 +113,24 @@ def _read_range(question: FormQuestion, cell: str) -> dict[str, Any]:
 
 
 def _range_has_answer(question: FormQuestion, first: float, last: float) -> bool:
+    """Return whether a multiple of the question's step lies between two numbers."""
     if not question.step:
         return True
     start = question.low or 0.0
     low = first if question.low is None else max(first, question.low)
     high = last if question.high is None else min(last, question.high)
-    room = ROUNDING * max(1.0, abs(low), abs(high))
-    return start + math.ceil((low - start - room) / question.step) * question.step <= high + room
+    margin = ROUNDING * max(1.0, abs(low), abs(high))
+    return start + math.ceil((low - start - margin) / question.step) * question.step <= high + margin
 
 
 def _read_texts(question: FormQuestion, cell: str) -> dict[str, Any]:
-    parts = [part for part in _parts(cell) if normalise_answer(part)]
+    parts = [part for part in _split_values(cell) if normalise_answer(part)]
     if not parts:
         raise ValueError("expected a text with letters or digits")
     return {"texts": [_check_value(question, part) for part in parts]}
 
 
-def _parts(cell: str) -> list[str]:
+def _split_values(cell: str) -> list[str]:
     return [part.strip() for part in VALUE_SEPARATOR.split(cell) if part.strip()]
 
 
@@ -146,31 +148,34 @@ def normalise_answer(text: str) -> str:
     """Return a text without differences of case, character width and blanks, and without punctuation."""
     plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     start, end = 0, len(plain)
-    while start < end and _is_mark(plain[start]):
+    while start < end and _is_blank_or_punctuation(plain[start]):
         start += 1
-    while end > start and _is_mark(plain[end - 1]):
+    while end > start and _is_blank_or_punctuation(plain[end - 1]):
         end -= 1
     return plain[start:end]
 
 
-def _is_mark(sign: str) -> bool:
-    return sign == " " or unicodedata.category(sign)[0] == "P"
+def _is_blank_or_punctuation(character: str) -> bool:
+    return character == " " or unicodedata.category(character)[0] == "P"
 
 
 def meets_expectation(expected: Mapping[str, Mapping[str, Any]], answer: Mapping[str, Any]) -> bool:
-    return all(_value_meets(wanted, answer.get(name)) for name, wanted in expected.items())
+    return all(_value_meets(expectation, answer.get(name)) for name, expectation in expected.items())
 
 
-def _value_meets(wanted: Mapping[str, Any], value: Any) -> bool:
-    if "any" in wanted:
-        return (value if value is not None else "") in wanted["any"]
-    if "all" in wanted:
-        return set(value or ()) == set(wanted["all"])
-    if "low" in wanted:
-        room = ROUNDING * max(1.0, abs(wanted["low"]), abs(wanted["high"]))
-        return isinstance(value, int | float) and wanted["low"] - room <= value <= wanted["high"] + room
+def _value_meets(expectation: Mapping[str, Any], value: Any) -> bool:
+    if "any" in expectation:
+        return (value if value is not None else "") in expectation["any"]
+    if "all" in expectation:
+        return set(value or ()) == set(expectation["all"])
+    if "low" in expectation:
+        margin = ROUNDING * max(1.0, abs(expectation["low"]), abs(expectation["high"]))
+        return (
+            isinstance(value, int | float)
+            and expectation["low"] - margin <= value <= expectation["high"] + margin
+        )
     return isinstance(value, str) and normalise_answer(value) in {
-        normalise_answer(text) for text in wanted["texts"]
+        normalise_answer(text) for text in expectation["texts"]
     }
 
 
@@ -187,12 +192,12 @@ def expected_on_repeat(questions: Sequence[FormQuestion], answer: Mapping[str, A
         elif question.shape == "choice" or (question.shape == "number" and value is None):
             expected[question.name] = {"any": ["" if value is None else value]}
         elif question.shape == "number" and isinstance(value, int | float):
-            wide = _width_of(question)
-            expected[question.name] = {"low": value - wide, "high": value + wide}
+            tolerance = _repeat_tolerance(question)
+            expected[question.name] = {"low": value - tolerance, "high": value + tolerance}
     return expected
 
 
-def _width_of(question: FormQuestion) -> float:
+def _repeat_tolerance(question: FormQuestion) -> float:
     if question.tolerance is not None:
         return question.tolerance
     if question.low is None or question.high is None:
@@ -200,27 +205,27 @@ def _width_of(question: FormQuestion) -> float:
     return REPEAT_TOLERANCE * (question.high - question.low)
 
 
-def example_of(question: FormQuestion, wanted: Mapping[str, Any], drawn: Any) -> Any:
-    """Return an answer that meets an expectation. ``drawn``, which is any valid answer, is returned if it does."""
-    if "any" in wanted:
-        return wanted["any"][0]
-    if "all" in wanted:
-        return list(wanted["all"])
-    if "texts" in wanted:
-        return wanted["texts"][0]
-    if _value_meets(wanted, drawn):
-        return drawn
-    middle = (wanted["low"] + wanted["high"]) / 2
+def example_of(question: FormQuestion, expectation: Mapping[str, Any], valid_answer: Any) -> Any:
+    """Return an answer that meets an expectation. ``valid_answer`` is returned if it does."""
+    if "any" in expectation:
+        return expectation["any"][0]
+    if "all" in expectation:
+        return list(expectation["all"])
+    if "texts" in expectation:
+        return expectation["texts"][0]
+    if _value_meets(expectation, valid_answer):
+        return valid_answer
+    middle = (expectation["low"] + expectation["high"]) / 2
     if question.step:
         start = question.low or 0.0
         middle = start + round((middle - start) / question.step) * question.step
     return as_number(middle)
 
 
-def expectation_text(wanted: Mapping[str, Any]) -> str:
-    if "low" in wanted:
-        low, high = (f"{wanted[end]:g}" for end in ("low", "high"))
+def expectation_text(expectation: Mapping[str, Any]) -> str:
+    if "low" in expectation:
+        low, high = (f"{expectation[end]:g}" for end in ("low", "high"))
         return low if low == high else f"{low} to {high}"
-    if "all" in wanted:
-        return ", ".join(wanted["all"]) or "–"
-    return " or ".join(str(value) for value in wanted.get("any", wanted.get("texts", ()))) or "–"
+    if "all" in expectation:
+        return ", ".join(expectation["all"]) or "–"
+    return " or ".join(str(value) for value in expectation.get("any", expectation.get("texts", ()))) or "–"

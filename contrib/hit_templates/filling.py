@@ -22,8 +22,9 @@ from contrib.hit_templates.questions import TOLERANCE_ATTRIBUTE, FormQuestion
 from contrib.hit_templates.reading import TemplateForm
 
 PICTURE = "picture"  # the column with the picture that was imported with the row
-REFERENCES = ("for", "headers", "aria-labelledby", "aria-describedby")
-ADDRESSES = ("href", "src", "poster")
+# attributes with ids of other elements
+REFERENCE_ATTRIBUTES = ("for", "headers", "aria-labelledby", "aria-describedby")
+ADDRESS_ATTRIBUTES = ("href", "src", "poster")
 # attributes that are set from the answer instead of the template
 ANSWER_ATTRIBUTES = {"name", "value", "checked", "selected", "type"}
 
@@ -53,13 +54,20 @@ def filled_questions(questions: Sequence[FormQuestion], cells: Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Step:
+    """The values with which a page is filled.
+
+    Attributes:
+        labelled_ids: ids of controls for which the template has a label.
+        keyed_question: index of the question whose buttons the keys 1 to 9 choose; -1 for none.
+    """
+
     position: int
     cells: Mapping[str, str]
     picture: str
     questions: Sequence[FormQuestion]
     answer: Mapping[str, Any]
     labelled_ids: frozenset[str]
-    keyed: int
+    keyed_question: int
 
 
 def fill_page(
@@ -86,7 +94,7 @@ def fill_page(
         questions=questions,
         answer=first_answer(questions) if answer is None else answer,
         labelled_ids=frozenset(_labelled_ids(template.page)),
-        keyed=radios[0] if len(radios) == 1 and len(questions[radios[0]].options) < 10 else -1,
+        keyed_question=radios[0] if len(radios) == 1 and len(questions[radios[0]].options) < 10 else -1,
     )
     html = "".join(_render_nodes(template.page, step, inside_label=False))
     return mark_safe(clean_filled_page(html))  # noqa: S308  # cleaned in this line
@@ -105,11 +113,11 @@ def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: 
         if isinstance(node, str):
             yield escape(fill_text(node, step.cells))
             continue
-        attributes = dict(_attributes(node, step))
+        attributes = dict(_fill_attributes(node, step))
         if node.question >= 0:
-            attributes = _control(node, attributes, step, inside_label=inside_label)
-        written = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
-        yield f"<{node.tag}{written}>"
+            attributes = _fill_control(node, attributes, step, inside_label=inside_label)
+        attribute_text = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
+        yield f"<{node.tag}{attribute_text}>"
         if node.tag in VOID_ELEMENTS:
             if node.tag == "input" and attributes.get("type") == "range":
                 yield '<output data-said=""></output>'
@@ -124,17 +132,17 @@ def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: 
         yield f"</{node.tag}>"
 
 
-def _attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]:
+def _fill_attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]:
     prefix = f"t{step.position}-"
     for name, value in element.attributes.items():
         if name == TOLERANCE_ATTRIBUTE or (element.question >= 0 and name in ANSWER_ATTRIBUTES):
             continue
         if name == "id":
             yield name, prefix + value
-        elif name in REFERENCES:
+        elif name in REFERENCE_ATTRIBUTES:
             yield name, " ".join(prefix + element_id for element_id in fill_text(value, step.cells).split())
-        elif name in ADDRESSES:
-            address = _address(element.tag, fill_text(value, step.cells), step)
+        elif name in ADDRESS_ATTRIBUTES:
+            address = _safe_address(element.tag, fill_text(value, step.cells), step)
             if address:
                 yield name, address
                 if element.tag == "a" and not address.startswith("#"):
@@ -149,32 +157,33 @@ def _attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]:
         yield "controls", ""
 
 
-def _address(tag: str, text: str, step: _Step) -> str:
+def _safe_address(tag: str, text: str, step: _Step) -> str:
+    """Return the address of a link or a picture; "" if it is not allowed."""
     address = text.strip()
     if tag == "a" and address.startswith("#"):
         return f"#t{step.position}-{address[1:]}"
     if step.picture and tag == "img" and address and address == step.cells.get(PICTURE, "").strip():
         return step.picture
-    if any(ord(sign) < 32 or ord(sign) == 127 for sign in address):
+    if any(ord(character) < 32 or ord(character) == 127 for character in address):
         return ""
     try:
         parts = urlsplit(address)
-        fine = (parts.scheme.lower() in ("http", "https") and bool(parts.hostname)) or (
+        is_allowed = (parts.scheme.lower() in ("http", "https") and bool(parts.hostname)) or (
             tag == "a" and parts.scheme.lower() == "mailto"
         )
     except ValueError:
-        fine = False
-    return address.replace(" ", "%20") if fine else ""
+        is_allowed = False
+    return address.replace(" ", "%20") if is_allowed else ""
 
 
-def _control(
+def _fill_control(
     element: Element, attributes: dict[str, str], step: _Step, *, inside_label: bool
 ) -> dict[str, str]:
     question = step.questions[element.question]
     if element.tag == "option":
         option = question.options[element.option]
-        chosen = {"selected": ""} if step.answer.get(question.name) == option.value else {}
-        return attributes | {"value": option.value} | chosen
+        selection = {"selected": ""} if step.answer.get(question.name) == option.value else {}
+        return attributes | {"value": option.value} | selection
     name = f"u{step.position}-{element.question}"
     control_attributes = attributes | {
         "name": name,
@@ -192,7 +201,7 @@ def _control(
         control_attributes["type"] = question.control
         if question.control == "checkbox":
             control_attributes["name"] = f"{name}-{element.option}"
-        elif step.keyed == element.question:
+        elif step.keyed_question == element.question:
             control_attributes["data-key"] = str(element.option + 1)
     elif element.tag == "input":
         control_attributes["type"] = element.attributes.get("type", "text").lower()

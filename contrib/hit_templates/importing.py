@@ -29,10 +29,11 @@ from quorum.numeric.names import nearest_name
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-FORMAT = "inputs"
+INPUTS_FORMAT = "inputs"
+# a tag or an entity of HTML
 MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&(amp|lt|gt|quot|#\d+);")
-MAX_NAMED = 5
-ROWS_PER_REPORT = 1_000
+MAX_NAMES_LISTED = 5
+ROWS_PER_REPORT = 1_000  # rows between two reports of progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def check_template(
     template = read_template(source)
     table = InputTable(inputs, encoding)
     columns: tuple[str, ...] = ()
-    first: dict[str, str] = {}
+    first_row: dict[str, str] = {}
     rows = known_count = 0
     unreadable_cells: list[str] = []
     marked_cells: Counter[str] = Counter()
@@ -73,7 +74,7 @@ def check_template(
     known_options = _options_of(template)
     for row in table.rows():
         if not rows:
-            columns, first = tuple(name for name, _ in row.fields), dict(row.fields)
+            columns, first_row = tuple(name for name, _ in row.fields), dict(row.fields)
             _check_columns(template, columns, inputs)
         rows += 1
         if rows % ROWS_PER_REPORT == 0:
@@ -92,7 +93,7 @@ def check_template(
         source=source,
         template=template,
         columns=columns,
-        first_row=first,
+        first_row=first_row,
         rows=rows,
         rows_with_answers=known_count,
         omission_notes=(
@@ -116,64 +117,66 @@ def _check_columns(template: TemplateForm, columns: tuple[str, ...], inputs: Pat
     for name in template.fields:
         if name in columns:
             continue
-        near = nearest_name(name, columns)
-        expected = f"{near!r} perhaps" if near else f"one of {', '.join(columns[:10])}"
+        nearest = nearest_name(name, columns)
+        expected = f"{nearest!r} perhaps" if nearest else f"one of {', '.join(columns[:10])}"
         raise TemplateProblem(
             f"The template has the field ${{{name}}}, but {inputs.name} has no such column; expected {expected}."
         )
 
 
 def _describe_cells(
-    template: TemplateForm, columns: tuple[str, ...], marked: Counter[str], empty: Counter[str]
+    template: TemplateForm, columns: tuple[str, ...], markup_counts: Counter[str], empty_counts: Counter[str]
 ) -> list[str]:
     sentences = []
-    expecting = expected_columns(columns, template.questions)
+    answer_columns = expected_columns(columns, template.questions)
     unused = [
         name
         for name in columns
-        if name not in template.fields and name not in expecting and name != "picture"
+        if name not in template.fields and name not in answer_columns and name != "picture"
     ]
     if unused:
-        more = f" and {len(unused) - MAX_NAMED} more" if len(unused) > MAX_NAMED else ""
-        names = ", ".join(unused[:MAX_NAMED]) + more
+        more = f" and {len(unused) - MAX_NAMES_LISTED} more" if len(unused) > MAX_NAMES_LISTED else ""
+        names = ", ".join(unused[:MAX_NAMES_LISTED]) + more
         sentences.append(
             f"Columns that the template does not show go along to the exports, and no participant sees them: {names}."
         )
-    for name, count in marked.items():
+    for name, count in markup_counts.items():
         if name in template.fields:
             sentences.append(
-                f"Column “{name}” holds HTML in {_rows(count)}: it is shown as text, tags and all."
+                f"Column “{name}” holds HTML in {_format_rows(count)}: it is shown as text, tags and all."
             )
-    for name, count in empty.items():
-        sentences.append(f"Column “{name}” is empty in {_rows(count)}: that option cannot be chosen there.")
+    for name, count in empty_counts.items():
+        sentences.append(
+            f"Column “{name}” is empty in {_format_rows(count)}: that option cannot be chosen there."
+        )
     return sentences
 
 
 def _describe_known_rows(
-    template: TemplateForm, columns: tuple[str, ...], known: int, odd: list[str]
+    template: TemplateForm, columns: tuple[str, ...], known_count: int, unreadable_cells: list[str]
 ) -> list[str]:
-    expecting = expected_columns(columns, template.questions)
-    if not expecting:
+    answer_columns = expected_columns(columns, template.questions)
+    if not answer_columns:
         return []
     sentences = []
-    if known:
-        says = "says" if known == 1 else "say"
-        columns_named = ", ".join(list(expecting)[:MAX_NAMED])
+    if known_count:
+        verb = "says" if known_count == 1 else "say"
+        columns_named = ", ".join(list(answer_columns)[:MAX_NAMES_LISTED])
         sentences.append(
-            f"{_rows(known)} {says} what is expected ({columns_named}), which no participant sees: "
+            f"{_format_rows(known_count)} {verb} what is expected ({columns_named}), which no participant sees: "
             "with controls.per_hit they are check questions."
         )
-    if odd:
-        more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
-        sentences.append(f"What is expected could not be met by any answer in {odd[0]}{more}.")
+    if unreadable_cells:
+        more = f" (and {len(unreadable_cells) - 1} more)" if len(unreadable_cells) > 1 else ""
+        sentences.append(f"What is expected could not be met by any answer in {unreadable_cells[0]}{more}.")
     return sentences
 
 
-def _rows(count: int) -> str:
+def _format_rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def sketched_design(*, source: str, slug: str, name: str = "", **values: Any) -> StudyDesign:
+def make_sketch(*, source: str, slug: str, name: str = "", **values: Any) -> StudyDesign:
     return make_design(
         {
             "name": name or slug,
@@ -209,14 +212,14 @@ def import_template(
         DataConflict: the study exists, or the dataset exists with other rows.
     """
     checked = check_template(source=source, inputs=inputs, encoding=encoding, progress=progress)
-    design = sketched_design(source=source, slug=slug, name=name, **values)
+    design = make_sketch(source=source, slug=slug, name=name, **values)
     if Study.objects.filter(slug=slug).exists():
         raise DataConflict(f"A study {slug!r} already exists; choose another slug.")
     if user is not None and Dataset.objects.filter(name=slug).exists():
         raise DataConflict(f"A dataset {slug!r} already exists; choose another short name.")
     with transaction.atomic():
         import_dataset(
-            format=FORMAT,
+            format=INPUTS_FORMAT,
             path=inputs,
             name=slug,
             images=images,
@@ -227,6 +230,6 @@ def import_template(
         study = create_study(design=design, user=user)
         study.notes = study.notes | {"left_out": list(checked.omission_notes)}
         study.save(update_fields=["notes"])
-        sentence = f"A HIT template was brought over with {_rows(checked.rows)} of inputs."
+        sentence = f"A HIT template was brought over with {_format_rows(checked.rows)} of inputs."
         note_event(study=study, what="template-brought", sentence=sentence, by=user)
     return study, checked

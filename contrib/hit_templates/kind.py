@@ -14,7 +14,7 @@ from contrib.hit_templates.answers import answer_of_form, checked_answer
 from contrib.hit_templates.controls import (
     control_contradictions,
     draw_answer_to,
-    drawn_answer,
+    draw_random_answer,
     known_control,
     known_rows,
 )
@@ -62,7 +62,7 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         return checked_answer(
             self._kind.questions(unit),
             {
-                question.name: drawn_answer(question, rng)
+                question.name: draw_random_answer(question, rng)
                 for question in self._kind.questions(unit)
                 if question.shape != "fixed"
             },
@@ -71,18 +71,22 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, Any]:
-        drawn = self.draw_truth(unit, [], rng)
+        random_answer = self.draw_truth(unit, [], rng)
         if right is None:
-            return drawn
+            return random_answer
         if unit.control_kind == KNOWN_GOOD:  # the content is an expectation, not an answer
-            return draw_answer_to(self._kind.questions(unit), truth, drawn, right=right, rng=rng)
+            return draw_answer_to(self._kind.questions(unit), truth, random_answer, right=right, rng=rng)
         if right:
             return dict(truth)
-        others = [name for name in truth if drawn.get(name) is not None and drawn[name] != truth[name]]
-        if not others:
-            return drawn
-        name = others[int(rng.integers(len(others)))]
-        return dict(truth) | {name: drawn[name]}
+        changed_names = [
+            name
+            for name in truth
+            if random_answer.get(name) is not None and random_answer[name] != truth[name]
+        ]
+        if not changed_names:
+            return random_answer
+        name = changed_names[int(rng.integers(len(changed_names)))]
+        return dict(truth) | {name: random_answer[name]}
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether closed questions equal the truth, and means of numbers are close to it."""
@@ -91,8 +95,12 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
             if answer is None or question.shape in ("text", "fixed"):
                 continue
             if question.shape == "number":
-                wide = (question.high or 0.0) - (question.low or 0.0) or 100.0
-                if abs(answer["mean"] - truth.get(question.name, answer["mean"])) > RECOVERY_TOLERANCE * wide:
+                # without bounds, simulated numbers go from 0 to 100
+                value_range = (question.high or 0.0) - (question.low or 0.0) or 100.0
+                if (
+                    abs(answer["mean"] - truth.get(question.name, answer["mean"]))
+                    > RECOVERY_TOLERANCE * value_range
+                ):
                     return False
             elif answer["answer"] != truth.get(question.name):
                 return False
@@ -164,13 +172,13 @@ class HITTemplate(OpenKind):
             )
             return
         try:
-            read = read_template(design.template.html)
+            template = read_template(design.template.html)
         except TemplateProblem as error:
             yield pgettext("staff", "template.html cannot be used: %(rstrip)s") % {
                 "rstrip": str(error).rstrip(".")
             }
             return
-        yield from control_contradictions(read, design)
+        yield from control_contradictions(template, design)
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         """Return one unit per row. If the design wants it, rows with expected answers become control items."""

@@ -19,7 +19,7 @@ from common.errors import DataConflict, QuorumError
 from common.incoming import RequestBytesExceeded
 from common.incoming.bounded_files import TextRefused, uploaded_text
 from common.rate_limits import TooManyAttempts
-from contrib.hit_templates.importing import CheckedTemplate, check_template, import_template, sketched_design
+from contrib.hit_templates.importing import CheckedTemplate, check_template, import_template, make_sketch
 from judgments.admin.base import signed_in
 from judgments.datasets import uploads
 from judgments.datasets.views.forms import short_name
@@ -94,8 +94,8 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
         values = form.cleaned_data
         sketch = {"source": values["template"], "slug": values["slug"], "name": values["name"]}
         try:
-            _refuse_taken(values["slug"])
-            sketched_design(**sketch)
+            _refuse_existing_slug(values["slug"])
+            make_sketch(**sketch)
             upload = uploads.store_upload([values["inputs"]], values.get("pictures"))
             with uploads.open_upload(upload) as files:
                 checked = check_template(source=values["template"], inputs=files.path)
@@ -104,7 +104,7 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
             return _start_job(request, {"upload": upload, **sketch})
         except QuorumError as error:
             form.add_error(None, str(error))
-    return _page(request, context | {"form": form})
+    return _render_page(request, context | {"form": form})
 
 
 def _start_job(request: HttpRequest, args: dict[str, str]) -> HttpResponse:
@@ -117,16 +117,16 @@ def _start_job(request: HttpRequest, args: dict[str, str]) -> HttpResponse:
     return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
 
-def _page(request: HttpRequest, context: Context) -> HttpResponse:
+def _render_page(request: HttpRequest, context: Context) -> HttpResponse:
     return TemplateResponse(request, "judgments/study/bring_template.html", context)
 
 
 def _show_checked(
     request: HttpRequest, upload: str, sketch: dict[str, str], checked: CheckedTemplate
 ) -> dict[str, Any]:
-    design = sketched_design(**sketch)
-    for earlier in set(request.session.get(CHECKED_UPLOAD_KEY, {}).values()) - {upload}:
-        uploads.discard_upload(earlier)
+    design = make_sketch(**sketch)
+    for earlier_upload in set(request.session.get(CHECKED_UPLOAD_KEY, {}).values()) - {upload}:
+        uploads.discard_upload(earlier_upload)
     key = store_preview(request.session, design)
     keep_row(request.session, key, checked.first_row)
     request.session[CHECKED_UPLOAD_KEY] = {key: upload}
@@ -140,7 +140,7 @@ def _show_checked(
     }
 
 
-def _refuse_taken(slug: str) -> None:
+def _refuse_existing_slug(slug: str) -> None:
     if Study.objects.filter(slug=slug).exists():
         raise DataConflict(
             gettext("A study %(slug)r already exists; choose another short name.") % {"slug": slug}
@@ -186,7 +186,7 @@ def _create_study(request: HttpRequest, context: Context) -> HttpResponse:
         messages.error(
             request, gettext("Nothing was created: please upload the template and its inputs again.")
         )
-        return _page(request, context | {"form": form})
+        return _render_page(request, context | {"form": form})
     try:
         with uploads.open_upload(upload) as files:
             study, checked = import_template(
@@ -203,7 +203,7 @@ def _create_study(request: HttpRequest, context: Context) -> HttpResponse:
         return _start_job(request, {"upload": upload, **sketch})
     except QuorumError as error:
         messages.error(request, gettext("Nothing was created. %(error)s") % {"error": error})
-        return _page(request, context | {"form": form})
+        return _render_page(request, context | {"form": form})
     uploads.discard_upload(upload)
     del request.session[CHECKED_UPLOAD_KEY]
     admin.site.get_model_admin(Study).log_addition(request, study, "brought over as a HIT template")

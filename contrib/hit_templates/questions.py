@@ -9,8 +9,8 @@ from typing import Any, Literal
 from contrib.hit_templates.elements import FIELD, Element, inner_text, walk_elements
 
 Shape = Literal["choice", "several", "number", "text", "fixed"]
-MAX_NAME_LENGTH = 100
-MAX_TEXT_LENGTH = 10_000
+MAX_NAME_LENGTH = 100  # characters of a question's name
+MAX_TEXT_LENGTH = 10_000  # characters of a written answer
 GREATEST_NUMBER = 1e15  # largest number that can be typed; up to it, whole numbers are exact
 MAX_QUESTIONS = 500
 TOLERANCE_ATTRIBUTE = "data-within"  # the tolerance of a number, which workers do not see
@@ -28,7 +28,7 @@ SHAPES: dict[str, Shape] = {
     "text": "text",
     "textarea": "text",
 }
-SHAPE_WORDS = {
+CONTROL_WORDS = {
     "radio": "radio buttons",
     "checkbox": "checkboxes",
     "select": "a list to choose from",
@@ -85,6 +85,8 @@ class FormQuestion:
 
 
 class _Labels:
+    """The labels of a page's controls: the text of a label element, and the legend of the field set around them."""
+
     def __init__(self, page: list[Element | str]) -> None:
         self._by_id: dict[str, str] = {}
         self._around: dict[int, str] = {}
@@ -164,35 +166,35 @@ def _read_nodes(
                 _read_nodes(node.children, labels, questions, sentences)
             kept_nodes.append(node)
             continue
-        control = _control(node)
+        control = _control_type(node)
         if control in BUTTONS | UNSUPPORTED_TYPES:
-            continue  # ``left_out`` mentions those that matter
+            continue  # ``describe_omissions`` mentions those that matter
         if not node.attributes.get("name", "").strip():
             sentences.append(
-                f"{SHAPE_WORDS[control][0].upper()}{SHAPE_WORDS[control][1:]} without a name: left out, "
+                f"{CONTROL_WORDS[control][0].upper()}{CONTROL_WORDS[control][1:]} without a name: left out, "
                 "as an answer needs one."
             )
             continue
-        _take_control(node, control, labels, questions)
+        _read_control(node, control, labels, questions)
         kept_nodes.append(node)
     nodes[:] = kept_nodes
 
 
-def _control(element: Element) -> str:
+def _control_type(element: Element) -> str:
     if element.tag != "input":
         return element.tag
-    kind = element.attributes.get("type", "text").lower()
-    return kind if kind in SHAPE_WORDS or kind in BUTTONS | UNSUPPORTED_TYPES else "text"
+    input_type = element.attributes.get("type", "text").lower()
+    return input_type if input_type in CONTROL_WORDS or input_type in BUTTONS | UNSUPPORTED_TYPES else "text"
 
 
-def _take_control(
+def _read_control(
     element: Element, control: str, labels: _Labels, questions: dict[str, FormQuestion]
 ) -> None:
     attributes = element.attributes
     name = " ".join(attributes["name"].split())
     if FIELD.search(name):
         raise ValueError(
-            f"The name {name[:60]!r} of {SHAPE_WORDS[control]} holds a field; expected the same name in every row."
+            f"The name {name[:60]!r} of {CONTROL_WORDS[control]} holds a field; expected the same name in every row."
         )
     if len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise ValueError(
@@ -201,12 +203,12 @@ def _take_control(
     earlier = questions.get(name)
     if earlier is not None and earlier.control != control:
         raise ValueError(
-            f"The name {name!r} belongs to {SHAPE_WORDS[earlier.control]} and to {SHAPE_WORDS[control]}; "
+            f"The name {name!r} belongs to {CONTROL_WORDS[earlier.control]} and to {CONTROL_WORDS[control]}; "
             "expected a name for each."
         )
     if earlier is not None and control not in GROUPED_TYPES:
         raise ValueError(
-            f"The name {name!r} belongs to {SHAPE_WORDS[control]} twice; expected a name for each."
+            f"The name {name!r} belongs to {CONTROL_WORDS[control]} twice; expected a name for each."
         )
     question = earlier or FormQuestion(name, control)
     questions.setdefault(name, question)
@@ -221,26 +223,29 @@ def _take_control(
         )
         question.options = (*question.options, option)
         question.required |= required and control == "radio"
-        question.label = question.label or labels.group(element) or _single_label(element, control, label)
+        question.label = (
+            question.label or labels.group(element) or _label_of_lone_checkbox(element, control, label)
+        )
         return
     question.label = labels.label_of(element) or labels.group(element)
     question.required = "required" in attributes
     if control == "select":
-        _take_list(element, question)
+        _read_options(element, question)
     elif SHAPES[control] == "number":
-        _take_bounds(attributes, question)
+        _read_bounds(attributes, question)
         question.preset = attributes.get("value", "")
     else:
-        question.max_length = _read_size(attributes.get("maxlength", ""), MAX_TEXT_LENGTH)
+        question.max_length = _read_length(attributes.get("maxlength", ""), MAX_TEXT_LENGTH)
         text = "".join(part for part in element.children if isinstance(part, str))
         question.preset = text if control == "textarea" else attributes.get("value", "")
 
 
-def _single_label(element: Element, control: str, label: str) -> str:
+def _label_of_lone_checkbox(element: Element, control: str, label: str) -> str:
+    """Return the label of a check box without a value, which is a question of its own; "" for other controls."""
     return label if control == "checkbox" and "value" not in element.attributes else ""
 
 
-def _take_list(element: Element, question: FormQuestion) -> None:
+def _read_options(element: Element, question: FormQuestion) -> None:
     """Read the options of a select list.
 
     Without a selected or an empty first option, the first option would count as an answer. In this case an empty
@@ -263,8 +268,8 @@ def _take_list(element: Element, question: FormQuestion) -> None:
         element.children.insert(0, Element("option", {"value": ""}, ["–"]))
 
 
-def _take_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
-    question.low, question.high = (_number(attributes, bound, question.name) for bound in ("min", "max"))
+def _read_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
+    question.low, question.high = (_read_number(attributes, bound, question.name) for bound in ("min", "max"))
     if question.control == "range":
         question.low, question.high = (
             question.low if question.low is not None else 0.0,
@@ -273,8 +278,8 @@ def _take_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
         # a slider without a value counts as answered only after it was moved
         question.required = question.required or not attributes.get("value", "").strip()
     step = attributes.get("step", "1").strip().lower()
-    question.step = None if step == "any" else _number(attributes, "step", question.name) or 1.0
-    question.tolerance = _number(attributes, TOLERANCE_ATTRIBUTE, question.name)
+    question.step = None if step == "any" else _read_number(attributes, "step", question.name) or 1.0
+    question.tolerance = _read_number(attributes, TOLERANCE_ATTRIBUTE, question.name)
     if question.tolerance is not None and question.tolerance < 0:
         raise ValueError(
             f"{TOLERANCE_ATTRIBUTE} of “{question.name}” is {attributes[TOLERANCE_ATTRIBUTE][:40]!r}; "
@@ -286,7 +291,7 @@ def _take_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
         )
 
 
-def _number(attributes: dict[str, str], bound: str, name: str) -> float | None:
+def _read_number(attributes: dict[str, str], bound: str, name: str) -> float | None:
     text = attributes.get(bound, "").strip()
     if not text:
         return None
@@ -299,8 +304,9 @@ def _number(attributes: dict[str, str], bound: str, name: str) -> float | None:
     return number
 
 
-def _read_size(text: str, otherwise: int) -> int:
-    return min(int(text), otherwise) if text.isascii() and text.isdigit() and 0 < len(text) < 9 else otherwise
+def _read_length(text: str, longest: int) -> int:
+    """Return the length in an attribute, but at most ``longest``, which is also the length if there is none."""
+    return min(int(text), longest) if text.isascii() and text.isdigit() and 0 < len(text) < 9 else longest
 
 
 def _check_options(question: FormQuestion) -> None:
@@ -308,9 +314,11 @@ def _check_options(question: FormQuestion) -> None:
     if question.control in GROUPED_TYPES or question.control == "select":
         if not any(values):
             raise ValueError(f"“{question.name}” has nothing to choose; expected options with a value.")
-        twice = next((value for value in values if values.count(value) > 1), None)
-        if twice is not None:
-            raise ValueError(f"“{question.name}” has the option {twice!r} twice; expected every value once.")
+        repeated_value = next((value for value in values if values.count(value) > 1), None)
+        if repeated_value is not None:
+            raise ValueError(
+                f"“{question.name}” has the option {repeated_value!r} twice; expected every value once."
+            )
 
 
 def as_number(value: Any) -> int | float | None:

@@ -20,7 +20,7 @@ from contrib.hit_templates.questions import FormQuestion, find_questions
 MAX_CHARACTERS = 100_000
 MAX_DEPTH = 100
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-FIRST_LEVEL = 3  # a form uses h1, and h2 for each step
+FIRST_HEADING_LEVEL = 3  # a form uses h1, and h2 for each step
 
 
 class TemplateProblem(QuorumError):
@@ -52,15 +52,15 @@ def read_template(source: str) -> TemplateForm:
     reader = _TreeReader()
     reader.feed(clean)
     reader.close()
-    if reader.deepest > MAX_DEPTH:
+    if reader.max_depth > MAX_DEPTH:
         raise TemplateProblem(
-            f"The template's elements stand {reader.deepest} deep in each other; expected at most {MAX_DEPTH}."
+            f"The template's elements stand {reader.max_depth} deep in each other; expected at most {MAX_DEPTH}."
         )
     sentences: list[str] = []
     try:
         page = _plain_page(reader.root.children, sentences)
         _renumber_headings(page)
-        questions, about = find_questions(page)
+        questions, control_notes = find_questions(page)
     except ValueError as error:
         raise TemplateProblem(str(error)) from None
     if not any(question.shape != "fixed" for question in questions):
@@ -73,7 +73,7 @@ def read_template(source: str) -> TemplateForm:
         page=tuple(page),
         questions=questions,
         fields=tuple(dict.fromkeys(fields_in(clean))),
-        omission_notes=(*describe_omissions(source), *sentences, *about),
+        omission_notes=(*describe_omissions(source), *sentences, *control_notes),
     )
 
 
@@ -84,28 +84,29 @@ class _TreeReader(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.root = Element("div")
         self.open = [self.root]
-        self.deepest = 0
+        self.max_depth = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         element = Element(tag, {name: value or "" for name, value in attrs})
         self.open[-1].children.append(element)
         if tag not in VOID_ELEMENTS:
             self.open.append(element)
-            self.deepest = max(self.deepest, len(self.open))
+            self.max_depth = max(self.max_depth, len(self.open))
 
     def handle_endtag(self, tag: str) -> None:
         if len(self.open) > 1 and self.open[-1].tag == tag:
             self.open.pop()
 
     def handle_data(self, data: str) -> None:
-        inside = self.open[-1].children
-        if inside and isinstance(inside[-1], str):
-            inside[-1] += data  # append, since a field must not be cut in two
+        siblings = self.open[-1].children
+        if siblings and isinstance(siblings[-1], str):
+            siblings[-1] += data  # append, since a field must not be divided
         else:
-            inside.append(data)
+            siblings.append(data)
 
 
 def _plain_page(nodes: list[Element | str], sentences: list[str]) -> list[Element | str]:
+    """Return the nodes with Amazon's elements, landmarks and multiple select lists replaced by plain elements."""
     plain_nodes: list[Element | str] = []
     for node in nodes:
         if isinstance(node, str):
@@ -119,13 +120,13 @@ def _plain_page(nodes: list[Element | str], sentences: list[str]) -> list[Elemen
         elif node.tag in LANDMARKS:
             plain_nodes.append(Element("div", node.attributes, node.children))
         elif node.tag == "select" and "multiple" in node.attributes:
-            plain_nodes += _boxes_of(node)
+            plain_nodes += _make_check_boxes(node)
         else:
             plain_nodes.append(node)
     return plain_nodes
 
 
-def _boxes_of(select: Element) -> list[Element | str]:
+def _make_check_boxes(select: Element) -> list[Element | str]:
     """Return check boxes for the options of a multiple select list. Check boxes need no modifier key."""
     options = [option for option in walk_elements(select.children) if option.tag == "option"]
     boxes: list[Element | str] = []
@@ -149,6 +150,6 @@ def _boxes_of(select: Element) -> list[Element | str]:
 def _renumber_headings(page: list[Element | str]) -> None:
     """Renumber the levels of headings so that they are below the form's own headings, without gaps."""
     levels = sorted({element.tag for element in walk_elements(page) if element.tag in HEADINGS})
-    names = {tag: f"h{min(FIRST_LEVEL + depth, len(HEADINGS))}" for depth, tag in enumerate(levels)}
+    names = {tag: f"h{min(FIRST_HEADING_LEVEL + depth, len(HEADINGS))}" for depth, tag in enumerate(levels)}
     for element in walk_elements(page):
         element.tag = names.get(element.tag, element.tag)

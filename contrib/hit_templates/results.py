@@ -15,9 +15,9 @@ from judgments.kinds.base import IncludedJudgment, KindResults, OpenAggregation,
 from judgments.kinds.consensus import Consensus, nan_as_none
 from quorum.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 
-RESAMPLES = 1000
-MAX_VALUES = 50  # number of values that are listed with their votes
-MAX_TEXTS = 20
+RESAMPLES = 1000  # for intervals of alpha
+MAX_VALUES_LISTED = 50  # number of values that are listed with their votes
+MAX_TEXTS_LISTED = 20  # number of different texts that are listed
 # a function of a unit and its answer that returns the codes for the agreement
 Codes = Callable[[Any, Any], dict[str, float]]
 
@@ -101,15 +101,15 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
 
 def _combine_choices(values: Sequence[str]) -> dict[str, Any]:
     counts = Counter(values).most_common()
-    (best, most), runner_up = counts[0], counts[1][1] if len(counts) > 1 else 0
+    (best, best_count), second_count = counts[0], counts[1][1] if len(counts) > 1 else 0
     n = len(values)
     return {
         "n": n,
-        "answer": best if most > runner_up else None,
+        "answer": best if best_count > second_count else None,
         "votes": sort_by_count(dict(counts)),
-        "share": most / n,
-        "margin": (most - runner_up) / n,
-        "tie": most == runner_up,
+        "share": best_count / n,
+        "margin": (best_count - second_count) / n,
+        "tie": best_count == second_count,
     }
 
 
@@ -117,15 +117,15 @@ def _combine_ticks(values: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return the boxes that more than half of the workers ticked. Exactly half is a tie."""
     counts = Counter(box for value in values for box in value)
     n = len(values)
-    ordered = sort_by_count(counts)
+    votes = sort_by_count(counts)
     # There is no count for an unticked box, so a form without ticks is full agreement.
-    leads = [abs(2 * count - n) / n for count in counts.values()]
+    margins = [abs(2 * count - n) / n for count in counts.values()]
     return {
         "n": n,
-        "answer": [value for value, count in ordered.items() if 2 * count > n],
-        "votes": ordered,
+        "answer": [value for value, count in votes.items() if 2 * count > n],
+        "votes": votes,
         "share": fmean([max(count, n - count) / n for count in counts.values()]) if counts else 1.0,
-        "margin": fmean(leads) if leads else 1.0,
+        "margin": fmean(margins) if margins else 1.0,
         "tie": any(2 * count == n for count in counts.values()),
     }
 
@@ -156,34 +156,34 @@ def question_figures(
 def _question_figure(
     question: FormQuestion, codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
 ) -> dict[str, Any]:
-    answered = [
+    answers = [
         (judgment, judgment.answer[question.name]) for judgment in judged if question.name in judgment.answer
     ]
-    values = [value for _, value in answered]
+    values = [value for _, value in answers]
     figure: dict[str, Any] = {
         "name": question.name,
         "label": question.label,
         "shape": question.shape,
-        "answered": len(answered),
+        "answered": len(answers),
     }
     if question.shape == "text":
         distinct = list(dict.fromkeys(values))
-        return figure | {"texts": distinct[:MAX_TEXTS], "different": len(distinct)}
+        return figure | {"texts": distinct[:MAX_TEXTS_LISTED], "different": len(distinct)}
     if question.shape == "number":
         numbers = np.array(values, dtype=np.float64)
         columns = (
-            [judgment.unit.pk for judgment, _ in answered],
-            [judgment.worker for judgment, _ in answered],
+            [judgment.unit.pk for judgment, _ in answers],
+            [judgment.worker for judgment, _ in answers],
             values,
         )
-        alpha = alpha_of_judgments(*columns, "interval", resamples=RESAMPLES, seed=seed) if answered else None
+        alpha = alpha_of_judgments(*columns, "interval", resamples=RESAMPLES, seed=seed) if answers else None
         return figure | {
-            "mean": float(numbers.mean()) if answered else None,
-            "median": float(np.median(numbers)) if answered else None,
-            "deviation": float(numbers.std(ddof=1)) if len(answered) > 1 else None,
-            "low": float(numbers.min()) if answered else None,
-            "high": float(numbers.max()) if answered else None,
-            "alpha": _alpha(alpha),
+            "mean": float(numbers.mean()) if answers else None,
+            "median": float(np.median(numbers)) if answers else None,
+            "deviation": float(numbers.std(ddof=1)) if len(answers) > 1 else None,
+            "low": float(numbers.min()) if answers else None,
+            "high": float(numbers.max()) if answers else None,
+            "alpha": _alpha_as_json(alpha),
         }
     return figure | _choice_figures(question, codes, judged, values, seed=seed)
 
@@ -197,33 +197,33 @@ def _choice_figures(
     seed: int,
 ) -> dict[str, Any]:
     """Return the votes of a choice, or of several, with alpha over the parts of the question."""
-    counts = Counter(_flat(values))
-    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    counts = Counter(_flatten(values))
+    sorted_counts = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     parts = [
         (judgment.unit.pk, part, judgment.worker, code)
         for judgment in judged
         for part, code in codes(judgment.unit, judgment.answer).items()
         if part.partition("\t")[0] == question.name
     ]
-    agreed = None
+    alpha = None
     if parts:
-        units, names, workers, coded = zip(*parts, strict=True)
-        agreed = alpha_of_parts(units, names, workers, coded, "nominal", resamples=RESAMPLES, seed=seed)
+        units, names, workers, part_codes = zip(*parts, strict=True)
+        alpha = alpha_of_parts(units, names, workers, part_codes, "nominal", resamples=RESAMPLES, seed=seed)
     return {
-        "votes": dict(ordered[:MAX_VALUES]),
-        "different": len(ordered),
-        "alpha": _alpha(agreed),
+        "votes": dict(sorted_counts[:MAX_VALUES_LISTED]),
+        "different": len(sorted_counts),
+        "alpha": _alpha_as_json(alpha),
     }
 
 
-def _flat(values: Iterable[Any]) -> list[str]:
+def _flatten(values: Iterable[Any]) -> list[str]:
     return [part for value in values for part in (value if isinstance(value, list) else [value])]
 
 
-def _alpha(result: AgreementResult | None) -> dict[str, Any]:
+def _alpha_as_json(result: AgreementResult | None) -> dict[str, Any]:
     if result is None:
-        nothing = {"value": None, "low": None, "high": None}
-        return nothing | {"level": "", "n": 0, "reason": "Nobody answered it."}
+        no_value = {"value": None, "low": None, "high": None}
+        return no_value | {"level": "", "n": 0, "reason": "Nobody answered it."}
     return {
         "value": nan_as_none(result.value),
         "low": nan_as_none(result.low),

@@ -16,7 +16,7 @@ from judgments.kinds.consensus import nan_as_none
 from quorum.statistics.aggregation import standardised_mean
 from quorum.statistics.agreement import SpanAgreement, span_alpha, span_f1
 
-RESAMPLES = 1000
+RESAMPLES = 1000  # of documents or items, for intervals of agreement
 
 
 class SpanResults(Results):
@@ -33,8 +33,8 @@ class SpanResults(Results):
         )
         for judgment in judged:
             unit = judgment.unit
-            of = (unit.item_id, unit.first.key, unit.first.text, tuple(unit.systems))
-            ratings[of].append((judgment.worker, score_of(judgment.answer, self.mqm)))
+            text_key = (unit.item_id, unit.first.key, unit.first.text, tuple(unit.systems))
+            ratings[text_key].append((judgment.worker, score_of(judgment.answer, self.mqm)))
         return [
             CaptionScore(item, key, text, float(np.mean([value for _, value in rows])), tuple(rows), systems)
             for (item, key, text, systems), rows in ratings.items()
@@ -57,32 +57,34 @@ def figures_of_spans(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: 
     documents = first_of_documents(items.items())
     clusters = [documents.get(name, name) for name in (judgment.unit.item.name for judgment in judged)]
     severities = [[span[SEVERITY] for span in marks] for marks in marked]
-    columns: dict[str, Any] = {"items": clusters, "resamples": RESAMPLES, "seed": seed}
+    options: dict[str, Any] = {"items": clusters, "resamples": RESAMPLES, "seed": seed}
     data = (texts, workers, lengths, spans)
-    every = [span for judgment in judged for span in judgment.answer["spans"]]
+    all_spans = [span for judgment in judged for span in judgment.answer["spans"]]
     mqm: defaultdict[int, list[float]] = defaultdict(list)
     for judgment in judged:
         mqm[judgment.unit.pk].append(weights.score(judgment.answer["spans"]))
-    standard = standardised_mean(texts, workers, [score_of(judgment.answer, weights) for judgment in judged])
-    rows = zip(standard.units.tolist(), standard.z.tolist(), strict=True)
+    standardised = standardised_mean(
+        texts, workers, [score_of(judgment.answer, weights) for judgment in judged]
+    )
+    rows = zip(standardised.units.tolist(), standardised.z.tolist(), strict=True)
     z = {unit: nan_as_none(value) for unit, value in rows}
     return KindResults(
         units={unit: {"mqm": sum(marks) / len(marks), "z": z[unit]} for unit, marks in mqm.items()},
         study={
             "spans": {
-                "f1": _as_dict(span_f1(*data, **columns)),
-                "f1_same_severity": _as_dict(span_f1(*data, labels=severities, **columns)),
-                "alpha_u": _as_dict(span_alpha(*data, **columns)),
-                "alpha_u_same_severity": _as_dict(span_alpha(*data, labels=severities, **columns)),
+                "f1": _as_dict(span_f1(*data, **options)),
+                "f1_same_severity": _as_dict(span_f1(*data, labels=severities, **options)),
+                "alpha_u": _as_dict(span_alpha(*data, **options)),
+                "alpha_u_same_severity": _as_dict(span_alpha(*data, labels=severities, **options)),
                 "judgments": len(judged),
-                "spans": len(every),
+                "spans": len(all_spans),
                 "without": sum(not judgment.answer["spans"] for judgment in judged),
-                "missing": sum(span[START] is None for span in every),
-                "severities": dict(sorted(Counter(span[SEVERITY] for span in every).items())),
+                "missing": sum(span[START] is None for span in all_spans),
+                "severities": dict(sorted(Counter(span[SEVERITY] for span in all_spans).items())),
                 "categories": dict(
-                    sorted(Counter(span[CATEGORY] for span in every if CATEGORY in span).items())
+                    sorted(Counter(span[CATEGORY] for span in all_spans if CATEGORY in span).items())
                 ),
-                "workers_without_z": standard.left_out,
+                "workers_without_z": standardised.left_out,
             }
         },
     )

@@ -25,15 +25,15 @@ def sort_spans(spans: Iterable[Span]) -> list[dict[str, Any]]:
     """Return the spans sorted by position, with missing parts last. Equal missing parts stay separate errors (MQM)."""
 
     def sort_key(span: Span) -> tuple[Any, ...]:
-        absent = span[START] is None
-        at = (0, 0) if absent else (span[START], span[END])
-        return absent, *at, SEVERITIES.index(span[SEVERITY]), span.get(CATEGORY, "")
+        is_missing = span[START] is None
+        bounds = (0, 0) if is_missing else (span[START], span[END])
+        return is_missing, *bounds, SEVERITIES.index(span[SEVERITY]), span.get(CATEGORY, "")
 
-    ordered = sorted(map(dict, spans), key=sort_key)
+    sorted_spans = sorted(map(dict, spans), key=sort_key)
     return [
         span
-        for number, span in enumerate(ordered)
-        if number == 0 or span[START] is None or span != ordered[number - 1]
+        for number, span in enumerate(sorted_spans)
+        if number == 0 or span[START] is None or span != sorted_spans[number - 1]
     ]
 
 
@@ -44,7 +44,12 @@ def spans_with_place(spans: Iterable[Span]) -> list[Span]:
 def joined_words(
     text: str, marks: Mapping[int, tuple[str, ...]], keys: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the spans of marked words. Adjacent words with the same marks are joined."""
+    """Return the spans of marked words. Adjacent words with the same marks are joined.
+
+    Args:
+        marks: the values of a mark by the index of its word.
+        keys: the names of these values, such as SEVERITY.
+    """
     tokens = word_bounds(text)
     spans: list[dict[str, Any]] = []
     previous_word: tuple[int, tuple[str, ...]] | None = None
@@ -59,7 +64,8 @@ def joined_words(
 
 
 def characters(spans: Iterable[Span]) -> set[int]:
-    return {at for span in spans_with_place(spans) for at in range(span[START], span[END])}
+    """Return the offsets of the marked characters."""
+    return {position for span in spans_with_place(spans) for position in range(span[START], span[END])}
 
 
 def character_f1(first_spans: Iterable[Span], second_spans: Iterable[Span]) -> float:

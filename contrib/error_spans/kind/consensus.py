@@ -39,35 +39,39 @@ def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) 
     mark one.
     """
     n = len(answers)
-    marks: dict[int, list[tuple[str, str]]] = {}
+    marks_by_offset: dict[int, list[tuple[str, str]]] = {}
     for answer in answers:
         strongest_marks: dict[int, tuple[str, str]] = {}
         for span in spans_with_place(answer["spans"]):
-            for at in range(span[START], span[END]):  # where spans overlap, the most severe one counts
+            for offset in range(span[START], span[END]):  # where spans overlap, the most severe one counts
                 mark_of_span = span[SEVERITY], span.get(CATEGORY, "")
-                if at not in strongest_marks or SEVERITIES.index(mark_of_span[0]) > SEVERITIES.index(
-                    strongest_marks[at][0]
+                if offset not in strongest_marks or SEVERITIES.index(mark_of_span[0]) > SEVERITIES.index(
+                    strongest_marks[offset][0]
                 ):
-                    strongest_marks[at] = mark_of_span
-        for at, mark in strongest_marks.items():
-            marks.setdefault(at, []).append(mark)
+                    strongest_marks[offset] = mark_of_span
+        for offset, mark in strongest_marks.items():
+            marks_by_offset.setdefault(offset, []).append(mark)
     spans: list[dict[str, Any]] = []
-    for at in sorted(at for at, marks_there in marks.items() if 2 * len(marks_there) > n):
-        leading = _most_frequent_mark(marks[at])
-        if spans and spans[-1] == {**spans[-1], END: at, **leading}:
-            spans[-1][END] = at + 1
+    for offset in sorted(
+        offset for offset, marks_at_offset in marks_by_offset.items() if 2 * len(marks_at_offset) > n
+    ):
+        frequent_mark = _most_frequent_mark(marks_by_offset[offset])
+        if spans and spans[-1] == {**spans[-1], END: offset, **frequent_mark}:
+            spans[-1][END] = offset + 1
         else:
-            spans.append({START: at, END: at + 1, **leading})
-    lacking = [
+            spans.append({START: offset, END: offset + 1, **frequent_mark})
+    missing_marks = [
         [(span[SEVERITY], span.get(CATEGORY, "")) for span in answer["spans"] if span[START] is None]
         for answer in answers
     ]
-    if 2 * sum(map(bool, lacking)) > n:
+    if 2 * sum(map(bool, missing_marks)) > n:
         spans.append(
             {
                 START: None,
                 END: None,
-                **_most_frequent_mark([mark for marks_of_answer in lacking for mark in marks_of_answer]),
+                **_most_frequent_mark(
+                    [mark for marks_of_answer in missing_marks for mark in marks_of_answer]
+                ),
             }
         )
     value = float(np.mean([score_of(answer, mqm) for answer in answers]))

@@ -18,7 +18,8 @@ from judgments.drawing.material import Group, Image, Text
 from judgments.kinds.base import Kind
 
 REPLACED_SHARE = 0.25  # share of a text's words that a control item replaces
-MIN_DAMAGED, MIN_WORDS = 2, 4
+MIN_DAMAGED = 2  # smallest number of words that a control item replaces
+MIN_WORDS = 4  # smallest number of words of a text that can be damaged
 
 
 def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
@@ -110,10 +111,10 @@ def _damaged_texts(
             donor_words = word_bounds(donor)
             if len(donor_words) < count:
                 continue
-            at = int(rng.integers(len(donor_words) - count + 1))
-            strange = donor[donor_words[at][0] : donor_words[at + count - 1][1]]
-            if strange in base.text:
+            donor_start = int(rng.integers(len(donor_words) - count + 1))
+            phrase = donor[donor_words[donor_start][0] : donor_words[donor_start + count - 1][1]]
+            if phrase in base.text:
                 continue
-            damaged = base.text[:start] + strange + base.text[end:]
-            yield Text(candidate_key(damaged), damaged), {"within": [start, start + len(strange)]}
+            damaged = base.text[:start] + phrase + base.text[end:]
+            yield Text(candidate_key(damaged), damaged), {"within": [start, start + len(phrase)]}
             break

@@ -21,7 +21,10 @@ from judgments.kinds.base import Kind
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The texts of one document, in order, and the systems that gave exactly these texts."""
+    """A sequence of texts that one or more systems gave for a document, in the document's order.
+
+    ``column`` is the number of the run among the document's runs, from 1.
+    """
 
     document: str
     column: int
@@ -31,7 +34,7 @@ class _Run:
 def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch:
     """Draw documents. Each document stays on one page."""
     division = divide_images(design, material)
-    runs = _runs(division.judged_images)
+    runs = _group_runs(division.judged_images)
     names = list(dict.fromkeys(run.document for run in runs))
     if not runs:
         raise DesignError(
@@ -49,7 +52,7 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
         image.name for image in draw_images(images, design.sampling.images, rng_for(design.seed, "images"))
     }
     drawn_runs = [run for run in runs if run.document in drawn_documents]
-    groups = _groups(design, drawn_runs, division.judged_images)
+    groups = _group_passages(design, drawn_runs, division.judged_images)
     hits = kind.hits(design, groups, control_images=division.controls)
     sentences = [
         f"Documents: {len(drawn_documents):,}, judged as {len(drawn_runs):,} texts of systems, "
@@ -85,7 +88,7 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
     return Batch(hits=hits, notes={"sentences": sentences, **notes})
 
 
-def _runs(images: Sequence[Image]) -> list[_Run]:
+def _group_runs(images: Sequence[Image]) -> list[_Run]:
     """Group each document's outputs by system, in import order. Equal sequences of texts become one run."""
     documents: dict[str, list[Image]] = {}
     for image in images:
@@ -100,14 +103,16 @@ def _runs(images: Sequence[Image]) -> list[_Run]:
                 first_texts.setdefault(system, {}).setdefault(image.name, text)
         columns: dict[tuple[str, ...], _Run] = {}
         for texts in first_texts.values():
-            parts = tuple((image, texts[image.name]) for image in segments if image.name in texts)
-            marks = tuple(f"{image.name} {text.key}" for image, text in parts)
-            columns.setdefault(marks, _Run(name, len(columns) + 1, parts))
+            segments_of_system = tuple(
+                (image, texts[image.name]) for image in segments if image.name in texts
+            )
+            text_ids = tuple(f"{image.name} {text.key}" for image, text in segments_of_system)
+            columns.setdefault(text_ids, _Run(name, len(columns) + 1, segments_of_system))
         runs += columns.values()
     return runs
 
 
-def _groups(design: StudyDesign, runs: Sequence[_Run], images: Sequence[Image]) -> list[Group]:
+def _group_passages(design: StudyDesign, runs: Sequence[_Run], images: Sequence[Image]) -> list[Group]:
     """Return each run as a group.
 
     For texts side by side, return groups of two random runs of a document, item by item.
@@ -120,9 +125,9 @@ def _groups(design: StudyDesign, runs: Sequence[_Run], images: Sequence[Image]) 
         by_document.setdefault(run.document, []).append(run)
     groups = []
     for document, runs_of_document in by_document.items():
-        mixed = shuffle(runs_of_document, rng_for(design.seed, f"screens {document}"))
-        for at in range(0, len(mixed), TEXTS_PER_SCREEN):
-            sides = mixed[at : at + TEXTS_PER_SCREEN]
+        shuffled = shuffle(runs_of_document, rng_for(design.seed, f"screens {document}"))
+        for start in range(0, len(shuffled), TEXTS_PER_SCREEN):
+            sides = shuffled[start : start + TEXTS_PER_SCREEN]
             passage = f"{document}#{'+'.join(str(run.column) for run in sides)}"
             by_image: dict[str, list[UnitSpec]] = {}
             for run in sides:
@@ -152,7 +157,7 @@ def _units_of(design: StudyDesign, run: _Run, *, passage: str = "") -> tuple[Uni
     return tuple(units)
 
 
-def _as_part(unit: UnitSpec, part: int, of: int) -> UnitSpec:
+def _as_part(unit: UnitSpec, part: int, part_count: int) -> UnitSpec:
     """Return a unit as a numbered part of its document. Two texts side by side count as one part."""
-    document = {**unit.content["document"], "part": part, "of": of}
+    document = {**unit.content["document"], "part": part, "of": part_count}
     return replace(unit, content={**unit.content, "document": document})

@@ -17,7 +17,7 @@ from judgments.drawing.keys import content_key, content_keys
 from judgments.drawing.material import SCREENS, Batch, Group, Image, Material, Text, UnitSpec
 from judgments.kinds.base import Kind
 
-NAME = "spans"  # name of the kind
+KIND_NAME = "spans"
 
 
 def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
@@ -26,7 +26,7 @@ def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
     groups = [
         Group(captions.image.name, units)
         for captions in draw.images
-        for units in _screens(
+        for units in _group_by_screen(
             design,
             captions.image.name,
             [
@@ -47,18 +47,19 @@ def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
     )
 
 
-def _screens(design: StudyDesign, name: str, units: Sequence[UnitSpec]) -> list[tuple[UnitSpec, ...]]:
+def _group_by_screen(design: StudyDesign, name: str, units: Sequence[UnitSpec]) -> list[tuple[UnitSpec, ...]]:
     """Return an item's units by screen: one unit each or, for texts side by side, two random units."""
     if not design.spans.contrastive:
         return [(unit,) for unit in units]
-    mixed = shuffle(units, rng_for(design.seed, f"screens {name}"))
+    shuffled = shuffle(units, rng_for(design.seed, f"screens {name}"))
     return [
-        join_on_screen(mixed[at : at + TEXTS_PER_SCREEN]) for at in range(0, len(mixed), TEXTS_PER_SCREEN)
+        join_on_screen(shuffled[start : start + TEXTS_PER_SCREEN])
+        for start in range(0, len(shuffled), TEXTS_PER_SCREEN)
     ]
 
 
 def text_keys(design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[str]:
-    return content_keys("unit", NAME, design.seed, image.name, last=[text.key for text in texts])
+    return content_keys("unit", KIND_NAME, design.seed, image.name, last=[text.key for text in texts])
 
 
 def text_unit(

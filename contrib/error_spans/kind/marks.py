@@ -47,13 +47,13 @@ class SpanMarks(ErrorMarks):
 
     def read_reply(self, reply: str, *, text: str) -> dict[str, Any]:
         content = load_json(reply.removeprefix("```json").removeprefix("```").removesuffix("```"))
-        spans, after = [], Counter[str]()
+        spans, search_starts = [], Counter[str]()
         for error in content.pop("errors"):
             quote = error.pop("text")
             start = end = None
-            if quote is not None:
-                start = text.index(quote, after[quote])
-                end = after[quote] = start + len(quote)
+            if quote is not None:  # a quote that is repeated means the next place at which it occurs
+                start = text.index(quote, search_starts[quote])
+                end = search_starts[quote] = start + len(quote)
             spans.append({START: start, END: end, **error})
         return {"spans": spans, **content}
 

@@ -13,11 +13,17 @@ from contrib.error_spans.kind.answers import CATEGORY, SEVERITY, Span
 
 @dataclass(frozen=True, slots=True)
 class Mqm:
-    """MQM's types of errors and their weights."""
+    """MQM's types of errors and their weights.
+
+    Attributes:
+        labels: the label of each category by name.
+        weights: the weight of an error by severity.
+        weights_by_category: the weights by severity of categories that have weights of their own.
+    """
 
     labels: Mapping[str, str]
     weights: Mapping[str, float]
-    of_category: Mapping[str, Mapping[str, float]]
+    weights_by_category: Mapping[str, Mapping[str, float]]
 
     def with_weights(self, weights: Mapping[str, Mapping[str, float]]) -> Mqm:
         """Return a copy with a study's own weights.
@@ -26,12 +32,16 @@ class Mqm:
             weights: the weight by category ("" for all others) and severity.
         """
         by_category = dict(weights)
-        usual = {**self.weights, **by_category.pop("", {})}
-        categories = {name: {**self.of_category.get(name, {}), **row} for name, row in by_category.items()}
-        return replace(self, weights=usual, of_category={**self.of_category, **categories})
+        default_weights = {**self.weights, **by_category.pop("", {})}
+        categories = {
+            name: {**self.weights_by_category.get(name, {}), **row} for name, row in by_category.items()
+        }
+        return replace(
+            self, weights=default_weights, weights_by_category={**self.weights_by_category, **categories}
+        )
 
     def weight(self, span: Span) -> float:
-        weights = self.of_category.get(span.get(CATEGORY, ""), {})
+        weights = self.weights_by_category.get(span.get(CATEGORY, ""), {})
         return weights.get(span[SEVERITY], self.weights[span[SEVERITY]])
 
     def score(self, spans: Iterable[Span]) -> float:
@@ -44,7 +54,7 @@ def _read_mqm() -> Mqm:
     return Mqm(
         labels={category["name"]: category["label"] for category in document["category"]},
         weights=document["weights"],
-        of_category={
+        weights_by_category={
             category["name"]: category["weights"]
             for category in document["category"]
             if "weights" in category

@@ -11,8 +11,8 @@ from django.utils.translation import gettext
 
 from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITIES, SEVERITY, START, Span, sort_spans
 
-MAX_SPANS = 200
-MAX_CATEGORIES, MAX_NAME_LENGTH = 60, 80
+MAX_SPANS = 200  # spans of an answer
+MAX_CATEGORIES, MAX_NAME_LENGTH = 60, 80  # categories of a design, and characters of a category's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SpanOptions:
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
-    def of_text(cls, text: str) -> SpanOptions:
+    def from_text(cls, text: str) -> SpanOptions:
         if not text:
             return cls()
         values = json.loads(text)
@@ -94,9 +94,9 @@ class SpanOptions:
                 gettext("a span has unexpected keys; expected %(keys)s") % {"keys": ", ".join(sorted(keys))}
             )
         start, end = span[START], span[END]
-        placed = type(start) is int and type(end) is int and 0 <= start < end <= length
-        absent = start is None and end is None and self.missing
-        if not placed and not absent:
+        has_place = type(start) is int and type(end) is int and 0 <= start < end <= length
+        is_missing = start is None and end is None and self.missing
+        if not has_place and not is_missing:
             raise ValueError(
                 gettext("a span from %(start)s to %(end)s is not valid; positions run from 0 to %(length)d")
                 % {"start": start, "end": end, "length": length}

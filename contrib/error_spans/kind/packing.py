@@ -10,12 +10,12 @@ import numpy as np
 from judgments.drawing.draws import shuffle
 from judgments.drawing.material import Group
 
-OPEN_PAGES = 50  # unfilled pages that are searched for room
+MAX_OPEN_PAGES = 50  # unfilled pages that are searched for room
 
 
 @dataclass(slots=True)
 class _Page:
-    """room: the number of units for which there is room."""
+    """A page with its groups. ``room`` is the number of units that can still be added."""
 
     room: int
     groups: list[Group] = field(default_factory=list)
@@ -42,5 +42,5 @@ def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -
             pages.append(page)
             open_pages.append(page)
         page.add(group)
-        open_pages = [page for page in open_pages if page.room > 0][-OPEN_PAGES:]
+        open_pages = [page for page in open_pages if page.room > 0][-MAX_OPEN_PAGES:]
     return [page.groups for page in pages]

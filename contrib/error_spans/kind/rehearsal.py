@@ -23,8 +23,8 @@ from judgments.kinds.base import Rehearsal
 from judgments.kinds.consensus import Consensus
 
 RECOVERY_TOLERANCE = 10  # points within which a rehearsal's score counts as recovered
-# how often a careful simulated worker misses, moves or invents a span
-MISSED, MOVED, INVENTED = 0.15, 0.2, 0.1
+# Probabilities that a careful simulated worker misses a span, moves its end, or invents a span.
+MISS_CHANCE, MOVE_CHANCE, INVENTION_CHANCE = 0.15, 0.2, 0.1
 
 
 class SpanRehearsal(Rehearsal):
@@ -32,9 +32,12 @@ class SpanRehearsal(Rehearsal):
         self.options = options
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
-        """Draw the true answer. A text of lower quality has more errors and a lower score."""
+        """Draw the true answer. A text of lower quality has more errors and a lower score.
+
+        The quality is about 1 (bad) to 4 (good), so that a good text has hardly any errors and nearly 100 points.
+        """
         text, quality = unit.first.text, qualities[0]
-        spans = [self._span(text, rng) for _ in range(int(rng.poisson(0.6 * (4.2 - quality))))]
+        spans = [self._draw_span(text, rng) for _ in range(int(rng.poisson(0.6 * (4.2 - quality))))]
         score = 25 * quality - 8 * len(spans) + float(rng.normal(0, 5))
         return self._answer([span for span in spans if span], score)
 
@@ -47,23 +50,25 @@ class SpanRehearsal(Rehearsal):
             right: whether the score is near the true one; None for an answer at random.
         """
         text = unit.first.text
-        anything = [span for span in (self._span(text, rng) for _ in range(int(rng.integers(0, 4)))) if span]
+        random_spans = [
+            span for span in (self._draw_span(text, rng) for _ in range(int(rng.integers(0, 4)))) if span
+        ]
         if right is None:
-            return self._answer(anything, float(rng.integers(0, 101)))
+            return self._answer(random_spans, float(rng.integers(0, 101)))
         if "within" in truth:
             start, end = truth["within"]
-            outside = [span for span in anything if span[END] <= start or span[START] >= end]
+            outside = [span for span in random_spans if span[END] <= start or span[START] >= end]
             marked = [{**self._draw_marks(rng), START: start, END: end}] if right else []
             return self._answer([*outside, *marked], 30.0 if right else 90.0)
-        spans = [self._mark_span(text, span, rng) for span in truth["spans"] if rng.random() >= MISSED]
-        if rng.random() < INVENTED and anything:
-            spans.append(anything[0])
+        spans = [self._mark_span(text, span, rng) for span in truth["spans"] if rng.random() >= MISS_CHANCE]
+        if rng.random() < INVENTION_CHANCE and random_spans:
+            spans.append(random_spans[0])
         score = truth.get("score", 0) + float(rng.normal(0, 4))
         if right:
             return self._answer(spans, score)
-        far = float(rng.integers(SCORE_TOLERANCE + 1, 41))
-        aside = [span for span in anything if not character_f1([span], truth["spans"])]
-        return self._answer(aside, score - far if score > far else score + far)
+        distance = float(rng.integers(SCORE_TOLERANCE + 1, 41))
+        wrong_spans = [span for span in random_spans if not character_f1([span], truth["spans"])]
+        return self._answer(wrong_spans, score - distance if score > distance else score + distance)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
         if consensus.value is None:
@@ -73,10 +78,10 @@ class SpanRehearsal(Rehearsal):
         return character_f1(consensus.answer["spans"], truth["spans"]) >= MIN_F1
 
     def _answer(self, spans: Sequence[Mapping[str, Any]], score: float) -> dict[str, Any]:
-        scored = {"score": min(100, max(0, round(score)))} if self.options.score else {}
-        return {"spans": sort_spans(spans), **scored}
+        score_field = {"score": min(100, max(0, round(score)))} if self.options.score else {}
+        return {"spans": sort_spans(spans), **score_field}
 
-    def _span(self, text: str, rng: np.random.Generator) -> dict[str, Any]:
+    def _draw_span(self, text: str, rng: np.random.Generator) -> dict[str, Any]:
         """Draw one to three adjacent words as a span. Return {} if the text has no word."""
         tokens = word_bounds(text)
         if not tokens:
@@ -95,6 +100,6 @@ class SpanRehearsal(Rehearsal):
     def _mark_span(self, text: str, span: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
         """Return a span as a simulated worker marks it: sometimes with another end."""
         ends = [end for _, end in word_bounds(text) if span[START] is not None and end > span[START]]
-        if not ends or rng.random() >= MOVED:
+        if not ends or rng.random() >= MOVE_CHANCE:
             return dict(span)
         return {**span, END: ends[min(int(rng.integers(len(ends))), 2)]}

@@ -19,8 +19,8 @@ def join_on_screen(units: Sequence[UnitSpec]) -> tuple[UnitSpec, ...]:
     """Put two units on one screen. A single unit is returned unchanged."""
     if len(units) < TEXTS_PER_SCREEN:
         return tuple(units)
-    mark = content_key(SCREEN, *(unit.key for unit in units))
-    return tuple(replace(unit, content={**unit.content, SCREEN: mark}) for unit in units)
+    screen_key = content_key(SCREEN, *(unit.key for unit in units))
+    return tuple(replace(unit, content={**unit.content, SCREEN: screen_key}) for unit in units)
 
 
 def with_control_screens(design: StudyDesign) -> StudyDesign:
@@ -30,13 +30,14 @@ def with_control_screens(design: StudyDesign) -> StudyDesign:
 
 
 def screen_count(hit: HITSpec) -> int:
+    """Return the number of screens of a page of work. A text that is shown alone has a screen of its own."""
     return len({screen_of(unit) or unit.key for unit in hit.units})
 
 
 def notes_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
     units = [unit for hit in hits for unit in hit.units if not unit.control]
-    alone = sum(screen_of(unit) is None for unit in units)
-    if alone == len(units):
+    single_count = sum(screen_of(unit) is None for unit in units)
+    if single_count == len(units):
         raise DesignError(
             pgettext(
                 "staff",
@@ -45,14 +46,20 @@ def notes_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
             ),
             field="spans.contrastive",
         )
-    short = sum(len(hit.units) < design.units_per_hit for hit in hits)
-    sentences = [f"Screens with two texts side by side: {(len(units) - alone) // TEXTS_PER_SCREEN:,}."]
+    short_page_count = sum(len(hit.units) < design.units_per_hit for hit in hits)
+    sentences = [f"Screens with two texts side by side: {(len(units) - single_count) // TEXTS_PER_SCREEN:,}."]
     return [
         *sentences,
-        *([f"Texts alone on their screen, as no other of their item was left: {alone:,}."] if alone else []),
         *(
-            [f"Pages with fewer texts than units_per_hit, as an item stands on a page once: {short:,}."]
-            if short
+            [f"Texts alone on their screen, as no other of their item was left: {single_count:,}."]
+            if single_count
+            else []
+        ),
+        *(
+            [
+                f"Pages with fewer texts than units_per_hit, as an item stands on a page once: {short_page_count:,}."
+            ]
+            if short_page_count
             else []
         ),
     ]

@@ -33,7 +33,7 @@ from contrib.error_spans.kind.consensus import MajorityOfCharacters
 from contrib.error_spans.kind.contradictions import span_contradictions
 from contrib.error_spans.kind.controls import degraded_control, has_text_to_damage, reference_control
 from contrib.error_spans.kind.documents import draw_documents
-from contrib.error_spans.kind.drawing import NAME, draw_texts
+from contrib.error_spans.kind.drawing import KIND_NAME, draw_texts
 from contrib.error_spans.kind.marks import SpanMarks
 from contrib.error_spans.kind.mqm import MQM
 from contrib.error_spans.kind.options import SpanOptions
@@ -75,8 +75,8 @@ class SpanAnnotation(OpenKind):
     two texts are shown side by side. Each of these texts is still a unit of its own.
     """
 
-    name = NAME
-    wordings = read_wordings(Path(__file__).with_name("wordings.toml"))[NAME]
+    name = KIND_NAME
+    wordings = read_wordings(Path(__file__).with_name("wordings.toml"))[KIND_NAME]
     wording = wordings[CAPTION]
     title = wording.title
     labelled = (0, 100)
@@ -135,14 +135,14 @@ class SpanAnnotation(OpenKind):
     def setting_with(self, before: str | None, answer: Any) -> str:
         answer = answer if isinstance(answer, Mapping) else {}
         options = (
-            SpanOptions.of_text(before) if before else SpanOptions(severities=(), score="score" in answer)
+            SpanOptions.from_text(before) if before else SpanOptions(severities=(), score="score" in answer)
         )
         spans = answer.get("spans")
         marks = [span for span in spans if isinstance(span, Mapping)] if isinstance(spans, list) else []
         return options.with_marks(marks).as_text()
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
-        options = SpanOptions.of_text(setting)
+        options = SpanOptions.from_text(setting)
         names = [name for name, _ in options.categories]
         categories = "none" if not names else "mqm" if set(names) <= set(MQM.labels) else "own"
         table = {
@@ -153,7 +153,7 @@ class SpanAnnotation(OpenKind):
         return {"spans": table | ({"severities": list(options.severities)} if options.severities else {})}
 
     def with_setting(self, setting: str) -> SpanAnnotation:
-        return SpanAnnotation(SpanOptions.of_text(setting))
+        return SpanAnnotation(SpanOptions.from_text(setting))
 
     @property
     def question_of_score(self) -> Any:
@@ -242,7 +242,7 @@ class SpanAnnotation(OpenKind):
         }
 
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> dict[str, Any]:
-        options = self.options if design is None else SpanOptions.of_text(self.setting(design))
+        options = self.options if design is None else SpanOptions.from_text(self.setting(design))
         return options.clean_answer(answer, length=len(unit.first.text))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
@@ -253,20 +253,21 @@ class SpanAnnotation(OpenKind):
         """
         name, text = f"u{position}", unit.first.text
         marks: dict[int, tuple[str, ...]] = {}
-        asks_kind = any(key.startswith((f"{name}-k", f"{name}-mk")) for key in form)
-        keys = (SEVERITY, CATEGORY) if asks_kind else (SEVERITY,)
+        asks_category = any(key.startswith((f"{name}-k", f"{name}-mk")) for key in form)
+        keys = (SEVERITY, CATEGORY) if asks_category else (SEVERITY,)
         for word in range(len(word_bounds(text))):
             if severity := form.get(f"{name}-w{word}"):
-                marks[word] = (severity, form.get(f"{name}-k{word}", "")) if asks_kind else (severity,)
+                marks[word] = (severity, form.get(f"{name}-k{word}", "")) if asks_category else (severity,)
         spans = joined_words(text, marks, keys)
         if severity := form.get(f"{name}-m"):
-            category = {CATEGORY: form.get(f"{name}-mk", "")} if asks_kind else {}
+            category = {CATEGORY: form.get(f"{name}-mk", "")} if asks_category else {}
             spans.append({START: None, END: None, SEVERITY: severity, **category})
         score = str(form.get(name) or "")
         if not spans and not score and f"{name}-none" not in form:
             return None
-        short = score.isascii() and score.isdigit() and len(score) < 10
-        return {"spans": spans, **({"score": int(score) if short else score} if score else {})}
+        # other texts, and numbers too long to be read fast, are left for `clean_answer` to refuse
+        is_number = score.isascii() and score.isdigit() and len(score) < 10
+        return {"spans": spans, **({"score": int(score) if is_number else score} if score else {})}
 
     def describe_answer(self, answer: Any) -> str:
         if "within" in answer:  # the answer is the expected answer of a check question

@@ -34,8 +34,8 @@ def compare_systems(segments: Segments, first: str, second: str) -> SystemsCompa
             raise EvaluationError(
                 f"System {name!r} has no judged text in the study; there are {', '.join(segments) or 'none'}."
             )
-    both = shared_segments(segments, first, second)
-    differences = [segment.score - other.score for segment, other in both]
+    shared = shared_segments(segments, first, second)
+    differences = [segment.score - other.score for segment, other in shared]
     outputs = outputs_of({first: segments[first], second: segments[second]})
     mean, spread, p = math.nan, NO_SPREAD, math.nan
     if outputs is not None:
@@ -51,13 +51,17 @@ def compare_systems(segments: Segments, first: str, second: str) -> SystemsCompa
         p=json_float(p),
         better=sum(difference > 0 for difference in differences),
         worse=sum(difference < 0 for difference in differences),
-        segments=len(both),
-        reason="" if both else "no item has a judged text of both",
+        segments=len(shared),
+        reason="" if shared else "no item has a judged text of both",
     )
 
 
 def shared_segments(segments: Segments, first: str, second: str) -> list[tuple[Segment, Segment]]:
     """Return the two systems' segments of each item that both have, largest difference first."""
-    others = {segment.item: segment for segment in segments[second]}
-    both = [(segment, others[segment.item]) for segment in segments[first] if segment.item in others]
-    return sorted(both, key=lambda pair: -abs(pair[0].score - pair[1].score))
+    second_segments = {segment.item: segment for segment in segments[second]}
+    shared = [
+        (segment, second_segments[segment.item])
+        for segment in segments[first]
+        if segment.item in second_segments
+    ]
+    return sorted(shared, key=lambda pair: -abs(pair[0].score - pair[1].score))

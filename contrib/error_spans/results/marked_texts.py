@@ -41,16 +41,16 @@ class MarkedRow:
     sides: tuple[Side, Side]
 
 
-def marked_rows(study: Study, shown: Sequence[tuple[Segment, Segment]]) -> list[MarkedRow]:
+def marked_rows(study: Study, shared: Sequence[tuple[Segment, Segment]]) -> list[MarkedRow]:
     """Return shared segments with their marked texts, for those in which both texts have a consensus."""
-    items = Item.objects.in_bulk([segment.item for segment, _ in shown])
+    items = Item.objects.in_bulk([segment.item for segment, _ in shared])
     # by descending position, so that the first reference of an item replaces its others
     references = dict(
         Caption.objects.filter(item__in=items, role=Caption.Role.REFERENCE)
         .order_by("-position")
         .values_list("item_id", "text")
     )
-    units = {segment.unit for both in shown for segment in both}
+    units = {segment.unit for pair in shared for segment in pair}
     rows = Consensus.objects.filter(study=study, unit__in=units).select_related("unit__first")
     consensus = {row.unit_id: row for row in rows}
     return [
@@ -60,7 +60,7 @@ def marked_rows(study: Study, shown: Sequence[tuple[Segment, Segment]]) -> list[
             reference=references.get(first.item, ""),
             sides=(_marked_side(consensus[first.unit]), _marked_side(consensus[second.unit])),
         )
-        for first, second in shown
+        for first, second in shared
         if first.unit in consensus and second.unit in consensus
     ]
 
@@ -74,7 +74,7 @@ def _marked_side(consensus: Consensus) -> Side:
     for span in spans:
         if span["start"] is not None:
             severity[span["start"] : span["end"]] = [span[SEVERITY]] * (span["end"] - span["start"])
-    marked = groupby(zip(text, severity, strict=False), key=lambda character: character[1])
-    pieces = tuple(Piece("".join(letter for letter, _ in run), level) for level, run in marked)
+    runs = groupby(zip(text, severity, strict=False), key=lambda character: character[1])
+    pieces = tuple(Piece("".join(letter for letter, _ in run), level) for level, run in runs)
     missing = next((span[SEVERITY] for span in spans if span["start"] is None), "")
     return Side(consensus.value, pieces, missing)

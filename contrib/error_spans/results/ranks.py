@@ -23,7 +23,7 @@ from contrib.error_spans.results.segments import Segment, Segments
 from quorum.statistics.significance import stouffer_wilcoxon
 
 Alternative = Literal["two-sided", "greater"]
-LEVEL = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> 
         (first, second)
         for first, second in permutations(segments, 2)
         if (alternative == "greater" or scores[first] > scores[second])
-        and _p_of(segments[first], segments[second], alternative) < LEVEL
+        and _p_value(segments[first], segments[second], alternative) < SIGNIFICANCE_LEVEL
     }
-    ranked = []
+    rows = []
     for name in segments:
         best = 1 + sum((other, name) in beats for other in segments)
         worst = len(segments) - sum((name, other) in beats for other in segments)
-        ranked.append(RankedSystem(name, scores[name], best, worst, domains[name]))
-    return sorted(ranked, key=lambda row: (-row.score, row.system))
+        rows.append(RankedSystem(name, scores[name], best, worst, domains[name]))
+    return sorted(rows, key=lambda row: (-row.score, row.system))
 
 
 def _domain_means(judged: Sequence[Segment]) -> dict[str, float]:
@@ -62,10 +62,10 @@ def _domain_means(judged: Sequence[Segment]) -> dict[str, float]:
     return {domain: float(np.mean(scores[domain])) for domain in sorted(scores)}
 
 
-def _p_of(first: Sequence[Segment], second: Sequence[Segment], alternative: Alternative) -> float:
-    others = {segment.item: segment.scores for segment in second}
+def _p_value(first: Sequence[Segment], second: Sequence[Segment], alternative: Alternative) -> float:
+    second_scores = {segment.item: segment.scores for segment in second}
     differences: defaultdict[str, list[float]] = defaultdict(list)
     for segment in first:
-        for other in others.get(segment.item, ()):
+        for other in second_scores.get(segment.item, ()):
             differences[segment.domain].extend(score - other for score in segment.scores)
     return stouffer_wilcoxon(list(differences.values()), alternative)

@@ -16,7 +16,7 @@ import numpy as np
 
 from common.amounts import as_json
 from contrib.error_spans.kind.answers import SEVERITIES, SEVERITY
-from contrib.error_spans.kind.drawing import NAME
+from contrib.error_spans.kind.drawing import KIND_NAME
 from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
@@ -30,13 +30,13 @@ from quorum.statistics.aggregation import standardised_mean
 from quorum.statistics.correlation import means_without_raters
 from quorum.statistics.inputs import encode
 
-NO_SPANS = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
+WRONG_PROTOCOL = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
 Key = tuple[int, str]  # the row id of an item, and the key of a caption's text
 Segments = Mapping[str, Sequence["Segment"]]  # the segments of each system, by name
 
 
 def marks_errors(study: Study) -> bool:
-    return study.protocol == NAME
+    return study.protocol == KIND_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Segment:
     has_scores: bool = False
 
 
-class Judged(NamedTuple):
+class JudgedText(NamedTuple):
     """A judgment of a text. ``domain`` is the split of its item."""
 
     worker: Any
@@ -78,7 +78,7 @@ def segments_of(study: Study) -> Segments:
     Raise EvaluationError if the study's answers are not marked errors.
     """
     if not marks_errors(study):
-        raise EvaluationError(NO_SPANS.format(slug=study.slug, protocol=study.protocol))
+        raise EvaluationError(WRONG_PROTOCOL.format(slug=study.slug, protocol=study.protocol))
     included = loaders.judged_answers(study, loaders.load_judgments(study))
     by_text: defaultdict[Key, list[int]] = defaultdict(list)
     for number, judgment in enumerate(included):
@@ -96,7 +96,7 @@ def segments_of(study: Study) -> Segments:
             texts.setdefault(system, {}).setdefault(item, positions)
     anonymous, documents = loaders.is_anonymous(study), loaders.documents_of(study)
     judged_texts = [
-        Judged(
+        JudgedText(
             None if anonymous else row.worker,
             row.answer,
             documents.get(row.unit.item_id, row.unit.item_id),
@@ -109,7 +109,7 @@ def segments_of(study: Study) -> Segments:
 
 
 def score_segments(
-    judged: Sequence[Judged], texts: Mapping[str, Mapping[int, Sequence[int]]], mqm: Mqm = MQM
+    judged: Sequence[JudgedText], texts: Mapping[str, Mapping[int, Sequence[int]]], mqm: Mqm = MQM
 ) -> Segments:
     """Return the segments of each system.
 
@@ -120,9 +120,9 @@ def score_segments(
     z = standardised_mean(range(len(judged)), [judgment.worker for judgment in judged], values).z
     spans = [judgment.answer["spans"] for judgment in judged]
 
-    def score(item: int, positions: Sequence[int]) -> Segment:
+    def make_segment(item: int, positions: Sequence[int]) -> Segment:
         marks = Counter(span[SEVERITY] for number in positions for span in spans[number])
-        known_scores = [float(z[number]) for number in positions if np.isfinite(z[number])]
+        z_values = [float(z[number]) for number in positions if np.isfinite(z[number])]
         return Segment(
             item=item,
             cluster=judged[positions[0]].cluster,
@@ -130,7 +130,7 @@ def score_segments(
             unit=judged[positions[0]].unit,
             score=float(np.mean([values[number] for number in positions])),
             mqm=float(np.mean([mqm.score(spans[number]) for number in positions])),
-            z=float(np.mean(known_scores)) if known_scores else None,
+            z=float(np.mean(z_values)) if z_values else None,
             errors={severity: marks[severity] / len(positions) for severity in SEVERITIES if marks[severity]},
             judgments=len(positions),
             scores=[values[number] for number in positions],
@@ -139,7 +139,8 @@ def score_segments(
         )
 
     return {
-        system: [score(item, rows) for item, rows in of_items.items()] for system, of_items in texts.items()
+        system: [make_segment(item, rows) for item, rows in rows_by_item.items()]
+        for system, rows_by_item in texts.items()
     }
 
 
@@ -161,7 +162,7 @@ def outputs_of(segments: Segments) -> Outputs | None:
         if worker is not None
     ]
     row, worker, score = zip(*votes, strict=True) if votes else ((), (), ())
-    scored = [segment.has_scores for _, segment in rows]
+    has_scores = [segment.has_scores for _, segment in rows]
     return Outputs(
         names=names,
         item=item,
@@ -169,7 +170,7 @@ def outputs_of(segments: Segments) -> Outputs | None:
         cluster=encode([cluster_of[pk] for pk in items.tolist()], "documents")[1],
         score=np.array([segment.score for _, segment in rows]),
         deletions=means_without_raters(row, worker, score, len(rows)) if votes else None,
-        scale_ends=(0.0 if all(scored) else -math.inf, 100.0 if any(scored) else 0.0),
+        scale_ends=(0.0 if all(has_scores) else -math.inf, 100.0 if any(has_scores) else 0.0),
     )
 
 

@@ -55,8 +55,8 @@ def test_what_everybody_agreed_on_becomes_control_items_of_the_next_study(protoc
     assert before.units.filter(control=False)[0].pk not in {
         one.unit_id for one in offered if candidate_of(kind, one) is not None
     }
-    assert take_known_items(study=draft, chosen=[one.pk for one in chosen]) == 3
-    assert take_known_items(study=draft, chosen=[one.pk for one in chosen]) == 0, (
+    assert take_known_items(study=draft, consensus_ids=[one.pk for one in chosen]) == 3
+    assert take_known_items(study=draft, consensus_ids=[one.pk for one in chosen]) == 0, (
         "the same again changes nothing"
     )
     draft.refresh_from_db()
@@ -76,9 +76,9 @@ def test_a_decision_of_an_adjudicator_is_enough() -> None:
     odd = Consensus.objects.get(unit=study.units.filter(control=False)[0])
     draft = make_study("graded", opened=False, name="Next", slug="next")
     with pytest.raises(WrongState, match="item was added"):
-        take_known_items(study=draft, chosen=[odd.pk])
+        take_known_items(study=draft, consensus_ids=[odd.pk])
     Consensus.objects.filter(pk=odd.pk).update(source=Consensus.Source.ADJUDICATED, value=4)
-    take_known_items(study=draft, chosen=[odd.pk])
+    take_known_items(study=draft, consensus_ids=[odd.pk])
     draft.refresh_from_db()
     assert [item.expected for item in design_of(draft).controls.known] == ["3-4"]
 

@@ -24,7 +24,7 @@ def _omit_attributes(attributes: Mapping[str, str], *names: str) -> dict[str, st
     return {name: value for name, value in attributes.items() if name not in names}
 
 
-def _box(element: Element) -> Nodes:
+def _build_box(element: Element) -> Nodes:
     return [
         Element("div", _omit_attributes(element.attributes, "header", "heading", "image"), element.children)
     ]
@@ -34,19 +34,19 @@ def _build_nothing(element: Element) -> Nodes:
     return []
 
 
-def _titled_box(element: Element) -> Nodes:
+def _build_titled_box(element: Element) -> Nodes:
     title = element.attributes.get("header") or element.attributes.get("heading")
     head: Nodes = [Element("p", {}, [Element("strong", {}, [title])])] if title else []
     return [Element("div", {}, head + element.children)]
 
 
-def _instructions(element: Element) -> Nodes:
+def _build_instructions(element: Element) -> Nodes:
     title = element.attributes.get("link-text") or element.attributes.get("header")
     summary = Element("summary", {}, [title or INSTRUCTIONS], built_in=not title)
     return [Element("details", {}, [summary, *element.children])]
 
 
-def _example(element: Element) -> Nodes:
+def _build_example(element: Element) -> Nodes:
     title = Element("strong", {}, [EXAMPLES[element.tag]], built_in=True)
     return [Element("div", {}, [Element("p", {}, [title]), *element.children])]
 
@@ -58,41 +58,49 @@ def _labelled_control(element: Element, control: Element) -> Nodes:
     return [Element("label", {"class": "ask"}, [Element("span", {}, [label]), control])]
 
 
-def _input(element: Element) -> Nodes:
+def _build_input(element: Element) -> Nodes:
     attributes = element.attributes
-    copied = _omit_attributes(attributes, "label", "max-length", "type")
+    plain_attributes = _omit_attributes(attributes, "label", "max-length", "type")
     if "max-length" in attributes:
-        copied["maxlength"] = attributes["max-length"]
-    kind = attributes.get("type", "text").lower()
+        plain_attributes["maxlength"] = attributes["max-length"]
+    input_type = attributes.get("type", "text").lower()
     return _labelled_control(
-        element, Element("input", copied | {"type": kind if kind in INPUT_TYPES else "text"})
+        element,
+        Element("input", plain_attributes | {"type": input_type if input_type in INPUT_TYPES else "text"}),
     )
 
 
-def _text_area(element: Element) -> Nodes:
+def _build_text_area(element: Element) -> Nodes:
     attributes = element.attributes
-    copied = _omit_attributes(attributes, "label", "max-length", "value")
+    plain_attributes = _omit_attributes(attributes, "label", "max-length", "value")
     if "max-length" in attributes:
-        copied["maxlength"] = attributes["max-length"]
+        plain_attributes["maxlength"] = attributes["max-length"]
     text = attributes.get("value", "")
-    return _labelled_control(element, Element("textarea", copied, [text] if text else list(element.children)))
+    return _labelled_control(
+        element, Element("textarea", plain_attributes, [text] if text else list(element.children))
+    )
 
 
-def _slider(element: Element) -> Nodes:
+def _build_slider(element: Element) -> Nodes:
     """Return a plain slider. By default it goes from 0 to 100 by 1, like Amazon's."""
-    copied = {"min": "0", "max": "100", "step": "1", **_omit_attributes(element.attributes, "label")}
-    return _labelled_control(element, Element("input", copied | {"type": "range"}))
+    plain_attributes = {
+        "min": "0",
+        "max": "100",
+        "step": "1",
+        **_omit_attributes(element.attributes, "label"),
+    }
+    return _labelled_control(element, Element("input", plain_attributes | {"type": "range"}))
 
 
-def _tick_builder(kind: str) -> Callable[[Element], Nodes]:
+def _tick_builder(input_type: str) -> Callable[[Element], Nodes]:
     def build(element: Element) -> Nodes:
-        control = Element("input", element.attributes | {"type": kind})
+        control = Element("input", element.attributes | {"type": input_type})
         return [Element("label", {"class": "option"}, [control, Element("span", {}, element.children)])]
 
     return build
 
 
-def _classifier(kind: str) -> Callable[[Element], Nodes]:
+def _classifier_builder(input_type: str) -> Callable[[Element], Nodes]:
     def build(element: Element) -> Nodes:
         attributes = element.attributes
         name = attributes.get("name", "")
@@ -106,13 +114,13 @@ def _classifier(kind: str) -> Callable[[Element], Nodes]:
                 "label",
                 {"class": "option"},
                 [
-                    Element("input", {"type": kind, "name": name, "value": value})
-                    if kind == "checkbox"
-                    else Element("input", {"type": kind, "name": name, "value": value, "required": ""}),
+                    Element("input", {"type": input_type, "name": name, "value": value})
+                    if input_type == "checkbox"
+                    else Element("input", {"type": input_type, "name": name, "value": value, "required": ""}),
                     Element("span", {}, [value]),
                 ],
             )
-            for value in _categories(attributes.get("categories", ""), element.tag)
+            for value in _read_categories(attributes.get("categories", ""), element.tag)
         ]
         legend = Element("legend", {}, [attributes.get("header") or name])
         return [Element("div", {}, [*children, Element("fieldset", {}, [legend, *options])])]
@@ -120,7 +128,7 @@ def _classifier(kind: str) -> Callable[[Element], Nodes]:
     return build
 
 
-def _categories(text: str, tag: str) -> list[str]:
+def _read_categories(text: str, tag: str) -> list[str]:
     """Return the categories in an attribute: JSON, or with single quotation marks, which Amazon allows."""
     categories: object = None
     for read in (json.loads, ast.literal_eval):
@@ -146,24 +154,24 @@ def name_radio_group(element: Element) -> str | None:
 
     Return a sentence if their names differed, which Amazon allows; else None.
     """
-    buttons = _buttons(element)
+    buttons = _find_buttons(element)
     names = [button.attributes.get("name", "") for button in buttons]
-    distinct = list(dict.fromkeys(name for name in names if name))
-    group = element.attributes.get("name") or element.attributes.get("id") or ""
-    if not buttons or (len(distinct) == 1 and len(buttons) > 1 and all(names)):
+    own_names = list(dict.fromkeys(name for name in names if name))
+    group_name = element.attributes.get("name") or element.attributes.get("id") or ""
+    if not buttons or (len(own_names) == 1 and len(buttons) > 1 and all(names)):
         _require_buttons(element, buttons)
         return None
-    name = group or (distinct[0] if distinct else "")
+    name = group_name or (own_names[0] if own_names else "")
     values = [button.attributes.get("value", "") for button in buttons]
-    distinct_values = len(set(values)) == len(values) and all(values)
+    has_distinct_values = len(set(values)) == len(values) and all(values)
     for button, button_name, value in zip(buttons, names, values, strict=True):
-        button.attributes |= {"name": name, "value": value if distinct_values else button_name or value}
+        button.attributes |= {"name": name, "value": value if has_distinct_values else button_name or value}
     _require_buttons(element, buttons)
-    if len(distinct) < 2:
+    if len(own_names) < 2:
         return None
     return (
-        f"The buttons {', '.join(distinct[:5])} of one group have names of their own: here they are one question, "
-        f"“{name}”, whose answer is {'the value' if distinct_values else 'the name'} of the chosen button."
+        f"The buttons {', '.join(own_names[:5])} of one group have names of their own: here they are one question, "
+        f"“{name}”, whose answer is {'the value' if has_distinct_values else 'the name'} of the chosen button."
     )
 
 
@@ -173,44 +181,44 @@ def _require_buttons(element: Element, buttons: list[Element]) -> None:
             button.attributes["required"] = ""
 
 
-def _buttons(element: Element) -> list[Element]:
+def _find_buttons(element: Element) -> list[Element]:
     buttons: list[Element] = []
     for node in element.children:
         if isinstance(node, Element):
-            buttons += [node] if node.tag == "crowd-radio-button" else _buttons(node)
+            buttons += [node] if node.tag == "crowd-radio-button" else _find_buttons(node)
     return buttons
 
 
-def _group(element: Element) -> Nodes:
+def _build_group(element: Element) -> Nodes:
     return [Element("div", {"class": "group"}, element.children)]
 
 
 # how each of Amazon's elements is replaced
 ELEMENT_BUILDERS: dict[str, Callable[[Element], Nodes]] = {
-    "crowd-alert": _box,
+    "crowd-alert": _build_box,
     "crowd-button": _build_nothing,
-    "crowd-card": _titled_box,
+    "crowd-card": _build_titled_box,
     "crowd-checkbox": _tick_builder("checkbox"),
-    "crowd-classifier": _classifier("radio"),
-    "crowd-classifier-multi-select": _classifier("checkbox"),
-    "crowd-form": _box,
-    "crowd-image-classifier": _classifier("radio"),
-    "crowd-image-classifier-multi-select": _classifier("checkbox"),
-    "crowd-input": _input,
-    "crowd-instructions": _instructions,
-    "crowd-modal": _box,
+    "crowd-classifier": _classifier_builder("radio"),
+    "crowd-classifier-multi-select": _classifier_builder("checkbox"),
+    "crowd-form": _build_box,
+    "crowd-image-classifier": _classifier_builder("radio"),
+    "crowd-image-classifier-multi-select": _classifier_builder("checkbox"),
+    "crowd-input": _build_input,
+    "crowd-instructions": _build_instructions,
+    "crowd-modal": _build_box,
     "crowd-radio-button": _tick_builder("radio"),
-    "crowd-radio-group": _group,
-    "crowd-slider": _slider,
-    "crowd-tab": _titled_box,
-    "crowd-tabs": _box,
-    "crowd-text-area": _text_area,
-    "classification-target": _box,
-    "short-instructions": _box,
-    "short-summary": _box,
-    "short-description": _box,
-    "detailed-instructions": _box,
-    "full-instructions": _instructions,
-    "positive-example": _example,
-    "negative-example": _example,
+    "crowd-radio-group": _build_group,
+    "crowd-slider": _build_slider,
+    "crowd-tab": _build_titled_box,
+    "crowd-tabs": _build_box,
+    "crowd-text-area": _build_text_area,
+    "classification-target": _build_box,
+    "short-instructions": _build_box,
+    "short-summary": _build_box,
+    "short-description": _build_box,
+    "detailed-instructions": _build_box,
+    "full-instructions": _build_instructions,
+    "positive-example": _build_example,
+    "negative-example": _build_example,
 }

@@ -17,7 +17,7 @@ GRAPHICS = {"svg", "math", "canvas"}
 ADDRESSES = {"href", "src", "poster", "action", "formaction", "background", "data", "xlink:href"}
 KNOWN_ADDRESS = re.compile(r"\s*(https?://|mailto:|#|$)", re.IGNORECASE)
 LIQUID_TAG = re.compile(r"\{\{|\{%")
-MAX_NAMED = 5
+MAX_NAMES_LISTED = 5
 
 # the sentence for each type of omission, in the order of the page
 _SENTENCES = {
@@ -53,20 +53,22 @@ def describe_omissions(source: str) -> list[str]:
 
 
 class _Scan(HTMLParser):
+    """A parser that counts the omitted parts of a template by type, and keeps their names or addresses."""
+
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.counts: Counter[str] = Counter()
-        self.named: dict[str, list[str]] = {}
+        self.details: dict[str, list[str]] = {}
         self._drawing = 0
 
     def note(self, what: str, detail: str = "") -> None:
         self.counts[what] += 1
-        if detail and detail not in self.named.setdefault(what, []):
-            self.named[what].append(detail)
+        if detail and detail not in self.details.setdefault(what, []):
+            self.details[what].append(detail)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in attrs}
-        self._tag(tag, attributes)
+        self._note_tag(tag, attributes)
         for name, value in attributes.items():
             if name.startswith("on"):
                 self.note("handlers", name)
@@ -81,7 +83,7 @@ class _Scan(HTMLParser):
             if FIELD.search(name):
                 self.note("placed", name[:80])
 
-    def _tag(self, tag: str, attributes: dict[str, str]) -> None:
+    def _note_tag(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "script":
             self.note("scripts", attributes.get("src", ""))
         elif tag in ("style", "link"):
@@ -121,13 +123,13 @@ class _Scan(HTMLParser):
 def _sentences(scan: _Scan) -> Iterator[str]:
     for what, sentence in _SENTENCES.items():
         if count := scan.counts[what]:
-            names = scan.named.get(what, [])
-            more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-            named = ", ".join(names[:MAX_NAMED]) + more
+            names = scan.details.get(what, [])
+            more = f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
+            name_list = ", ".join(names[:MAX_NAMES_LISTED]) + more
             singular, plural = _COUNTED_SENTENCES.get(what, ("", ""))
             yield sentence % {
-                "named": named,
-                "bracketed": f" ({named})" if named else "",
-                "quoted": f" “{named}”" if named else "",
+                "named": name_list,
+                "bracketed": f" ({name_list})" if name_list else "",
+                "quoted": f" “{name_list}”" if name_list else "",
                 "counted": singular if count == 1 else f"{count} {plural}",
             }

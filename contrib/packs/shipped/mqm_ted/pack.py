@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from contrib.error_spans.kind.mqm import MQM
 from contrib.error_spans.results.scores import system_scores
-from contrib.error_spans.results.segments import Judged, score_segments
+from contrib.error_spans.results.segments import JudgedText, score_segments
 from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate
 from judgments.importers import open_judgments
@@ -21,12 +21,12 @@ WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}
 def analyse(run: Run) -> None:
     if not run.has("mqm-ted"):
         return
-    judged_segments: list[Judged] = []
+    judged_segments: list[JudgedText] = []
     texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
     for row in open_judgments("google-mqm", run.data["mqm-ted"] / RATINGS).judgments():
         system, _, segment = row.unit.partition("/")
         texts[PRINTED_NAMES.get(system, system)].setdefault(int(segment), []).append(len(judged_segments))
-        judged_segments.append(Judged(row.worker, cast(Mapping[str, Any], row.stored), segment))
+        judged_segments.append(JudgedText(row.worker, cast(Mapping[str, Any], row.stored), segment))
     segments = score_segments(judged_segments, texts, MQM.with_weights(WEIGHTS))
     scores = system_scores(segments)
     run.judged(f"{len(judged_segments):,} judgments of {len(scores)} systems, as published.")

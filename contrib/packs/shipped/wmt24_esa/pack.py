@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from contrib.error_spans.results.ranks import rank_systems
-from contrib.error_spans.results.segments import Judged, score_segments
+from contrib.error_spans.results.segments import JudgedText, score_segments
 from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate
 from judgments.importers import read_layouts
@@ -55,7 +55,7 @@ def analyse(run: Run) -> None:
             run.missing(number.id, "the files have no judgments of it")
 
 
-def _read_judgment(row: Mapping[str, Any]) -> Judged:
+def _read_judgment(row: Mapping[str, Any]) -> JudgedText:
     """Read a judgment from a row. The names of documents contain their domain, as in test-en-news_bbc.1."""
     domain = row["document"].replace("_", "-").split("-")[2]
-    return Judged(row["worker"], {"spans": [], "score": float(row["score"])}, row["document"], domain)
+    return JudgedText(row["worker"], {"spans": [], "score": float(row["score"])}, row["document"], domain)
