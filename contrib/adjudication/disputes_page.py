@@ -50,13 +50,7 @@ class DisputeForm(forms.Form):
     )
 
 
-@study_page(
-    "disputes",
-    "Disputes",
-    order=55,
-    has_tab=can_be_adjudicated,
-    group=StudyPlace.FINDINGS,
-)
+@study_page("disputes", "Disputes", order=55, has_tab=can_be_adjudicated, group=StudyPlace.FINDINGS)
 def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
     choices = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}

@@ -39,11 +39,7 @@ class SendRequest(Parameters):
 
 
 @operation(
-    "adjudicate",
-    "Send units to an adjudicator",
-    parameters=SendRequest,
-    right=Right.REVIEW,
-    scope="workers",
+    "adjudicate", "Send units to an adjudicator", parameters=SendRequest, right=Right.REVIEW, scope="workers"
 )
 def send_units(*, study: Study, by: User | None, units: Collection[str], adjudicator: str) -> Outcome:
     """Send units to an adjudicator, all or none. Units that were sent before are skipped."""
@@ -60,10 +56,9 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
             _("Nothing was sent: %(adjudicator)r is not allowed to adjudicate in this study.")
             % {"adjudicator": adjudicator[:80]}
         )
-    sent = decisions.send_to_adjudicator(
-        study=study, units=list(unit_ids.values()), adjudicator=person, by=by
-    )
-    sent_before_count = len(unit_ids) - len(sent)
+    ids = list(unit_ids.values())
+    sent = decisions.send_to_adjudicator(study=study, units=ids, adjudicator=person, by=by)
+    sent_before_count = len(ids) - len(sent)
     sentence = ngettext("%(n)s item sent to %(name)s.", "%(n)s items sent to %(name)s.", len(sent))
     sentence %= {"n": len(sent), "name": person.get_username()}
     sent_before_sentence = _("Items that were already sent: %(n)s.") % {"n": sent_before_count}

@@ -67,11 +67,7 @@ def send_to_huggingface(
     private = bool(site.call("GET", path, what="to read the repository").get("private"))
     if plan.publish and private:
         raise PublishingError(f"{site.host} keeps {repository} private. Send the release again.")
-    note(
-        remote=commit,
-        state=State.DRAFT if private else State.PUBLIC,
-        finished_at=timezone.now(),
-    )
+    note(remote=commit, state=State.DRAFT if private else State.PUBLIC, finished_at=timezone.now())
 
 
 def _create_repository(site: Site, repository: str) -> bool:
@@ -165,12 +161,7 @@ def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str]
     headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(length)}
     try:
         site.call(
-            "POST",
-            f"{path}/commit/main",
-            what="the commit",
-            content=content,
-            headers=headers,
-            again=False,
+            "POST", f"{path}/commit/main", what="the commit", content=content, headers=headers, again=False
         )
     except UnclearOutcome:
         pass  # the files at the archive show whether the commit was made

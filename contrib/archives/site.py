@@ -52,9 +52,8 @@ class Site(Client):
                 f"The address is {parts.scheme}://{parts.netloc}; expected an https address, since the token is sent "
                 "with every call."
             )
-        super().__init__(
-            url, seconds=TIMEOUT_SECONDS, credentials={"Authorization": f"Bearer {token}"}, secret=token
-        )
+        credentials = {"Authorization": f"Bearer {token}"}
+        super().__init__(url, seconds=TIMEOUT_SECONDS, credentials=credentials, secret=token)
         self.url, self.host = url.rstrip("/"), parts.netloc
         self._headers = dict(headers or {})
         self._is_on_this_machine = parts.hostname in THIS_MACHINE
@@ -84,32 +83,18 @@ class Site(Client):
             UnclearOutcome: the call may have been carried out, and is not repeated.
             PublishingError: the call was refused, or there is no response.
         """
-        all_headers = self._headers | dict(headers or {})
-        content_bytes = self._send_checked(
-            method,
-            path,
-            what,
-            again=again,
-            body=body,
-            content=content,
-            headers=all_headers,
-            before_next=before_next,
-        ).content
+        headers = self._headers | dict(headers or {})
+        options = {"body": body, "content": content, "before_next": before_next}
+        reply = self._send_checked(method, path, what, again=again, headers=headers, **options)
         try:
-            return load_json(content_bytes) if content_bytes else {}
+            return load_json(reply.content) if reply.content else {}
         except ValueError:
             raise PublishingError(
                 f"{self.host} does not answer with JSON when it is asked {what}; is its address right?"
             ) from None
 
     def put(
-        self,
-        address: str,
-        *,
-        what: str,
-        content: Payload,
-        headers: Mapping[str, str],
-        method: str = "PUT",
+        self, address: str, *, what: str, content: Payload, headers: Mapping[str, str], method: str = "PUT"
     ) -> Mapping[str, str]:
         """Send bytes to an address that the archive gave, without the token; return the response headers."""
         if not keeps_secrets(address) or (host_of(address) in THIS_MACHINE and not self._is_on_this_machine):

@@ -241,29 +241,25 @@ def compute_bounds(
     generator = np.random.default_rng(seed)
     try:
         folds = hold_out(captioned)
-        replaced_folds = folds if most is None else hold_out(captioned, most=most, generator=generator)
+        lower_folds = folds if most is None else hold_out(captioned, most=most, generator=generator)
         length = mean_length([text for texts in folds.images for text in texts], tokenizer)
-        replacements = _draw_replacements(replaced_folds, others or {}, corpus, length, tokenizer, generator)
+        replacements = _draw_replacements(lower_folds, others or {}, corpus, length, tokenizer, generator)
         upper_bounds: dict[str, Floats] = {}
         lower_bounds: dict[str, dict[str, Floats]] = {what: {} for what in replacements}
         signatures: dict[str, str] = {}
         warnings: dict[str, None] = {}
+        same_fold_texts = replacements if lower_folds is folds else {}
         metric_names = list(metrics)
         # compute one metric at a time: metrics share little, and a dataset may be large
         for index, metric in enumerate(metric_names):
             progress(index / len(metric_names), f"scoring by {metric}")
-            bounds = score_held_out(
-                folds, [metric], tokenizer, instead=replacements if replaced_folds is folds else {}
-            )
+            bounds = lower = score_held_out(folds, [metric], tokenizer, instead=same_fold_texts)
             upper_bounds |= bounds.caption_scores
             signatures |= bounds.signatures
             warnings |= dict.fromkeys(bounds.warnings)
-            replacement_scores = bounds.replacement_scores
-            if replaced_folds is not folds and replacements:
-                replacement_scores = score_held_out(
-                    replaced_folds, [metric], tokenizer, instead=replacements
-                ).replacement_scores
-            for what, by_metric in replacement_scores.items():
+            if lower_folds is not folds and replacements:
+                lower = score_held_out(lower_folds, [metric], tokenizer, instead=replacements)
+            for what, by_metric in lower.replacement_scores.items():
                 lower_bounds[what] |= by_metric
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from error
@@ -276,7 +272,7 @@ def compute_bounds(
     return Bounds(
         upper={name: _estimate_bound(scores, folds, seed) for name, scores in upper_bounds.items()},
         lower={
-            what: {name: _estimate_bound(scores, replaced_folds, seed) for name, scores in by_metric.items()}
+            what: {name: _estimate_bound(scores, lower_folds, seed) for name, scores in by_metric.items()}
             for what, by_metric in lower_bounds.items()
         },
         image_taus=tau_matrix(image_means),

@@ -59,9 +59,8 @@ class LeaveOneOut(QuorumCommand):
             for metric, bound in bounds.upper.items()
         ]  # fmt: skip
         title = "Each caption against the others of its item, and what stood in its place"
-        tables = [
-            _coefficient_table(title, ("micro", "macro", "sd", "median", "min", "max", *replacements), rows)
-        ]
+        heads = ("micro", "macro", "sd", "median", "min", "max", *replacements)
+        tables = [_coefficient_table(title, heads, rows)]
         for level, taus in (("items", bounds.image_taus), ("captions", bounds.caption_taus)):
             numbers = [str(number) for number in range(1, len(names) + 1)]
             rows = [(metric, *row) for metric, row in zip(names, taus.tolist(), strict=True)]

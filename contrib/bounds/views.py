@@ -54,7 +54,6 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
             refusal = str(error)
         else:
             return redirect("admin:judgments_dataset_bounds", dataset.pk)
-    newest_job = jobs.order_by("-pk").first()
     finished_job = jobs.filter(state=Job.State.DONE).order_by("-pk").first()
     splits = dataset.items.order_by("split").values_list("split", flat=True).distinct()
     context |= {
@@ -64,9 +63,7 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
         "usual": WG16_TOKENIZER,
         "splits": [name for name in splits if name],
         "others": Dataset.objects.visible_to(user).exclude(pk=dataset.pk).order_by("name"),
-        "jobs": [newest_job]
-        if newest_job is not None and (newest_job.is_under_way or newest_job.error)
-        else [],
+        "jobs": [job for job in jobs.order_by("-pk")[:1] if job.is_under_way or job.error],
         "made": finished_job,
         **(_tables_of(finished_job.result) if finished_job is not None and finished_job.result else {}),
     }

@@ -152,10 +152,8 @@ def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -
         raise ChallengeError("Say why the challenge is closed.", field="why")
     now = timezone.now()
     with transaction.atomic():
-        open_challenges = Challenge.objects.filter(pk=challenge.pk, opens_at__lte=now).exclude(
-            closes_at__lte=now
-        )
-        if not open_challenges.update(closes_at=now):
+        rows = Challenge.objects.filter(pk=challenge.pk, opens_at__lte=now).exclude(closes_at__lte=now)
+        if not rows.update(closes_at=now):
             raise WrongState(f"The challenge {challenge.slug!r} is not open.")
         note_challenge(challenge=challenge, what="closed", text="Closed.", why=why, by=by)
     challenge.refresh_from_db()

@@ -48,7 +48,5 @@ def rank_submissions(run: JobRun, *, challenge: str) -> None:
     standing = compute_standing(slug=challenge, progress=run.progress)
     with run.commit():
         store_standing(standing)
-        finished_jobs = Job.objects.filter(
-            kind="rank_submissions", state=Job.State.DONE, args__challenge=challenge
-        )
-        finished_jobs.exclude(pk=run.job_id).delete()
+        jobs = Job.objects.filter(kind="rank_submissions", state=Job.State.DONE, args__challenge=challenge)
+        jobs.exclude(pk=run.job_id).delete()

@@ -105,10 +105,8 @@ def store_standing(computed: ComputedStanding) -> None:
             "made_at": timezone.now(),
         },
     )
-    current_ids = (
-        Submission.objects.on_leaderboard(computed.challenge).order_by("pk").values_list("pk", flat=True)
-    )
-    if list(current_ids) != computed.submission_ids:
+    submissions = Submission.objects.on_leaderboard(computed.challenge).order_by("pk")
+    if list(submissions.values_list("pk", flat=True)) != computed.submission_ids:
         enqueue(kind="rank_submissions", args={"challenge": computed.challenge.slug})
 
 
@@ -154,18 +152,13 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
     return rows
 
 
-def _compares_all(
-    compared_ids: list[int], shown: list[Submission], all_submissions: QuerySet[Submission]
-) -> bool:
+def _compares_all(ids: list[int], shown: list[Submission], submissions: QuerySet[Submission]) -> bool:
+    """Return whether these are the ids of all submissions, of which ``shown`` are the first."""
     if len(shown) < MAX_SHOWN:
-        return sorted(compared_ids) == sorted(submission.pk for submission in shown)
+        return sorted(ids) == sorted(submission.pk for submission in shown)
     # Compare number, sum and maximum of the ids, which are too many to fetch.
-    totals = all_submissions.aggregate(n=Count("pk"), all=Sum("pk"), last=Max("pk"))
-    return totals == {
-        "n": len(compared_ids),
-        "all": sum(compared_ids),
-        "last": max(compared_ids, default=None),
-    }
+    totals = submissions.aggregate(n=Count("pk"), all=Sum("pk"), last=Max("pk"))
+    return totals == {"n": len(ids), "all": sum(ids), "last": max(ids, default=None)}
 
 
 def score_cells_of(challenge: Challenge, submission: Submission) -> list[Cell]:

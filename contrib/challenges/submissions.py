@@ -310,10 +310,8 @@ def _store_submission(
 @transaction.atomic
 def _resubmit_file(submission: Submission) -> Submission:
     """Return an existing submission. If its scoring failed, score it again; this does not count towards limits."""
-    failed = Submission.objects.filter(
-        pk=submission.pk, state=Submission.State.FAILED, removed_at__isnull=True
-    )
-    if failed.update(state=Submission.State.QUEUED, reason=""):
+    rows = Submission.objects.filter(pk=submission.pk, removed_at__isnull=True)
+    if rows.filter(state=Submission.State.FAILED).update(state=Submission.State.QUEUED, reason=""):
         enqueue(kind="score_submission", args={"submission": submission.pk}, user=submission.user)
         submission.refresh_from_db()
     return submission

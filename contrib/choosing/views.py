@@ -103,11 +103,7 @@ def _best_savings(result: dict[str, Any]) -> list[dict[str, Any]]:
             best = max(rows, key=lambda row: row["saved"], default=None)
             if best is not None:
                 savings.append(
-                    best
-                    | {
-                        "group": _(GROUP_LABELS[group]),
-                        "method": _(METHOD_LABELS[best["method"]]),
-                    }
+                    best | {"group": _(GROUP_LABELS[group]), "method": _(METHOD_LABELS[best["method"]])}
                 )
     return savings
 

@@ -79,8 +79,8 @@ class CompareMetrics(QuorumCommand):
                 (first, value_format),
                 (second, value_format),
                 ("difference [95 %]", value_format),
+                *(("p", "p"), ("n", "count")),
             ]
-            columns += [("p", "p"), ("n", "count")]
             self.say_tables([plain_table("Agreement with people", columns, rows)])
         if result.get("systems"):
             self._print_systems(result)

@@ -108,12 +108,7 @@ def correlate_over_systems(
         )
         if scores_only_systems[index]:
             soft |= {"value": None, "reason": ONLY_SYSTEM_SCORES}
-        figures.append(
-            {
-                "pearson": as_json(pearson, "value", "reason"),
-                "soft_pairwise_accuracy": soft,
-            }
-        )
+        figures.append({"pearson": as_json(pearson, "value", "reason"), "soft_pairwise_accuracy": soft})
     return {"number": len(tables[0]), "own": figures}
 
 

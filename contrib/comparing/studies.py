@@ -34,10 +34,7 @@ def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
 def compare_studies(*, first: Study, second: Study, missing: str = LEAVE_OUT) -> dict[str, Any]:
     """Compare two studies without storing the result. Raise EvaluationError if they cannot be compared."""
     comparison = compare_sources(
-        source_of_study(first),
-        source_of_study(second),
-        missing=missing,
-        seed=design_of(first).seed,
+        source_of_study(first), source_of_study(second), missing=missing, seed=design_of(first).seed
     )
     with translation.override("en"):  # in English, since the result is stored for readers of any language
         return comparison | {"in_words": describe_compared_sources(comparison)}

@@ -73,30 +73,27 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     del all_units  # the units with judgments have been copied
     images, anonymous = _images_of_units(study, units, scores), loaders.is_anonymous(study)
 
-    def votes_in_order(keep: Flags) -> VotesInOrder:
+    def sort_votes(keep: Flags) -> VotesInOrder:
         rows = np.flatnonzero(keep)
         rows = rows[np.argsort(table.pk[rows])]
         columns = (places_in(units.pk, table.unit[rows]), table.worker[rows], table.value[rows])
         return VotesInOrder(*columns, images, anonymous)
 
-    votes = votes_in_order(table.is_counted & ~np.isnan(table.value))
-    counts_for_alpha = agreement_rows(table, loaders.full_depth_units(study))
+    votes = sort_votes(table.is_counted & ~np.isnan(table.value))
+    used_for_alpha = agreement_rows(table, loaders.full_depth_units(study))
     growth = (
         []
         if kind.is_open
         else agreement_so_far(
-            votes_in_order(counts_for_alpha),
-            kind.aggregation.level,
-            seed=design.seed,
-            exchange=exchange_of(kind),
+            sort_votes(used_for_alpha), kind.aggregation.level, seed=design.seed, exchange=exchange_of(kind)
         )
     )
     progress(0.7, "comparing metrics with people")
     kinds = _evaluate_metrics(study, votes, units, table, scores)
     del votes
     people = {}
-    if kind.compares_pairs and counts_for_alpha.any():
-        people = one_against_rest(table, units, counts_for_alpha, images=images, anonymous=anonymous)
+    if kind.compares_pairs and used_for_alpha.any():
+        people = one_against_rest(table, units, used_for_alpha, images=images, anonymous=anonymous)
     bias = side_bias(table, units, images, anonymous=anonymous)
     counts = study_counts(study)
     wages = wages_of(study, pay_of_sessions(study))

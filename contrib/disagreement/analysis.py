@@ -298,12 +298,12 @@ def _compare_groups(
         seed=seed,
     )
     names = {worker.pk: worker.name for worker in workers}
-    group_of_worker = fit.membership.argmax(axis=1)
+    groups = fit.membership.argmax(axis=1)
     return {
         "reason": "",
         **as_json(fit, "p", "gain", "bootstraps", "between"),
         "groups": rows_as_json(
-            raters=np.bincount(group_of_worker, minlength=2),
+            raters=np.bincount(groups, minlength=2),
             share=fit.shares,
             accuracy=fit.accuracy,
             within=fit.within,
@@ -313,7 +313,7 @@ def _compare_groups(
             (
                 {"worker": names[pk], "group": int(group) + 1, "probability": float(chances[group])}
                 for pk, group, chances in zip(
-                    fit.workers.tolist(), group_of_worker.tolist(), fit.membership, strict=True
+                    fit.workers.tolist(), groups.tolist(), fit.membership, strict=True
                 )
             ),
             key=lambda row: (row["group"], row["worker"]),
@@ -328,14 +328,12 @@ def _compare_known_groups(
     is_counted = table.is_counted
     unit, worker, value = table.unit[is_counted], table.worker[is_counted], table.value[is_counted]
     rows = []
-    for name, group_of in _attributes(study, workers).items():
+    for attribute, group_of in _attributes(study, workers).items():
         group_sizes: dict[str, int] = {}
         for pk in np.unique(worker).tolist():
             if group_of.get(pk):
                 group_sizes[group_of[pk]] = group_sizes.get(group_of[pk], 0) + 1
-        large_groups = {
-            pk: group for pk, group in group_of.items() if group_sizes.get(group, 0) >= MIN_RATERS
-        }
+        large_groups = {pk: name for pk, name in group_of.items() if group_sizes.get(name, 0) >= MIN_RATERS}
         in_large_group = np.isin(worker, list(large_groups))
         if len(set(large_groups.values())) < 2:
             continue
@@ -348,7 +346,7 @@ def _compare_known_groups(
         )
         rows.append(
             {
-                "by": name,
+                "by": attribute,
                 "groups": rows_as_json(name=test.groups, raters=test.raters, within=test.within),
                 **as_json(test, "overall", "between", "p"),
                 "left_out": len(np.unique(worker[~in_large_group])),

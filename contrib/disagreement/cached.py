@@ -60,9 +60,7 @@ def _version(study: Study) -> object:
     ).order_by("-created_at", "-pk")
     # A job that read demographics before their deletion may store its figures after it.
     has_demographics = Exists(Demographics.objects.filter(study=study))
-    rows = newest.annotate(has_demographics=has_demographics).values_list(
-        "pk", "created_at", "has_demographics"
-    )[:3]
+    rows = newest.values_list("pk", "created_at", has_demographics)[:3]
     analyses = [[pk, str(created_at), demographics_exist] for pk, created_at, demographics_exist in rows]
     predictions = Prediction.objects.filter(study=study).order_by("pk").values_list("pk", flat=True)
     version = [str(study.created_at), analyses]

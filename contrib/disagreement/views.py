@@ -50,9 +50,8 @@ def show_disagreement(request: HttpRequest, study: Study, context: Context) -> H
         context["refused"] = _(str(error))
     else:
         context |= _disagreement_context(study, result)
-    context["imported"] = Prediction.objects.filter(study=study).defer("units", "shares")[
-        :MAX_PREDICTIONS_SHOWN
-    ]
+    predictions = Prediction.objects.filter(study=study).defer("units", "shares")
+    context["imported"] = predictions[:MAX_PREDICTIONS_SHOWN]
     return TemplateResponse(request, "evaluation/study_soft_labels.html", context)
 
 

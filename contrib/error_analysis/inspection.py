@@ -57,19 +57,11 @@ def find_inspection(study: Study, key: str) -> Inspection:
             )
         units = list(pair.units.filter(control=False).select_related("reference").order_by("position"))
         texts = dict(_references_of(pair.item_id))
-        references = tuple(
-            texts[key_of_reference] for key_of_reference in pair.references if key_of_reference in texts
-        ) or tuple(texts.values())
+        chosen_texts = tuple(texts[name] for name in pair.references if name in texts)
         consensus = Consensus.objects.filter(pair=pair).first()
-        return Inspection(
-            key,
-            pair.kind,
-            pair.item,
-            (pair.first, pair.second),
-            references,
-            consensus,
-            _read_votes(study, units),
-        )
+        references, captions = chosen_texts or tuple(texts.values()), (pair.first, pair.second)
+        votes = _read_votes(study, units)
+        return Inspection(key, pair.kind, pair.item, captions, references, consensus, votes)
     unit = Unit.objects.filter(study=study, key=key, control=False).select_related("item", "first").first()
     if unit is None or unit.first is None:
         raise ObjectNotFound(
@@ -80,9 +72,8 @@ def find_inspection(study: Study, key: str) -> Inspection:
         text for _, text in _references_of(unit.item_id) if one_text(text) != one_text(unit.first.text)
     )
     consensus = Consensus.objects.filter(unit=unit).first()
-    return Inspection(
-        key, unit.kind, unit.item, (unit.first,), references, consensus, _read_votes(study, [unit])
-    )
+    votes = _read_votes(study, [unit])
+    return Inspection(key, unit.kind, unit.item, (unit.first,), references, consensus, votes)
 
 
 def _references_of(item: int) -> list[tuple[str, str]]:

@@ -75,14 +75,10 @@ def rank_captions(scores: Floats, people: Floats) -> Ranking:
     """
     has_people = ~np.isnan(people)
     metric_ranks, people_ranks = np.zeros(scores.size), np.zeros(scores.size)
-    metric_ranks[has_people], people_ranks[has_people] = (
-        quantiles(scores[has_people]),
-        quantiles(people[has_people]),
-    )
+    metric_ranks[has_people] = quantiles(scores[has_people])
+    people_ranks[has_people] = quantiles(people[has_people])
     distance = np.abs(metric_ranks - people_ranks)
-    return _sort_rows(
-        has_people & (distance > 0), metric_ranks, people_ranks, distance, int(has_people.sum())
-    )
+    return _sort_rows(distance > 0, metric_ranks, people_ranks, distance, int(has_people.sum()))
 
 
 def _sort_rows(included: np.ndarray, metric: Floats, people: Floats, size: Floats, compared: int) -> Ranking:

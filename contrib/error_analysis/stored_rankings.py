@@ -154,9 +154,8 @@ def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
     single_units = consensus.filter(unit__pair__consensus__n=1).values_list("unit__pair_id", "votes")
     for pk, votes in single_units:
         people_by_pair[pk] = (people_by_pair[pk][0], votes.get("1", 0), votes.get("2", 0))
-    people = np.array([people_by_pair.get(pk, (0, 0, 0)) for pk, *_ in table], dtype=np.float64).reshape(
-        -1, 3
-    )
+    answers = [people_by_pair.get(pk, (0, 0, 0)) for pk, *_ in table]
+    people = np.array(answers, dtype=np.float64).reshape(-1, 3)
     scores = np.array([row[2:] for row in table], dtype=np.float64).reshape(-1, 2)
     ranking = rank_pairs(
         scores[:, 0], scores[:, 1], people[:, 0].astype(np.int64), people[:, 1], people[:, 2]

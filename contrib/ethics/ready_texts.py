@@ -121,7 +121,7 @@ def fill_consent_templates(*, study: Study, by: User | None, case: str, replace:
     is_draft = study.state == Study.State.DRAFT
     design = _with_usual_answers(design, case, by) if is_draft else design
     text = write_consent(design, case, BASE_LANGUAGE)
-    translated_texts = {
+    consents = {
         language: write_consent(design, case, language)
         for language, _name in settings.LANGUAGES
         if language != BASE_LANGUAGE
@@ -129,17 +129,13 @@ def fill_consent_templates(*, study: Study, by: User | None, case: str, replace:
     if is_draft:
         translations = {
             language: design.translations.get(language, Texts()).model_copy(update={"consent": translated})
-            for language, translated in translated_texts.items()
+            for language, translated in consents.items()
         }
         filled_design = design.model_copy(update={"consent": text, "translations": translations})
         change_design(study=study, design=make_design(filled_design.model_dump(mode="json")), user=by)
     else:
         change_consent(
-            study=study,
-            text=text,
-            translations=translated_texts,
-            why=_("Filled in from a ready text."),
-            by=by,
+            study=study, text=text, translations=consents, why=_("Filled in from a ready text."), by=by
         )
     study.notes = study.notes | {NOTE_KEY: {"case": case, "text": content_key(text)}}
     study.save(update_fields=["notes"])

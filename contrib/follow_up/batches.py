@@ -100,12 +100,8 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
         if study.design.get("spans", {}).get("contrastive") and max(images.values()) < 2:
             values["spans"] = study.design["spans"] | {"contrastive": False}
         # as many captions as a control image has
-        captions_per_image = study.design["captions_per_image"] if kind.grouped else 0
-        values["filter"] = study.design["filter"] | {
-            "bleu_pre": 0.0,
-            "fill_to": captions_per_image,
-            "audit": 0,
-        }
+        fill_to = study.design["captions_per_image"] if kind.grouped else 0
+        values["filter"] = study.design["filter"] | {"bleu_pre": 0.0, "fill_to": fill_to, "audit": 0}
     values["sampling"] = study.design["sampling"] | sampling
     batch = create_study(design=make_design(values), user=by)
     description = (
@@ -160,9 +156,7 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
         counts = Counter(study.pairs.values_list("kind", flat=True))
         # as many pairs of each kind for an item as in this study, rounded up
         sampling["pairs"] = {
-            kind_of_pair: ceil(count * items / judged_count)
-            for kind_of_pair, count in counts.items()
-            if kind_of_pair
+            name: ceil(count * items / judged_count) for name, count in counts.items() if name
         }
     else:
         sampling["images"] = items

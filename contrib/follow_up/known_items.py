@@ -90,9 +90,8 @@ def take_known_items(*, study: Study, consensus_ids: Collection[int]) -> int:
         WrongState: the design is frozen, or none of the selected units qualifies.
     """
     kind = kind_of(study)
-    candidates = [
-        candidate_of(kind, row) for row in units_for_known_items(study).filter(pk__in=consensus_ids)
-    ]
+    rows = units_for_known_items(study).filter(pk__in=consensus_ids)
+    candidates = [candidate_of(kind, row) for row in rows]
     items = [candidate.known_item() for candidate in candidates if candidate is not None]
     if not items:
         raise WrongState(_("No known item was added: select items on which all participants agreed."))

@@ -145,17 +145,14 @@ def _visible_candidates(request: HttpRequest, study: Study) -> QuerySet[Consensu
 
 
 def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
-    requested_ids = read_posted_parameters(request, TakeRequest)["chosen"]
-    requested_ids = list(
-        _visible_candidates(request, study).filter(pk__in=requested_ids).values_list("pk", flat=True)
-    )
-    added_count = take_known_items(study=study, consensus_ids=requested_ids)
+    candidates = _visible_candidates(request, study)
+    candidates = candidates.filter(pk__in=read_posted_parameters(request, TakeRequest)["chosen"])
+    ids = list(candidates.values_list("pk", flat=True))
+    n = take_known_items(study=study, consensus_ids=ids)
     messages.success(
         request,
-        ngettext(
-            "%(n)s known item added to the design.", "%(n)s known items added to the design.", added_count
-        )
-        % {"n": added_count},
+        ngettext("%(n)s known item added to the design.", "%(n)s known items added to the design.", n)
+        % {"n": n},
     )
     return redirect(study_page_address(study, "known"))
 

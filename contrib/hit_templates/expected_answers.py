@@ -169,11 +169,9 @@ def _value_meets(expectation: Mapping[str, Any], value: Any) -> bool:
     if "all" in expectation:
         return set(value or ()) == set(expectation["all"])
     if "low" in expectation:
-        margin = ROUNDING * max(1.0, abs(expectation["low"]), abs(expectation["high"]))
-        return (
-            isinstance(value, int | float)
-            and expectation["low"] - margin <= value <= expectation["high"] + margin
-        )
+        low, high = expectation["low"], expectation["high"]
+        margin = ROUNDING * max(1.0, abs(low), abs(high))
+        return isinstance(value, int | float) and low - margin <= value <= high + margin
     return isinstance(value, str) and normalise_answer(value) in {
         normalise_answer(text) for text in expectation["texts"]
     }

@@ -176,7 +176,7 @@ def _format_rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def make_sketch(*, source: str, slug: str, name: str = "", **values: Any) -> StudyDesign:
+def make_draft_design(*, source: str, slug: str, name: str = "", **values: Any) -> StudyDesign:
     return make_design(
         {
             "name": name or slug,
@@ -212,7 +212,7 @@ def import_template(
         DataConflict: the study exists, or the dataset exists with other rows.
     """
     checked = check_template(source=source, inputs=inputs, encoding=encoding, progress=progress)
-    design = make_sketch(source=source, slug=slug, name=name, **values)
+    design = make_draft_design(source=source, slug=slug, name=name, **values)
     if Study.objects.filter(slug=slug).exists():
         raise DataConflict(f"A study {slug!r} already exists; choose another slug.")
     if user is not None and Dataset.objects.filter(name=slug).exists():

@@ -78,11 +78,7 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
             return draw_answer_to(self._kind.questions(unit), truth, random_answer, right=right, rng=rng)
         if right:
             return dict(truth)
-        changed_names = [
-            name
-            for name in truth
-            if random_answer.get(name) is not None and random_answer[name] != truth[name]
-        ]
+        changed_names = [name for name in truth if random_answer.get(name) not in (None, truth[name])]
         if not changed_names:
             return random_answer
         name = changed_names[int(rng.integers(len(changed_names)))]
@@ -97,10 +93,8 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
             if question.shape == "number":
                 # without bounds, simulated numbers go from 0 to 100
                 value_range = (question.high or 0.0) - (question.low or 0.0) or 100.0
-                if (
-                    abs(answer["mean"] - truth.get(question.name, answer["mean"]))
-                    > RECOVERY_TOLERANCE * value_range
-                ):
+                error = abs(answer["mean"] - truth.get(question.name, answer["mean"]))
+                if error > RECOVERY_TOLERANCE * value_range:
                     return False
             elif answer["answer"] != truth.get(question.name):
                 return False

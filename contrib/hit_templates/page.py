@@ -19,7 +19,12 @@ from common.errors import DataConflict, QuorumError
 from common.incoming import RequestBytesExceeded
 from common.incoming.bounded_files import TextRefused, uploaded_text
 from common.rate_limits import TooManyAttempts
-from contrib.hit_templates.importing import CheckedTemplate, check_template, import_template, make_sketch
+from contrib.hit_templates.importing import (
+    CheckedTemplate,
+    check_template,
+    import_template,
+    make_draft_design,
+)
 from judgments.admin.base import signed_in
 from judgments.datasets import uploads
 from judgments.datasets.views.forms import short_name
@@ -95,7 +100,7 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
         sketch = {"source": values["template"], "slug": values["slug"], "name": values["name"]}
         try:
             _refuse_existing_slug(values["slug"])
-            make_sketch(**sketch)
+            make_draft_design(**sketch)
             upload = uploads.store_upload([values["inputs"]], values.get("pictures"))
             with uploads.open_upload(upload) as files:
                 checked = check_template(source=values["template"], inputs=files.path)
@@ -124,7 +129,7 @@ def _render_page(request: HttpRequest, context: Context) -> HttpResponse:
 def _show_checked(
     request: HttpRequest, upload: str, sketch: dict[str, str], checked: CheckedTemplate
 ) -> dict[str, Any]:
-    design = make_sketch(**sketch)
+    design = make_draft_design(**sketch)
     for earlier_upload in set(request.session.get(CHECKED_UPLOAD_KEY, {}).values()) - {upload}:
         uploads.discard_upload(earlier_upload)
     key = store_preview(request.session, design)

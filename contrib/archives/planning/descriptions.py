@@ -96,12 +96,7 @@ class ReleaseFacts:
 
 
 def collect_facts(
-    release: Release,
-    reader: BundleReader,
-    *,
-    people: list[Creator],
-    keywords: list[str],
-    papers: list[Paper],
+    release: Release, reader: BundleReader, *, people: list[Creator], keywords: list[str], papers: list[Paper]
 ) -> ReleaseFacts:
     manifest = reader.json("manifest.json")
     design = tomllib.loads(reader.text("design.toml"))

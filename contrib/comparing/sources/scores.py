@@ -31,9 +31,7 @@ def kappa_at_thresholds(
 ) -> tuple[KappaGrid | None, str]:
     reason = _why_no_scores(matched)
     sources, at_least = (matched.first, matched.second), (first_at_least, second_at_least)
-    thresholds = [
-        _thresholds_of(source, threshold) for source, threshold in zip(sources, at_least, strict=True)
-    ]
+    thresholds = [_thresholds_of(*pair) for pair in zip(sources, at_least, strict=True)]
     for source, source_thresholds in zip(sources, thresholds, strict=True):
         if not reason and not source_thresholds:
             reason = NO_THRESHOLDS.format(source.name)

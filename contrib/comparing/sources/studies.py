@@ -58,17 +58,9 @@ def source_of_study(study: Study) -> SourceJudgments:
 def _published_winners(study: Study) -> SourceJudgments:
     """Return the winners of pairs that were published without votes, as the answers of one rater."""
     pairs = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
-    columns = (
-        "key",
-        "kind",
-        "item__name",
-        "item__fields",
-        "first__key",
-        "second__key",
-        "first__text",
-        "second__text",
-    )
-    rows = list(pairs.order_by("position").values_list("published_winner", *columns))
+    texts = ("first__key", "second__key", "first__text", "second__text")
+    columns = ("published_winner", "key", "kind", "item__name", "item__fields", *texts)
+    rows = list(pairs.order_by("position").values_list(*columns))
     return SourceJudgments(
         name=study.slug,
         kind=kind_of(study),

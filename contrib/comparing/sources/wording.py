@@ -17,10 +17,7 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     if consensus["n"]:
         sentence = _(
             "Shared items with a consensus in both studies: %(n)s; with the same consensus: %(same)s"
-        ) % {
-            "same": thousands(consensus["same"]),
-            "n": thousands(consensus["n"]),
-        }
+        ) % {"same": thousands(consensus["same"]), "n": thousands(consensus["n"])}
         return f"{sentence}{_describe_kappa(consensus['kappa'])}."
     cells = [cell for cell in grid["cells"] if cell["kappa"]["value"] is not None]
     if len(grid["cells"]) == 1 and cells:

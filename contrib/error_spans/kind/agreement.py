@@ -63,9 +63,8 @@ def figures_of_spans(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: 
     mqm: defaultdict[int, list[float]] = defaultdict(list)
     for judgment in judged:
         mqm[judgment.unit.pk].append(weights.score(judgment.answer["spans"]))
-    standardised = standardised_mean(
-        texts, workers, [score_of(judgment.answer, weights) for judgment in judged]
-    )
+    scores = [score_of(judgment.answer, weights) for judgment in judged]
+    standardised = standardised_mean(texts, workers, scores)
     rows = zip(standardised.units.tolist(), standardised.z.tolist(), strict=True)
     z = {unit: nan_as_none(value) for unit, value in rows}
     return KindResults(

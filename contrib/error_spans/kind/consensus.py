@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -43,19 +44,16 @@ def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) 
     for answer in answers:
         strongest_marks: dict[int, tuple[str, str]] = {}
         for span in spans_with_place(answer["spans"]):
+            mark = span[SEVERITY], span.get(CATEGORY, "")
             for offset in range(span[START], span[END]):  # where spans overlap, the most severe one counts
-                mark_of_span = span[SEVERITY], span.get(CATEGORY, "")
-                if offset not in strongest_marks or SEVERITIES.index(mark_of_span[0]) > SEVERITIES.index(
-                    strongest_marks[offset][0]
-                ):
-                    strongest_marks[offset] = mark_of_span
+                strongest_marks[offset] = max(strongest_marks.get(offset, mark), mark, key=_severity_rank)
         for offset, mark in strongest_marks.items():
             marks_by_offset.setdefault(offset, []).append(mark)
     spans: list[dict[str, Any]] = []
-    for offset in sorted(
-        offset for offset, marks_at_offset in marks_by_offset.items() if 2 * len(marks_at_offset) > n
-    ):
-        frequent_mark = _most_frequent_mark(marks_by_offset[offset])
+    for offset, marks in sorted(marks_by_offset.items()):
+        if 2 * len(marks) <= n:
+            continue
+        frequent_mark = _most_frequent_mark(marks)
         if spans and spans[-1] == {**spans[-1], END: offset, **frequent_mark}:
             spans[-1][END] = offset + 1
         else:
@@ -65,19 +63,15 @@ def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) 
         for answer in answers
     ]
     if 2 * sum(map(bool, missing_marks)) > n:
-        spans.append(
-            {
-                START: None,
-                END: None,
-                **_most_frequent_mark(
-                    [mark for marks_of_answer in missing_marks for mark in marks_of_answer]
-                ),
-            }
-        )
+        spans.append({START: None, END: None, **_most_frequent_mark(list(chain(*missing_marks)))})
     value = float(np.mean([score_of(answer, mqm) for answer in answers]))
     votes = Counter(span[SEVERITY] for answer in answers for span in answer["spans"])
     answer = {"spans": spans, **({"score": value} if "score" in answers[0] else {})}
     return Consensus(n=n, value=value, votes=dict(sorted(votes.items())), answer=answer)
+
+
+def _severity_rank(mark: tuple[str, str]) -> int:
+    return SEVERITIES.index(mark[0])
 
 
 def _most_frequent_mark(marks: Sequence[tuple[str, str]]) -> dict[str, str]:

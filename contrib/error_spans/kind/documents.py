@@ -103,11 +103,9 @@ def _group_runs(images: Sequence[Image]) -> list[_Run]:
                 first_texts.setdefault(system, {}).setdefault(image.name, text)
         columns: dict[tuple[str, ...], _Run] = {}
         for texts in first_texts.values():
-            segments_of_system = tuple(
-                (image, texts[image.name]) for image in segments if image.name in texts
-            )
-            text_ids = tuple(f"{image.name} {text.key}" for image, text in segments_of_system)
-            columns.setdefault(text_ids, _Run(name, len(columns) + 1, segments_of_system))
+            parts = tuple((image, texts[image.name]) for image in segments if image.name in texts)
+            text_ids = tuple(f"{image.name} {text.key}" for image, text in parts)
+            columns.setdefault(text_ids, _Run(name, len(columns) + 1, parts))
         runs += columns.values()
     return runs
 

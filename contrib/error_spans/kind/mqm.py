@@ -33,12 +33,10 @@ class Mqm:
         """
         by_category = dict(weights)
         default_weights = {**self.weights, **by_category.pop("", {})}
-        categories = {
-            name: {**self.weights_by_category.get(name, {}), **row} for name, row in by_category.items()
-        }
-        return replace(
-            self, weights=default_weights, weights_by_category={**self.weights_by_category, **categories}
-        )
+        categories = dict(self.weights_by_category)
+        for name, row in by_category.items():
+            categories[name] = {**categories.get(name, {}), **row}
+        return replace(self, weights=default_weights, weights_by_category=categories)
 
     def weight(self, span: Span) -> float:
         weights = self.weights_by_category.get(span.get(CATEGORY, ""), {})

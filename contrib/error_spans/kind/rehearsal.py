@@ -50,9 +50,8 @@ class SpanRehearsal(Rehearsal):
             right: whether the score is near the true one; None for an answer at random.
         """
         text = unit.first.text
-        random_spans = [
-            span for span in (self._draw_span(text, rng) for _ in range(int(rng.integers(0, 4)))) if span
-        ]
+        drawn_spans = [self._draw_span(text, rng) for _ in range(int(rng.integers(0, 4)))]
+        random_spans = [span for span in drawn_spans if span]
         if right is None:
             return self._answer(random_spans, float(rng.integers(0, 101)))
         if "within" in truth:

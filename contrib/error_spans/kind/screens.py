@@ -46,20 +46,14 @@ def notes_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
             ),
             field="spans.contrastive",
         )
-    short_page_count = sum(len(hit.units) < design.units_per_hit for hit in hits)
+    short_count = sum(len(hit.units) < design.units_per_hit for hit in hits)
     sentences = [f"Screens with two texts side by side: {(len(units) - single_count) // TEXTS_PER_SCREEN:,}."]
-    return [
-        *sentences,
-        *(
-            [f"Texts alone on their screen, as no other of their item was left: {single_count:,}."]
-            if single_count
-            else []
-        ),
-        *(
-            [
-                f"Pages with fewer texts than units_per_hit, as an item stands on a page once: {short_page_count:,}."
-            ]
-            if short_page_count
-            else []
-        ),
-    ]
+    if single_count:
+        sentences.append(
+            f"Texts alone on their screen, as no other of their item was left: {single_count:,}."
+        )
+    if short_count:
+        sentences.append(
+            f"Pages with fewer texts than units_per_hit, as an item stands on a page once: {short_count:,}."
+        )
+    return sentences

@@ -59,9 +59,6 @@ def compare_systems(segments: Segments, first: str, second: str) -> SystemsCompa
 def shared_segments(segments: Segments, first: str, second: str) -> list[tuple[Segment, Segment]]:
     """Return the two systems' segments of each item that both have, largest difference first."""
     second_segments = {segment.item: segment for segment in segments[second]}
-    shared = [
-        (segment, second_segments[segment.item])
-        for segment in segments[first]
-        if segment.item in second_segments
-    ]
+    pairs = [(segment, second_segments.get(segment.item)) for segment in segments[first]]
+    shared = [(segment, other) for segment, other in pairs if other is not None]
     return sorted(shared, key=lambda pair: -abs(pair[0].score - pair[1].score))

@@ -64,10 +64,8 @@ def _build_input(element: Element) -> Nodes:
     if "max-length" in attributes:
         plain_attributes["maxlength"] = attributes["max-length"]
     input_type = attributes.get("type", "text").lower()
-    return _labelled_control(
-        element,
-        Element("input", plain_attributes | {"type": input_type if input_type in INPUT_TYPES else "text"}),
-    )
+    plain_attributes["type"] = input_type if input_type in INPUT_TYPES else "text"
+    return _labelled_control(element, Element("input", plain_attributes))
 
 
 def _build_text_area(element: Element) -> Nodes:
@@ -76,20 +74,15 @@ def _build_text_area(element: Element) -> Nodes:
     if "max-length" in attributes:
         plain_attributes["maxlength"] = attributes["max-length"]
     text = attributes.get("value", "")
-    return _labelled_control(
-        element, Element("textarea", plain_attributes, [text] if text else list(element.children))
-    )
+    children: Nodes = [text] if text else list(element.children)
+    return _labelled_control(element, Element("textarea", plain_attributes, children))
 
 
 def _build_slider(element: Element) -> Nodes:
     """Return a plain slider. By default it goes from 0 to 100 by 1, like Amazon's."""
-    plain_attributes = {
-        "min": "0",
-        "max": "100",
-        "step": "1",
-        **_omit_attributes(element.attributes, "label"),
-    }
-    return _labelled_control(element, Element("input", plain_attributes | {"type": "range"}))
+    defaults = {"min": "0", "max": "100", "step": "1"}
+    plain_attributes = defaults | _omit_attributes(element.attributes, "label") | {"type": "range"}
+    return _labelled_control(element, Element("input", plain_attributes))
 
 
 def _tick_builder(input_type: str) -> Callable[[Element], Nodes]:
@@ -109,14 +102,13 @@ def _classifier_builder(input_type: str) -> Callable[[Element], Nodes]:
         children: Nodes = list(element.children)
         if attributes.get("src"):
             children.append(Element("img", {"src": attributes["src"], "alt": ""}))
+        required = {} if input_type == "checkbox" else {"required": ""}
         options: Nodes = [
             Element(
                 "label",
                 {"class": "option"},
                 [
-                    Element("input", {"type": input_type, "name": name, "value": value})
-                    if input_type == "checkbox"
-                    else Element("input", {"type": input_type, "name": name, "value": value, "required": ""}),
+                    Element("input", {"type": input_type, "name": name, "value": value, **required}),
                     Element("span", {}, [value]),
                 ],
             )
