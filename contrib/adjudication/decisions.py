@@ -34,6 +34,7 @@ State = Adjudication.State
 
 
 def adjudicators(study: Study) -> QuerySet[User]:
+    """Return the accounts that may decide on units of the study: those that may review it, or all studies."""
     backend = "django.contrib.auth.backends.ModelBackend"
     all_reviewers = User.objects.with_perm(ADJUDICATE_PERMISSION, backend=backend).values("pk")
     reviewer_roles = [role for role, rights in RIGHTS.items() if Right.REVIEW in rights]

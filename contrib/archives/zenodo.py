@@ -61,6 +61,7 @@ def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, 
 
 
 def state_of_record(site: Site, deposit: Deposit) -> str:
+    """Return the state of the deposit's record at the archive: public, draft or gone."""
     path = f"api/records/{deposit.remote}"
     try:
         site.call("GET", path, what="to read the record")

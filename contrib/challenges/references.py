@@ -42,6 +42,7 @@ def image_names(challenge: Challenge) -> list[str]:
 
 
 def hash_of(references: dict[str, list[str]]) -> str:
+    """Return the SHA-256 of images and their references. Each text follows its length, so that none can merge."""
     digest = sha256()
     for image, texts in references.items():
         for text in (image, *texts):

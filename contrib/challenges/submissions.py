@@ -42,6 +42,7 @@ MAX_TRIES = 20  # number of tries to number a submission while other uploads of 
 
 
 def largest_submission(images: int) -> int:
+    """Return the number of bytes of the largest file that a challenge with so many images accepts."""
     return BASE_BYTES + MAX_BYTES_PER_IMAGE * images
 
 

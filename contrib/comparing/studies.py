@@ -25,6 +25,7 @@ MANY_UNITS = 3_000  # for a slider, the slowest kind, this takes about a second
 
 
 def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
+    """Return the other studies of the same dataset that have judgments and ask for numbers."""
     numeric_protocols = [name for name, kind in KINDS.items() if not kind.is_open]
     has_judgments = Q(source=Study.Source.IMPORTED) | Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
     studies = among.filter(has_judgments, dataset=study.dataset_id, protocol__in=numeric_protocols)
@@ -90,6 +91,7 @@ def _figures_by_name(name: str) -> Figures[dict[str, Any]]:
 
 
 def _identify_study(study: Study) -> list[str]:
+    """Return values that no other study has, even if it gets the same row id."""
     return [study.slug, str(study.created_at)]
 
 

@@ -102,5 +102,6 @@ def stored_scores(study: Study) -> dict[str, Any] | None:
 
 
 def scores_to_store(scores: dict[str, Any]) -> dict[str, Any]:
+    """Return the scores with lists in place of arrays, as `stored_scores` reads them."""
     metrics = {name: array.tolist() for name, array in scores["metrics"].items()}
     return scores | {name: scores[name].tolist() for name in ROW_COLUMNS} | {"metrics": metrics}

@@ -47,6 +47,7 @@ def has_dashboard(study: Study) -> bool:
 
 
 def change_mark(study: Study) -> ChangeMark:
+    """Read what changed in a study since its last snapshot."""
     snapshot = BoardSnapshot.objects.filter(study=study).defer("result", "scores").first()
     newest = snapshot.newest if snapshot else 0
     new_judgments = first_answers(study).filter(pk__gt=newest).count()

@@ -95,6 +95,7 @@ def _read_votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[
 
 
 def other_scores(analysis: Analysis, inspection: Inspection) -> ScoresByMetric:
+    """Return the scores of the pair or caption by all metrics of an analysis, in the order of storage."""
     rows = MetricScore.objects.filter(analysis=analysis).filter(
         Q(pair__key=inspection.key, pair__study=analysis.study_id)
         | Q(unit__key=inspection.key, unit__study=analysis.study_id)

@@ -51,6 +51,7 @@ class CandidateItem:
 
 
 def units_for_known_items(study: Study) -> QuerySet[Consensus]:
+    """Return the consensus of units of other studies with this dataset and protocol that may become known items."""
     return (
         Consensus.objects.filter(
             unit__study__dataset=study.dataset_id,

@@ -44,4 +44,5 @@ def walk_elements(elements: list[Element | str]) -> Iterator[Element]:
 
 
 def fields_in(text: str) -> list[str]:
+    """Return the names of the fields ``${field}`` in a text, in order."""
     return [str(name).strip() for name in FIELD.findall(text)]

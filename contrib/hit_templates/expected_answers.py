@@ -68,6 +68,7 @@ def expected_of(questions: Sequence[FormQuestion], cells: Mapping[str, str]) -> 
 
 
 def reason_of(cells: Mapping[str, str]) -> str:
+    """Return why a row has its expected answers, from its columns of reasons; "" without a reason."""
     reasons = [cell.strip() for column, cell in cells.items() if column.lower().endswith(REASON_SUFFIX)]
     return " ".join(text for text in reasons if text)[:500]
 

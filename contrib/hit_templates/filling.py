@@ -30,6 +30,7 @@ ANSWER_ATTRIBUTES = {"name", "value", "checked", "selected", "type"}
 
 
 def fill_text(text: str, cells: Mapping[str, str]) -> str:
+    """Replace each ``${field}`` by the cell of its column; "" for a column that the row does not have."""
     return FIELD.sub(lambda match: str(cells.get(match[1].strip(), "")), text)
 
 

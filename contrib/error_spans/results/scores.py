@@ -36,6 +36,7 @@ class SystemScore:
 
 
 def system_scores(segments: Segments) -> list[SystemScore]:
+    """Return the scores of systems, best first."""
     outputs = outputs_of(segments)
     figures = outputs.figures(MEAN) if outputs is not None else {}
     scores = [_score_system(name, judged, figures[name]) for name, judged in segments.items()]
