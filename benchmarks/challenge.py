@@ -50,7 +50,7 @@ def main() -> None:
     import django
 
     django.setup()
-    from contrib.challenges.references import hash_of
+    from contrib.challenges.scores.references import hash_of
     from contrib.challenges.submissions import read_captions
 
     generator = np.random.default_rng(7)

@@ -28,8 +28,12 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Import at first use, because the command imports this package when it starts.
-    if name in ("metrics", "statistics", "tables"):
-        return import_module(f"quorum.{name}")
+    if name == "metrics":
+        return import_module("quorum.metrics")
+    if name == "statistics":
+        return import_module("quorum.statistics")
+    if name == "tables":
+        return import_module("quorum.tables")
     if name in __all__:
         return getattr(import_module("quorum.tables"), name)
     raise AttributeError(f"module 'quorum' has no attribute {name!r}")

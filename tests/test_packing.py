@@ -160,5 +160,5 @@ def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pyt
         "_scores_of_groups",
         "_matches_of_groups",
         "_draw_block",
-        "_simulate_part",
+        "_simulate_batch",
     }

@@ -25,8 +25,8 @@ from common.parameters import Parameters
 from contrib.challenges.challenges import find_challenge
 from contrib.challenges.errors import SubmissionRefused
 from contrib.challenges.forms import SubmissionBody, SubmissionForm
-from contrib.challenges.leaderboard import leaderboard
 from contrib.challenges.models import Challenge, Submission
+from contrib.challenges.scores.leaderboard import leaderboard
 from contrib.challenges.submissions import (
     MAX_BYTES_OF_FIELDS,
     SUBMIT_JOB_KIND,

@@ -16,8 +16,8 @@ from common.errors import ObjectNotFound, WrongState
 from common.rows.prepared import PreparedQuery, query_parameter
 from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge, ChallengeEvent, Submission
-from contrib.challenges.references import hash_of, reference_rows, references_of
-from contrib.challenges.scoring import RANKED_STATISTIC
+from contrib.challenges.scores.references import hash_of, reference_rows, references_of
+from contrib.challenges.scores.scoring import RANKED_STATISTIC
 from evaluation.errors import as_sentence
 from judgments.jobs.queues import enqueue
 from judgments.models import Dataset

@@ -9,8 +9,8 @@ from typing import Any, BinaryIO
 from common.audit import acting_person
 from common.incoming import READ_SIZE
 from contrib.challenges.challenges import find_challenge
-from contrib.challenges.leaderboard import compute_standing, store_standing
-from contrib.challenges.scoring import compute_scores, store_scores
+from contrib.challenges.scores.leaderboard import compute_standing, store_standing
+from contrib.challenges.scores.scoring import compute_scores, store_scores
 from contrib.challenges.submissions import SubmissionDetails, positions_of, read_captions, store_captions
 from judgments.datasets import uploads
 from judgments.jobs.runs import JobRun

@@ -25,7 +25,7 @@ from common.incoming.json_documents import JSONStream, TooDeep
 from common.rate_limits import TooManyAttempts
 from contrib.challenges.errors import LimitReached, SubmissionRefused
 from contrib.challenges.models import Challenge, Submission, SubmissionContent
-from contrib.challenges.references import image_names
+from contrib.challenges.scores.references import image_names
 from judgments.datasets import uploads
 from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Job

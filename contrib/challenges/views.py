@@ -27,8 +27,8 @@ from common.markup import render_markdown
 from contrib.challenges.api import SUBMISSION_TAG
 from contrib.challenges.challenges import find_challenge
 from contrib.challenges.forms import SubmissionForm
-from contrib.challenges.leaderboard import leaderboard, score_cells_of
 from contrib.challenges.models import Challenge, Submission
+from contrib.challenges.scores.leaderboard import leaderboard, score_cells_of
 from contrib.challenges.submissions import (
     MAX_BYTES_OF_FIELDS,
     SUBMIT_JOB_KIND,

@@ -58,7 +58,7 @@ def test_votes_make_the_winners_that_others_would_not(protocol: str) -> None:
         halves = halves_of_pairs(left, consensus.units, pairs, anonymous=True)[0]
         theirs = without.deletions.rater == code
         rows = without.deletions.row[theirs]
-        for name in ("agree", "apart", "first", "second"):
+        for name in ("agree", "disagree", "first", "second"):
             np.testing.assert_allclose(
                 getattr(without.halves, name)[theirs], getattr(halves, name)[rows], rtol=1e-12
             )

@@ -129,7 +129,7 @@ def test_a_terminal_shows_a_bar_and_a_file_none(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(commands, "SILENT_SECONDS", -1.0)
+    monkeypatch.setattr(commands, "SECONDS_BEFORE_BAR", -1.0)
     stream = Stream()
     monkeypatch.setattr(sys, "stderr", stream)
     path = tmp_path / "out.jsonl"

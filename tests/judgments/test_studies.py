@@ -86,7 +86,7 @@ class TestStates:
     def test_a_table_whose_indexes_are_built_after_its_rows_has_all_of_them(
         self, fails: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(loads, "REINDEXED_ROWS", 1)
+        monkeypatch.setattr(loads, "MIN_REINDEXED_ROWS", 1)
         study = make_study(opened=False)
         batch = draw_hits(study=study)
         if fails:

@@ -17,8 +17,8 @@ from common.amounts import coefficient
 from common.errors import WrongState
 from contrib.challenges.challenges import close_challenge, make_challenge, remove_submission
 from contrib.challenges.errors import ChallengeError, LimitReached, SubmissionRefused
-from contrib.challenges.leaderboard import leaderboard
 from contrib.challenges.models import Challenge, ChallengeEvent, Standing, Submission
+from contrib.challenges.scores.leaderboard import leaderboard
 from contrib.challenges.submissions import (
     SubmissionDetails,
     read_captions,

@@ -18,7 +18,7 @@ from common.errors import DesignError
 from contrib.challenges.challenges import change_challenge, close_challenge
 from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge, Submission
-from contrib.challenges.scoring import SCORING_FAILURE
+from contrib.challenges.scores.scoring import SCORING_FAILURE
 from contrib.challenges.submissions import SubmissionDetails, submit_caption_file
 from contrib.challenges.tests.challenging import (
     SECRET,

@@ -23,17 +23,15 @@ from evaluation.data.releases.rows import ReleasedRows, Settings
 from evaluation.errors import VerificationError
 from evaluation.models import Analysis
 from evaluation.presentation.content import Report
-from evaluation.presentation.rendering import WORDING_VERSION, csv_of
+from evaluation.presentation.rendering import WORDING_TEMPLATES, WORDING_VERSION, csv_of
 from evaluation.reports.releases.findings import RELEASE, Findings, compute_findings, report_of_rows
 from evaluation.reports.sections.registration import Deviation, RegisteredPlan, plan_hash
 from evaluation.reports.storage import texts_of_report
 from evaluation.results.aggregation import compute_aggregation
-from evaluation.results.agreement import FULL_DEPTH
 from judgments.design.tables.plan import RegistrationPlan
 from judgments.models import Study
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.signatures import BadSignature, parse
-from quorum.statistics.agreement.coefficient import NO_PAIRS
 
 FORMAT = 1  # format of bundles that this version reads and writes
 DESCRIPTIVE_KEYS = ("study", "title", "version", "licence", "citation", "simulated", "attribution", "texts")
@@ -50,19 +48,7 @@ ADDED_KEYS = frozenset({"coefficients", "orders", "pearson", "scope", "side_bias
 REASONS = (".reason", ".note")  # keys of sentences that later versions may word differently
 ADDED_TABLES = frozenset({"rank-correlations"})  # tables that reports of wording 0 lack
 
-# Reasons and notes of reports of wording 1 and 0, and what they are now.
-REWORDED_REASONS = {
-    "No item has two captions, so none can be held against the others.": (
-        "No item has two captions, so none can be compared with the others."
-    ),
-    "No unit has two judgments, so nobody can be held against anybody.": (
-        "No item has two judgments, so participants cannot be compared."
-    ),
-    "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them.": FULL_DEPTH,
-    "no unit has two judgments": NO_PAIRS,
-    "control items keep them out": "check questions keep them out",
-}
-# Further replacements for patterns in reports of wording 0, applied to stated and to computed reports.
+# Replacements for patterns in reports of wording 0, applied to stated and to computed reports.
 REWORDED_PATTERNS = {
     r"\b([Ii])mage(s?)\b": r"\1tem\2",
     r"\bpicture(s?)\b": r"item\1",
@@ -275,7 +261,7 @@ def _reword(value: Any, wording: int) -> Any:
     if isinstance(value, (list, tuple)):
         return [_reword(part, wording) for part in value]
     if isinstance(value, str) and wording < WORDING_VERSION:
-        for earlier, now in REWORDED_REASONS.items():
+        for earlier, now in WORDING_TEMPLATES["reworded"].items():
             value = value.replace(earlier, now)
         for pattern, now in () if wording else REWORDED_PATTERNS.items():
             value = re.sub(pattern, now, value)

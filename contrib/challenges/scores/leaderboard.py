@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from contrib.challenges.challenges import find_challenge
 from contrib.challenges.models import Challenge, Standing, Submission
-from contrib.challenges.scoring import image_scores
+from contrib.challenges.scores.scoring import image_scores
 from judgments.jobs.queues import enqueue
 from judgments.jobs.runs import Progress
 

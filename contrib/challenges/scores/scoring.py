@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from common.errors import ObjectNotFound, WrongState
 from contrib.challenges.models import Submission, SubmissionContent
-from contrib.challenges.references import prepared_references
+from contrib.challenges.scores.references import prepared_references
 from judgments.jobs.queues import enqueue
 from judgments.jobs.runs import Progress
 

@@ -1,0 +1,1 @@
+"""References, scores and the leaderboard of a challenge."""
