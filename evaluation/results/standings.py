@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from evaluation.presentation.rendering import table
 from evaluation.results.consensus.clusters import clusters_of_pairs, scope_of
 from evaluation.results.consensus.study import StudyConsensus
 from judgments.kinds import RelevanceScale
-from quorum.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in
+from quorum.numeric.arrays import Flags, Floats, Ints, pairs_of_equal, places_in, starts_of
 from quorum.statistics.aggregation import bradley_terry_of_comparisons
 from quorum.statistics.correlation import means_without_raters
 from quorum.statistics.crossed import (
@@ -38,6 +38,7 @@ from quorum.statistics.crossed import (
 from quorum.statistics.inputs import ROUNDING
 from quorum.statistics.meta import PeoplesWinners, compare_with_best
 from quorum.statistics.significance import BestResult
+from quorum.statistics.sorting import order_of
 
 # Measures of systems: comparisons won, times named the best, shares of yes, means, and texts that describe their item.
 WON, BEST, YES, MEAN, DESCRIBES = "won", "best", "yes", "mean", "describes"
@@ -142,6 +143,27 @@ def raters_of(deletions: RaterDeletions | None) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsBySystem:
+    """Rows grouped by system.
+
+    order: (N,) positions of the rows, by system and then ascending. starts: (K + 1,) start of each system's rows.
+    """
+
+    order: Ints
+    starts: Ints
+
+    @classmethod
+    def from_codes(cls, system: Ints, systems: int) -> RowsBySystem:
+        return cls(order_of(system), starts_of(np.bincount(system, minlength=systems)))
+
+    def rows_of(self, systems: Iterable[int]) -> Ints:
+        """Return the positions of the rows of these systems, ascending."""
+        return np.sort(
+            np.concatenate([self.order[self.starts[code] : self.starts[code + 1]] for code in systems])
+        )
+
+
+@dataclass(frozen=True)  # without slots, which cached properties exclude
 class Outputs:
     """R outputs of K systems with scores. An item may have several outputs of a system.
 
@@ -180,7 +202,6 @@ class Outputs:
         """
         figures = {}
         for code, name in enumerate(self.names):
-            is_of_system = self.system == code
             mean, spread, clusters = self.contrast({code: 1.0})
             half_width = spread.half_width(CONFIDENCE)
             bounds = max(mean - half_width, self.scale_ends[0]), min(mean + half_width, self.scale_ends[1])
@@ -190,7 +211,7 @@ class Outputs:
                 bounds = (low, high) if math.isfinite(high - low) else (math.nan, math.nan)
             if measure != MEAN:
                 bounds = share_interval(mean, spread, clusters, CONFIDENCE)
-            figures[name] = figures_of(mean, *bounds, int(is_of_system.sum()))
+            figures[name] = figures_of(mean, *bounds, len(self._rows.rows_of([code])))
         return figures
 
     def compare(self, first: int, second: int) -> Contrast:
@@ -233,45 +254,69 @@ class Outputs:
         differences are only rounding errors.
         """
         size, sign = len(self.cluster), np.array([signs.get(code, 0.0) for code in range(len(self.names))])
-        is_compared = sign[self.system] != 0
-        counts = np.zeros((len(self.names), size))
-        np.add.at(counts, (self.system[is_compared], self.item[is_compared]), 1)
-        has_all_systems: Flags = np.all(counts[list(signs)] > 0, axis=0)
+        rows = self._rows.rows_of(signs)
+        item, system = self.item[rows], self.system[rows]
+        has_all_systems: Flags = np.all(
+            [np.bincount(item[system == code], minlength=size) > 0 for code in signs], axis=0
+        )
         n = int(has_all_systems.sum())
         if not n:
             return math.nan, NO_SPREAD, 0
-        is_compared &= has_all_systems[self.item]
-        system = self.system[is_compared]
-        output_counts, score_sums = np.bincount(system), np.bincount(system, self.score[is_compared])
+        is_compared = has_all_systems[item]
+        rows, item, system = rows[is_compared], item[is_compared], system[is_compared]
+        score = self.score[rows]
+        output_counts, score_sums = np.bincount(system), np.bincount(system, score)
         means = np.divide(score_sums, output_counts, out=np.zeros(len(score_sums)), where=output_counts > 0)
-        weight = np.zeros(len(self.item))
-        weight[is_compared] = sign[system] / output_counts[system]
+        weight = sign[system] / output_counts[system]
         mean = float(means @ sign[: len(means)])
-        centred = weight[is_compared] * (self.score[is_compared] - means[system])
-        influence: Floats = np.bincount(self.item[is_compared], centred, minlength=size).astype(np.float64)
+        centred = weight * (score - means[system])
+        influence: Floats = np.bincount(item, centred, minlength=size).astype(np.float64)
         items = Clusters.from_columns({ITEM: self.cluster[has_all_systems]}, n)
         spread = items.spread(influence[has_all_systems])
         if self.deletions is not None:
-            spread = self._add_rater_variance(spread, items, is_compared, weight, influence)
-        if spread.variance <= (ROUNDING * float(np.abs(self.score).max())) ** 2:
+            deletions = self.deletions.at(self._deletion_rows.rows_of(signs))
+            spread = self._add_rater_variance(spread, items, deletions, rows, weight, influence)
+        if spread.variance <= (ROUNDING * self._largest_score) ** 2:
             spread = spread.with_variance(0.0)
         return mean, spread, items.cluster_count
 
+    @cached_property
+    def _rows(self) -> RowsBySystem:
+        return RowsBySystem.from_codes(self.system, len(self.names))
+
+    @cached_property
+    def _deletion_rows(self) -> RowsBySystem:
+        assert self.deletions is not None
+        return RowsBySystem.from_codes(self.system[self.deletions.row], len(self.names))
+
+    @cached_property
+    def _largest_score(self) -> float:
+        return float(np.abs(self.score).max())
+
     def _add_rater_variance(
-        self, spread: Spread, items: Clusters, is_compared: Flags, weight: Floats, influence: Floats
+        self,
+        spread: Spread,
+        items: Clusters,
+        deletions: RaterDeletions,
+        rows: Ints,
+        weight: Floats,
+        influence: Floats,
     ) -> Spread:
         """Return the spread with the variance of raters added.
 
-        is_compared: (R,) flags of the contrast's outputs. weight: (R,) their weights. influence: (I,) of the items.
+        deletions: those of the compared systems. rows: (C,) positions of the contrast's outputs. weight: (C,) their
+        weights. influence: (I,) of the items.
         """
-        assert self.deletions is not None
-        deletions = self.deletions.subset(is_compared)
-        row, raters = deletions.row, deletions.raters
-        change_of_score = self.score[row] - deletions.value
+        place = places_in(rows, deletions.row)
+        deletions, place = deletions.at(np.flatnonzero(place >= 0)), place[place >= 0]
+        raters = deletions.raters
+        change_of_score = self.score[deletions.row] - deletions.value
         # Sum the changes of the outputs of an item without a rater.
-        key, group = np.unique(self.item[row] * np.int64(raters) + deletions.rater, return_inverse=True)
+        key, group = np.unique(
+            self.item[deletions.row] * np.int64(raters) + deletions.rater, return_inverse=True
+        )
         changes: Floats = np.bincount(
-            group, np.nan_to_num(change_of_score) * weight[row], minlength=len(key)
+            group, np.nan_to_num(change_of_score) * weight[place], minlength=len(key)
         ).astype(np.float64)
         # Without its only rater, an output has no score, and its item does not count.
         is_lost = np.bincount(group, np.isnan(change_of_score), minlength=len(key)) > 0

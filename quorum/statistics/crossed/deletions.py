@@ -78,8 +78,12 @@ class RaterDeletions:
 
         Rows keep their positions; raters are renumbered.
         """
-        mask = rows[self.row]
-        return RaterDeletions(self.row[mask], renumber_codes(self.rater[mask]), self.value[mask], self.means)
+        return self.at(np.flatnonzero(rows[self.row]))
+
+    def at(self, positions: Ints) -> RaterDeletions:
+        """Return the deletions at these positions. Rows keep their positions; raters are renumbered."""
+        rater = renumber_codes(self.rater[positions])
+        return RaterDeletions(self.row[positions], rater, self.value[positions], self.means)
 
     def of_rows(self, keep: Flags, name: str) -> RaterDeletions:
         """Return the deletions in the rows for which `keep` (N,) is true, with rows and raters renumbered.
