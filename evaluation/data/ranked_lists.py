@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from django.db.models import Case, Max, Q, QuerySet, Value, When
+from django.db.models import Case, Count, Max, Min, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
 from common.rows.batches import batched
@@ -216,7 +216,7 @@ def proposals_of(study: Study) -> Proposals:
     }
     splits = {items[item][1] for item in np.unique(image_shown).tolist()}
     split_items = np.array([pk for pk, (_, split) in items.items() if split in splits], dtype=np.int64)
-    system, item, caption, rank, task = _outputs(study, splits)
+    system, item, caption, rank, task = _outputs(study, systems, split_items)
     is_search = task > 0
     if is_search.any():  # keep the whole list of a caption if it has an image of the splits
         is_in_split = np.isin(item, split_items)
@@ -281,13 +281,22 @@ def _credits_of_file(study: Study, units: Ints, position_of: Mapping[int, int]) 
     return credits
 
 
-def _outputs(study: Study, splits: set[str]) -> Ints:
-    """Return (5, N) columns in the order of row ids: system, image, caption, rank, and 1 for lists of images."""
+def _outputs(study: Study, systems: Collection[int], items: Ints) -> Ints:
+    """Return (5, N) columns in the order of row ids: system, image, caption, rank, and 1 for lists of images.
+
+    Lists for images are those of ``items``. ``systems`` are the row ids of the study's systems.
+    """
+    rows = _outputs_of(study).order_by()
+    ids = rows.aggregate(first=Min("pk"), last=Max("pk"), count=Count("pk"))
+    if ids["count"] and ids["last"] - ids["first"] < 2 * ids["count"]:
+        # Reading the whole range is faster than looking up the rows of each system.
+        rows = Output.objects.order_by().filter(pk__range=(ids["first"], ids["last"]))
     task = Case(When(task=Output.Task.SEARCH, then=1), default=0)
-    rows = _outputs_of(study).filter(Q(item__split__in=sorted(splits)) | Q(task=Output.Task.SEARCH))
-    columns = rows.order_by().values_list("system_id", "item_id", "caption_id", "rank", task, "pk")
+    columns = rows.values_list("system_id", "item_id", "caption_id", "rank", task, "pk")
     *fields, pk = columns_of(columns, 6).astype(np.int64)
-    return np.stack(fields)[:, np.argsort(pk)]
+    system, item, _, _, search = fields
+    wanted_rows = np.flatnonzero(np.isin(system, list(systems)) & ((search > 0) | np.isin(item, items)))
+    return np.stack(fields)[:, wanted_rows[np.argsort(pk[wanted_rows])]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +334,7 @@ def _captions(study: Study, items: Ints, proposed: Ints, judged: Ints) -> _Capti
     schema = pa.schema(
         {"pk": pa.int64(), "item": pa.int64(), "key": pa.large_string(), "text_key": pa.large_string()}
     )
-    wanted_captions, parts = np.union1d(proposed, judged), []
+    wanted_captions, parts = encode(np.concatenate([proposed, judged]), "captions")[0], []
     for batch in batched(plain_rows(columns), ROWS_PER_READ):
         part = pa.record_batch(list(zip(*batch, strict=True)), schema=schema)
         # Both are sorted by row id, so only the wanted captions from ``first`` to ``last`` can be in the batch.
