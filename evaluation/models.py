@@ -132,6 +132,7 @@ class Analysis(models.Model):
 
 
 class MetricScore(models.Model):
+    # the lookups of the study, for the rights on rows (judgments.access.visible_rows)
     of_study = ("analysis__study",)
 
     analysis = models.ForeignKey(Analysis, on_delete=models.CASCADE, related_name="scores")

@@ -65,6 +65,7 @@ def _refuse_to_take_away(study: Study, workers: Collection[Worker], name: str) -
 
 
 def _store_qualification(worker: Worker, name: str, value: int) -> None:
+    # the database records only whether a person has the qualification
     if value:
         Qualification.objects.get_or_create(worker=worker, name=name)
     else:

@@ -1,6 +1,7 @@
 """The rows about a person in a study, and the words that identify the person.
 
-An erasure deletes the rows of some models, and moves those of other models to substitute workers.
+An erasure deletes the rows of DELETED_MODELS. It moves those of MOVED_MODELS to a substitute worker, and those of
+PAYMENT_MODELS to another one. It removes the person from those of UNLINKED_MODELS.
 """
 
 from __future__ import annotations
@@ -56,10 +57,12 @@ MOVED_MODELS: Mapping[type[Model], str] = {
     StudyAlarm: gettext_noop("warnings of the study"),
     WrittenCaption: gettext_noop("captions that other participants judge"),
 }
+# Rows about pay. They get a substitute worker of their own, so that payments do not show for which answers they were.
 PAYMENT_MODELS: Mapping[type[Model], str] = {
     CrowdSession: gettext_noop("paid sessions"),
     CrowdCall: gettext_noop("requests to the crowd"),
 }
+# Models whose rows stay, but without the person.
 UNLINKED_MODELS: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
 # fields with texts that were written about people
 TEXT_FIELDS: Mapping[type[Model], list[str]] = {

@@ -297,20 +297,20 @@ def reopen_units(
 
     Workers are added to the HITs of the units. They judge all units of these HITs.
     """
-    hits: dict[str, str] = {}
+    hit_key_by_unit: dict[str, str] = {}
     for units_of_query in batched(sorted(set(units)), KEYS_PER_QUERY):
-        hit_keys = study.units.filter(key__in=units_of_query, control=False, places__isnull=False)
-        hits.update(hit_keys.values_list("key", "places__hit__key"))
-    unknown = sorted(set(units) - hits.keys())
+        judged_units = study.units.filter(key__in=units_of_query, control=False, places__isnull=False)
+        hit_key_by_unit.update(judged_units.values_list("key", "places__hit__key"))
+    unknown = sorted(set(units) - hit_key_by_unit.keys())
     if unknown:
         raise ObjectNotFound(
             _("Nothing was changed: study %(slug)r has no judged item %(unknown)r.")
             % {"slug": study.slug, "unknown": unknown[0]}
         )
-    if not hits:
+    if not hit_key_by_unit:
         raise WrongState(_("Nothing was changed: give the key of at least one item."))
     return extend_study(
-        study=study, workers=votes, hits=set(hits.values()), why=why, by=by, what="units-reopened"
+        study=study, workers=votes, hits=set(hit_key_by_unit.values()), why=why, by=by, what="units-reopened"
     )
 
 

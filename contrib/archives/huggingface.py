@@ -159,10 +159,9 @@ def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str]
     # Encode all files once for the length and again to send them, so that only one of them is in memory at a time.
     length = sum(map(len, content()))
     headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(length)}
+    address = f"{path}/commit/main"
     try:
-        site.call(
-            "POST", f"{path}/commit/main", what="the commit", content=content, headers=headers, again=False
-        )
+        site.call("POST", address, what="the commit", content=content, headers=headers, repeatable=False)
     except UnclearOutcome:
         pass  # the files at the archive show whether the commit was made
     except ArchiveConflict:

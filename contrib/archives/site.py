@@ -67,7 +67,7 @@ class Site(Client):
         body: Any = None,
         content: Payload | None = None,
         headers: Mapping[str, str] | None = None,
-        again: bool = True,
+        repeatable: bool = True,
         before_next: Callable[[], None] = lambda: None,
     ) -> Any:
         """Call the archive's own API; return its JSON, or {}.
@@ -75,7 +75,7 @@ class Site(Client):
         Args:
             what: the purpose, for error messages, such as "to create the record".
             content: opens the body's bytes again for each attempt.
-            again: whether to repeat a call that may have been carried out.
+            repeatable: whether to repeat a call that may have been carried out.
             before_next: called before each repetition.
 
         Raises:
@@ -85,7 +85,7 @@ class Site(Client):
         """
         headers = self._headers | dict(headers or {})
         options = {"body": body, "content": content, "before_next": before_next}
-        reply = self._send_checked(method, path, what, again=again, headers=headers, **options)
+        reply = self._request(method, path, what, repeatable=repeatable, headers=headers, **options)
         try:
             return load_json(reply.content) if reply.content else {}
         except ValueError:
@@ -101,23 +101,23 @@ class Site(Client):
             raise PublishingError(
                 f"{self.host} names an upload address that is not https, or on this machine; nothing was sent to it."
             )
-        return self._send_checked(method, address, what, again=True, content=content, headers=headers).headers
+        return self._request(method, address, what, repeatable=True, content=content, headers=headers).headers
 
     def is_own(self, address: str) -> bool:
         return address.startswith(f"{self.url}/")
 
-    def _send_checked(self, method: str, address: str, what: str, *, again: bool, **call: Any) -> HTTPReply:
+    def _request(self, method: str, address: str, what: str, *, repeatable: bool, **call: Any) -> HTTPReply:
         """Send a request, with repetitions, and return a successful response. Errors are those of `call`."""
         retries = Retries(MAX_TRIES, feature_settings.PUBLISHING_BACKOFF_SECONDS)
         try:
-            reply = self.send(method, address, retries=retries, repeatable=again, **call)
+            reply = self.send(method, address, retries=retries, repeatable=repeatable, **call)
         except CallFailed as error:
-            if error.sent and not again:
+            if error.sent and not repeatable:
                 raise UnclearOutcome from None
             raise self._try_later_error(str(error)) from None
         status = reply.status
         if reply.is_temporary:
-            if not again and status != HTTPStatus.TOO_MANY_REQUESTS:
+            if not repeatable and status != HTTPStatus.TOO_MANY_REQUESTS:
                 raise UnclearOutcome
             if reply.wait > retries.max_pause:
                 raise PublishingError(

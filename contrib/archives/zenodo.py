@@ -56,7 +56,7 @@ def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, 
     progress(0.95, "publishing")
     note()  # stores nothing, but raises an error if the deposit must no longer be sent
     with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record tells whether it is published
-        site.call("POST", f"{path}/draft/actions/publish", what="to publish the record", again=False)
+        site.call("POST", f"{path}/draft/actions/publish", what="to publish the record", repeatable=False)
     _note_public(site, deposit, note)
 
 
@@ -130,12 +130,14 @@ def _create_first_record(site: Site, deposit: Deposit, plan: DepositPlan, note: 
     note(state=State.CREATING, asked_at=timezone.now())
     body = {"access": ACCESS, "files": {"enabled": True}, "metadata": _with_mark(plan.metadata, deposit)}
     try:
+        # A call is repeated if it surely created nothing. `asked_at` is the time of the last attempt, from which
+        # `_find_lost_record` waits.
         record = site.call(
             "POST",
             "api/records",
             what="to create the record",
             body=body,
-            again=False,
+            repeatable=False,
             before_next=lambda: note(asked_at=timezone.now()),
         )
         remote = str(record["id"])

@@ -81,8 +81,8 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
         """Return the codes of closed questions: the number of the chosen option (0: none), or 0 or 1 for a check box.
 
-        Numbers have another level of measurement, so they are left out; ``figures`` has the agreement of each
-        question.
+        Questions for a number have no codes, since their level of measurement is another. ``figures`` has the agreement
+        of each question.
         """
         codes: dict[str, float] = {}
         for question in self._kind.questions(unit):
@@ -101,7 +101,8 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
 
 def _combine_choices(values: Sequence[str]) -> dict[str, Any]:
     counts = Counter(values).most_common()
-    (best, best_count), second_count = counts[0], counts[1][1] if len(counts) > 1 else 0
+    best, best_count = counts[0]
+    second_count = counts[1][1] if len(counts) > 1 else 0
     n = len(values)
     return {
         "n": n,

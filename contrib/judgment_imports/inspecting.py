@@ -89,6 +89,7 @@ def inspect_judgments(
     for row in source.judgments(items, captions_of_dataset(material)):
         content.judgment_count += 1
         content.protocols[row.protocol or source.protocol or "no protocol"] += 1
+        # aligned to the right, so that numbers sort by value
         content.values["open answer" if row.value is None else f"{row.value:>3}"] += 1
         content.units.add(hash(row.unit))
         content.workers.add(hash(row.worker))
@@ -110,6 +111,7 @@ def inspect_judgments(
     if refused_rows is not None:
         refused_rows.write()
     scale_words = words_of_scale(source)
+    # these words name the scale already
     content.setting = "" if scale_words else source.setting
     content.notes = [*source.notes.sentences(), *filter(None, [scale_words])]
     return content

@@ -72,11 +72,12 @@ class ImportJudgments(QuorumCommand):
         if options["dry_run"]:
             source["scale"] = source["scale"] or scale_of_design(source["design"] or {})
             with progress_bar() as progress, suggesting_columns(IMPORT_JOB, options, options["dataset"]):
-                table = {name: options[name] for name in ("format", "path", "encoding")}
+                file_options = {name: options[name] for name in ("format", "path", "encoding")}
                 contents = {
                     criterion: inspect_judgments(**source, mapping=criterion_mapping, progress=progress)
-                    for criterion, criterion_mapping in by_criterion(**table, mapping=mapping).items()
+                    for criterion, criterion_mapping in by_criterion(**file_options, mapping=mapping).items()
                 }
+                # an import refuses more than an inspection
                 import_judgments(**source, study=study, mapping=mapping, dry_run=True)
             for criterion, content in contents.items():
                 self.say("\n".join([*([f"{criterion}:"] if criterion else []), *content.sentences()]))

@@ -68,7 +68,7 @@ class Score(QuorumCommand):
                 options["references"],
                 [name.strip() for name in options["metrics"].split(",") if name.strip()],
                 options["tokenizer"],
-                progress=lambda system: progress(0.5, f"Scoring {system}"),
+                progress=lambda system: progress(0.5, f"Scoring {system}"),  # the share is unknown
             )
         figures = as_json(figures)
         for warning in figures["warnings"]:

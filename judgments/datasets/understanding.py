@@ -24,7 +24,8 @@ from judgments.importers.names import PicturesOfNames, find_pictures
 from judgments.importers.textio import likely_encoding, read_head
 from judgments.studies.generation.progress import Progress, no_progress
 
-MAX_TABLES = 10  # tables with Quorum's column names whose columns are also shown
+# largest number of tables with Quorum's own column names of which the page shows the columns all the same
+MAX_RECOGNISED_TABLES = 10
 MAX_PARTS = 200
 MAX_SOURCES = 2_000  # sources, of which MAX_PARTS are offered
 MAX_PROBLEMS = 20  # problems that are listed
@@ -102,7 +103,7 @@ def inspect_upload(
                 parts.append(part)
                 continue
             table = _table_of(file, part, maps)
-            if not table.has_our_names() or len(tables) < MAX_TABLES:
+            if not table.has_our_names() or len(tables) < MAX_RECOGNISED_TABLES:
                 tables[name] = asdict(table)
             part = replace(part, columns_named=table.renamed_columns(), row_options=table.row_options())
             parts += parts_of_table(file, part, partial(progress, number / len(files), name))[0]
@@ -199,7 +200,7 @@ def _assign_roles(parts: list[UploadPart]) -> list[UploadPart]:
     the one with the most captions per image.
     """
     people = [part for part in parts if part.role == PEOPLE]
-    undecided = [part for part in parts if not part.role]
+    undecided = [part for part in parts if not part.role]  # of tables that name no system
     if not people and undecided:
         best = max(undecided, key=lambda part: (_people_score(part), part.captions / max(1, part.images)))
         people = [_with_role(best, PEOPLE)]

@@ -48,7 +48,8 @@ class UploadPart:
         role: PEOPLE, SYSTEM or LEFT_OUT; IMAGES in the arguments of an import.
         system: name of the system that wrote the captions, if one did.
         encoding: the file's encoding, guessed or chosen.
-        only, columns: as in ``TablePart``.
+        only: the system whose rows alone are read; "" stands for rows without a system, and None for all rows.
+        columns: the columns of the captions, if the table has such columns instead of a column "caption".
         images, captions: the numbers of images and captions in the rows that were read.
         rows: the first pairs of image and caption.
         unused: the columns that the import ignores, in a table with a column "caption".

@@ -35,7 +35,7 @@ _LOCKED_ASSIGNMENT_QUERY: PreparedQuery[Any] = PreparedQuery(
         .filter(pk=query_parameter("assignment", UUIDField()))
         .annotate(
             **submission_annotations,
-            watched=Exists(QualityRule.objects.filter(study=OuterRef("study"), enabled=True)),
+            has_enabled_rules=Exists(QualityRule.objects.filter(study=OuterRef("study"), enabled=True)),
         )
     )
 )
@@ -81,7 +81,8 @@ def lock_assignment(assignment: Assignment) -> Assignment:
     if locked_row is None:
         raise ObjectNotFound("There is no such assignment.")
     locked_row.study = assignment.study
-    locked_row.has_detectors = locked_row.watched
+    # an annotation cannot have the name of an attribute of the model
+    locked_row.has_detectors = locked_row.has_enabled_rules
     return locked_row
 
 
@@ -95,6 +96,7 @@ def refuse_ended_assignment(assignment: Assignment) -> None:
         raise AlreadyEnded(_("Nothing was changed: submit or return your current page of work first."))
     if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
         raise AlreadyEnded(_("Your answers were submitted and stay as they are."))
+    # The page of a local worker, who has no session, may expire early because no answers came for a while.
     is_over = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
     if assignment.state == Assignment.State.EXPIRED and not is_over and assignment.session_id is None:
         raise TooLate(

@@ -72,8 +72,8 @@ class _Scan(HTMLParser):
         for name, value in attributes.items():
             if name.startswith("on"):
                 self.note("handlers", name)
-            elif name in ("style", "class"):
-                self.counts["styles"] += name == "style"
+            elif name == "style":
+                self.note("styles")
             elif name in ADDRESSES and tag not in FRAMES | {"form", "script", "link", "base"}:
                 field_match = FIELD.fullmatch(value.strip())
                 if not field_match and not KNOWN_ADDRESS.match(value):

@@ -69,13 +69,13 @@ class CaptionWriter:
             self.texts.update(Caption.objects.filter(pk__in=batch).values_list("pk", "text"))
 
     def required_id_of(self, key: str | None, text: str | None, unit: str) -> int:
-        """Return the row id of a caption that the row must have."""
+        """Return the primary key of a caption that an imported row must name."""
         caption = self.id_of(key, text, unit)
         assert caption is not None
         return caption
 
     def id_of(self, key: str | None, text: str | None, unit: str) -> int | None:
-        """Return the row id of the caption with an id or a text; None if the row has neither."""
+        """Return the primary key of the caption with this key or text; None if neither is given."""
         if key is None and text is None:
             return None
         if key is not None and key in self.ids:

@@ -32,25 +32,25 @@ class Rehearse(OperationCommand):
             self.say(
                 f"Check questions right: careful participants {percent(report.controls_careful)}, spammers {spammed}."
             )
-        for by_sort in report.by_sort:
-            self.say(_report_line(by_sort))
+        for type_report in report.by_sort:
+            self.say(_format_report(type_report))
         if report.by_sort:
             self.say(
                 f"{report.invalidated:,} judgments of excluded participants were invalidated and replaced by others."
             )
 
 
-def _report_line(by_sort: CarelessTypeReport) -> str:
+def _format_report(report: CarelessTypeReport) -> str:
     from annotation.rehearsal.reports import CAREFUL
 
-    group = "Careful participants" if by_sort.sort == CAREFUL else f"Spammers, {by_sort.sort}"
+    group = "Careful participants" if report.sort == CAREFUL else f"Spammers, {report.sort}"
     time_words = ""
-    if by_sort.answers is not None:
-        low, middle, high = by_sort.answers
+    if report.answers is not None:
+        low, middle, high = report.answers
         time_words = f" after {middle:,.0f} answers (middle half {low:,.0f} to {high:,.0f})"
-    flagged = f", {by_sort.flagged:,} more flagged" if by_sort.flagged else ""
-    wrongly = " wrongly" if by_sort.sort == CAREFUL else ""
+    flagged = f", {report.flagged:,} more flagged" if report.flagged else ""
+    wrongly = " wrongly" if report.sort == CAREFUL else ""
     return (
-        f"{group}: {by_sort.stopped:,} of {by_sort.people:,} stopped{wrongly}{time_words}{flagged}; "
-        f"{by_sort.kept:,} of their {by_sort.judgments:,} judgments count."
+        f"{group}: {report.stopped:,} of {report.people:,} stopped{wrongly}{time_words}{flagged}; "
+        f"{report.kept:,} of their {report.judgments:,} judgments count."
     )

@@ -1,4 +1,4 @@
-"""Read judgments files as columns for agreement, without a database or Django.
+"""Read judgments files as columns for agreement, without a database.
 
 A judgments file is a table with the columns `unit`, `worker` and `value` or `answer` (docs/exports.md). Rows with
 `used` false, with `control` true, or without a value are left out.
@@ -40,9 +40,9 @@ from quorum.statistics.aggregation.pair_answers import MUCH
 from quorum.statistics.inputs import MAX_NUMBER
 
 DEFAULT_LEVEL = "nominal"  # the level of answers whose protocol is unknown
-CONTROL_ITEMS = "control items"
 # Why rows are left out, as in ``excluded_counts``.
-REASONS = ("not used", CONTROL_ITEMS, "without a value")
+NOT_USED, CONTROL_ITEMS, NO_VALUE = "not used", "control items", "without a value"
+REASONS = (NOT_USED, CONTROL_ITEMS, NO_VALUE)
 MAX_LABELS = 10_000  # largest number of different texts that are compared for similar ones
 _STEP = 1000  # number of rows between two calls of `progress`
 
@@ -171,10 +171,11 @@ def read_judgment_table(
         values.append(value)
     if not (values or excluded_counts):
         raise ImportProblem(path, None, None, "no judgments", "one record or more")
-    values, warnings = _without_types(values) if has_texts else (values, [])
+    values, warnings = _with_equal_numbers(values) if has_texts else (values, [])
     has_texts = any(isinstance(value, str) for value in values)
     column = np.array(values, dtype=object if has_texts else np.float64)
-    # With a column ``answers``, numbers include strength and confidence (pair_answers.py); the rest is the side.
+    # With a column ``answers``, a number is the side, plus 10 (MUCH) for "much better" and 100 for each step of
+    # confidence (pair_answers.py), so its last digit is the side.
     table = FileJudgments(
         units=np.array(units, dtype=np.int64),
         workers=np.array(workers, dtype=np.int64),
@@ -202,11 +203,11 @@ def _included_records(
             progress(record.line or 0)
         unit, worker = _read_name(record, "unit"), _read_name(record, "worker")
         if not _read_flag(record, "used", True):
-            excluded["not used"] += 1
+            excluded[NOT_USED] += 1
         elif _read_flag(record, "control", False):
             excluded[CONTROL_ITEMS] += 1
         elif (value := _read_value(record, numeric)) is None:
-            excluded["without a value"] += 1
+            excluded[NO_VALUE] += 1
         else:
             yield record, unit, worker, value
 
@@ -219,7 +220,7 @@ def included_rows(
         if progress is not None and number % _STEP == 0:
             progress(number)
         if row.control or not row.used:
-            excluded[REASONS[1] if row.used else REASONS[0]] += 1
+            excluded[CONTROL_ITEMS if row.used else NOT_USED] += 1
         else:
             yield row
 
@@ -260,6 +261,7 @@ def read_open_judgments(
     judgment_count, is_anonymous = 0, False
     for row in included_rows(source.judgments(), excluded_counts, progress):
         judgment_count, is_anonymous = judgment_count + 1, is_anonymous or row.anonymous
+        # what `codes` reads of a unit
         unit = SimpleNamespace(content=row.content or {}, first=SimpleNamespace(text=row.first_text))
         part_codes = kind.aggregation.codes(unit, row.stored).items()
         codes += [(row.unit, part, row.worker, code, row.image) for part, code in part_codes]
@@ -300,7 +302,7 @@ def read_document(record: Record) -> str:
     return "" if document is None else str(document).strip()
 
 
-def _without_types(values: Sequence[float | str]) -> tuple[list[float | str], list[str]]:
+def _with_equal_numbers(values: Sequence[float | str]) -> tuple[list[float | str], list[str]]:
     """Return the values, with texts replaced by equal numbers if other rows have such numbers, and warnings.
 
     The warnings are about these texts, and about labels that differ only in case or blanks.
@@ -313,7 +315,8 @@ def _without_types(values: Sequence[float | str]) -> tuple[list[float | str], li
         for text in equal_numbers
     ]
     labels = Lookalikes()
-    for text in (text for text in texts if text not in equal_numbers) if len(texts) <= MAX_LABELS else ():
+    other_texts = [text for text in texts if text not in equal_numbers]
+    for text in other_texts if len(texts) <= MAX_LABELS else []:
         if (first := labels.earlier_label(text)) is not None:
             warnings.append(
                 f"{quote_value(first)} and {quote_value(text)} differ in case or blanks alone, and count as two"

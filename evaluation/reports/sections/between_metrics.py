@@ -73,6 +73,7 @@ def _rows(flat: dict[str, Floats], people: Floats | None, weights: Floats) -> li
         (name, other, flat[name], flat[other], None) for name, other in combinations(flat, 2)
     ]
     if people is not None:
+        # Weights are those of people's scores, so pairs of two metrics have none.
         is_judged = ~np.isnan(people)
         judged_weights = None if (weights == 1).all() else weights[is_judged]
         pairs += [
@@ -130,4 +131,4 @@ def _matrix_plot(
         footer=int(with_people),
         levels=tuple(levels),
     )
-    return plot(sentence, Heatmap((panel,), "", "", -1.0), data)
+    return plot(sentence, Heatmap((panel,), y_axis="", x_axis="", scale_min=-1.0), data)

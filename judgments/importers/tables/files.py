@@ -33,11 +33,11 @@ def read_json_list(
     path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
 ) -> Iterator[Record]:
     """Yield the objects of a JSON document that is a list."""
+    # `number` is None for a value that is no member of a list; `key` is "" unless the document is an object
     for key, number, value, line in read_document(path, encoding):
         if number is not None and isinstance(value, dict):
             columns.check(tuple(value), path, line, notes)
             yield Record(path, line, value, path=f"{key}[{number}]")
-        # `number` is None for a value that is no member of a list; `key` is "" unless the document is an object
         elif number is not None or key:
             actual = "an object" if key else quote_value(value)
             raise ImportProblem(path, line, None, actual, "a list of objects")
@@ -71,7 +71,10 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
 
 
 def _names_by_index(columns: Columns, cells: dict[int, str]) -> dict[int, str]:
-    """Return the names of a sheet's columns, from ``columns.header`` if the file has no header, or else from a row."""
+    """Return the names of a sheet's columns by their index.
+
+    They are ``columns.header`` for a file without a header row, and otherwise ``cells``, the cells of that row.
+    """
     if columns.header:
         return dict(enumerate(columns.header))
     return dict(zip(cells, columns.names_of(cells.values()), strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import accumulate, chain, count, pairwise, repeat
+from itertools import accumulate, chain, pairwise, repeat
 from operator import attrgetter
 from typing import Any
 
@@ -130,7 +130,10 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
 
 
 def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *, start: int) -> None:
-    """Store the system pairs of an arena, each with the positions of its units in the pool, from ``start``."""
+    """Store the system pairs of an arena, each with the positions of its units in the pool, from ``start``.
+
+    The pool must list the units of a system pair one after another.
+    """
     names = {pair.key: system_names(pair) for pair in batch.pairs}
     sizes = Counter(names[unit.pair] for unit in batch.pool)
     starts = accumulate(sizes.values(), initial=start)
@@ -140,8 +143,8 @@ def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *
          "losses"),
         (
             (study.pk, position, systems[first], systems[second], pair_start, size, 0, 0, 0)
-            for position, ((first, second), size), pair_start in zip(
-                count(), sizes.items(), starts, strict=False
+            for position, (((first, second), size), pair_start) in enumerate(
+                zip(sizes.items(), starts, strict=False)  # the last start is the end of the pool
             )
         ),
     )  # fmt: skip

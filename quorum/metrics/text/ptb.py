@@ -18,6 +18,7 @@ from quorum.metrics.text.ptb_spelling import SPELLINGS, spelled_tokens
 # case, so they stay in the captions.
 PUNCTUATION = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
 
+# Characters that are neither printable ASCII, nor of a class of NON_ASCII_CLASSES, nor respelled.
 _IGNORED_TEXT = re.compile(
     "[^!-~{}]+".format(
         "".join(NON_ASCII_CLASSES.values()) + "".join(key for key in SPELLINGS if len(key) == 1 and key > "~")
@@ -27,7 +28,8 @@ _IGNORED_TEXT = re.compile(
 # Contractions and abbreviations, which other rules split or write differently.
 SPECIAL_WORDS = frozenset([*CONTRACTIONS, *chain.from_iterable(ABBREVIATIONS.values())])
 
-# A word that is a token for sure, since no rule continues after the word, or after a mark that follows it.
+# A word that is a token for sure, since no rule continues after the word, or after a mark that follows it. `format`
+# fills in EXPRESSIONS, so other braces are doubled, and doubled again in the f-string. `++` and `?+` do not backtrack.
 _SINGLE_TOKEN = re.compile(
     rf"{{L}}{{A}}++(?!{URL_INSIDE}{{{{0,100}}}}@)"
     r"(?![.,:;!?]?+(?:{A}|{APOS}|{AMP}|{HYPHEN}|{SLASH}|[.,:;!?`\u2018_+$]))".format(**EXPRESSIONS)
@@ -36,7 +38,7 @@ _SINGLE_TOKEN = re.compile(
 
 def raw_tokens(caption: str) -> list[str]:
     """Return the tokens that the program prints for a caption, including punctuation."""
-    text = caption.replace("\xad", "")
+    text = caption.replace("\xad", "")  # soft hyphens
     tokens: list[str] = []
     position = 0
     while position < len(text):

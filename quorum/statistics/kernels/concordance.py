@@ -42,7 +42,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
         tree[: size + 1] = 0.0
         totals[:size] = 0.0
         first, end = starts[group], starts[group + 1]
-        seen_pairs = 0.0
+        weight_before = 0.0
         while first < end:
             # Compare a run of equal rows with all observations before it.
             stop = first
@@ -52,7 +52,8 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
                 if weight != 0.0:
                     below = weight_below(tree, columns[stop])
                     up_to = below + totals[columns[stop]]
-                    sums[group, 0] += weight * (below - (seen_pairs - up_to))
+                    # Lower columns are concordant, higher ones discordant, and equal ones neither.
+                    sums[group, 0] += weight * (below - (weight_before - up_to))
                     run += weight
                 stop += 1
             # Then add the run to the tree.
@@ -61,12 +62,12 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
                 if weight != 0.0:
                     totals[columns[observation]] += weight
                     add_weight(tree, size, columns[observation], weight)
-            seen_pairs += run
+            weight_before += run
             sums[group, 2] += run * run
             if run > 0.0:
                 sums[group, 4] += 1.0
             first = stop
-        sums[group, 1] = seen_pairs
+        sums[group, 1] = weight_before
         for column in range(size):
             sums[group, 3] += totals[column] * totals[column]
             if totals[column] > 0.0:
@@ -88,17 +89,17 @@ def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon:
         tree[: size + 1] = 0.0
         totals[:size] = 0.0
         next_lower = starts[group]
-        seen_pairs = 0.0
+        lower_count = 0.0
         for observation in range(starts[group], starts[group + 1]):
             while scores[observation] - scores[next_lower] > epsilon:  # lower by more than epsilon
                 totals[columns[next_lower]] += 1.0
                 add_weight(tree, size, columns[next_lower], 1.0)
-                seen_pairs += 1.0
+                lower_count += 1.0
                 next_lower += 1
             below = weight_below(tree, columns[observation])
             same = totals[columns[observation]]
             sums[group, 0] += below
-            sums[group, 1] += seen_pairs - below - same
+            sums[group, 1] += lower_count - below - same
             sums[group, 2] += same
     return sums
 
@@ -111,20 +112,22 @@ def balances(rows: Ints, columns: Ints, weights: Floats, levels: int) -> Floats:
     """
     n = len(rows)
     balance = np.zeros(n)
-    for side in (1, -1):
+    # Forwards (1), compare each observation with those of lower rows; those in lower columns are concordant, and those
+    # in higher columns discordant. Backwards (-1), compare it with those of higher rows, where the reverse holds.
+    for direction in (1, -1):
         tree = np.zeros(levels + 1)
         total = 0.0
-        observation = 0 if side == 1 else n - 1
+        observation = 0 if direction == 1 else n - 1
         while 0 <= observation < n:
             # Compare equal rows with all observations before them, then add them to the tree.
-            end = observation
-            while 0 <= end < n and rows[end] == rows[observation]:
-                below, up_to = weight_below(tree, columns[end]), weight_below(tree, columns[end] + 1)
-                balance[end] += side * (below - (total - up_to))
-                end += side
-            while observation != end:
+            stop = observation
+            while 0 <= stop < n and rows[stop] == rows[observation]:
+                below, up_to = weight_below(tree, columns[stop]), weight_below(tree, columns[stop] + 1)
+                balance[stop] += direction * (below - (total - up_to))
+                stop += direction
+            while observation != stop:
                 if weights[observation] != 0.0:
                     add_weight(tree, levels, columns[observation], weights[observation])
                     total += weights[observation]
-                observation += side
+                observation += direction
     return balance

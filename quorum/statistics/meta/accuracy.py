@@ -284,6 +284,7 @@ class PeoplesWinners:
         value, spread = difference.value, difference.spread
         low, high = difference.interval(self.confidence)
         if abs(value) == 1:  # one metric is always right and the other always wrong
+            # The interval of a share of 0 or 1 is exact. Of `spread`, it uses only the degrees of freedom.
             share_limits = share_interval((1 + value) / 2, spread, cluster_count, self.confidence)
             low, high = (2 * limit - 1 for limit in share_limits)
         first_right, second_right = ((sides == self.winners)[has_consensus] for sides in (first, second))
@@ -349,20 +350,23 @@ class PeoplesWinners:
         kept_deletions = (self.deletions or NO_DELETIONS).subset(pairs)
 
         def changes() -> Floats:
-            # Credits, minus the mean, of each rater's answer if the pair were tied, or had the first or second winner.
-            tied, first, second = (
+            # Return the (V,) changes of the mean credit by each rater's answers. `value` has the changes of the chances
+            # that the first, and the second, wins. A change is worth the credit with this winner minus that with a tie;
+            # credits are minus the mean, and a tie is worth nothing if pairs without a winner are left out.
+            credit_if_tied, credit_if_first, credit_if_second = (
                 credit(kept_deletions.row, np.full(len(kept_deletions.row), winner)) - mean
                 if winner or undecided
                 else 0.0
                 for winner in (0, 1, 2)
             )
-            gains = kept_deletions.value * np.column_stack([first - tied, second - tied])
-            return np.asarray(gains.sum(axis=1)) / n
+            worth = np.column_stack([credit_if_first - credit_if_tied, credit_if_second - credit_if_tied])
+            return np.asarray((kept_deletions.value * worth).sum(axis=1)) / n
 
         spread, items = kept_deletions.widen(spread, items, changes)
         inference = Inference(
             confidence=self.confidence, reason=items.reason, note=items.note, clusters=items.counts
         )
+        # Of two columns, the last sizes are those of the cells, which are an item with a rater.
         return mean, spread, len(items.sizes[-1]) if items.sizes else n, inference
 
 
@@ -597,6 +601,7 @@ def _curve(
         half_tie_share = float((sides[:, has_consensus] == 0).mean()) / 2
         value = float(accuracies.mean())
         if people.has_clusters:
+            # the reason, note and clusters of all sizes are the same, since the pairs are
             inference = people.share(partial(_mean_credit, sides), pairs)
             low, high = inference.low, inference.high
         else:

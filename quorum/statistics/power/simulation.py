@@ -126,9 +126,9 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
     if isinstance(question, TwoSystems):
         favoured_side = np.where(rng.random(shape) < question.win_rate, 1, -1)
         return (rng.random(shape) >= question.ties).astype(np.int64), favoured_side
-    _, first, second, _ = question.table
+    _, only_first, only_second, _ = question.table  # chances that this metric alone names the right winner
     uniform = rng.random(shape)
-    favoured_metric = np.where(uniform < first, 1, np.where(uniform < first + second, -1, 0))
+    favoured_metric = np.where(uniform < only_first, 1, np.where(uniform < only_first + only_second, -1, 0))
     return np.ones(shape, dtype=np.int64), favoured_metric
 
 
@@ -136,35 +136,39 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
 class _Votes:
     """Votes of S simulated studies with P pairs and V votes on each unit.
 
-    truth, gains: (S, P), see `_draw_truth`. is_right: (S, P, references, V) whether a vote is right. rater: (S, P, V)
+    truth, favours: (S, P), see `_draw_truth`. is_right: (S, P, references, V) whether a vote is right. rater: (S, P, V)
     codes.
     """
 
     question: Question
     truth: Ints
-    gains: Ints
+    favours: Ints
     is_right: Flags
     rater: Ints
 
     def outcomes(self, size: Size, alpha: float) -> Outcomes:
         """Return the outcomes of a design that uses only the first pairs, references and votes."""
         votes = self.is_right[:, : size.pairs, : size.references, : size.votes].astype(np.int64)
-        truth, gains = self.truth[:, : size.pairs], self.gains[:, : size.pairs]
+        truth, favours = self.truth[:, : size.pairs], self.favours[:, : size.pairs]
         right_votes = votes.sum(axis=3)
         # The majority of a unit's votes decides the unit, and the majority of units decides the pair.
         balance = 2 * right_votes - size.votes
-        contribution, lead = 2 * votes[:, :, 0] - 1, balance[:, :, 0]
-        if size.references > 1:
-            other_balance = balance[..., np.newaxis] - (2 * votes - 1)
+        # balance: (S, P, references) right minus wrong votes on a unit.
+        # lead: (S, P) right minus wrong votes with one reference, right minus wrong units with several.
+        # contribution: (S, P, V) the lead minus the lead without this rater's votes on the pair.
+        if size.references == 1:
+            lead, contribution = balance[:, :, 0], 2 * votes[:, :, 0] - 1
+        else:
+            balance_without_rater = balance[..., np.newaxis] - (2 * votes - 1)
             lead = np.sign(balance).sum(axis=2)
-            contribution = lead[..., np.newaxis] - np.sign(other_balance).sum(axis=2)
+            contribution = lead[..., np.newaxis] - np.sign(balance_without_rater).sum(axis=2)
         winner = np.sign(lead)
         rater = self.rater[:, : size.pairs, : size.votes]
         rows = [
-            self._test_study(lead[study], contribution[study], gains[study], rater[study], alpha)
+            self._test_study(lead[study], contribution[study], favours[study], rater[study], alpha)
             for study in range(len(lead))
         ]
-        score = winner * gains
+        score = winner * favours
         return np.column_stack(
             [
                 np.array(rows, dtype=np.int64),
@@ -175,15 +179,16 @@ class _Votes:
             ]
         )
 
-    def _test_study(self, lead: Ints, contribution: Ints, gains: Ints, rater: Ints, alpha: float) -> int:
+    def _test_study(self, lead: Ints, contribution: Ints, favours: Ints, rater: Ints, alpha: float) -> int:
         """Return 1 if the evaluation of one study finds the first better, -1 if it finds it worse, and 0 otherwise.
 
-        lead: (P,) lead of the right winner. part: (P, V) contribution of each rater to the lead. rater: (P, V) codes.
+        lead: (P,) lead of the right winner. contribution: (P, V) what each rater adds to the lead. favours: (P,) signs,
+        see `_draw_truth`. rater: (P, V) codes.
         """
         pairs = np.arange(len(lead))
         if isinstance(self.question, TwoSystems):
             # Count leads for the first system instead of the right winner.
-            lead, contribution = lead * gains, contribution * gains[:, np.newaxis]
+            lead, contribution = lead * favours, contribution * favours[:, np.newaxis]
         row = np.repeat(pairs, rater.shape[1])
         deletions = RaterDeletions.of_leads(row, renumber_codes(rater.ravel()), contribution.ravel(), lead)
         people = PeoplesWinners.from_winners(_as_winner(lead), clusters={ITEM: pairs, RATER: deletions})
@@ -193,7 +198,7 @@ class _Votes:
             difference, p = share - 0.5, spread.p(share - 0.5)
         else:
             # The right winner is candidate 1. A metric that is wrong names candidate 2.
-            named_sides = np.where(gains < 0, 2, 1), np.where(gains > 0, 2, 1)
+            named_sides = np.where(favours < 0, 2, 1), np.where(favours > 0, 2, 1)
             mean_difference = people.difference(*named_sides, all_pairs)
             difference, p = mean_difference.difference, mean_difference.p
         return int(np.sign(difference)) if p <= alpha else 0
@@ -212,7 +217,7 @@ def _draw_votes(
     question: Question, people: People, count: int, size: Size, rng: np.random.Generator
 ) -> _Votes:
     """Return the votes of `count` studies of this size."""
-    truth, gains = _draw_truth(question, (count, size.pairs), rng)
+    truth, favours = _draw_truth(question, (count, size.pairs), rng)
     shape = (count, size.pairs, size.references)
     pair_chances = beta_draws(people.right, people.pair_spread, shape[:2], rng)
     chances = beta_draws(pair_chances[:, :, np.newaxis], people.unit_spread, shape, rng)
@@ -228,11 +233,11 @@ def _draw_votes(
     care = care[study, rater][:, :, np.newaxis]
     if people.taste:
         taste = rng.normal(0, people.taste, (count, worker_count))[study, rater][:, :, np.newaxis]
-        odds = np.exp(taste * gains[:, :, np.newaxis, np.newaxis])
+        odds = np.exp(taste * favours[:, :, np.newaxis, np.newaxis])
         chances = chances * odds / (chances * odds + 1 - chances)
     # A careless vote is right with probability 1/2.
     is_right = rng.random((*shape, size.votes)) < 0.5 + (chances - 0.5) * care
-    return _Votes(question, truth, gains, is_right, rater)
+    return _Votes(question, truth, favours, is_right, rater)
 
 
 def _result(

@@ -54,6 +54,7 @@ def mcnemar_test(first: ArrayLike, second: ArrayLike, *, clusters: ClusterColumn
     is_discordant = first_right != second_right
     pair_clusters = Clusters.from_columns(columns, len(first_right), is_discordant)
     p = _discordant_p(first_right[is_discordant], pair_clusters) if is_discordant.any() else 1.0
+    # If each discordant pair is a cluster of its own, the exact p is valid.
     if pair_clusters.has_single_rows(int(is_discordant.sum())):
         p = result.exact_p
     return replace(result, clusters=pair_clusters.counts, clustered_p=p, note=pair_clusters.note)
@@ -65,11 +66,13 @@ def _discordant_p(first_only: Floats, clusters: Clusters) -> float:
     spread = clusters.spread((first_only - share) / len(first_only))
     if spread.variance > 0:
         return spread.p(share - 0.5)
-    # Without variance, test whether as many clusters favour the first as the second.
+    # Without variance, test whether as many clusters favour the first as the second. Of two columns of clusters, the
+    # first counts. Without a usable column, all pairs are one cluster.
     codes = clusters.codes[0] if clusters.codes else np.zeros(len(first_only), dtype=np.int64)
     signs = np.sign(np.bincount(codes, weights=2 * first_only - 1))
-    first_leads = int((signs > 0).sum())
-    return float(scipy.stats.binomtest(first_leads, int((signs != 0).sum()) or 1, 0.5).pvalue)
+    # `binomtest` needs one trial at least. If no cluster favours either, 0 of 1 has p = 1.
+    first_leads, leads = int((signs > 0).sum()), int((signs != 0).sum())
+    return float(scipy.stats.binomtest(first_leads, max(leads, 1), 0.5).pvalue)
 
 
 @signed("mcnemar", input="counts")

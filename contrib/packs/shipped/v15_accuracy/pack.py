@@ -51,7 +51,8 @@ METRICS_BY_LABEL = {
     "ROUGE-L": "rouge-l",
     "CIDEr": "cider",
 }
-SIZES, DRAWS = (1, 2, 5, 10, 20, 48), 5  # numbers of references, and random subsets of each size
+# Numbers of references, and the number of random subsets of each size.
+SIZES, DRAWS = (1, 2, 5, 10, 20, 48), 5
 AUTHOR_SCORES = "cider-v01"
 EQUAL_TOLERANCE = 1e-12
 # METEOR is slow, so it is computed at fewer points, as in the paper.
@@ -78,8 +79,9 @@ def analyse(run: Run) -> None:
             by_size |= scores_by_shared_subsets(
                 data, ["meteor"], METEOR_SIZES, draws=METEOR_DRAWS, seed=run.seed
             )
-            first, second = by_size["meteor"][48]
-            scores["meteor"] = np.stack([first[0], second[0]], axis=1)
+            # There is only one draw of all references.
+            (first_scores,), (second_scores,) = by_size["meteor"][METEOR_SIZES[-1]]
+            scores["meteor"] = np.stack([first_scores, second_scores], axis=1)
             sizes["meteor"] = METEOR_SIZES
         _add_table_1(run, name, data, scores)
         curves = {metric: curve_of_all(data, by_size[metric]) for metric in sizes}
@@ -126,7 +128,7 @@ def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str,
             continue
         for kind in kinds:
             others = {"mean length of the references": by_mean_length[kind].value} if metric == BLEU else {}
-            if metric in decided_accuracies and (data.winners == 0).any():
+            if (data.winners == 0).any():
                 others["undecided pairs left out"] = decided_accuracies[metric][kind]["value"]
             run.number(f"table-1/{name}/{name_in_paper}/{kind}", accuracies[metric][kind], others=others)
     shown_kinds = [*kinds, "all"]
@@ -173,6 +175,7 @@ def _compare_with_authors(run: Run, data: FiftySentenceData) -> None:
     result = score_texts(
         texts, references_by_pair, list(references.values()), metrics=["cider"], tokenizer=TOKENIZER
     )
+    # `images` has one score for each text, since each has an image's references.
     differences = np.abs(result.scores["cider"].images - author_scores)
     differing_pairs = np.flatnonzero(differences > EQUAL_TOLERANCE)
     equal = len(author_scores) - differing_pairs.size
