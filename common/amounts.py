@@ -112,7 +112,10 @@ def spell_seconds(seconds: float) -> str:
 
 
 def spell_hours(value: float) -> str:
-    """Format a duration in hours, such as "about 3 h 10 min". Round it to 5 minutes, and from 20 hours on to hours."""
+    """Format a duration in hours, such as "about 3 h 10 min". It is rounded.
+
+    Durations of 20 hours or more are rounded to hours, and shorter ones to 5 minutes.
+    """
     minutes = value * 60
     if minutes < 1:
         return gettext("under a minute")

@@ -17,7 +17,7 @@ feature_settings: Any = settings
 
 
 def of_features(attribute: str) -> list[Any]:
-    """Import and return the objects whose paths active features list in an attribute (``config.features.Feature``)."""
+    """Import and return the objects that the active features list, by their paths, in an attribute of ``Feature``."""
     features = getattr(settings, "FEATURES", {})  # commands on files run without settings
     return [import_string(path) for feature in features.values() for path in getattr(feature, attribute)]
 

@@ -58,7 +58,7 @@ class TimeZoneMiddleware(Middleware):
 
 
 class ActingAccountMiddleware(Middleware):
-    """Set the acting account and its origin (``common.audit``)."""
+    """Record who acts during a request, and whether by a page or the API, for ``common.audit``."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         door = "api" if request.path.startswith("/api/") else "page"

@@ -57,13 +57,13 @@ class JoinedReply(Schema):
 
 
 class Sentence(Schema):
-    """A sentence on the page."""
+    """A text on a page of work: a reference, a candidate or a caption."""
 
     text = serializers.CharField()
 
 
 class Picture(Schema):
-    """A picture on the page."""
+    """The picture of the item on a page of work."""
 
     url = serializers.CharField(help_text="The original bytes, for the same token.")
     alt = serializers.CharField()

@@ -2,7 +2,7 @@
 
 from annotation.models.assignments import Assignment
 from annotation.models.crowds import CrowdCall, CrowdSession, Demographics, Publication, RawId, Seat, at_crowd
-from annotation.models.judgments import AppendOnly, Judgment, ProblemReport, WrittenCaption
+from annotation.models.judgments import AppendOnlyError, Judgment, ProblemReport, WrittenCaption
 from annotation.models.money import (
     Budget,
     Commitment,

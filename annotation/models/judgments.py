@@ -12,15 +12,12 @@ from django.utils.translation import pgettext_lazy
 
 from annotation.models.assignments import EXCLUDED_STATES, Assignment
 from annotation.models.people import Worker
+from common.rows.append_only import AppendOnlyError
 from judgments.models import Caption, Study, Unit
 from judgments.models.datasets import NumberField
 
 # The name of a signal: the number of earlier answers that are missing from an imported file.
 IMPORTED_REVISION = "revision"
-
-
-class AppendOnly(Exception):
-    """Raised if code tries to change or delete a judgment. A correction must be a new row."""
 
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
@@ -32,10 +29,10 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return self.filter(replaced_by__isnull=True).exclude(assignment__state__in=EXCLUDED_STATES)
 
     def update(self, **kwargs: Any) -> NoReturn:
-        raise AppendOnly("judgments are never edited")
+        raise AppendOnlyError("judgments are never edited")
 
     def delete(self) -> NoReturn:
-        raise AppendOnly("judgments are never deleted")
+        raise AppendOnlyError("judgments are never deleted")
 
     def redact(self, **values: Any) -> int:
         """Overwrite personal data. Call it only to erase a person."""
@@ -113,11 +110,11 @@ class Judgment(models.Model):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         if self.pk is not None and not self._state.adding:
-            raise AppendOnly("judgments are never edited")
+            raise AppendOnlyError("judgments are never edited")
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise AppendOnly("judgments are never deleted")
+        raise AppendOnlyError("judgments are never deleted")
 
 
 class ProblemReport(models.Model):

@@ -7,16 +7,16 @@ from typing import Any, NoReturn
 from django.db import models
 
 
-class LogIsAppendOnly(Exception):
-    pass
+class AppendOnlyError(Exception):
+    """Raised if code tries to change or delete a row. A correction must be a new row."""
 
 
 class AppendOnlyQuerySet(models.QuerySet[Any]):
     def update(self, **kwargs: Any) -> NoReturn:
-        raise LogIsAppendOnly(f"{self.model.__name__} rows are never edited")
+        raise AppendOnlyError(f"{self.model.__name__} rows are never edited")
 
     def delete(self) -> NoReturn:
-        raise LogIsAppendOnly(f"{self.model.__name__} rows are never deleted")
+        raise AppendOnlyError(f"{self.model.__name__} rows are never deleted")
 
     def redact(self, **values: Any) -> int:
         """Overwrite personal data. Use it only to erase a person."""
@@ -31,8 +31,8 @@ class AppendOnlyRow(models.Model):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         if self.pk is not None and not self._state.adding:
-            raise LogIsAppendOnly(f"{type(self).__name__} rows are never edited")
+            raise AppendOnlyError(f"{type(self).__name__} rows are never edited")
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise LogIsAppendOnly(f"{type(self).__name__} rows are never deleted")
+        raise AppendOnlyError(f"{type(self).__name__} rows are never deleted")

@@ -6,7 +6,7 @@ from typing import Any
 
 from common.audit import acting_person
 from contrib.choosing.savings import compute_savings
-from contrib.choosing.selecting import ALL, compute_choice, store_choice
+from contrib.choosing.selecting import ALL_ITEMS, compute_choice, store_choice
 from contrib.choosing.weighing import compute_weighted_estimates
 from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
@@ -15,7 +15,7 @@ from judgments.studies.studies import find_study
 def select_items(run: JobRun, *, study: str, method: str, **options: Any) -> None:
     draft = find_study(study)
     choice = None
-    if method != ALL:
+    if method != ALL_ITEMS:
         choice = compute_choice(study=draft, method=method, **options, progress=run.progress)
     with run.commit() as result:
         store_choice(study=draft, choice=choice, by=acting_person())

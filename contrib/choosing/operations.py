@@ -12,8 +12,8 @@ from common.parameters import KeysField
 from contrib.choosing.population import check_can_be_chosen
 from contrib.choosing.savings import DRAWS
 from contrib.choosing.selecting import (
-    ALL,
-    EVEN,
+    ALL_ITEMS,
+    UNIFORM,
     USUAL_METRICS,
     check_not_frozen,
     compute_choice,
@@ -60,7 +60,7 @@ class SelectItemsRequest(ScoresRequest):
     """The measure of an item's usefulness, and the number of items to choose (docs/choosing.md)."""
 
     method = serializers.ChoiceField(
-        choices=[*METHODS, EVEN, ALL],
+        choices=[*METHODS, UNIFORM, ALL_ITEMS],
         label="Method of selection",
         help_text="“disagreement” and “information” choose items by metric scores. “even” samples items "
         "uniformly. “all” undoes an earlier selection.",
@@ -83,7 +83,7 @@ class SelectItemsRequest(ScoresRequest):
     seed = SeedField("Seed of the sample (default: 0).")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if attrs["method"] != ALL and "budget" not in attrs:
+        if attrs["method"] != ALL_ITEMS and "budget" not in attrs:
             raise serializers.ValidationError({"budget": ["Say how many items are chosen."]})
         return super().validate(attrs)
 
@@ -107,9 +107,9 @@ def choose_items(
 
     This is done by a job, whose state tells when it has ended.
     """
-    choice = (
-        None if method == ALL else compute_choice(study=study, method=method, **options, progress=progress)
-    )
+    choice = None
+    if method != ALL_ITEMS:
+        choice = compute_choice(study=study, method=method, **options, progress=progress)
     store_choice(study=study, choice=choice, by=by)
     return Outcome(describe_choice(choice), choice)
 

@@ -12,7 +12,7 @@ from django.utils.translation import pgettext
 
 from common.amounts import json_float
 from contrib.choosing.population import Population, judged_population, score_population
-from contrib.choosing.selecting import EVEN, USUAL_METRICS, usefulness_of
+from contrib.choosing.selecting import UNIFORM, USUAL_METRICS, usefulness_of
 from contrib.choosing.weighing import metrics_agree, scores_by_system, wins_by_system
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.errors import EvaluationError
@@ -89,11 +89,12 @@ def savings_rows(
     budgets = sorted({max(2, round(share * size)) for share in BUDGET_SHARES})
     groups = list(dict.fromkeys(targets.groups))
     errors: dict[tuple[str, int], dict[str, float]] = {}
-    methods = [EVEN, *usefulness]
+    methods = [UNIFORM, *usefulness]
     for number, method in enumerate(methods):
         for budget in budgets:
-            item_usefulness = np.ones(size) if method == EVEN else usefulness[method]
-            chance = inclusion_probabilities(item_usefulness, budget, floor=1.0 if method == EVEN else FLOOR)
+            item_usefulness = np.ones(size) if method == UNIFORM else usefulness[method]
+            floor = 1.0 if method == UNIFORM else FLOOR
+            chance = inclusion_probabilities(item_usefulness, budget, floor=floor)
             estimates = targets.weighted_means(
                 _draw_weights(chance, item, draws, rng_for(seed, f"{method} {budget}"))
             )
@@ -105,7 +106,7 @@ def savings_rows(
         progress((number + 1) / len(methods), method)
     variances = {
         group: float(
-            np.mean([errors[EVEN, budget][group] ** 2 / (1 / budget - 1 / size) for budget in budgets])
+            np.mean([errors[UNIFORM, budget][group] ** 2 / (1 / budget - 1 / size) for budget in budgets])
         )
         for group in groups
     }
@@ -115,7 +116,7 @@ def savings_rows(
             "group": group,
             "budget": budget,
             "error": json_float(errors[method, budget][group]),
-            "even": json_float(errors[EVEN, budget][group]),
+            "even": json_float(errors[UNIFORM, budget][group]),
             "saved": json_float(_saved_share(errors[method, budget][group], budget, size, variances[group])),
         }
         for method in methods

@@ -33,7 +33,8 @@ from quorum.statistics import choosing
 from quorum.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_probabilities
 from quorum.statistics.inputs import StatisticsError, one_of
 
-EVEN, ALL = "even", "all"
+# Methods of selection besides METHODS: a uniform sample, and all items, which undoes an earlier selection.
+UNIFORM, ALL_ITEMS = "even", "all"
 ITEM_LABELS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop("items")}
 
 # These metrics reward different properties, and take only seconds for thousands of captions.
@@ -46,7 +47,7 @@ def usefulness_of(method: str, population: Population, scored: ScoredPopulation 
 
     Raise EvaluationError if the method needs scores that are missing.
     """
-    if method == EVEN:
+    if method == UNIFORM:
         return np.ones(population.size)
     assert scored is not None
     try:
@@ -102,7 +103,7 @@ def compute_choice(
                 "what": _(ITEM_LABELS[population.per]),
             }
         )
-    if method == EVEN:
+    if method == UNIFORM:
         scored, floor = None, 1.0
     else:
         progress(0.2, "scoring captions")

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, pgettext
 
 from contrib.choosing.operations import choose_items, start_savings_estimate, start_weighing
-from contrib.choosing.selecting import EVEN, describe_choice
+from contrib.choosing.selecting import UNIFORM, describe_choice
 from evaluation.results.views.drawings import as_markup
 from judgments.admin.base import signed_in
 from judgments.kinds import KINDS
@@ -25,7 +25,7 @@ METHOD_LABELS = {
     # methods in results of earlier versions
     "variance": gettext_noop("variance"),
     "diversity": gettext_noop("diversity"),
-    EVEN: gettext_noop("uniform sample"),
+    UNIFORM: gettext_noop("uniform sample"),
 }
 GROUP_LABELS = {
     "accuracy": gettext_noop("Accuracy of metrics"),
@@ -97,7 +97,7 @@ def _group_names(result: dict[str, Any]) -> list[str]:
 def _best_savings(result: dict[str, Any]) -> list[dict[str, Any]]:
     savings = []
     for group in _group_names(result):
-        group_rows = [row for row in result["rows"] if row["group"] == group and row["method"] != EVEN]
+        group_rows = [row for row in result["rows"] if row["group"] == group and row["method"] != UNIFORM]
         for budget in sorted({row["budget"] for row in group_rows}):
             rows = [row for row in group_rows if row["budget"] == budget and row["saved"] is not None]
             best = max(rows, key=lambda row: row["saved"], default=None)
@@ -116,7 +116,7 @@ def _savings_plot(result: dict[str, Any]) -> Any:
 
     panels = []
     for group in _group_names(result):
-        group_rows = [row for row in result["rows"] if row["group"] == group and row["method"] != EVEN]
+        group_rows = [row for row in result["rows"] if row["group"] == group and row["method"] != UNIFORM]
         curves = []
         for method in dict.fromkeys(row["method"] for row in group_rows):
             rows = [row for row in group_rows if row["method"] == method]
@@ -129,7 +129,7 @@ def _savings_plot(result: dict[str, Any]) -> Any:
                     ),
                 )
             )
-        level = Level(_(METHOD_LABELS[EVEN]), 0.0)
+        level = Level(_(METHOD_LABELS[UNIFORM]), 0.0)
         panels.append(CurvePanel(_(GROUP_LABELS[group]), tuple(curves), (level,)))
     drawing = LinePlot(
         tuple(panels),

@@ -6,12 +6,12 @@ from typing import Any
 
 from contrib.error_spans.results.segments import marks_errors
 from evaluation.data.export.formats import JSONL, Format
-from evaluation.data.export.formats.consensus import GoldLines, caption_fields
+from evaluation.data.export.formats.consensus import ConsensusEncoding, caption_fields
 from judgments.kinds import Consensus
 from judgments.models import Study, Unit
 
 
-class SpanLines(GoldLines):
+class SpanLines(ConsensusEncoding):
     count_name = "texts"
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, 
         )
     stored_form: dict[str, Any] = {}
     for question in questions:
-        value = CHECKS[question.shape](question, answer.get(question.name))
+        value = CLEANERS[question.shape](question, answer.get(question.name))
         if value is not None:
             stored_form[question.name] = value
     return stored_form
@@ -57,7 +57,7 @@ def _missing_answer(question: FormQuestion) -> RefusedAnswer:
     )
 
 
-def _check_choice(question: FormQuestion, value: Any) -> str | None:
+def _clean_choice(question: FormQuestion, value: Any) -> str | None:
     values = [option.value for option in question.options if option.value]
     if value in (None, ""):
         if question.required:
@@ -72,7 +72,7 @@ def _check_choice(question: FormQuestion, value: Any) -> str | None:
     return str(value)
 
 
-def _check_ticks(question: FormQuestion, value: Any) -> list[str]:
+def _clean_ticks(question: FormQuestion, value: Any) -> list[str]:
     values = [option.value for option in question.options]
     ticked = [] if value is None else value
     if not isinstance(ticked, list) or not all(entry in values for entry in ticked):
@@ -90,7 +90,7 @@ def _check_ticks(question: FormQuestion, value: Any) -> list[str]:
     return [entry for entry in values if entry in ticked]
 
 
-def _check_number(question: FormQuestion, value: Any) -> int | float | None:
+def _clean_number(question: FormQuestion, value: Any) -> int | float | None:
     if value in (None, ""):
         if question.required:
             raise _missing_answer(question)
@@ -126,7 +126,7 @@ def _range_of(question: FormQuestion) -> str:
     return gettext(" of at most %(high)s") % {"high": high} if high is not None else ""
 
 
-def _check_text(question: FormQuestion, value: Any) -> str | None:
+def _clean_text(question: FormQuestion, value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise ValueError(gettext("expected a text for “%(name)s”") % {"name": question.name})
     text = (value or "").replace("\r\n", "\n").replace("\r", "\n").strip()
@@ -148,16 +148,16 @@ def _check_text(question: FormQuestion, value: Any) -> str | None:
     return text
 
 
-def _check_constant(question: FormQuestion, value: Any) -> str:
+def _preset_value(question: FormQuestion, value: Any) -> str:
     return question.preset
 
 
-CHECKS = {
-    "choice": _check_choice,
-    "several": _check_ticks,
-    "number": _check_number,
-    "text": _check_text,
-    "fixed": _check_constant,
+CLEANERS = {
+    "choice": _clean_choice,
+    "several": _clean_ticks,
+    "number": _clean_number,
+    "text": _clean_text,
+    "fixed": _preset_value,
 }
 
 

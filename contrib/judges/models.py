@@ -51,7 +51,7 @@ class Judge(models.Model):
 
 
 class JudgeAnswer(models.Model):
-    """A judge's answer to a unit in one order. The row is stored before the call."""
+    """A judge's answer to a unit whose texts are shown in one order. The row is stored before the call."""
 
     of_study = ("judge__study",)
 

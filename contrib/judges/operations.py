@@ -62,8 +62,8 @@ def store_answers(
 ) -> ImportedJudge:
     """Store a new judge with its answers, all or none, from CSV with a header, or JSON lines.
 
-    The columns are unit, value, and optionally rater and order. `value` is in the unit's order: 1 is its first
-    candidate. For kinds whose exports have a column `answer`, that replaces it. `order` is "first-left" or
+    The columns are unit, value, and optionally rater and order. `value` numbers the texts as the unit does: 1 is its
+    first candidate. For kinds whose exports have a column `answer`, that replaces it. `order` is "first-left" or
     "second-left", by the text that was shown first.
 
     Raises:

@@ -162,9 +162,10 @@ class JudgeResource(mixins.DestroyModelMixin, Resource):
 
 
 class JudgeAnswerSerializer(RowSerializer[JudgeAnswer]):
-    """A judge's answer to a unit in one order.
+    """A judge's answer to a unit whose texts were shown in one order.
 
-    ``value`` is in the unit's order. If the answer is not a number, it is in ``answer`` instead.
+    ``value`` numbers the texts as the unit does, whichever text was shown first. If the answer is not a number, it is
+    in ``answer`` instead.
     """
 
     study = Related("judge.study.slug")

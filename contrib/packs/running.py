@@ -158,13 +158,13 @@ def run_packs(packs: Sequence[Pack], folder: Path, progress: Progress) -> list[R
     if len(packs) == 1:
         return [run_pack(packs[0], folder, progress)]
     replications: list[Replication] = []
-    for replication in map_parts(_run_part, (packs, folder), range(len(packs))):
+    for replication in map_parts(_run_pack_at, (packs, folder), range(len(packs))):
         replications.append(replication)
         progress(len(replications) / len(packs), replication.pack.name)
     return replications
 
 
-def _run_part(packs_and_folder: tuple[Sequence[Pack], Path], position: int) -> Replication:
+def _run_pack_at(packs_and_folder: tuple[Sequence[Pack], Path], position: int) -> Replication:
     packs, folder = packs_and_folder
     return run_pack(packs[position], folder, lambda share, message: None)
 

@@ -39,15 +39,13 @@ class _Annotation:
     caption: Annotated[str, cached_validator(read_text, expected="a caption")]
 
 
-_IMAGE, _ANNOTATION = RowReader(_Image), RowReader(_Annotation)
-
-
-_RESULTS = ColumnMapping(columns={"image": "image_id"})
+_IMAGE_READER, _ANNOTATION_READER = RowReader(_Image), RowReader(_Annotation)
+_RESULTS_MAPPING = ColumnMapping(columns={"image": "image_id"})
 
 
 def open_results(path: Path, encoding: str | None = None) -> TableCandidates:
     """Open a system's captions: a list of objects with `image_id` and `caption`."""
-    return TableCandidates(path, encoding, records=_RESULTS.reader(read_json_list))
+    return TableCandidates(path, encoding, records=_RESULTS_MAPPING.reader(read_json_list))
 
 
 class CocoDataset(DatasetSource):
@@ -60,7 +58,7 @@ class CocoDataset(DatasetSource):
         members: set[str] = set()
         images: dict[str, _Image] = {}
         for record in self._read_records("images", members):
-            image = _IMAGE.read(record)
+            image = _IMAGE_READER.read(record)
             if images.setdefault(image.id, image) != image:
                 raise record.problem("id", f"image {quote_value(image.id)} a second time", "every image once")
         if not {"images", "annotations"} <= members:
@@ -69,7 +67,7 @@ class CocoDataset(DatasetSource):
         register = CaptionRegister(self.notes)
         captioned_images: set[str] = set()
         for record in self._read_records("annotations", members):
-            row = _ANNOTATION.read(record)
+            row = _ANNOTATION_READER.read(record)
             if row.image_id not in images:
                 raise record.problem(
                     "image_id", quote_value(record.values["image_id"]), 'an id of the list "images"'

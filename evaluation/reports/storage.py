@@ -56,7 +56,7 @@ from judgments.studies.stopping import describe_stopping
 from quorum.numeric.signatures import signature, versions
 
 # Works to cite, by prefix of a metric's name. The longest matching prefix counts.
-METRICS = {
+PAPERS_BY_METRIC = {
     "bleu": ("papineni2002",),
     "bleu-h13": ("hodosh2013", "papineni2002"),
     "bleu-pre": ("hodosh2013", "papineni2002"),
@@ -66,7 +66,7 @@ METRICS = {
 }
 
 # The work of the data's authors, by source format of an import.
-SOURCES = {
+PAPERS_BY_FORMAT = {
     "pascal-50s": ("vedantam2015",),
     "abstract-50s": ("vedantam2015",),
     "flickr8k": ("hodosh2013",),
@@ -74,7 +74,7 @@ SOURCES = {
 }
 
 # The paper that a preset follows, by preset.
-PRESETS = {
+PAPER_BY_PRESET = {
     "vedantam-2015": "vedantam2015",
     "hodosh-2013": "hodosh2013",
     "wang-gaizauskas-2015": "wang2015",
@@ -99,8 +99,8 @@ def bibtex_fields_of(key: str) -> dict[str, str]:
 
 def sources_of_metric(name: str) -> tuple[str, ...]:
     base = name.partition("|")[0]
-    prefixes = [prefix for prefix in METRICS if base.startswith(prefix)]
-    return METRICS[max(prefixes, key=len)] if prefixes else ()
+    prefixes = [prefix for prefix in PAPERS_BY_METRIC if base.startswith(prefix)]
+    return PAPERS_BY_METRIC[max(prefixes, key=len)] if prefixes else ()
 
 
 def bibtex(keys: Iterable[str]) -> str:
@@ -138,6 +138,7 @@ def methods(
         parts = optional_parts().values()
         return " ".join(fill_template(part.methods, values) for part in parts if part.name in names)
 
+    source_format = study.dataset.source_format
     values: dict[str, Any] = {
         "work": work,
         "cite": cite,
@@ -149,9 +150,9 @@ def methods(
         "imported": imported,
         "designed": study.source == Study.Source.DESIGNED,
         "by_people": not imported and not study.simulated,
-        "paper": next((key for start, key in PRESETS.items() if design.preset.startswith(start)), ""),
+        "paper": next((key for start, key in PAPER_BY_PRESET.items() if design.preset.startswith(start)), ""),
         "sources": next(
-            (keys for start, keys in SOURCES.items() if study.dataset.source_format.startswith(start)), ()
+            (keys for start, keys in PAPERS_BY_FORMAT.items() if source_format.startswith(start)), ()
         ),
         "pairs": ", ".join(f"{count:,} {name}" for name, count in design.sampling.pairs.items() if count),
         "audit": audit_sentence(audit) if audit else "",

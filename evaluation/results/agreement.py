@@ -21,7 +21,7 @@ from quorum.statistics.agreement import (
     AgreementResult,
     Alpha,
     AlphaOfParts,
-    BothOrders,
+    BothOrdersCoefficient,
     FleissKappa,
     Gwet,
     Percent,
@@ -74,7 +74,7 @@ def agreement_coefficients(
     """Return coefficients with their intervals, as JSON by name.
 
     Args:
-        exchange: for choices between two texts; see ``BothOrders``.
+        exchange: for choices between two texts; see ``BothOrdersCoefficient``.
         clusters: see ``quorum.statistics.agreement.agreement``.
         categories: the whole scale; by default the values that occur.
     """
@@ -101,7 +101,7 @@ def exchange_of(kind: Kind | None) -> Exchange | None:
 def coefficient_in_both_orders(
     coefficient: PatternCoefficient, exchange: Exchange | None
 ) -> PatternCoefficient:
-    return BothOrders(coefficient, exchange) if exchange else coefficient
+    return BothOrdersCoefficient(coefficient, exchange) if exchange else coefficient
 
 
 def _fleiss(

@@ -19,8 +19,8 @@ from judgments.drawing.controls.makers import (
     ControlSlot,
     KnownItem,
     Makers,
+    known_item_error,
     known_items,
-    known_problem,
 )
 from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.image_captions import CaptionDraw, draw_captions
@@ -130,13 +130,13 @@ class ImageCaptionKind(ChoiceKind):
     def known_unit(self, slot: ControlSlot, item: KnownItem) -> UnitSpec:
         """Return the unit of a known item. Raise DesignError if no answer is right or all answers are right."""
         if item.first is None:
-            raise known_problem(item, "needs the caption under first")
+            raise known_item_error(item, "needs the caption under first")
         try:
             right_count = self.count_right(item.expected)
         except ValueError:
             right_count = 0
         if not 0 < right_count < len(self.values):
-            raise known_problem(
+            raise known_item_error(
                 item, f"expects {item.expected!r}, by which no answer, or every one, would be right"
             )
         return self.control(slot, item.image, item.first, item.expected, KNOWN_GOOD)

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, AnswerProblem, TooLateToChange
-from annotation.models import AppendOnly, Assignment, Judgment
+from annotation.models import AppendOnlyError, Assignment, Judgment
 from annotation.work.answers.revisions import current_answers, revise_judgments
 from annotation.work.sheet.units import page_units_of
 from annotation.work.submissions import report_problem, save_answers, submit_assignment
@@ -68,13 +68,13 @@ def test_judgments_are_never_edited_or_deleted(assignment: Assignment) -> None:
     judgment = Judgment.objects.first()
     assert judgment is not None
     judgment.value = 2
-    with pytest.raises(AppendOnly):
+    with pytest.raises(AppendOnlyError):
         judgment.save()
-    with pytest.raises(AppendOnly):
+    with pytest.raises(AppendOnlyError):
         judgment.delete()
-    with pytest.raises(AppendOnly):
+    with pytest.raises(AppendOnlyError):
         Judgment.objects.filter(pk=judgment.pk).update(value=2)
-    with pytest.raises(AppendOnly):
+    with pytest.raises(AppendOnlyError):
         Judgment.objects.all().delete()
 
 

@@ -16,7 +16,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Assignment, Judgment
-from common.rows.append_only import LogIsAppendOnly
+from common.rows.append_only import AppendOnlyError
 from contrib.comparing.releases import _hash_row
 from evaluation.data.releases.bundle import MANIFEST, SUMS
 from evaluation.data.releases.rows import Settings
@@ -131,9 +131,9 @@ def test_a_version_is_released_once_and_again_with_the_same_bytes(pairwise: Stud
         released(study, tmp_path / "b.zip")
     with pytest.raises(ReleaseError, match="already exists"):
         released(study, tmp_path / "a.zip", version="1.1")
-    with pytest.raises(LogIsAppendOnly):
+    with pytest.raises(AppendOnlyError):
         made.save()
-    with pytest.raises(LogIsAppendOnly):
+    with pytest.raises(AppendOnlyError):
         made.delete()
     event = StudyEvent.objects.get(what="released")
     assert event.details == {"version": "1.0", "sha256": made.sha256}

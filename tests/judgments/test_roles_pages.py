@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from common.rows.append_only import LogIsAppendOnly
+from common.rows.append_only import AppendOnlyError
 from judgments.access.roles import give_role
 from judgments.access.study_log import note_event
 from judgments.models import Study, StudyEvent, StudyRole
@@ -157,8 +157,8 @@ class TestLog:
                 f"/admin/judgments/studyevent/{entry.pk}/{act}/", {"words": "x", "post": "yes"}
             )
             assert answer.status_code == 403
-        with pytest.raises(LogIsAppendOnly):
+        with pytest.raises(AppendOnlyError):
             StudyEvent.objects.filter(pk=entry.pk).update(words="x")
-        with pytest.raises(LogIsAppendOnly):
+        with pytest.raises(AppendOnlyError):
             StudyEvent.objects.filter(pk=entry.pk).delete()
         assert StudyEvent.objects.get(pk=entry.pk).words == entry.words

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from quorum.statistics.aggregation.pair_answers import other_side
 from quorum.statistics.agreement import (
     Alpha,
-    BothOrders,
+    BothOrdersCoefficient,
     FleissKappa,
     Gwet,
     agreement,
@@ -61,7 +61,7 @@ def test_exchanging_the_texts_of_any_pairs_changes_nothing(
     sides: Any, pairs: Any, coefficient: Any, by: str
 ) -> None:
     before, after = (
-        agreement(data, BothOrders(coefficient, other_side), clusters=by)
+        agreement(data, BothOrdersCoefficient(coefficient, other_side), clusters=by)
         for data in (sides, exchanged(sides, pairs))
     )
     for name in ("value", "low", "high"):
@@ -72,7 +72,7 @@ def test_exchanging_the_texts_of_any_pairs_changes_nothing(
 
 def test_strengths_change_their_signs_where_texts_are_exchanged() -> None:
     strengths = np.array([[2, 1, -1, 2, -2, 1], [1, 1, -2, 1, -1, -1], [2, -1, -1, 2, -2, 1]])
-    ordinal = BothOrders(Alpha("ordinal"), np.negative)
+    ordinal = BothOrdersCoefficient(Alpha("ordinal"), np.negative)
     before = agreement(strengths, ordinal)
     after = agreement(strengths * [1, -1, 1, -1, -1, 1], ordinal)
     assert (after.value, after.low, after.high) == pytest.approx((before.value, before.low, before.high))
@@ -80,7 +80,7 @@ def test_strengths_change_their_signs_where_texts_are_exchanged() -> None:
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
 def test_it_is_alpha_of_the_table_beside_its_mirror_image(level: str) -> None:
-    found = agreement(SIDES, BothOrders(Alpha(level), other_side))
+    found = agreement(SIDES, BothOrdersCoefficient(Alpha(level), other_side))
     mirrored = np.hstack([SIDES, exchanged(SIDES, np.ones(12))])
     assert found.value == pytest.approx(krippendorff_alpha(mirrored, level))
     assert (found.units, found.judgments, found.raters) == (12, 47, 4)
@@ -88,7 +88,7 @@ def test_it_is_alpha_of_the_table_beside_its_mirror_image(level: str) -> None:
     rater, unit = np.nonzero(~np.isnan(mirrored))
     doubled = ratings_of_judgments(unit, rater, mirrored[rater, unit])
     plain = agreement(doubled, Alpha(level), clusters=Clusters.of_codes({"item": unit % 12}))
-    found = agreement(SIDES, BothOrders(Alpha(level), other_side), clusters="item")
+    found = agreement(SIDES, BothOrdersCoefficient(Alpha(level), other_side), clusters="item")
     assert (found.low, found.high) == pytest.approx((plain.low, plain.high))
 
 
@@ -97,7 +97,7 @@ def test_it_is_about_the_mean_of_alpha_over_random_orders() -> None:
     texts = draw.integers(1, 3, size=200)
     sides = np.where(draw.random((5, 200)) < 0.7, texts, 3 - texts).astype(float)
     plain = [krippendorff_alpha(exchanged(sides, draw.random(200) < 0.5)) for _ in range(300)]
-    value = agreement(sides, BothOrders(Alpha(), other_side)).value
+    value = agreement(sides, BothOrdersCoefficient(Alpha(), other_side)).value
     assert value == pytest.approx(np.mean(plain), abs=0.002)
     assert max(plain) <= value + 1 / 1000  # no coding finds more disagreement expected
 
@@ -110,22 +110,22 @@ def test_fleiss_kappa_is_the_coefficient_of_paired_comparisons() -> None:
     u = 2 * same_pairs / (math.comb(3, 2) * math.comb(4, 2)) - 1
     rater, unit = np.nonzero(sides)
     ratings = ratings_of_judgments(unit, rater, sides[rater, unit])
-    kappa = agreement(ratings, BothOrders(FleissKappa(), other_side))
+    kappa = agreement(ratings, BothOrdersCoefficient(FleissKappa(), other_side))
     assert kappa.value == pytest.approx(u)
-    naive = agreement(ratings, BothOrders(FleissKappa(), other_side), clusters="naive")
+    naive = agreement(ratings, BothOrdersCoefficient(FleissKappa(), other_side), clusters="naive")
     assert naive.value == pytest.approx(u)
     assert naive.low <= u <= naive.high
     assert u == pytest.approx(2 * percent_agreement(sides) - 1)
 
 
 def test_raters_who_all_choose_what_is_called_the_first_agree() -> None:
-    found = agreement(np.ones((3, 10)), BothOrders(Alpha(), other_side))
+    found = agreement(np.ones((3, 10)), BothOrdersCoefficient(Alpha(), other_side))
     assert found.value == 1
     assert found.low < 1
 
 
 def test_units_with_one_judgment_have_no_agreement() -> None:
-    found = agreement([[1, 2, math.nan], [math.nan, math.nan, 1]], BothOrders(Alpha(), other_side))
+    found = agreement([[1, 2, math.nan], [math.nan, math.nan, 1]], BothOrdersCoefficient(Alpha(), other_side))
     assert (found.units, found.pairable, found.reason) == (3, 0, NO_PAIRS)
     assert math.isnan(found.value)
-    assert BothOrders(Alpha(), other_side).influences(np.array([[1, 2]])) is None
+    assert BothOrdersCoefficient(Alpha(), other_side).influences(np.array([[1, 2]])) is None

@@ -110,7 +110,7 @@ def _find_qualification(client: TurkClient, platform: str, name: str) -> str | N
 
 
 def _grant_qualifications(client: TurkClient, people: Mapping[str, Collection[str]]) -> None:
-    """Grant qualifications at the service to people who got them here before it knew of them."""
+    """Grant at Mechanical Turk the qualifications that people received in Quorum and that were never sent there."""
     for name, ids in people.items():
         for worker in ids:
             client.qualify(qualification_id(client, name), worker, 1)

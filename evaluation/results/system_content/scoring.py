@@ -128,15 +128,15 @@ def _content_of_people(
     for judgment in sorted(judged, key=lambda row: (row.unit.position, row.unit.pk)):  # as in a release
         by_image.setdefault(judgment.unit.item_id, {}).setdefault(judgment.unit.pk, []).append(judgment)
 
-    def people(units: Iterable[list[IncludedJudgment]], rater: int | None = None) -> list[list[Any]]:
-        """Return what people name for the units, without the answers of ``rater``."""
+    def content_of(units: Iterable[list[IncludedJudgment]], rater: int | None = None) -> list[list[Any]]:
+        """Return the content that people name for each unit, without the answers of ``rater``."""
         answers = ((rows[0].unit, [row.answer for row in rows if row.worker != rater]) for rows in units)
         return content.people(kind, answers)
 
-    units_by_image = {item: units for item, units in by_image.items() if any(people(units.values()))}
+    units_by_image = {item: units for item, units in by_image.items() if any(content_of(units.values()))}
     numbers: dict[Hashable, int] = {}  # numbers of documents
     left_out_rows = [
-        (image, rater, people(units.values(), rater))
+        (image, rater, content_of(units.values(), rater))
         for image, units in enumerate(units_by_image.values())
         for rater in sorted({row.worker for row in chain.from_iterable(units.values())})
         if not anonymous
@@ -147,7 +147,7 @@ def _content_of_people(
             [numbers.setdefault(documents.get(item, item), len(numbers)) for item in units_by_image],
             dtype=np.int64,
         ),
-        people=[people(units.values()) for units in units_by_image.values()],
+        people=[content_of(units.values()) for units in units_by_image.values()],
         image=np.array([row[0] for row in left_out_rows], dtype=np.int64),
         rater=np.array([row[1] for row in left_out_rows], dtype=np.int64),
         leave_one_out=[row[2] for row in left_out_rows],

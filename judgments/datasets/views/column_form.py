@@ -148,7 +148,8 @@ def _merge_fixes(old_fixes: Fixes, fixes: Fixes) -> Fixes:
 def _chosen_columns(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
     """Return the file's column for each of Quorum's columns, from a posted form.
 
-    Several columns of the file may be criteria of ``value``. Of any other of Quorum's columns, the last choice counts.
+    Several columns of the file may be chosen for ``value``, each as a criterion. For any other column, the last choice
+    counts.
     """
     sources: dict[str, list[str]] = {}
     for number, name in enumerate(names):

@@ -114,7 +114,7 @@ def texts_by_wording(images: Sequence[Image]) -> dict[str, Text]:
     return outputs | {one_text(text.text): text for image in images for text in image.references}
 
 
-def known_problem(item: KnownItem, expected: str) -> DesignError:
+def known_item_error(item: KnownItem, expected: str) -> DesignError:
     """Return the error about a known item. ``expected`` continues the sentence that begins with "item 3"."""
     return DesignError(
         gettext("controls.known: item %(number)s %(expected)s.")

@@ -18,7 +18,7 @@ from judgments.drawing.controls.makers import (
     ControlSlot,
     KnownItem,
     Makers,
-    known_problem,
+    known_item_error,
 )
 from judgments.drawing.draws import shuffle
 from judgments.drawing.material import Group, Image, Text
@@ -69,12 +69,12 @@ class PairControls:
         (item,) = items
         outcomes = self.kind.outcomes
         if item.first is None or item.second is None or item.first.text == item.second.text:
-            raise known_problem(item, "needs two different texts, first and second")
+            raise known_item_error(item, "needs two different texts, first and second")
         if self.references > 1 and item.reference is None:
-            raise known_problem(item, "needs sentence A under reference")
+            raise known_item_error(item, "needs sentence A under reference")
         if item.expected not in outcomes:
             outcome_list = " and ".join(f"{outcome} is {SIDE_NAMES[outcome]}" for outcome in outcomes)
-            raise known_problem(item, f"expects {item.expected!r}; {outcome_list}")
+            raise known_item_error(item, f"expects {item.expected!r}; {outcome_list}")
         reference = item.reference if self.references > 1 else None
         first_is_right = item.expected != SECOND
         right, wrong = (item.first, item.second) if first_is_right else (item.second, item.first)

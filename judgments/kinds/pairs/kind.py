@@ -56,7 +56,7 @@ NOTE_SENTENCES = {
     "hits_with_an_image_twice": "Pages of work with an item more than once, because too few other items are left: {}.",
 }
 ALL_PAIRS = 2**31 - 1  # more pairs than any dataset has
-ALL_SIDES = (FIRST, SECOND, NO_DIFFERENCE, NEITHER)  # in the order of tables
+OUTCOME_ORDER = (FIRST, SECOND, NO_DIFFERENCE, NEITHER)  # of columns of tables
 
 
 class PairChoiceKind(ChoiceKind):
@@ -154,7 +154,7 @@ class PairChoiceKind(ChoiceKind):
 
     @property
     def outcomes(self) -> tuple[int, ...]:
-        return tuple(sorted({int(choice.value) % MUCH for choice in self.choices}, key=ALL_SIDES.index))
+        return tuple(sorted({int(choice.value) % MUCH for choice in self.choices}, key=OUTCOME_ORDER.index))
 
     @property
     def has_side_buttons(self) -> bool:

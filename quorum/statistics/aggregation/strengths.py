@@ -82,12 +82,14 @@ _DRAWN_CELLS = 2_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrengthResult(ItemStrengths):
-    """Strengths from preferences, on the scale of d.
+    """Strengths from preferences, on the scale of d. The docstring of this module defines d, a, t and both models.
 
-    levels: (C,) observed preferences and their opposites. cuts: in the adjacent model, a_|c| of the levels c >= 0
-    except the lowest positive one, whose a is 0; in the cumulative model, the thresholds t above zero.
-    coefficients: (P,) coefficients of the covariates. information: (K, K) Fisher information about d in one more
-    comparison.
+    Attributes:
+        levels: (C,) observed preferences and their opposites.
+        cuts: in the adjacent model, a_|c| of the levels c >= 0 except the lowest positive one, whose a is 0; in the
+            cumulative model, the thresholds t above zero.
+        coefficients: (P,) coefficients of the covariates.
+        information: (K, K) Fisher information about d in one more comparison.
     """
 
     model: str

@@ -6,7 +6,8 @@
 `agreement(data, coefficient)` returns any coefficient with its interval: `Alpha`, `AlphaOfParts` (both Krippendorff's),
 `CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. For each there is also a function that returns only the value
 (`krippendorff_alpha`), and one that returns a signed result (`alpha_interval`), with the options of `agreement`.
-`span_alpha` and `span_f1` compare marked spans. `BothOrders(coefficient, other_side)` is for choices between two texts.
+`span_alpha` and `span_f1` compare marked spans. `BothOrdersCoefficient(coefficient, other_side)` is for choices between
+two texts.
 """
 
 from quorum.statistics.agreement.alpha import (
@@ -18,7 +19,7 @@ from quorum.statistics.agreement.alpha import (
     alpha_of_parts,
     krippendorff_alpha,
 )
-from quorum.statistics.agreement.both_orders import BothOrders
+from quorum.statistics.agreement.both_orders import BothOrdersCoefficient
 from quorum.statistics.agreement.coefficient import AgreementResult, Coefficient, agreement
 from quorum.statistics.agreement.cohen import CohenKappa, cohen_kappa, kappa_interval
 from quorum.statistics.agreement.fleiss import FleissKappa, fleiss_interval, fleiss_kappa

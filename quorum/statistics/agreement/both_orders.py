@@ -37,7 +37,7 @@ def in_both_orders(data: Data, exchange: Exchange) -> Ratings:
 
 
 @dataclass(frozen=True, slots=True)
-class BothOrders:
+class BothOrdersCoefficient:
     """A coefficient of choices between the two texts of a unit, where each unit counts in both orders of its texts.
 
     Which text is called the first is arbitrary, but it changes the expected disagreement. With both orders, both

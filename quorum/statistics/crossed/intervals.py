@@ -190,12 +190,12 @@ def coefficient_interval(
     judges: float = 2.0,
     chance_of_difference: float = 1.0,
 ) -> tuple[float, float]:
-    """Return the interval of a coefficient with maximum 1, symmetric on the scale log((1 + (m - 1) v) / (1 - v)).
+    """Return the interval of a coefficient, v or `value`, with maximum 1.
 
-    On this scale the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925).
-    If the variance is zero, as for a coefficient of 1, half of the interval's width is u / chance_of_difference.
-    Here u is the upper limit of the share of differing units if none of `cluster_count` units differs
-    (`share_interval`).
+    It is symmetric on the scale log((1 + (m - 1) v) / (1 - v)), where m is `judges`. On this scale the variance of an
+    intraclass correlation of m judges hardly depends on its value (Fisher 1925). If the variance is zero, as for a
+    coefficient of 1, half of the interval's width is u / chance_of_difference. Here u is the upper limit of the share
+    of units on which judges differ if none of `cluster_count` units has such a difference (`share_interval`).
     """
     if math.isnan(value) or math.isnan(spread.df):
         return math.nan, math.nan

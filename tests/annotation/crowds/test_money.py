@@ -14,7 +14,7 @@ from annotation.models import Budget, CrowdSession, LedgerEntry, Publication, Wo
 from annotation.money import bookings, ledger
 from common.amounts import spell_cents
 from common.errors import WrongState
-from common.rows.append_only import LogIsAppendOnly
+from common.rows.append_only import AppendOnlyError
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study, StudyEvent
 from tests.annotation.casting import make_dataset, make_study
@@ -123,7 +123,7 @@ def test_the_database_itself_keeps_a_study_within_its_budget(study: Study) -> No
     ledger.set_budget(study=study, platform=PLACE, cents=100)
     with pytest.raises(IntegrityError), transaction.atomic():
         Budget.objects.filter(study=study).update(reserved_cents=60, spent_cents=41)
-    with pytest.raises(LogIsAppendOnly):
+    with pytest.raises(AppendOnlyError):
         LedgerEntry.objects.all().delete()
 
 

@@ -224,7 +224,7 @@ class _Accuracy:
 
 
 def _add_halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[str]) -> None:
-    """Predict the winner by one half of the references from the other half, by people and by metrics."""
+    """Add how often people and metrics, given half of the references, predict the winner that the other half names."""
     right = _right_predictions(run, dataset, data, metrics)
     counted_pairs = {kind: data.is_of_kind(kind) for kind in pair_kinds(data.kinds)}
     counted_pairs["all"] = np.ones(len(data.pairs), dtype=np.bool_)

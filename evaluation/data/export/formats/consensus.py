@@ -18,7 +18,7 @@ from judgments.models import Study, Unit
 from judgments.studies.designs import kind_of
 
 
-class GoldLines(Encoding):
+class ConsensusEncoding(Encoding):
     """Base class of formats with the consensus of each unit."""
 
     suffix = "jsonl"
@@ -43,7 +43,7 @@ class GoldLines(Encoding):
         """Return a unit's line as a dict, or None to omit the unit."""
 
 
-class KeywordLines(GoldLines):
+class KeywordLines(ConsensusEncoding):
     count_name = "images"
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class KeywordLines(GoldLines):
         }
 
 
-class GroundingLines(GoldLines):
+class GroundingLines(ConsensusEncoding):
     count_name = "descriptions"
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:

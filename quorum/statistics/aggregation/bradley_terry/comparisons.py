@@ -43,9 +43,10 @@ class ComparisonRows:
                 self.subset(deletions.row, np.full(len(deletions.row), winner)).scores(fit, settings)
                 for winner in (0, 1, 2)
             )
-            gains = [scipy.sparse.diags_array(gain) for gain in deletions.value.T]
-            changes = (gains[0] @ (first - tied) + gains[1] @ (second - tied)) @ fit.covariance
-            covariance, freedom = deletions.covariance(covariance, freedom, changes)
+            # how much the chances of the first and of the second winner change
+            by_first, by_second = map(scipy.sparse.diags_array, deletions.value.T)
+            parameter_changes = (by_first @ (first - tied) + by_second @ (second - tied)) @ fit.covariance
+            covariance, freedom = deletions.covariance(covariance, freedom, parameter_changes)
         return covariance, freedom, deletions.add_raters(self.clusters)
 
     def subset(self, rows: Ints, outcome: Ints) -> ComparisonRows:

@@ -3,13 +3,13 @@
 from typing import Any
 
 from evaluation.data.export.formats import Format
-from evaluation.data.export.formats.consensus import GoldLines
+from evaluation.data.export.formats.consensus import ConsensusEncoding
 from judgments.kinds import KINDS, Consensus
 from judgments.models import Study, Unit
 from quorum.statistics.aggregation.pair_answers import FIRST, SECOND
 
 
-class PreferenceLines(GoldLines):
+class PreferenceLines(ConsensusEncoding):
     count_name = "pairs"
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any] | None:
