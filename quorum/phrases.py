@@ -113,10 +113,10 @@ def titles_in(text: str, titles: Collection[str], longest: int = LONGEST) -> lis
 
 def spellings_of_grams(text: str, grams: Sequence[str]) -> list[str]:
     tokens, spellings = words_of(text), spoken_words(text)
-    start_of: dict[str, int] = {}
+    starts: dict[str, int] = {}
     for gram, start in ngrams(tokens):
-        start_of.setdefault(gram, start)
-    return [" ".join(spellings[start_of[gram] : start_of[gram] + gram.count(" ") + 1]) for gram in grams]
+        starts.setdefault(gram, start)
+    return [" ".join(spellings[starts[gram] : starts[gram] + gram.count(" ") + 1]) for gram in grams]
 
 
 def count_texts_by_ngram(

@@ -216,7 +216,7 @@ def store_appeal(*, assignment: Assignment, worker: Worker, text: str) -> Appeal
         raise ObjectNotFound(pgettext("staff", "There is no such assignment."))
     if assignment.state != Assignment.State.REJECTED:
         raise WrongState(_("Nothing was sent: this page of work was not rejected."))
-    note = _check_note(text)
+    note = _clean_note(text)
     notes = AppealNote.objects.filter(assignment=assignment, from_worker=True)
     equal_note = notes.filter(text=note).first()
     if equal_note is not None:
@@ -233,7 +233,7 @@ def store_appeal(*, assignment: Assignment, worker: Worker, text: str) -> Appeal
 
 @transaction.atomic
 def store_appeal_note(*, assignment: Assignment, text: str, by: User) -> AppealNote:
-    note = AppealNote.objects.create(assignment=assignment, text=_check_note(text), by=by)
+    note = AppealNote.objects.create(assignment=assignment, text=_clean_note(text), by=by)
     note_event(
         study=assignment.study,
         what="appeal-note",
@@ -244,7 +244,7 @@ def store_appeal_note(*, assignment: Assignment, text: str, by: User) -> AppealN
     return note
 
 
-def _check_note(text: str) -> str:
+def _clean_note(text: str) -> str:
     note = text.strip()
     if not note or "\x00" in note:
         raise WrongState(_("Nothing was sent: please write a sentence."))

@@ -243,7 +243,7 @@ def resume_worker(
     If the worker has not joined the study yet, they join it.
     """
     code, country = _clean_code(code), checked_country(country)
-    worker = _check_resume_code(name, resume)
+    worker = _worker_of_resume_code(name, resume)
     participation = _find_participation(study, worker)
     if participation is None:
         _check_may_join(study, design_of(study), code, consent)
@@ -256,7 +256,7 @@ def resume_worker(
 @transaction.atomic
 def renew_token(*, name: str, resume: str) -> tuple[Worker, str]:
     """Return the worker with this name and resume code, and a new token. The old token becomes invalid."""
-    worker = _check_resume_code(name, resume)
+    worker = _worker_of_resume_code(name, resume)
     return worker, _new_token(worker)
 
 
@@ -291,7 +291,7 @@ def _clean_code(code: str) -> str:
     return code if code.isprintable() else ""
 
 
-def _check_resume_code(name: str, resume: str) -> Worker:
+def _worker_of_resume_code(name: str, resume: str) -> Worker:
     name, resume_hash = checked_name(name), hash_secret(_clean_code(resume))
     worker = Worker.objects.filter(source=Worker.Source.LOCAL, resume_hash=resume_hash).first()
     if worker is None or not worker.is_called(name):

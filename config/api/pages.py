@@ -80,7 +80,7 @@ def _problems(filter_field: Filter | None, request: Request, name: str) -> Itera
 
 
 class _Cursor(NamedTuple):
-    """The row next to the page, before it or (if ``is_backward``) after it: the value of its ordering, and its id."""
+    """The row before the page or, if ``is_backward``, the row after it, by the value of its ordering and its id."""
 
     is_backward: bool
     value: Any

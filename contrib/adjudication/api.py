@@ -62,10 +62,10 @@ class AdjudicationResource(Resource):
         self, queryset: QuerySet[Adjudication], studies: QuerySet[Study], request: Request
     ) -> QuerySet[Adjudication]:
         token = token_of(request)
-        seen = Q(study__in=studies)
+        is_visible = Q(study__in=studies)
         if token is None or not token.limited:
-            seen |= Q(adjudicator=staff_of(request))
-        return queryset.filter(seen)
+            is_visible |= Q(adjudicator=staff_of(request))
+        return queryset.filter(is_visible)
 
     create = create_action(
         operations.send_units,

@@ -56,7 +56,7 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
     unknown_images: list[str] = []
     repeated_images: list[str] = []
     for number, entry in enumerate(_read_entries(chunks), start=1):
-        image, caption = _check_entry(number, entry)
+        image, caption = _read_entry(number, entry)
         position = positions.get(image)
         if position is None:
             unknown_images.append(image)
@@ -101,7 +101,7 @@ def _join_image_names(images: list[str]) -> str:
     return f"{names}, …" if len(images) > MAX_IMAGES_NAMED else names
 
 
-def _check_entry(number: int, entry: Any) -> tuple[str, str]:
+def _read_entry(number: int, entry: Any) -> tuple[str, str]:
     if not isinstance(entry, dict):
         raise SubmissionRefused(
             _("Entry %(number)s is not an object; expected an object with “image_id” and “caption”.")

@@ -116,8 +116,8 @@ class Population:
                 output_counts[item, name] += 1
                 cells.append((item, column, row, side))
         table = np.full((self.size, len(columns), rows.shape[2]), np.nan)
-        item_of, column_of, row_of, side_of = np.array(cells).T
-        table[item_of, column_of] = rows[row_of, side_of]
+        item_index, column_index, row_index, side_index = np.array(cells).T
+        table[item_index, column_index] = rows[row_index, side_index]
         return table
 
 

@@ -92,9 +92,8 @@ def savings_rows(
     methods = [UNIFORM, *usefulness]
     for number, method in enumerate(methods):
         for budget in budgets:
-            item_usefulness = np.ones(size) if method == UNIFORM else usefulness[method]
-            floor = 1.0 if method == UNIFORM else FLOOR
-            chance = inclusion_probabilities(item_usefulness, budget, floor=floor)
+            measure, floor = (np.ones(size), 1.0) if method == UNIFORM else (usefulness[method], FLOOR)
+            chance = inclusion_probabilities(measure, budget, floor=floor)
             estimates = targets.weighted_means(
                 _draw_weights(chance, item, draws, rng_for(seed, f"{method} {budget}"))
             )

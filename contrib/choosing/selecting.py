@@ -156,10 +156,10 @@ def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None
     changed = change_design(study=study, design=make_design(values))
     sentence = "All items are judged again."
     if choice:
-        chosen = choice["chosen"]
+        record = choice["chosen"]
         sentence = (
-            f"Chosen {chosen['per']}: {chosen['budget']:,} of {chosen['population']:,} (by {chosen['method']}, seed "
-            f"{chosen['seed']})."
+            f"Chosen {record['per']}: {record['budget']:,} of {record['population']:,} (by {record['method']}, seed "
+            f"{record['seed']})."
         )
     note_event(study=changed, what="items-chosen", sentence=sentence, by=by)
     return changed
@@ -168,11 +168,11 @@ def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None
 def describe_choice(choice: dict[str, Any] | None) -> str:
     if not choice:
         return _("The choice of items was undone. All items will be judged.")
-    chosen = choice["chosen"]
+    record = choice["chosen"]
     return pgettext("staff", "Chosen %(what)s: %(budget)s of %(n)s (%(method)s, seed %(seed)s).") % {
-        "budget": thousands(chosen["budget"]),
-        "n": thousands(chosen["population"]),
-        "what": _(ITEM_LABELS[chosen["per"]]),
-        "method": chosen["method"],
-        "seed": chosen["seed"],
+        "budget": thousands(record["budget"]),
+        "n": thousands(record["population"]),
+        "what": _(ITEM_LABELS[record["per"]]),
+        "method": record["method"],
+        "seed": record["seed"],
     }

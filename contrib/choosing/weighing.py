@@ -30,13 +30,13 @@ MAX_DIFFERENCES = 45  # number of pairs of metrics, or of systems, in a result
 
 def choice_of_study(study: Study) -> Chosen:
     """Return the record of how a study's items were chosen. Raise WrongState if the study judges all items."""
-    chosen = design_of(study).chosen
-    if chosen is None:
+    record = design_of(study).chosen
+    if record is None:
         raise WrongState(
             pgettext("staff", "In study %(slug)r all items are judged, so its results need no weights.")
             % {"slug": study.slug}
         )
-    return chosen
+    return record
 
 
 def compute_weighted_estimates(

@@ -141,8 +141,8 @@ def _score_captions(
     Also return the number of captions without a reference. A reference that equals the caption is left out, as in
     ``evaluate``.
     """
-    split_of = dict(Item.objects.filter(dataset=dataset).values_list("pk", "split"))
-    splits = {split_of[item] for item in np.unique(people.keys["item"]).tolist()}
+    split_by_item = dict(Item.objects.filter(dataset=dataset).values_list("pk", "split"))
+    splits = {split_by_item[item] for item in np.unique(people.keys["item"]).tolist()}
     references = loaders.references_of_splits(dataset.pk, sorted(splits))
     texts_by_item = {item: [text for _, text in rows] for item, rows in references.of_item.items()}
     captions, rows = [], []

@@ -24,7 +24,7 @@ from contrib.comparing.sources.comparison import LEAVE_OUT, MISSING_RULES
 from contrib.comparing.sources.wording import describe_compared_sources
 from contrib.comparing.studies import cached_comparison, comparable_studies
 from contrib.comparing.wording import describe_comparison
-from evaluation.data.metrics_page import METRICS
+from evaluation.data.metrics_page import METRICS_PAGE
 from evaluation.errors import EvaluationError
 from evaluation.results.consensus.study import SIDE_LABELS
 from judgments.access.permissions import studies_of, study_for
@@ -164,7 +164,7 @@ def _metric_comparison_context(request: HttpRequest, study: Study) -> Context:
     }
 
 
-add_page_part(PagePart(METRICS, "evaluation/two_metrics.html", _metric_comparison_context))
+add_page_part(PagePart(METRICS_PAGE, "evaluation/two_metrics.html", _metric_comparison_context))
 
 
 add_operation(start_metric_comparison, label="Compare", leads_to=lambda study: "metrics")

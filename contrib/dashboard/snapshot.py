@@ -178,9 +178,9 @@ def _evaluate_metrics(
     kind_of_pair = np.full(pair_count, -1, dtype=np.int64)
     kind_of_pair[pair] = units.kind
     codes = np.unique(kind_of_pair[kind_of_pair >= 0]).tolist()
-    code_of = {units.kinds[code]: code for code in codes if units.kinds[code]}
-    names = pair_kinds(code_of)
-    kinds = {name: kind_of_pair == code_of[name] for name in names} if len(names) > 1 else {}
+    code_by_kind = {units.kinds[code]: code for code in codes if units.kinds[code]}
+    names = pair_kinds(code_by_kind)
+    kinds = {name: kind_of_pair == code_by_kind[name] for name in names} if len(names) > 1 else {}
     kinds["all"] = np.ones(pair_count, dtype=np.bool_)
     return accuracy_so_far(winners, scores["metrics"], kinds)
 

@@ -175,10 +175,10 @@ def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Float
         number = value or 0
         answer = SIDE_SCORES.get(int(number) % MUCH, 0.0) if two_sided else float(number)
         by_judge.setdefault(name, []).append((unit, answer))
-    number_of = {pk: number for number, pk in enumerate(units.pk[positions].tolist())}
+    number_by_unit = {pk: number for number, pk in enumerate(units.pk[positions].tolist())}
     means: dict[str, Floats] = {}
     for name, pairs in sorted(by_judge.items()):
-        shared = [(number_of[unit], value) for unit, value in pairs if unit in number_of]
+        shared = [(number_by_unit[unit], value) for unit, value in pairs if unit in number_by_unit]
         indices = np.array([number for number, _ in shared], dtype=np.int64)
         counts = np.bincount(indices, minlength=len(positions))
         totals = np.bincount(indices, weights=[value for _, value in shared], minlength=len(positions))

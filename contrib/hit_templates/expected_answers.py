@@ -79,7 +79,7 @@ def _read_choice(question: FormQuestion, cell: str) -> dict[str, Any]:
     if not parts:
         raise ValueError(f"expected one of the values of “{question.name}”")
     for part in parts:
-        _check_value(question, part)
+        _clean_value(question, part)
     return {"any": parts}
 
 
@@ -88,7 +88,7 @@ def _read_ticks(question: FormQuestion, cell: str) -> dict[str, Any]:
     parts = [] if cell == NO_TICKS else [cell] if cell in values else _split_values(cell)
     if not parts and cell != NO_TICKS:
         raise ValueError(f"expected values of “{question.name}”, or {NO_TICKS} where none is to be ticked")
-    return {"all": _check_value(question, parts)}
+    return {"all": _clean_value(question, parts)}
 
 
 def _read_range(question: FormQuestion, cell: str) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _read_range(question: FormQuestion, cell: str) -> dict[str, Any]:
         raise ValueError("expected a number, or two with .. between them such as 6..8")
     first, last = float(ends[0] or 0), float(ends[-1] or 0)
     if not dots:
-        _check_value(question, ends[0])
+        _clean_value(question, ends[0])
         tolerance = question.tolerance or 0.0
         return {"low": first - tolerance, "high": last + tolerance}
     if (question.low is not None and last < question.low) or (
@@ -128,14 +128,14 @@ def _read_texts(question: FormQuestion, cell: str) -> dict[str, Any]:
     parts = [part for part in _split_values(cell) if normalise_answer(part)]
     if not parts:
         raise ValueError("expected a text with letters or digits")
-    return {"texts": [_check_value(question, part) for part in parts]}
+    return {"texts": [_clean_value(question, part) for part in parts]}
 
 
 def _split_values(cell: str) -> list[str]:
     return [part.strip() for part in VALUE_SEPARATOR.split(cell) if part.strip()]
 
 
-def _check_value(question: FormQuestion, value: Any) -> Any:
+def _clean_value(question: FormQuestion, value: Any) -> Any:
     try:
         return checked_answer([question], {question.name: value})[question.name]
     except RefusedAnswer as error:

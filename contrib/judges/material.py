@@ -169,13 +169,13 @@ def _lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[Floats, d
     lengths = np.full(shape, np.nan)
     systems: defaultdict[str, Flags] = defaultdict(lambda: np.zeros(shape, dtype=np.bool_))
     places: defaultdict[tuple[int, str], list[_Place]] = defaultdict(list)  # by image and text
-    index_of = {pk: index for index, pk in enumerate(pks.tolist())}
+    index_by_unit = {pk: index for index, pk in enumerate(pks.tolist())}
     columns = ("pk", "item_id", "content", "systems", "first__text_key", "first__text", "second__text")
     pair_columns = ("pair__first_system__name", "pair__second_system__name")
     for pk, item, content, file_credits, first_key, left, right, *pair_systems in rows.values_list(
         *columns, *pair_columns
     ).iterator(ROWS_PER_BATCH):
-        index = index_of[pk]
+        index = index_by_unit[pk]
         options = content["options"] if kind.names_best else ()
         for side, text in enumerate([option["text"] for option in options] or (left, right)):
             if text is not None:

@@ -76,22 +76,22 @@ def read_flickr8k(folder: Path) -> Flickr8kSet:
     captions = references_by_image(rows, lambda row: row.split == TEST)
     training = references_by_image(rows, lambda row: row.split == TRAIN)
     images = sorted(captions)
-    position_of = {image: position for position, image in enumerate(images)}
+    position_by_image = {image: position for position, image in enumerate(images)}
     return Flickr8kSet(
         tuple(images),
         tuple(tuple(captions[image]) for image in images),
         tuple(map(tuple, training.values())),
-        _read_pairs(open_judgments("flickr8k-expert", folder), position_of),
-        _read_pairs(open_judgments("flickr8k-crowd", folder), position_of),
+        _read_pairs(open_judgments("flickr8k-expert", folder), position_by_image),
+        _read_pairs(open_judgments("flickr8k-crowd", folder), position_by_image),
     )
 
 
-def _read_pairs(source: JudgmentSource, position_of: dict[str, int]) -> Pairs:
+def _read_pairs(source: JudgmentSource, position_by_image: dict[str, int]) -> Pairs:
     answers: dict[tuple[int, int], list[int]] = {}
     for row in source.judgments():
         # The id of a caption is IMAGE#NUMBER, and the pool has one caption of each image.
         caption_image = str(row.first).rsplit("#", 1)[0]
-        answers.setdefault((position_of[str(row.image)], position_of[caption_image]), []).append(
+        answers.setdefault((position_by_image[str(row.image)], position_by_image[caption_image]), []).append(
             int(row.value or 0)
         )
     return Pairs(

@@ -148,7 +148,7 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
     A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, nothing is stored.
     """
     sheet = sheet_of(attempt)
-    new_answers = _check_answers(sheet, answers)
+    new_answers = _clean_answers(sheet, answers)
     with transaction.atomic():
         row = QuizAttempt.objects.select_for_update().get(pk=attempt.pk)
         row.study = attempt.study
@@ -179,7 +179,7 @@ def _finish_attempt(attempt: QuizAttempt, sheet: QuizSheet) -> None:
     attempt.finished_at = timezone.now()
 
 
-def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def _clean_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     if not isinstance(answers, Sequence) or isinstance(answers, str):
         raise AnswerProblem(
             _(

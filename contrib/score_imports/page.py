@@ -12,7 +12,7 @@ from contrib.score_imports.parameters import ImportScoresRequest, mapping_of_sco
 from contrib.score_imports.reading import read_scores
 from contrib.score_imports.storing import store_metric_scores
 from evaluation.data.imported_scores import signature_of
-from evaluation.data.metrics_page import METRICS
+from evaluation.data.metrics_page import METRICS_PAGE
 from evaluation.models import ImportedMetric
 from judgments.access.dataset_roles import has_role, require_editor
 from judgments.access.rights import Right
@@ -36,7 +36,7 @@ def _facts_of_metrics(request: HttpRequest, study: Study) -> Context:
     }
 
 
-add_page_part(PagePart(METRICS, "evaluation/imported_scores.html", _facts_of_metrics))
+add_page_part(PagePart(METRICS_PAGE, "evaluation/imported_scores.html", _facts_of_metrics))
 
 
 def _import_scores(request: HttpRequest, study: Study) -> None:

@@ -13,11 +13,11 @@ from judgments.studies.pages import Context, StudyPlace, can_be_evaluated
 from judgments.studies.step_form import take_refusal
 from judgments.studies.study_page import study_page
 
-METRICS = "metrics"  # name of the page
+METRICS_PAGE = "metrics"  # name of the page
 
 
 @study_page(
-    METRICS,
+    METRICS_PAGE,
     order=53,
     has_tab=can_be_evaluated,
     group=StudyPlace.FINDINGS,

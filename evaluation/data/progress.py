@@ -50,9 +50,9 @@ def study_counts(study: Study) -> dict[str, Any]:
 def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
     hits = _count_hits(study)
     stopping = _count_saved(study) if stops_early(study) else None
-    wanted = 0 if study.source == Study.Source.IMPORTED else hits["wanted"]
+    wanted_judgments = 0 if study.source == Study.Source.IMPORTED else hits["wanted"]
     return {
-        "wanted": stopping["wanted"] if stopping else wanted,
+        "wanted": stopping["wanted"] if stopping else wanted_judgments,
         "hits": hits["n"],
         "hits_done": hits["done"],
         "assignments": states,

@@ -309,8 +309,8 @@ def _evaluation_inputs(
         evaluation = AnalysisResult(analysis.result, settings, analysis.signature)
         if KINDS[study.protocol].compares_pairs:
             return EvaluationInputs(evaluation, scores, pks, None, ())
-        caption_of = {pk: (item, key) for pk, item, key, _ in loaders.caption_units(study)}
-        captions = tuple(caption_of[pk] for pk in pks)
+        caption_by_unit = {pk: (item, key) for pk, item, key, _ in loaders.caption_units(study)}
+        captions = tuple(caption_by_unit[pk] for pk in pks)
         return EvaluationInputs(evaluation, scores, pks, people_of_units(consensus, pks), captions)
     defaults: Mapping[str, Any] = (
         stored[0].settings if stored else {"metrics": DEFAULT_METRICS, "tok": DEFAULT_TOKENIZER}

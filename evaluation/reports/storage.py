@@ -138,7 +138,7 @@ def methods(
         parts = optional_parts().values()
         return " ".join(fill_template(part.methods, values) for part in parts if part.name in names)
 
-    source_format = study.dataset.source_format
+    source = study.dataset.source_format
     values: dict[str, Any] = {
         "work": work,
         "cite": cite,
@@ -151,9 +151,7 @@ def methods(
         "designed": study.source == Study.Source.DESIGNED,
         "by_people": not imported and not study.simulated,
         "paper": next((key for start, key in PAPER_BY_PRESET.items() if design.preset.startswith(start)), ""),
-        "sources": next(
-            (keys for start, keys in PAPERS_BY_FORMAT.items() if source_format.startswith(start)), ()
-        ),
+        "sources": next((keys for start, keys in PAPERS_BY_FORMAT.items() if source.startswith(start)), ()),
         "pairs": ", ".join(f"{count:,} {name}" for name, count in design.sampling.pairs.items() if count),
         "audit": audit_sentence(audit) if audit else "",
         "exclusions": list(excluded.values_list("rule").annotate(n=Count("pk")).order_by("rule")),

@@ -181,7 +181,7 @@ class MappedJudgments(TableJudgments):
         if not self.as_before:
             for name in NAME_COLUMNS:
                 if isinstance(text := values.get(name), str):
-                    values[name] = self._check_name(record, name, text)
+                    values[name] = self._clean_name(record, name, text)
         if self.mapping.workers != ANONYMOUS_WORKERS:
             worker = str(values.get("worker", "")).strip()
             if not worker:
@@ -227,7 +227,7 @@ class MappedJudgments(TableJudgments):
                 raise _problem(record, name, text, "a number") from None
         return text
 
-    def _check_name(self, record: Record, name: str, text: str) -> str:
+    def _clean_name(self, record: Record, name: str, text: str) -> str:
         """Return the name of an image, system or person.
 
         Raise ImportProblem for a name such as NA, unless the option ``--missing`` says what the word means.

@@ -133,9 +133,9 @@ def of_other_images(held_out: HeldOutCaptions, generator: np.random.Generator) -
     starts = starts_of(list(map(len, held_out.images)))
     # Draw a position among the captions of other images, and skip those of the image itself.
     size = np.diff(starts)[held_out.image_of]
-    drawn = generator.integers(0, len(pool) - size)
+    index = generator.integers(0, len(pool) - size)
     first = starts[held_out.image_of]
-    return [pool[position] for position in np.where(drawn < first, drawn, drawn + size).tolist()]
+    return [pool[position] for position in np.where(index < first, index, index + size).tolist()]
 
 
 def of_other_sources(

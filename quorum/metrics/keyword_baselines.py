@@ -213,12 +213,12 @@ def topic_words(
 
 def _count_table(term_counts: Sequence[Counter[str]], terms: Sequence[str]) -> "scipy.sparse.csr_array":
     """Return the (documents, terms) counts of the given terms."""
-    column_of = {term: number for number, term in enumerate(terms)}
+    column_by_term = {term: number for number, term in enumerate(terms)}
     cells = [
-        (row, column_of[term], count)
+        (row, column_by_term[term], count)
         for row, counts in enumerate(term_counts)
         for term, count in counts.items()
-        if term in column_of
+        if term in column_by_term
     ]
     rows, columns, values = np.array(cells, dtype=np.int64).reshape(-1, 3).T
     return scipy.sparse.csr_array(

@@ -96,7 +96,7 @@ def read_sqs(body: str | bytes) -> Set[str]:
     """
     document = _parse_object(body)
     if document.get("Type") == "Notification":
-        _check_form(document)
+        _read_signing_time(document)
         document = _parse_object(document["Message"])
     return _hits_of(document)
 
@@ -170,7 +170,7 @@ def _verify_message(
     Raises:
         NotificationUnreadable, NotificationForged, NotificationTooOld: the message must be ignored.
     """
-    signed_at = _check_form(message)
+    signed_at = _read_signing_time(message)
     if message["TopicArn"] != topic:
         raise NotificationForged(
             f"The message is of the topic {message['TopicArn'][:200]!r}; expected {topic!r}."
@@ -189,7 +189,7 @@ def _verify_message(
     _check_signature(message, now=now, pem=certificate(address))
 
 
-def _check_form(message: Mapping[str, Any]) -> datetime:
+def _read_signing_time(message: Mapping[str, Any]) -> datetime:
     """Return when a message was signed. Raise NotificationUnreadable if a signed member is missing or not valid."""
     kind = message.get("Type")
     if not isinstance(kind, str) or kind not in SIGNED_FIELDS:

@@ -359,10 +359,10 @@ class StraightLining(SequentialRule):
             return None
         if not history.answers.has_sides and history.others[has_answer].sum() < MIN_ANSWERS_OF_OTHERS:
             return None
-        seen = history.seen[has_answer]
+        shown_answers = history.seen[has_answer]
         runs: list[tuple[float, int, float]] = []  # probability, length, answer
-        for value in np.unique(seen).tolist():
-            length = longest_run(seen == value)
+        for value in np.unique(shown_answers).tolist():
+            length = longest_run(shown_answers == value)
             chances = self._answer_probability(history, has_answer, value)
             runs.append((run_chance(chances, length), length, value))
         p, length, value = min(runs, key=lambda run: (run[0], -run[1]))
@@ -419,12 +419,12 @@ class Alternation(SequentialRule):
         groups: list[tuple[int, int]] = []
         changes = 0
         for assignment in np.unique(history.assignment):
-            seen = history.seen[(history.assignment == assignment) & ~np.isnan(history.seen)]
-            distinct = np.unique(seen)
+            shown_answers = history.seen[(history.assignment == assignment) & ~np.isnan(history.seen)]
+            distinct = np.unique(shown_answers)
             if len(distinct) == 2:
-                first = int((seen == distinct[0]).sum())
-                groups.append((first, len(seen) - first))
-                changes += int((seen[1:] != seen[:-1]).sum())
+                first = int((shown_answers == distinct[0]).sum())
+                groups.append((first, len(shown_answers) - first))
+                changes += int((shown_answers[1:] != shown_answers[:-1]).sum())
         n = sum(first + second for first, second in groups)
         if n < self.least:
             return None

@@ -90,7 +90,7 @@ class OwnJudgment(NamedTuple):
 
     Attributes:
         assignment: a number that identifies the assignment.
-        seen: the answer as shown. ``value`` is the answer in the unit's order.
+        seen: the answer in the order in which the worker saw the options. ``value`` is the answer in the unit's order.
         left: 1.0 if the left option was chosen, 0.0 if the right one was.
         right: on a control item, 1.0 for a right answer, else 0.0.
         agrees: on a repeated unit, 1.0 for an equal answer, else 0.0.

@@ -145,7 +145,7 @@ def _make_seconds_check(name: str) -> Callable[[Any, int], float]:
     return check
 
 
-def _check_comment(comment: Any, position: int) -> str:
+def _clean_comment(comment: Any, position: int) -> str:
     if not isinstance(comment, str) or len(comment) > MAX_COMMENT_LENGTH or "\x00" in comment:
         raise AnswerProblem(
             _(
@@ -173,7 +173,7 @@ def _refuse_unrecorded_signals(signals: Mapping[str, int], position: int, design
         )
 
 
-def _check_signals(signals: Any, position: int) -> dict[str, int]:
+def _clean_signals(signals: Any, position: int) -> dict[str, int]:
     is_valid = isinstance(signals, Mapping) and all(
         name in (*SIGNALS, *WRITING_SIGNALS) and type(count) is int and 0 <= count <= MAX_SIGNAL
         for name, count in signals.items()
@@ -193,8 +193,8 @@ def _check_signals(signals: Any, position: int) -> dict[str, int]:
 OPTIONAL_FIELDS: dict[str, Callable[[Any, int], Any]] = {
     "seconds": _make_seconds_check("seconds"),
     "wall_seconds": _make_seconds_check("wall_seconds"),
-    "comment": _check_comment,
-    "signals": _check_signals,
+    "comment": _clean_comment,
+    "signals": _clean_signals,
 }
 
 

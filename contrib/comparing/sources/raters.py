@@ -65,13 +65,13 @@ def items_of_units(*sources: SourceJudgments) -> NDArray[Any]:
     It is the image, the document's first image, or the unit if it has no image.
     """
     images: list[Any] = list(range(len(sources[0].units)))
-    document_of: dict[str, str] = {}
+    document_by_image: dict[str, str] = {}
     for source in sources:
         for position, content in enumerate(source.contents):
             if content.image is not None:
                 images[position] = content.image
-                document_of[content.image] = document_of.get(content.image) or content.document
-    documents = first_of_documents(document_of.items())
+                document_by_image[content.image] = document_by_image.get(content.image) or content.document
+    documents = first_of_documents(document_by_image.items())
     return np.array([documents.get(image, image) for image in images], dtype=object)
 
 

@@ -157,8 +157,8 @@ class SpanAnnotation(OpenKind):
 
     @property
     def question_of_score(self) -> Any:
-        judged = next(judged for judged, wording in self.wordings.items() if wording.title == self.title)
-        scale = WORDINGS["slider"][judged]
+        text_type = next(key for key, wording in self.wordings.items() if wording.title == self.title)
+        scale = WORDINGS["slider"][text_type]
         return gettext(scale.question)
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:

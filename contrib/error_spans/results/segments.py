@@ -109,33 +109,33 @@ def segments_of(study: Study) -> Segments:
 
 
 def score_segments(
-    judged: Sequence[JudgedText], texts: Mapping[str, Mapping[int, Sequence[int]]], mqm: Mqm = MQM
+    judged_texts: Sequence[JudgedText], texts: Mapping[str, Mapping[int, Sequence[int]]], mqm: Mqm = MQM
 ) -> Segments:
     """Return the segments of each system.
 
     Args:
-        texts: by system and item, the indices in ``judged`` of the judgments of the system's text.
+        texts: by system and item, the indices in ``judged_texts`` of the judgments of the system's text.
     """
-    values = [score_of(judgment.answer, mqm) for judgment in judged]
-    z = standardised_mean(range(len(judged)), [judgment.worker for judgment in judged], values).z
-    spans = [judgment.answer["spans"] for judgment in judged]
+    values = [score_of(judgment.answer, mqm) for judgment in judged_texts]
+    z = standardised_mean(range(len(judged_texts)), [judgment.worker for judgment in judged_texts], values).z
+    spans = [judgment.answer["spans"] for judgment in judged_texts]
 
     def make_segment(item: int, positions: Sequence[int]) -> Segment:
         marks = Counter(span[SEVERITY] for number in positions for span in spans[number])
         z_values = [float(z[number]) for number in positions if np.isfinite(z[number])]
         return Segment(
             item=item,
-            cluster=judged[positions[0]].cluster,
-            domain=judged[positions[0]].domain,
-            unit=judged[positions[0]].unit,
+            cluster=judged_texts[positions[0]].cluster,
+            domain=judged_texts[positions[0]].domain,
+            unit=judged_texts[positions[0]].unit,
             score=float(np.mean([values[number] for number in positions])),
             mqm=float(np.mean([mqm.score(spans[number]) for number in positions])),
             z=float(np.mean(z_values)) if z_values else None,
             errors={severity: marks[severity] / len(positions) for severity in SEVERITIES if marks[severity]},
             judgments=len(positions),
             scores=[values[number] for number in positions],
-            workers=[judged[number].worker for number in positions],
-            has_scores=all("score" in judged[number].answer for number in positions),
+            workers=[judged_texts[number].worker for number in positions],
+            has_scores=all("score" in judged_texts[number].answer for number in positions),
         )
 
     return {
@@ -154,7 +154,7 @@ def outputs_of(segments: Segments) -> Outputs | None:
         return None
     names = list(segments)
     items, item = np.unique([segment.item for _, segment in rows], return_inverse=True)
-    cluster_of = {segment.item: segment.cluster for _, segment in rows}
+    cluster_by_item = {segment.item: segment.cluster for _, segment in rows}
     votes = [
         (row, worker, score)
         for row, (_, segment) in enumerate(rows)
@@ -167,7 +167,7 @@ def outputs_of(segments: Segments) -> Outputs | None:
         names=names,
         item=item,
         system=np.array([names.index(name) for name, _ in rows]),
-        cluster=encode([cluster_of[pk] for pk in items.tolist()], "documents")[1],
+        cluster=encode([cluster_by_item[pk] for pk in items.tolist()], "documents")[1],
         score=np.array([segment.score for _, segment in rows]),
         deletions=means_without_raters(row, worker, score, len(rows)) if votes else None,
         scale_ends=(0.0 if all(has_scores) else -math.inf, 100.0 if any(has_scores) else 0.0),

@@ -76,18 +76,18 @@ def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[
             targets.append(np.tile(np.arange(count, count + len(target)), len(source)))
             count += len(target)
     pairs, link = np.unique(np.concatenate(links), return_inverse=True)
-    target_of = np.concatenate(targets)
-    source_of, word_of = np.divmod(pairs, max(size, 1))
+    link_targets = np.concatenate(targets)
+    pair_sources, pair_targets = np.divmod(pairs, max(size, 1))
     probability = np.ones(len(pairs))
     for _ in range(ITERATIONS):
         # expectation: how probable each link is as the explanation of its target
         weight = probability[link]
-        weight /= np.bincount(target_of, weight, minlength=count)[target_of]
+        weight /= np.bincount(link_targets, weight, minlength=count)[link_targets]
         # maximisation: the share of each pair among the links of its source
         expected = np.bincount(link, weight, minlength=len(pairs))
-        probability = expected / np.bincount(source_of, expected, minlength=size + 1)[source_of]
+        probability = expected / np.bincount(pair_sources, expected, minlength=size + 1)[pair_sources]
     table = np.zeros((size + 1, size))
-    table[source_of, word_of] = probability
+    table[pair_sources, pair_targets] = probability
     return table[:size]
 
 

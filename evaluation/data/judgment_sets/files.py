@@ -146,7 +146,7 @@ def read_judgment_table(
     excluded_counts: Counter[str] = Counter()
     contents: list[Any] = []
     items: list[str | None] = []
-    document_of: dict[str, str] = {}
+    document_by_image: dict[str, str] = {}
     says_answers, scale = False, ""
     records = _read_records(path, encoding, mapping)
     for record, unit, worker, value in _included_records(records, numeric, excluded_counts, progress):
@@ -162,7 +162,7 @@ def read_judgment_table(
         if unit not in unit_index:
             items.append(image := read_optional(record, "image", read_name))
             if image is not None and (document := read_document(record)):
-                document_of.setdefault(image, document)
+                document_by_image.setdefault(image, document)
             if read_content is not None:
                 contents.append(read_content(record))
         units.append(unit_index.setdefault(unit, len(unit_index)))
@@ -188,7 +188,7 @@ def read_judgment_table(
         says_answers=says_answers,
         scale=scale,
         similar_labels=warnings,
-        items=clusters_of_images(items, document_of),
+        items=clusters_of_images(items, document_by_image),
     )
     _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))
     return table
@@ -225,9 +225,9 @@ def included_rows(
             yield row
 
 
-def clusters_of_images(images: Sequence[str | None], document_of: Mapping[str, str]) -> list[str]:
+def clusters_of_images(images: Sequence[str | None], document_by_image: Mapping[str, str]) -> list[str]:
     """Return each row's cluster, which is its image, or the first image of its document; [] if a row has no image."""
-    documents = first_of_documents(document_of.items())
+    documents = first_of_documents(document_by_image.items())
     return [] if None in images else [documents.get(image, image) for image in images if image is not None]
 
 
@@ -256,7 +256,7 @@ def read_open_judgments(
         own_page = kind if kind.page.custom else None
     source = TableJudgments(path, read_table, protocol=kind.name, encoding=encoding, own_page=own_page)
     codes: list[tuple[str, str, str, float, str | None]] = []
-    document_of: dict[str, str] = {}
+    document_by_image: dict[str, str] = {}
     excluded_counts: Counter[str] = Counter()
     judgment_count, is_anonymous = 0, False
     for row in included_rows(source.judgments(), excluded_counts, progress):
@@ -266,10 +266,10 @@ def read_open_judgments(
         part_codes = kind.aggregation.codes(unit, row.stored).items()
         codes += [(row.unit, part, row.worker, code, row.image) for part, code in part_codes]
         if row.image is not None and row.document is not None:
-            document_of.setdefault(row.image, row.document)
+            document_by_image.setdefault(row.image, row.document)
     units, parts, workers, values, images = map(list, zip(*codes, strict=True)) if codes else ([],) * 5
     excluded = {why: excluded_counts[why] for why in REASONS if excluded_counts[why]}
-    items = clusters_of_images(images, document_of)
+    items = clusters_of_images(images, document_by_image)
     return OpenJudgments(units, parts, workers, values, judgment_count, is_anonymous, excluded, items)
 
 

@@ -64,7 +64,7 @@ class ReleaseDescription:
     texts: bool
 
 
-def check_licence(name: str) -> str:
+def spdx_id_of(name: str) -> str:
     """Return the SPDX identifier of a licence.
 
     Raise ReleaseError if the licence is unknown; the message suggests the nearest known one.

@@ -184,14 +184,14 @@ def _audit_filter_of(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str,
     relevance, counts = rows.settings.kind.relevance, rows.settings.filter
     if not counts or relevance is None:
         return {}
-    judged = [
+    judged_rows = [
         (number, row) for number, row in enumerate(rows.units) if not row["control"] and not row["filtered"]
     ]
     return audit_filter(
         relevance,
         consensus.of_unit,
-        passed={number for number, row in judged if not row["audited"]},
-        audited={number for number, row in judged if row["audited"]},
+        passed={number for number, row in judged_rows if not row["audited"]},
+        audited={number for number, row in judged_rows if row["audited"]},
         pairs=counts["pairs"],
         passed_pairs=counts["passed"],
     )

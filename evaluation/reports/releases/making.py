@@ -25,7 +25,7 @@ from evaluation.data.judgment_sets.loaders import full_depth_units, is_anonymous
 from evaluation.data.judgment_sets.study_signatures import control_rule, uncommon_fields
 from evaluation.data.releases.bundle import BundleWriter
 from evaluation.data.releases.designs import shareable_design
-from evaluation.data.releases.documents import ReleaseDescription, check_licence, make_documents
+from evaluation.data.releases.documents import ReleaseDescription, make_documents, spdx_id_of
 from evaluation.data.releases.rows import ReleasedRows, Settings
 from evaluation.data.releases.storage import WrittenBundle, record_release
 from evaluation.data.releases.terms import Terms, check_terms
@@ -97,7 +97,7 @@ def write_release(
     Raises:
         ReleaseError: the study cannot be released on these terms, or the path already exists.
     """
-    licence = check_licence(terms.licence)
+    licence = spdx_id_of(terms.licence)
     check_terms(study, terms)
     check_writable_path(path)
     if path.exists():

@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from common.parameters import Parameters
-from evaluation.data.releases.documents import LICENCES, check_licence
+from evaluation.data.releases.documents import LICENCES, spdx_id_of
 from evaluation.data.releases.storage import JOB_KIND, find_release, release_file
 from evaluation.data.releases.terms import Terms, check_terms, next_version
 from evaluation.errors import ReleaseError
@@ -20,7 +20,7 @@ from judgments.operations import background_operation
 class LicenceField(serializers.ChoiceField):
     def to_internal_value(self, data: Any) -> str:
         try:
-            return check_licence(str(data))
+            return spdx_id_of(str(data))
         except ReleaseError as error:
             raise serializers.ValidationError(str(error)) from None
 

@@ -108,19 +108,19 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     numbers = {row["worker"]: number for number, row in enumerate(rank_workers(inputs), start=1)}
     rank = np.array([numbers[inputs.names[pk]] for pk in pairs.raters.tolist()])
     shown_workers = np.argsort(rank)[:MAX_WORKERS]
-    row_of = {int(code): number for number, code in enumerate(shown_workers.tolist())}
+    row_by_worker = {int(code): number for number, code in enumerate(shown_workers.tolist())}
     others = max(0, len(rank) - MAX_WORKERS)
     size = len(shown_workers) + bool(others)
     equal_answers, units = np.zeros((size, size)), np.zeros((size, size), dtype=np.int64)
     rows: list[tuple[Any, ...]] = []
     columns = (pairs.first, pairs.second, pairs.units, pairs.percent, pairs.kappa, pairs.alpha)
     for first, second, n, *coefficients in zip(*(column.tolist() for column in columns), strict=True):
-        row, column = row_of.get(first, size - 1), row_of.get(second, size - 1)
+        row, column = row_by_worker.get(first, size - 1), row_by_worker.get(second, size - 1)
         # The matrix is symmetric. Pairs of workers who share the last row are added once.
         for a, b in {(row, column), (column, row)}:
             equal_answers[a, b] += coefficients[0] * n
             units[a, b] += n
-        if first in row_of and second in row_of:
+        if first in row_by_worker and second in row_by_worker:
             rows.append((*sorted((rank[first], rank[second])), n, *map(json_float, coefficients)))
     rows.sort(key=lambda row: row[:2])
     data = table(

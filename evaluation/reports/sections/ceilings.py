@@ -30,22 +30,22 @@ def agreement_of_halves(
     have a single unit. The winner of a half wins most of its units (or votes). A pair with a tied or empty half is
     left out. The value is the mean over ``SPLITS`` splits, with Wilson's interval for the mean number of pairs.
     """
-    pair_of = {row.pk: row.pair for row in units if row.pair is not None}
-    kind_of = {row.pair: row.kind for row in units}
-    keep = np.array([pk in pair_of for pk in unit.tolist()], dtype=bool)
+    pair_by_unit = {row.pk: row.pair for row in units if row.pair is not None}
+    kind_by_pair = {row.pair: row.kind for row in units}
+    keep = np.array([pk in pair_by_unit for pk in unit.tolist()], dtype=bool)
     if not keep.any():
         return {}
     unit, value = unit[keep], value[keep]
     unit_ids, rows = np.unique(unit, return_inverse=True)
     vote = (value == 1) * 1.0 - (value == 2)  # 1 for the first, -1 for the second, 0 for neither
-    pairs, pair_of_unit = np.unique([pair_of[pk] for pk in unit_ids.tolist()], return_inverse=True)
+    pairs, pair_of_unit = np.unique([pair_by_unit[pk] for pk in unit_ids.tolist()], return_inverse=True)
     has_several_units = bool((np.bincount(pair_of_unit) > 1).any())
     if has_several_units:  # each unit counts as one vote, for its winner
         votes = _sign(np.bincount(rows, weights=vote)).astype(np.float64)
         pair_of_vote = pair_of_unit
     else:
         votes, pair_of_vote = vote, pair_of_unit[rows]
-    kinds = np.array([kind_of[pk] for pk in pairs.tolist()], dtype=np.str_)
+    kinds = np.array([kind_by_pair[pk] for pk in pairs.tolist()], dtype=np.str_)
     kind_masks = {"all": np.ones(len(pairs), dtype=bool)} | {
         str(name): kinds == name for name in np.unique(kinds) if name
     }

@@ -266,10 +266,10 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     ]
     clusters = inputs.people_clusters_of(pks)
     strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
-    position_of = {str(name): position for position, name in enumerate(strengths.items.tolist())}
+    position_by_name = {str(name): position for position, name in enumerate(strengths.items.tolist())}
     won = [estimate_of(standings.figures[name]) for name in names]
     bounds = (strengths.log_strength, strengths.low, strengths.high)
-    strength = [_estimate_at(position_of[name], *bounds) for name in names]
+    strength = [_estimate_at(position_by_name[name], *bounds) for name in names]
     data = table(
         "tournament",
         [(name, won[row], *counts[row], strength[row]) for row, name in enumerate(names)],
@@ -348,8 +348,8 @@ def _wins_by_metrics(
 ) -> Table | None:
     if inputs.pks is None or not inputs.scores:
         return None
-    position_of = {pk: position for position, pk in enumerate(inputs.pks)}
-    positions = [position_of[pk] for pk in pks]
+    position_by_pair = {pk: position for position, pk in enumerate(inputs.pks)}
+    positions = [position_by_pair[pk] for pk in pks]
     order = people.order.tolist()
     rows: list[tuple[Any, ...]] = []
     for metric, scores in inputs.scores.items():

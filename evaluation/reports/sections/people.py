@@ -112,11 +112,11 @@ def _chance_accuracy(inputs: ReportInputs) -> float | None:
         return None
     if not inputs.wording:  # in old reports, all control items expect the kind's first usual answer
         return kind.count_right(kind.expectations[0]) / len(kind.values)
-    seen = sum(record.answers for record in records)
-    return sum(record.right_values for record in records) / (len(kind.values) * seen)
+    answer_count = sum(record.answers for record in records)
+    return sum(record.right_values for record in records) / (len(kind.values) * answer_count)
 
 
 def _controls_right(row: Mapping[str, Any]) -> Estimate:
-    right, seen = row["controls_right"], row["controls_seen"]
-    low, high = wilson_interval(right, seen) if seen else (None, None)
-    return Estimate(row["controls_share"], low, high, seen)
+    right, answer_count = row["controls_right"], row["controls_seen"]
+    low, high = wilson_interval(right, answer_count) if answer_count else (None, None)
+    return Estimate(row["controls_share"], low, high, answer_count)

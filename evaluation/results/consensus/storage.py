@@ -66,11 +66,11 @@ def _store_first(batches: Iterable[OutcomeBatch]) -> None:
             for batch in statement_batches:
                 number = [index.setdefault(outcome, len(index)) for outcome in batch.outcomes]
                 numbers.append(np.array(number, dtype=np.int64)[batch.number])
-            judged = np.concatenate([batch.judged for batch in statement_batches])
+            row_ids = np.concatenate([batch.judged for batch in statement_batches])
             insert_repeated(
                 Consensus,
                 field,
-                judged,
+                row_ids,
                 OUTCOME_FIELDS,
                 list(index),
                 np.concatenate(numbers),

@@ -162,7 +162,9 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
     images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None
     winners = PeoplesWinners.from_winners([pair.winner for pair in pairs], clusters=clusters_by_name)
     options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "people": winners}
-    judged = judge_pairs(pairs, documents, metrics=inputs.metrics, imported=inputs.imported_scores, **options)
+    metric_results = judge_pairs(
+        pairs, documents, metrics=inputs.metrics, imported=inputs.imported_scores, **options
+    )
     refs = f"first-{leading_count}" if leading_count else "all"
     settings = {"df": f"{len(documents)}-images", "refs": refs}
     settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
@@ -178,19 +180,19 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
     without_people = not clustered or loaders.is_anonymous(study)
     halves = halves_of_pairs(table, consensus.units, pks, anonymous=without_people)
     all_kinds = kinds_of(kinds, len(pairs))
-    result["halves"] = compare_on_same_halves(*halves, judged.scores, all_kinds, images)
+    result["halves"] = compare_on_same_halves(*halves, metric_results.scores, all_kinds, images)
     result["longer"] = preference_for_longer(
         [(pair.first, pair.second) for pair in pairs], winners, all_kinds
     )
-    accuracy = {name: figures["accuracy"] for name, figures in judged.metrics.items()}
-    result["verdict"] = pair_verdicts(judged.scores, winners, kinds, accuracy)
+    accuracy = {name: figures["accuracy"] for name, figures in metric_results.metrics.items()}
+    result["verdict"] = pair_verdicts(metric_results.scores, winners, kinds, accuracy)
     result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
     options |= {"seed": design_of(study).seed, "clusters": clusters_by_name}
     if readings := compute_pair_readings(
-        inputs.options, pairs, documents, judged, metrics=inputs.computed_metrics, **options
+        inputs.options, pairs, documents, metric_results, metrics=inputs.computed_metrics, **options
     ):
         result["readings"] = readings
-    return judged, settings, result | scope_fields(winners.deletions)
+    return metric_results, settings, result | scope_fields(winners.deletions)
 
 
 def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
@@ -205,13 +207,13 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
     judge_options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "seed": seed, "clusters": clusters}
     judge_options["cuts"] = comparison.cuts
     metric_options: dict[str, Any] = {"metrics": inputs.metrics, "imported": inputs.imported_scores}
-    judged = judge_captions(
+    metric_results = judge_captions(
         captions, documents, per_image=comparison.per_image, **metric_options, **judge_options
     )
     own_references = "left-out" if options.without_own else "dropped"
     settings = {"df": f"{len(documents)}-images", "own": own_references, "seed": seed}
-    cells = {name: figures["kendall_tau_b"] for name, figures in judged.metrics.items()}
-    scores = {name: of_metric[:, 0] for name, of_metric in judged.scores.items()}
+    cells = {name: figures["kendall_tau_b"] for name, figures in metric_results.metrics.items()}
+    scores = {name: of_metric[:, 0] for name, of_metric in metric_results.scores.items()}
     graded = np.array([caption.people for caption in captions], dtype=np.float64)
     weights = weights_of_captions(captions)
     verdict = correlation_verdict(scores, graded, clusters, cells, weights)
@@ -220,7 +222,7 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
         settings["audited"] = float(weights.max())
     cuts = options.people_at_least or comparison.cuts
     readings = compute_caption_readings(
-        options, captions, judged, table, cuts=cuts, seed=seed, clusters=clusters
+        options, captions, metric_results, table, cuts=cuts, seed=seed, clusters=clusters
     )
     # Also score with references that equal the caption (H13 §4.1.1).
     if options.own_kept and inputs.computed_metrics:
@@ -234,4 +236,4 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
         readings["own_kept"] = with_own.metrics
     if readings:
         result["readings"] = readings
-    return judged, settings, result | scope_fields(columns_and_deletions(clusters)[1])
+    return metric_results, settings, result | scope_fields(columns_and_deletions(clusters)[1])

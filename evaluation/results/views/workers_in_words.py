@@ -28,10 +28,10 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
         if isinstance(threshold, float | int) and row["controls_seen"] and row["controls_share"] < threshold:
             note = _("not used: below the pass mark of %(share)s") % {"share": percent(threshold)}
         notes.append(note)
-    left = row["left_share"]
-    if left is not None and row["judgments"] >= MIN_JUDGMENTS and not 1 - SIDE_SHARE < left < SIDE_SHARE:
+    share = row["left_share"]
+    if share is not None and row["judgments"] >= MIN_JUDGMENTS and not 1 - SIDE_SHARE < share < SIDE_SHARE:
         notes.append(
-            _("nearly always chooses left") if left >= SIDE_SHARE else _("nearly always chooses right")
+            _("nearly always chooses left") if share >= SIDE_SHARE else _("nearly always chooses right")
         )
     return "; ".join(notes)
 

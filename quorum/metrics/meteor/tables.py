@@ -391,9 +391,9 @@ def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
     First a trie of all phrases whose words occur is built. One pass over the captions marks the phrases that occur
     as a whole. The smaller trie of the result holds only these.
     """
-    number_of = {word: number for number, word in enumerate(texts.vocabulary)}
+    number_by_word = {word: number for number, word in enumerate(texts.vocabulary)}
     # Numbers of the table's words in the captions.
-    numbers = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
+    numbers = np.array([number_by_word.get(word, -1) for word in table.vocabulary], dtype=np.int32)
     # Keep phrases whose words occur, and pairs of such phrases.
     is_known = numbers >= 0
     sources = np.flatnonzero(_with_known_words(np.arange(table.target_starts.size - 1), table, is_known))

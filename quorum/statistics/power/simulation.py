@@ -168,11 +168,10 @@ class _Votes:
             self._test_study(lead[study], contribution[study], favours[study], rater[study], alpha)
             for study in range(len(lead))
         ]
-        score = winner * favours
         return np.column_stack(
             [
                 np.array(rows, dtype=np.int64),
-                np.sign(score.sum(axis=1)),
+                np.sign((winner * favours).sum(axis=1)),
                 ((winner > 0) & (truth == 1)).sum(axis=1),
                 ((winner != 0) & (truth == 1)).sum(axis=1),
                 (winner == 0).sum(axis=1),
@@ -244,10 +243,8 @@ def _result(
     question: Question, size: Size, outcomes: Outcomes, alpha: float, simulations: int, seed: int
 ) -> PowerResult:
     decision, leader, right, decided, undecided = outcomes.T
-    first_is_better = (
-        question.win_rate > 0.5 if isinstance(question, TwoSystems) else question.first > question.second
-    )
-    better = 1 if first_is_better else -1
+    lead = question.win_rate - 0.5 if isinstance(question, TwoSystems) else question.first - question.second
+    better = 1 if lead > 0 else -1
     hits, misses = int((decision == better).sum()), int((decision == -better).sum())
     low, high = wilson_interval(hits, simulations)
     return PowerResult(
