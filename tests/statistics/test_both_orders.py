@@ -15,6 +15,7 @@ from quorum.statistics.agreement import (
     BothOrdersCoefficient,
     FleissKappa,
     Gwet,
+    Percent,
     agreement,
     krippendorff_alpha,
     percent_agreement,
@@ -48,6 +49,17 @@ def test_the_other_order_has_the_exchanged_sides_of_units_of_its_own() -> None:
     doubled = agreement(both, Alpha(), clusters="item")
     assert doubled.value == pytest.approx(plain.value)
     assert (doubled.units, doubled.judgments) == (24, 2 * 47)
+
+
+@pytest.mark.parametrize(
+    "coefficient", [*COEFFICIENTS, Percent(categories=[0, 1, 2, 3]), FleissKappa()], ids=lambda one: one.name
+)
+def test_an_answer_has_the_sum_of_its_influences_in_both_orders(coefficient: Any) -> None:
+    sides = SIDES[:3] if isinstance(coefficient, FleissKappa) else SIDES  # which needs equally many answers
+    both = coefficient.influences(in_both_orders(sides, other_side)).values
+    influences = BothOrdersCoefficient(coefficient, other_side).influences(sides).values
+    np.testing.assert_allclose(influences, both[: len(both) // 2] + both[len(both) // 2 :], rtol=1e-12)
+    assert np.abs(influences).max() > 0.001
 
 
 @given(

@@ -144,15 +144,16 @@ class Gwet:
         if percent is None or len(scale.positions) < 2:
             return None
         frequency = patterns.frequency.astype(np.float64)
+        units = frequency.sum()  # in both orders, twice `patterns.units`
         observed = float(_percent_of_units(patterns, scale)(frequency[np.newaxis])[0])
-        pattern_weights = (patterns.frequency / patterns.sizes()) / patterns.units
+        pattern_weights = frequency / patterns.sizes() / units
         shares = np.asarray(pattern_weights @ patterns.counts)
         factor = _chance_factor(scale)
         expected = factor * float((shares * (1 - shares)).sum())
         slopes = factor * (1 - 2 * shares)
         slopes -= float(slopes @ shares)
         pattern, label = patterns.cells()
-        expected_effects = slopes[label] / patterns.sizes()[pattern] / patterns.units
+        expected_effects = slopes[label] / patterns.sizes()[pattern] / units
         values = percent.values / (1 - expected) - (1 - observed) / (1 - expected) ** 2 * expected_effects
         counts = np.ones(len(patterns.frequency), dtype=np.bool_)
         return PatternInfluences(values, counts, percent.judges, 1 - expected)
