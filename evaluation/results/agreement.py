@@ -78,7 +78,7 @@ def agreement_coefficients(
         clusters: see ``quorum.statistics.agreement.agreement``.
         categories: the whole scale; by default the values that occur.
     """
-    rated, scale = patterned_ratings(ratings, numeric=False), list(categories) or None
+    rated, scale = patterned_ratings(ratings), list(categories) or None
     coefficients: dict[str, dict[str, Any]] = {}
     for name in COEFFICIENTS:
         if name not in names:
@@ -242,12 +242,7 @@ def alpha_of_ratings(
 ) -> dict[str, Any]:
     alpha, clusters = coefficient_in_both_orders(Alpha(level), exchange), clusters or NAIVE
     result = agreement(
-        patterned_ratings(ratings, numeric=level != "nominal"),
-        alpha,
-        resamples=resamples,
-        seed=seed,
-        clusters=clusters,
-        control_items=control_items,
+        ratings, alpha, resamples=resamples, seed=seed, clusters=clusters, control_items=control_items
     )
     return alpha_dict(result) | ({"coding": BOTH_ORDERS} if exchange else {})
 

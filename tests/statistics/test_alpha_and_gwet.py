@@ -28,7 +28,7 @@ from quorum.statistics.agreement import (
     ratings_of_judgments,
 )
 from quorum.statistics.agreement.alpha import NO_VARIATION
-from quorum.statistics.agreement.coefficient import NO_PAIRS
+from quorum.statistics.agreement.coefficient import NO_PAIRS, influences_of
 from quorum.statistics.agreement.gwet import ONE_CATEGORY
 from quorum.statistics.crossed import Clusters
 from quorum.statistics.inputs import BadOption
@@ -409,7 +409,7 @@ def test_gwets_coefficient_is_that_of_irrcac(case: dict[str, Any], weights: str)
 
 @pytest.mark.parametrize("weights", ["identity", "linear", "quadratic", "ordinal"])
 def test_gwets_standard_error_by_unit_is_that_of_irrcac_where_nothing_is_missing(weights: str) -> None:
-    influences = Gwet(weights).influences(with_nan(GWET[0]["data"]))
+    influences = influences_of(Gwet(weights), with_nan(GWET[0]["data"]))
     assert influences is not None
     spread = Clusters.from_columns({"item": np.tile(np.arange(40), 3)}, 120).spread(influences.values)
     assert math.sqrt(spread.variance) == pytest.approx(GWET[0][weights]["gwet_se"], abs=1e-11)

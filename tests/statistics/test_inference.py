@@ -35,7 +35,7 @@ from quorum.statistics.agreement import (
     ratings_of_judgments,
     threshold_kappa,
 )
-from quorum.statistics.agreement.coefficient import Coefficient
+from quorum.statistics.agreement.coefficient import Coefficient, influences_of
 from quorum.statistics.agreement.thresholds import ALL_ANSWERS_EQUAL
 from quorum.statistics.correlation import COEFFICIENTS, ValuePairs, correlation, correlation_influences
 from quorum.statistics.crossed import (
@@ -193,7 +193,8 @@ def test_the_influences_of_judgments_add_up_to_those_of_units_and_raters(
     keep = np.random.default_rng(2).random(len(item)) < 0.5  # some units are judged once
     table = np.full((5, 12), math.nan)
     table[rater[keep], item[keep]] = np.clip(np.round(value[keep]), -2, 2) + 4
-    found = coefficient.influences(table)
+    found = influences_of(coefficient, table)
+    assert found is not None
     given = ~np.isnan(table)
     rater, item = (codes[found.counts] for codes in np.nonzero(given))
 
@@ -355,7 +356,7 @@ def test_two_raters_agree_as_one_pair_whose_interval_is_by_item() -> None:
 def test_three_raters_widen_alphas_interval_by_what_they_share() -> None:
     item, rater, value = drawn(items=12, raters=3)
     ratings = ratings_of_judgments(item, rater, value > 0)
-    influences = Alpha("nominal").influences(ratings)
+    influences = influences_of(Alpha("nominal"), ratings)
     assert influences is not None
     both = agreement(ratings, Alpha("nominal"), clusters="both")
     spread = plain.crossed(influences.values.tolist(), ratings.unit.tolist(), ratings.rater.tolist())
@@ -413,7 +414,7 @@ def test_every_interval_of_agreement_holds_its_value_and_is_possible(table: Any,
             assert found.high <= 1, coefficient
             assert found.low >= 0 or not isinstance(coefficient, Percent)
         elif not math.isnan(found.value):
-            assert found.reason or coefficient.influences(np.array(table).T) is None
+            assert found.reason or influences_of(coefficient, np.array(table).T) is None
 
 
 def test_clusters_made_once_serve_several_coefficients_and_parts_of_the_rows() -> None:
@@ -606,15 +607,15 @@ def test_a_coefficient_without_influences_has_no_clustered_interval() -> None:
 
 def test_answers_without_variation_have_no_influences() -> None:
     same = ratings_of_judgments([0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 1, 1])
-    assert Alpha("nominal").influences(same) is None
-    assert Gwet().influences(same) is None
-    assert FleissKappa().influences(np.array([[3, 0], [3, 0]])) is None
+    assert influences_of(Alpha("nominal"), same) is None
+    assert influences_of(Gwet(), same) is None
+    assert influences_of(FleissKappa(), np.array([[3, 0], [3, 0]])) is None
     opposite = ratings_of_judgments([0, 0, 1, 1], [0, 1, 0, 1], [1, -1, -1, 1])
-    assert Alpha("ratio").influences(opposite) is None
+    assert influences_of(Alpha("ratio"), opposite) is None
     alone = ratings_of_judgments([0, 1], [0, 1], [1, 2])
-    assert Percent().influences(alone) is None
-    assert CohenKappa().influences(([], [])) is None
-    assert CohenKappa().influences(([1, 1], [1, 1])) is None
+    assert influences_of(Percent(), alone) is None
+    assert influences_of(CohenKappa(), ([], [])) is None
+    assert influences_of(CohenKappa(), ([1, 1], [1, 1])) is None
 
 
 def test_units_that_nobody_judged_change_no_interval() -> None:

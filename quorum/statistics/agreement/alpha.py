@@ -30,15 +30,10 @@ from quorum.statistics.agreement.coefficient import (
     AgreementResult,
     ReadData,
     agreement,
-    influences_by_pattern,
+    influences_of,
 )
 from quorum.statistics.agreement.influences import Influences, PatternInfluences, alpha_influences
-from quorum.statistics.agreement.patterns import (
-    PatternedRatings,
-    UnitPatterns,
-    patterned_ratings,
-    patterns_of,
-)
+from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns, patterns_of
 from quorum.statistics.agreement.positions import exact_positions
 from quorum.statistics.agreement.ratings import Data, Ratings, check_numeric, ratings_of_judgments
 from quorum.statistics.inference import RaterSampling, signed
@@ -117,9 +112,6 @@ class Alpha:
             NEGATIVE_RATIO if self.level == "ratio" and (patterns.labels < 0).any() else "",
         )
 
-    def influences(self, data: Data | PatternedRatings) -> Influences | None:
-        return influences_by_pattern(self, patterned_ratings(data, numeric=self.level != "nominal"))
-
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
         return alpha_influences(patterns, self.level)
 
@@ -164,7 +156,7 @@ class AlphaOfParts:
 
     def influences(self, data: Parts) -> Influences | None:
         _, unit, ratings = _read_parts(data)
-        influences = Alpha(self.level).influences(ratings)
+        influences = influences_of(Alpha(self.level), ratings)
         # One judgment answers all parts of a unit, so cluster by unit.
         return influences and replace(influences, items=unit[influences.counts])
 

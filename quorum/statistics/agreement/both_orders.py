@@ -11,14 +11,9 @@ import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, Ints
-from quorum.statistics.agreement.coefficient import PatternCoefficient, ReadData, influences_by_pattern
-from quorum.statistics.agreement.influences import Influences, PatternInfluences
-from quorum.statistics.agreement.patterns import (
-    PatternedRatings,
-    UnitPatterns,
-    patterned_ratings,
-    patterns_of,
-)
+from quorum.statistics.agreement.coefficient import PatternCoefficient, ReadData
+from quorum.statistics.agreement.influences import PatternInfluences
+from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns, patterns_of
 from quorum.statistics.agreement.ratings import Data, Ratings, ratings_of
 
 Exchange = Callable[[Floats], Floats]
@@ -68,20 +63,19 @@ class BothOrdersCoefficient:
             pairable=sample.pairable // 2,
         )
 
-    def influences(self, data: Data | PatternedRatings) -> Influences | None:
-        return influences_by_pattern(self, patterned_ratings(data, numeric=True))
-
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
         """Return the sums of the influences of a judgment in both orders."""
         both_orders, label_positions = self._both_orders(patterns)
         influences = self.coefficient.pattern_influences(both_orders)
         if influences is None:
             return None
-        (first, second), count = label_positions, len(patterns.frequency)
-        pattern, label = patterns.cells()
-        values = both_orders.values_at(influences.values, pattern, first[label])
-        values += both_orders.values_at(influences.values, pattern + count, second[label])
-        return replace(influences, values=values, counts=influences.counts[:count])
+        count, (pattern, label) = len(patterns.frequency), patterns.cells()
+        rows = np.arange(count), np.arange(count, 2 * count)
+        first, second = (
+            both_orders.values_at(influences.values, unit_rows, pattern, positions, label)
+            for unit_rows, positions in zip(rows, label_positions, strict=True)
+        )
+        return replace(influences, values=first + second, counts=influences.counts[:count])
 
     def _both_orders(self, patterns: UnitPatterns) -> tuple[UnitPatterns, list[Ints]]:
         """Return the patterns in the given order, then in the other order, and the positions of labels in both."""

@@ -11,7 +11,8 @@ import numpy as np
 
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.agreement.influences import Influences, PatternInfluences
-from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns
+from quorum.statistics.agreement.patterns import UnitPatterns, patterned_ratings
+from quorum.statistics.agreement.ratings import Ratings
 from quorum.statistics.crossed import (
     BOTH,
     CONFIDENCE,
@@ -101,15 +102,19 @@ class ClusteredCoefficient(Coefficient, Protocol):
         """Return the influences of the judgments; None if the coefficient is undefined."""
 
 
-class PatternCoefficient(ClusteredCoefficient, Protocol):
-    """A coefficient whose influences are those of `PatternInfluences`."""
+@runtime_checkable
+class PatternCoefficient(Coefficient, Protocol):
+    """A coefficient with intervals over items and raters, whose influences are the same for equal patterns."""
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
         """Return the influences by pattern; None if the coefficient is undefined."""
 
 
-def influences_by_pattern(coefficient: PatternCoefficient, rated: PatternedRatings) -> Influences | None:
-    """Return the influences of judgments, which are computed once for each pattern."""
+def influences_of(coefficient: ClusteredCoefficient | PatternCoefficient, data: Any) -> Influences | None:
+    """Return the influences of the judgments; None if the coefficient is undefined."""
+    if isinstance(coefficient, ClusteredCoefficient):
+        return coefficient.influences(data)
+    rated = patterned_ratings(data)
     influences = coefficient.pattern_influences(rated.patterns)
     return None if influences is None else influences.of_judgments(rated)
 
@@ -151,16 +156,18 @@ def agreement(
     """
     is_naive = isinstance(clusters, str) and clusters == NAIVE
     options = Options.from_sampling(confidence=confidence, resamples=resamples if is_naive else 0, seed=seed)
+    if isinstance(data, Ratings) and isinstance(coefficient, PatternCoefficient):
+        data = patterned_ratings(data)  # so that the patterns are computed once
     sample = coefficient.sample(data)
     value = sample.value()
     inference = options.undefined_inference(sample.reason if math.isnan(value) else "")
     careless_note = ""
     if not is_naive:
-        if not isinstance(coefficient, ClusteredCoefficient):
+        if not isinstance(coefficient, ClusteredCoefficient | PatternCoefficient):
             raise BadOption(
                 f"clusters is given, expected {NAIVE!r}: {coefficient.name} has no other interval"
             )
-        influences = None if math.isnan(value) else coefficient.influences(data)
+        influences = None if math.isnan(value) else influences_of(coefficient, data)
         if influences is not None:
             row_clusters = _clusters_of(influences, clusters).for_agreement()
             limits = influences.interval(value, row_clusters, options.confidence)

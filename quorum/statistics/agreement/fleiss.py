@@ -14,21 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats, Ints, ratio
-from quorum.statistics.agreement.coefficient import (
-    AgreementResult,
-    ReadData,
-    agreement,
-    influences_by_pattern,
-)
+from quorum.statistics.agreement.coefficient import AgreementResult, ReadData, agreement
 from quorum.statistics.agreement.cohen import NO_ANSWERS
 from quorum.statistics.agreement.influences import Influences, PatternInfluences, alpha_influences
-from quorum.statistics.agreement.patterns import (
-    PatternedRatings,
-    UnitPatterns,
-    count_rows,
-    patterned_ratings,
-    patterns_of,
-)
+from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns, count_rows, patterned_ratings
 from quorum.statistics.agreement.ratings import Data, Ratings
 from quorum.statistics.crossed import NAIVE
 from quorum.statistics.inference import Sampling, signed
@@ -60,12 +49,13 @@ class FleissKappa:
     name: ClassVar[str] = "fleiss-kappa"
 
     def sample(self, data: Data | PatternedRatings | UnitPatterns) -> ReadData:
-        if isinstance(data, UnitPatterns | PatternedRatings):
-            patterns = patterns_of(data, numeric=False).comparable_patterns()
+        if isinstance(data, UnitPatterns):
+            patterns = data.comparable_patterns()
             rows, frequency = patterns.counts.toarray(), patterns.frequency
             raters = _judgments_per_unit(patterns.sizes().astype(np.int64))
         else:
-            counts = _count_judgments(data) if isinstance(data, Ratings) else data
+            ratings = data.ratings if isinstance(data, PatternedRatings) else data
+            counts = _count_judgments(ratings) if isinstance(ratings, Ratings) else ratings
             rows, frequency, raters = _read_counts(counts)
         units = int(frequency.sum())
         return ReadData(
@@ -81,11 +71,15 @@ class FleissKappa:
 
     def influences(self, data: ArrayLike | Ratings | PatternedRatings) -> Influences | None:
         """Return the influences. A table of counts does not identify raters, so their influences are None."""
-        if isinstance(data, PatternedRatings | Ratings):
-            return influences_by_pattern(self, patterned_ratings(data, numeric=False))
-        ratings = _ratings_of_counts(np.asarray(data).astype(np.int64))
-        influences = influences_by_pattern(self, PatternedRatings.from_ratings(ratings))
-        return influences and replace(influences, raters=None)
+        has_raters = isinstance(data, PatternedRatings | Ratings)
+        rated = patterned_ratings(
+            data if has_raters else _ratings_of_counts(np.asarray(data, dtype=np.int64))
+        )
+        influences = self.pattern_influences(rated.patterns)
+        if influences is None:
+            return None
+        judgments = influences.of_judgments(rated)
+        return judgments if has_raters else replace(judgments, raters=None)
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
         """Return the influences on nominal alpha without its correction (n - 1) / n."""

@@ -29,15 +29,9 @@ from quorum.statistics.agreement.coefficient import (
     ReadData,
     UnitStatistic,
     agreement,
-    influences_by_pattern,
 )
-from quorum.statistics.agreement.influences import Influences, PatternInfluences, percent_influences
-from quorum.statistics.agreement.patterns import (
-    PatternedRatings,
-    UnitPatterns,
-    patterned_ratings,
-    patterns_of,
-)
+from quorum.statistics.agreement.influences import PatternInfluences, percent_influences
+from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns, patterns_of
 from quorum.statistics.agreement.positions import exact_positions
 from quorum.statistics.agreement.ratings import Data
 from quorum.statistics.inference import RaterSampling, signed
@@ -102,9 +96,6 @@ class Percent:
         scale = _scale_of(patterns.labels, self.level, self.categories)
         return ReadData.of_patterns(patterns, _percent_of_units(patterns, scale), NO_PAIRS)
 
-    def influences(self, data: Data | PatternedRatings) -> Influences | None:
-        return influences_by_pattern(self, patterned_ratings(data, numeric=False))
-
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
         scale = _scale_of(patterns.labels, self.level, self.categories)
         return percent_influences(patterns, scale.kind, scale.label_positions, scale.max_distance)
@@ -134,9 +125,6 @@ class Gwet:
 
         reason = ONE_CATEGORY if (patterns.sizes() >= 2).any() else NO_PAIRS
         return ReadData.of_patterns(patterns, gwet, reason)
-
-    def influences(self, data: Data | PatternedRatings) -> Influences | None:
-        return influences_by_pattern(self, patterned_ratings(data, numeric=False))
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
         scale = _scale_of(patterns.labels, self.level, self.categories)

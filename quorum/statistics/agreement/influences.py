@@ -65,7 +65,6 @@ class PatternInfluences:
     share: bool = False
 
     def of_judgments(self, rated: PatternedRatings) -> Influences:
-        """Return the influences of judgments with these patterns."""
         ratings, values = rated.ratings, rated.judgment_values(self.values)
         if self.counts.all():
             counts = np.ones(len(values), dtype=np.bool_)
@@ -113,8 +112,10 @@ class _ComparedCells:
         )
 
     def influences(self, values: Floats) -> PatternInfluences:
-        """Return influences, whose sum over all compared judgments is zero, from (C,) values."""
-        values = np.where(self.counts[self.pattern], values - values @ self.weight / self.weight.sum(), 0.0)
+        """Return influences, whose sum over all compared judgments is zero, from (C,) values, which are changed."""
+        values -= values @ self.weight / self.weight.sum()
+        if not self.counts.all():
+            values[~self.counts[self.pattern]] = 0.0
         judges = float(self.sizes @ self.frequency / self.frequency.sum())
         return PatternInfluences(values, self.counts, judges)
 
@@ -148,12 +149,12 @@ def alpha_influences(patterns: UnitPatterns, level: str) -> PatternInfluences | 
         rank_effects = _rank_effects(_observed_slopes(compared, positions))
         mean = float(totals @ positions) / n
         expected_effects += _rank_effects(4 * n * totals * (positions - mean))
-    mean_distance = (compared.disagreement / compared.sizes)[compared.pattern]
-    observed_effects = (2 * compared.distances - mean_distance) / other_judges[compared.pattern]
-    observed_effects += rank_effects[compared.code]
-    # The effect on alpha, by the derivative of the quotient.
-    effects = observed_effects * ((1 - n) / expected)
-    effects += ((n - 1) * observed / expected**2 * expected_effects - observed / expected)[compared.code]
+    # The effect on alpha, by the derivative of the quotient: what the cell, its pattern and its label contribute.
+    slope = (1 - n) / expected
+    effects = compared.distances * (2 * slope / other_judges)[compared.pattern]
+    effects -= (slope * compared.disagreement / compared.sizes / other_judges)[compared.pattern]
+    label_effects = slope * (rank_effects - observed / expected * expected_effects) - observed / expected
+    effects += label_effects[compared.code]
     chance = float(totals @ (n - totals)) / (n * (n - 1))
     return replace(compared.influences(effects), chance_of_difference=chance)
 
@@ -194,5 +195,6 @@ def percent_influences(
     share = 1 - compared.disagreement / pairs / max_distance
     unit_effects = (share - share @ compared.frequency / units) / (units * sizes)
     unit_effects += 2 / max_distance / units * (compared.disagreement / (sizes * pairs))
-    effects = compared.distances / pairs[compared.pattern] * (-2 / max_distance / units)
-    return replace(compared.influences(effects + unit_effects[compared.pattern]), share=True)
+    effects = compared.distances * (-2 / max_distance / units / pairs)[compared.pattern]
+    effects += unit_effects[compared.pattern]
+    return replace(compared.influences(effects), share=True)

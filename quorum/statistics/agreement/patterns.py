@@ -60,13 +60,18 @@ class UnitPatterns:
         pattern = np.repeat(np.arange(self.counts.shape[0]), np.diff(self.counts.indptr))
         return pattern, self.counts.indices.astype(np.int64)
 
-    def values_at(self, values: Floats, pattern: Ints, label: Ints) -> Floats:
-        """Return the (N,) values of cells, given by pattern and index of the label, from (C,) values of all cells."""
+    def values_at(
+        self, values: Floats, unit_rows: Ints, unit: Ints, label_columns: Ints, label: Ints
+    ) -> Floats:
+        """Return the (N,) values at rows unit_rows[unit] and columns label_columns[label] of `counts`.
+
+        values: (C,) values of all cells. unit, label: (N,).
+        """
         from quorum.statistics.kernels.agreement import fill_from_cells
 
-        cells, starts = np.empty(len(pattern)), self.counts.indptr.astype(np.int64)
-        fill_from_cells(starts, self.cells()[1], values, pattern, label, cells)
-        return cells
+        filled, starts = np.empty(len(unit)), self.counts.indptr.astype(np.int64)
+        fill_from_cells(starts, self.cells()[1], values, unit_rows, unit, label_columns, label, filled)
+        return filled
 
     def comparable_patterns(self) -> UnitPatterns:
         """Return the patterns with two judgments or more. `units`, `raters` and `judgments` still count all data."""
@@ -97,25 +102,19 @@ class PatternedRatings:
         patterns, unit_pattern = _patterns_of_units(
             ratings.unit, ratings.code, ratings.labels, raters, len(ratings.units)
         )
-        occurs = np.isin(ratings.labels, patterns.labels)
+        occurs = np.bincount(ratings.code, minlength=len(ratings.labels)) > 0
+        if len(patterns.labels) == len(occurs):  # labels that do not occur may stay
+            occurs[:] = True
         return cls(ratings, patterns, unit_pattern, np.cumsum(occurs) - 1)
 
     def judgment_values(self, values: Floats) -> Floats:
         """Return (N,) values of judgments, given (C,) values of the cells of `patterns.counts`."""
-        ratings = self.ratings
-        rows = np.empty(len(ratings.code))
-        for block in parts_of(len(rows)):
-            pattern, label = self.unit_pattern[ratings.unit[block]], self.label_index[ratings.code[block]]
-            rows[block] = self.patterns.values_at(values, pattern, label)
-        return rows
+        rows, columns = self.unit_pattern, self.label_index
+        return self.patterns.values_at(values, rows, self.ratings.unit, columns, self.ratings.code)
 
 
-def patterned_ratings(data: Data | PatternedRatings, *, numeric: bool) -> PatternedRatings:
-    """Return the ratings with their patterns. Raise BadValue if answers must be `numeric` and are not."""
-    if isinstance(data, PatternedRatings):
-        check_numeric(data.ratings) if numeric else None
-        return data
-    return PatternedRatings.from_ratings(ratings_of(data, numeric=numeric))
+def patterned_ratings(data: Data | PatternedRatings) -> PatternedRatings:
+    return data if isinstance(data, PatternedRatings) else PatternedRatings.from_ratings(ratings_of(data))
 
 
 def patterns_of(data: Data | PatternedRatings | UnitPatterns, *, numeric: bool) -> UnitPatterns:
@@ -123,7 +122,10 @@ def patterns_of(data: Data | PatternedRatings | UnitPatterns, *, numeric: bool) 
     if isinstance(data, UnitPatterns):
         return data
     if isinstance(data, PatternedRatings | Ratings):
-        return patterned_ratings(data, numeric=numeric).patterns
+        rated = patterned_ratings(data)
+        if numeric:
+            check_numeric(rated.ratings)
+        return rated.patterns
     table = reliability_table(data, numeric=numeric)
     if table.dtype.kind == "f":
         return _patterns_of_numbers(table)

@@ -123,19 +123,28 @@ def fill_value_sums(
 
 @compiled
 def fill_from_cells(
-    starts: Ints, columns: Ints, values: Floats, row: Ints, column: Ints, filled: Floats
+    starts: Ints,
+    columns: Ints,
+    values: Floats,
+    unit_rows: Ints,
+    unit: Ints,
+    label_columns: Ints,
+    label: Ints,
+    filled: Floats,
 ) -> None:
-    """Fill `filled` (N,) with the values of the cells at `row` and `column` (N,) of a sparse table.
+    """Fill `filled` (N,) with values of cells of a sparse table: in row unit_rows[unit], column label_columns[label].
 
     Row r of the table has the columns columns[starts[r]:starts[r + 1]], ascending, with their `values`. All cells that
     are asked for must be in the table.
     """
-    for index in range(len(row)):
-        low = starts[row[index]]
-        high = starts[row[index] + 1] - 1
+    for index in range(len(unit)):
+        row = unit_rows[unit[index]]
+        column = label_columns[label[index]]
+        low = starts[row]
+        high = starts[row + 1] - 1
         while low < high:  # binary search
             middle = (low + high) // 2
-            if columns[middle] < column[index]:
+            if columns[middle] < column:
                 low = middle + 1
             else:
                 high = middle
