@@ -194,7 +194,6 @@ _WORKER_FOR_TOKEN = PreparedQuery(
 
 
 def worker_for_token(token: str) -> Worker | None:
-    """Return the worker with this token; None if there is none."""
     worker = _WORKER_FOR_TOKEN.first(token_hash=hash_secret(token)) if token else None
     if worker is not None:
         worker.token = token

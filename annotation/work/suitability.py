@@ -57,7 +57,6 @@ def _units_containing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int
 
 
 def _texts_in(content: Any) -> Iterator[str]:
-    """Yield all texts in nested JSON."""
     if isinstance(content, str):
         yield content
     elif isinstance(content, dict):

@@ -172,7 +172,6 @@ def draw_page(
 
 
 def _read_units(study: Study, positions: Collection[int]) -> dict[int, PoolUnit]:
-    """Return the units by position, in the order of ``positions``."""
     rows = Unit.objects.filter(study=study, position__in=positions)
     units = {
         row[0]: PoolUnit(*row[1:])

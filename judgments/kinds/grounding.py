@@ -214,8 +214,6 @@ class GroundingRehearsal(Rehearsal):
 
 
 class Box(ShownContent):
-    """A box of the picture."""
-
     id: str
     label: str
     x: float
@@ -371,7 +369,6 @@ class Grounding(OpenKind):
 
 
 def as_links(answer: Any) -> Links:
-    """Return the links of an answer as a mapping."""
     return {link["word"]: link["box"] for link in answer}
 
 

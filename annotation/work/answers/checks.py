@@ -201,7 +201,6 @@ OPTIONAL_FIELDS: dict[str, Callable[[Any, int], Any]] = {
 def open_positions(
     page_units: Sequence[PageUnit], answers: Mapping[str, Mapping[str, Any]], *, kind: Kind
 ) -> list[int]:
-    """Return the positions that have no answer."""
     return [
         page_unit.position
         for page_unit in page_units

@@ -64,7 +64,6 @@ def joined_words(
 
 
 def characters(spans: Iterable[Span]) -> set[int]:
-    """Return the offsets of the marked characters."""
     return {position for span in spans_with_place(spans) for position in range(span[START], span[END])}
 
 

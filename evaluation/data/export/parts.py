@@ -440,7 +440,6 @@ def _divide_into_parts(work: ExportWork, encoding: Encoding) -> Iterator[ExportP
 
 
 def _stages(work: ExportWork, encoding: Encoding) -> dict[int, Stage]:
-    """Return the stages by number, in order."""
     reading = {} if encoding.tallies else {READING_STAGE_NUMBER: READING_STAGE}
     return reading | dict(enumerate(encoding.stages(work)))
 

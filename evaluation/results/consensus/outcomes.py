@@ -118,7 +118,6 @@ def _outcome(
 
 
 def _as_text(answer: Any) -> str | None:
-    """Return an answer as JSON text; None for no answer."""
     return None if answer is None else json.dumps(answer, cls=NanAsNullEncoder)
 
 

@@ -54,7 +54,6 @@ class RowColumn:
         return self.shape != "choice" or self.is_needed
 
     def text_of(self, value: Any) -> str:
-        """Return a value as the text of an input."""
         if isinstance(value, Mapping):
             return ", ".join(f"{name} = {setting}" for name, setting in value.items())
         if isinstance(value, list | tuple):

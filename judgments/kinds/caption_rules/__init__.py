@@ -62,7 +62,6 @@ class CaptionRule:
     excluded_languages: tuple[str, ...] = ()
 
     def is_for(self, language: str) -> bool:
-        """Return whether the rule applies to captions in this language."""
         first = first_part(language)
         return first in self.languages if self.languages else first not in self.excluded_languages
 

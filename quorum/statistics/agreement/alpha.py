@@ -97,8 +97,6 @@ def alpha_of_parts(
 
 @dataclass(frozen=True, slots=True)
 class Alpha:
-    """Krippendorff's alpha at one of LEVELS."""
-
     level: str = "nominal"
     name: ClassVar[str] = ALPHA
 

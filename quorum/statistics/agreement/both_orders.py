@@ -64,7 +64,6 @@ class BothOrdersCoefficient:
         )
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
-        """Return the sums of the influences of a judgment in both orders."""
         both_orders, label_positions = self._both_orders(patterns)
         influences = self.coefficient.pattern_influences(both_orders)
         if influences is None:
