@@ -518,3 +518,15 @@ def test_rows_give_the_figures_of_the_table() -> None:
     assert gwet_ac(rows, "ordinal") == gwet_ac(table, "ordinal")
     assert percent_agreement(rows) == percent_agreement(table)
     assert krippendorff_alpha(rows) == krippendorff_alpha(table)
+
+
+def test_a_subset_of_judgments_has_the_alpha_of_a_table_in_which_the_others_are_missing() -> None:
+    table = with_nan(GWET[1]["data"])
+    rater, unit = np.nonzero(~np.isnan(table))
+    keep = table[rater, unit] != table[rater, unit].max()
+    ratings = ratings_of_judgments(unit, rater, table[rater, unit]).subset(keep)
+    reduced = np.full_like(table, np.nan)
+    reduced[rater[keep], unit[keep]] = table[rater[keep], unit[keep]]
+    assert set(ratings.units) == set(unit[keep])
+    assert set(ratings.raters) == set(rater[keep])
+    assert krippendorff_alpha(ratings) == pytest.approx(krippendorff_alpha(reduced), abs=1e-12)

@@ -38,10 +38,6 @@ class Ratings:
     rater: Ints
     code: Ints
 
-    def has_judgments(self, times: int) -> Flags:
-        """Return (N,) flags that say whether the judgment's unit has at least `times` judgments."""
-        return np.asarray((np.bincount(self.unit) >= times)[self.unit])
-
     def subset(self, rows: Flags) -> Ratings:
         """Return the judgments for which `rows` (N,) is true, with only their units and raters."""
         units, unit = encode(self.unit[rows], "units")
