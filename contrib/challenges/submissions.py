@@ -186,10 +186,6 @@ class RemainingSubmissions:
     today: int
     in_total: int
 
-    @property
-    def submissions_left(self) -> int:
-        return min(self.today, self.in_total)
-
 
 def remaining_submissions(*, challenge: Challenge, user: User) -> RemainingSubmissions:
     submissions = Submission.objects.filter(challenge=challenge, user=user)
