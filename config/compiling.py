@@ -14,11 +14,11 @@ from django.conf import settings
 
 from common.features import of_features
 from config.features import all_features
-from quorum.metrics.bleu import bleu_pre_matrix, bleu_pre_pairs
 from quorum.metrics.content import content_selection
 from quorum.metrics.content_baselines import BigramPrior, bigram_ranks
+from quorum.metrics.h13_overlap import bleu_pre_matrix, bleu_pre_pairs
 from quorum.metrics.meteor.relations import STAGE_CHOICES
-from quorum.metrics.meteor.scoring import available_stages
+from quorum.metrics.meteor.scoring import count_available_stages
 from quorum.metrics.registry import METRICS, Scores, score
 from quorum.statistics.aggregation.bradley_terry.comparisons import encode_comparisons
 from quorum.statistics.aggregation.worker_models.dawid_skene import dawid_skene
@@ -60,7 +60,7 @@ def compile_metrics(names: Sequence[str] = tuple(METRICS)) -> Scores:
     bigram_ranks(_LABELS, BigramPrior.fit(_LABELS))
     bleu_pre_matrix(_CANDIDATES, _REFERENCES)
     bleu_pre_pairs(_CANDIDATES, _REFERENCES, [np.array([0]), np.array([1])])
-    stages = STAGE_CHOICES[available_stages() - 1]  # all stages for which METEOR's tables are installed
+    stages = STAGE_CHOICES[count_available_stages() - 1]  # all stages for which METEOR's tables are installed
     names_with_stages = [f"{name}|stages:{stages}" if name == "meteor" else name for name in names]
     return score(_CANDIDATES, _REFERENCES, metrics=names_with_stages)
 

@@ -32,7 +32,8 @@ NUMERIC_MODULES = (
 )
 # Modules whose docstrings define the metrics that they compute.
 METRIC_MODULES = (
-    "bleu", "rouge", "cider", "meteor.scoring", "meteor.alignment", "meteor.beam_search", "meteor.matches",
+    "bleu", "h13_overlap", "rouge", "cider", "meteor.scoring", "meteor.normalisation",
+    "meteor.alignment", "meteor.beam_search", "meteor.matches", "text.ngrams",
     "text.tokens", "text.tokenizers", "text.ptb", "text.changes", "text.porter", "text.snowball", "text.word_lists",
     "content", "content_baselines", "keywords", "keyword_baselines", "held_out", "registry",
 )  # fmt: skip

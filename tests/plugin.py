@@ -25,7 +25,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django import DjangoDbBlocker
 
 import config.admin.site  # noqa: F401 - loads the pages in their order, as a web process does
-from quorum.metrics.meteor.tables import Tables, find_tables
+from quorum.metrics.meteor.tables import MeteorTables, load_tables
 from tests import plots, services
 from tests.browsing import PATIENCE, WIDE, Tab, Tabs
 from tests.installations import MIGRATED, Installation, Installations, once_a_run
@@ -164,10 +164,10 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
-def meteor_tables() -> Tables:
+def meteor_tables() -> MeteorTables:
     """The tables of the official METEOR program, which an optional requirements file brings."""
     services.demand("meteor")
-    return find_tables()
+    return load_tables()
 
 
 @pytest.fixture(scope="session")

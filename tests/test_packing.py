@@ -16,9 +16,9 @@ from django.conf import settings
 
 from judgments.jobs import pool
 from judgments.jobs.runs import OWN_PACKAGES
-from quorum.metrics import cider, comparison
+from quorum.metrics.comparison import kernel_inputs
 from quorum.metrics.registry import score
-from quorum.metrics.text import tokens
+from quorum.metrics.text import ngrams, tokens
 from quorum.numeric import packing
 from quorum.numeric.parallel import PartFunction, Results, use_pool
 from quorum.statistics import power, resampling
@@ -129,7 +129,7 @@ def test_an_array_of_objects_is_not_read() -> None:
 
 
 def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "TOKENS_PER_PART", 500)
+    monkeypatch.setattr(kernel_inputs, "TOKENS_PER_PART", 500)
     monkeypatch.setattr(tokens, "TEXTS_PER_BLOCK", 64)
     monkeypatch.setattr(tokens, "BLOCKS_PER_PART", 2)
     monkeypatch.setattr(resampling, "MIN_PARALLEL_NUMBERS", 0)
@@ -148,15 +148,15 @@ def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pyt
             *power.power_of(power.TwoSystems(0.6), people, [power.Size(100, 1, 3)], simulations=200),
         ]
 
-    monkeypatch.setattr(cider, "TOKENS_PER_TURN", 600)
+    monkeypatch.setattr(ngrams, "TOKENS_PER_BUCKET", 600)
     here, pool = figures(), Elsewhere()
     with use_pool(pool):
         assert figures() == here
     assert pool.computed >= {
         "_cut_blocks",
         "_count_part",
-        "_split_texts",
-        "_numbers_of_texts",
+        "_bucket_texts",
+        "_numbers_of_range",
         "_scores_of_groups",
         "_matches_of_groups",
         "_draw_block",

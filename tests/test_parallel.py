@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from quorum.metrics import cider, comparison
-from quorum.metrics.text import tokens
+from quorum.metrics.comparison import kernel_inputs
+from quorum.metrics.text import ngrams, tokens
 from quorum.numeric.parallel import LocalPool, map_parts, use_pool
 from quorum.statistics import power, resampling
 from quorum.statistics.power import People, simulation
@@ -34,10 +34,10 @@ def test_captions_get_the_same_scores_from_any_number_of_workers(
     references.write_text(json.dumps({f"{image}": captions(3, rng) for image in range(300)}))
     candidates.write_text(json.dumps({f"{image}": text for image, text in enumerate(captions(300, rng))}))
     monkeypatch.setattr(
-        cider, "TOKENS_PER_TURN", 600
+        ngrams, "TOKENS_PER_BUCKET", 600
     )  # numbers of n-grams, and so the order of sums, depend on it
     in_one_part = scored(tmp_path, candidates, references, workers=1)
-    monkeypatch.setattr(comparison, "TOKENS_PER_PART", 500)
+    monkeypatch.setattr(kernel_inputs, "TOKENS_PER_PART", 500)
     monkeypatch.setattr(tokens, "TEXTS_PER_BLOCK", 64)
     monkeypatch.setattr(tokens, "BLOCKS_PER_PART", 2)
     for workers in (1, 2, 3):

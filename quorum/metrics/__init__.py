@@ -6,7 +6,7 @@ See docs/metrics.md, and docs/content-and-keywords.md for `content` and `keyword
 that are cited as H13, V15, MC12, WG15 and WG16.
 """
 
-from quorum.metrics.bleu import bleu_pre_matrix, bleu_pre_pairs
+from quorum.metrics.h13_overlap import bleu_pre_matrix, bleu_pre_pairs
 from quorum.metrics.inputs import (
     InvalidFile,
     InvalidInput,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from quorum.metrics.inputs import InvalidInput, check_collection, check_lists_of, whole_count
+from quorum.metrics.inputs import InvalidInput, check_collection, check_lists_of, checked_count
 from quorum.metrics.signatures import measure_signature
 from quorum.numeric.arrays import Flags, Floats, Ints, starts_of
 from quorum.numeric.compiling import compiled
@@ -50,7 +50,7 @@ class BoxRanks:
 
     def selections(self, k: int) -> list[list[int]]:
         """Return the first k selected boxes of every image, best first, numbered within the image."""
-        k = whole_count(k, "k")
+        k = checked_count(k, "k")
         first_boxes = np.repeat(self.starts[:-1], self.counts)
         boxes_by_rank = np.argsort(first_boxes + self.places)
         boxes_by_rank = boxes_by_rank[(self.selects & (self.places < k))[boxes_by_rank]]
@@ -347,7 +347,7 @@ def _checked_mentions(mentions: Iterable[Sequence[str]]) -> list[Sequence[str]]:
 
 
 def _check_labels(lists: Sequence[Any], what: str) -> None:
-    check_lists_of(lists, what, "labels", kinds=(Sequence, np.ndarray))
+    check_lists_of(lists, what, "labels", list_types=(Sequence, np.ndarray))
 
 
 CALLS: dict[str, Callable[..., BoxRanks]] = {

@@ -11,8 +11,7 @@ from itertools import chain
 
 import numpy as np
 
-from quorum.metrics.comparison import check_lists, check_texts
-from quorum.metrics.inputs import InvalidInput
+from quorum.metrics.inputs import InvalidInput, check_lists, check_texts
 from quorum.metrics.registry.scoring import score
 from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.metrics.text.tokens import encode_texts

@@ -17,7 +17,7 @@ from numbers import Real
 import numpy as np
 import scipy  # its submodules load at first use
 
-from quorum.metrics.inputs import InvalidInput, check_collection, check_lists_of, whole_count
+from quorum.metrics.inputs import InvalidInput, check_collection, check_lists_of, checked_count
 from quorum.metrics.keywords import DEFAULT_GUESSES, Tags, Vocabulary, check_gold, evaluation_fields
 from quorum.metrics.signatures import measure_signature
 from quorum.metrics.topics import fit_topics
@@ -185,7 +185,7 @@ def topic_words(
     settings: the number of topics, the seed, and the priors, 1 / topics, are Quorum's choice.
     """
     choice = _Selection.from_options(keywords, vocabulary)
-    topics = whole_count(topics, "topics")
+    topics = checked_count(topics, "topics")
     term_counts = [choice.allowed_terms(counts) for counts in _count_terms(documents, "documents")]
     training_counts, corpus = term_counts, None
     if training is not None:
@@ -236,7 +236,7 @@ class _Selection:
 
     @classmethod
     def from_options(cls, keywords: int | None, vocabulary: Vocabulary) -> "_Selection":
-        count = None if keywords is None else whole_count(keywords, "keywords")
+        count = None if keywords is None else checked_count(keywords, "keywords")
         words = None if vocabulary is None else frozenset(vocabulary)
         return cls(count, words, {"keywords": count, **evaluation_fields(words)})
 

@@ -37,7 +37,7 @@ from quorum.metrics.inputs import (
     are_texts,
     check_collection,
     check_lists_of,
-    whole_count,
+    checked_count,
 )
 from quorum.metrics.signatures import given_words, measure_signature
 from quorum.metrics.text.porter import porter, porter_1980
@@ -133,7 +133,7 @@ def gold_tags(
 
 def frequent_words(documents: Iterable[Sequence[str]], *, least: int = MIN_FREQUENCY) -> frozenset[str]:
     """Return the terms that occur `least` times or more in the documents: MC12's standard vocabulary (section 3.1)."""
-    least = whole_count(least, "least")
+    least = checked_count(least, "least")
     counts: Counter[str] = Counter()
     for document in documents:
         counts.update(document)
@@ -234,7 +234,7 @@ def keyword_oot(
     duplicates: str = CREDITED,
 ) -> KeywordScore:
     """Return the credit of up to `guesses` keywords in any order (MC12 section 6.2, "oot normal")."""
-    guesses = whole_count(guesses, "guesses")
+    guesses = checked_count(guesses, "guesses")
     task = _make_task(annotations, gold, vocabulary, duplicates, guesses)
     signature = measure_signature(
         "keyword-oot", guesses=guesses, **evaluation_fields(vocabulary), duplicates=duplicates
@@ -251,7 +251,7 @@ def keyword_oot_mode(
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
     """Return how often the most frequent tag, or the tag in `modes`, is a guess (MC12 section 6.2, "oot mode")."""
-    guesses = whole_count(guesses, "guesses")
+    guesses = checked_count(guesses, "guesses")
     task = _make_task(annotations, gold, vocabulary, guesses=guesses)
     targets = _targets(task, modes)
     hits = [mode in guessed for guessed, mode in zip(task.guesses, targets, strict=True)]
@@ -267,7 +267,7 @@ def keyword_f1(
     vocabulary: Vocabulary = None,
 ) -> KeywordOverlap:
     """Compare the first `guesses` keywords of each image with its gold keywords (MC12 section 5.2)."""
-    guesses = whole_count(guesses, "guesses")
+    guesses = checked_count(guesses, "guesses")
     check_collection(gold, "gold", "the keywords of each image")
     counts = [tags if isinstance(tags, Mapping) else _as_tags(tags, image) for image, tags in enumerate(gold)]
     task = _make_task(annotations, counts, vocabulary, CREDITED_ONCE, guesses)

@@ -13,14 +13,15 @@ Where the script differs from its paper, this module follows the script. SU4 lea
 recall of ROUGE-W divides by (m ^ weight) ^ weight for a reference of m words, so that a perfect match is below 1. The
 words of a run of ROUGE-W need to be adjacent only in the reference.
 
-See docs/metrics.md for several references, the jackknife (§2.1) and other options. Kernels fill `hits` (pairs,).
+See docs/metrics.md for several references, the jackknife (§2.1) and other options. Kernels fill an array `hits`
+(pairs,), where a pair is a candidate with one of its references. V15 is Vedantam et al. 2015.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from quorum.metrics.comparison import Comparison, TextPairs, View
+from quorum.metrics.comparison import ReferenceComparison, TextPairs, Tokenization
 from quorum.numeric.arrays import Flags, Floats, Ints, Numbers, ratio
 from quorum.numeric.compiling import compiled
 
@@ -30,21 +31,21 @@ MEASURES = ("recall", "precision", "f")
 # The columns that `fill_scores` fills; the first are those of MEASURES.
 RECALL, PRECISION, F, HITS, REFERENCE_TOTAL, CANDIDATE_TOTAL = range(6)
 REFERENCE_RULES = ("average", "best")
-JACKKNIFE = ("no", "yes")
-CORPUS = ("mean", "pooled")
-STEMS = ("none", "porter", "wordnet")
-STOPS = ("keep", "drop")
+JACKKNIFE_CHOICES = ("no", "yes")
+CORPUS_CHOICES = ("mean", "pooled")
+STEM_CHOICES = ("none", "porter", "wordnet")
+STOP_CHOICES = ("keep", "drop")
 
 
 class GramRule(NamedTuple):
     """The rule that says which n-grams count.
 
-    window: largest distance between the words of a pair; 0 if no pairs count. spared: number of words at the end of a
-    text that do not count as single words; -1 if no single words count.
+    window: largest distance between the words of a pair; 0 if no pairs count. skipped_last: number of words at the end
+    of a text that do not count as single words; -1 if no single words count.
     """
 
     window: int
-    spared: int
+    skipped_last: int
 
 
 class Overlap(NamedTuple):
@@ -70,11 +71,11 @@ def _list_grams(pairs: TextPairs, text: int, rule: GramRule, no_word: int, grams
     A single word is written as a pair with `no_word`, which is larger than the number of any word.
     """
     tokens, begin, end = pairs.tokens, pairs.starts[text], pairs.starts[text + 1]
-    window, spared = rule
+    window, skipped_last = rule
     count = 0
     for position in range(begin, end):
         first = np.int64(tokens[position]) * (no_word + 1)
-        if 0 <= spared < end - position:
+        if 0 <= skipped_last < end - position:
             grams[count] = first + no_word
             count += 1
         for second in range(position + 1, min(position + window + 1, end)):
@@ -132,14 +133,15 @@ def count_gram_hits(pairs: TextPairs, rule: GramRule, no_word: int, max_grams: i
 
 
 @compiled
-def count_lcs_hits(pairs: TextPairs, vocabulary: int, max_words: int, hits: Floats) -> None:
+def count_lcs_hits(pairs: TextPairs, vocabulary_size: int, max_words: int, hits: Floats) -> None:
     """Fill `hits` with the length of the longest common subsequence of each pair, by bit vectors (Hyyrö 2004).
 
-    A zero bit marks a word of the candidate at which the length grows. A piece has 62 words. `carries` holds the carry
-    bits from one piece to the next, one bit for each word of the reference, which has at most `max_words` words.
+    A bit vector holds a piece of the candidate, of up to BITS words. A zero bit marks a word at which the length grows.
+    `carries` has the carry bits from one piece to the next, one for each word of the candidate's references, which are
+    at most `max_words`.
     """
     tokens, starts, references, pair_starts = pairs
-    positions = np.zeros(vocabulary, dtype=np.int64)  # bits of the positions of each word of the piece
+    positions = np.zeros(vocabulary_size, dtype=np.int64)  # bits of the positions of each word of the piece
     carries = np.empty(max_words, dtype=np.int64)
     lowest = np.int64(1)
     for candidate in range(pair_starts.size - 1):
@@ -174,9 +176,12 @@ def count_lcs_hits(pairs: TextPairs, vocabulary: int, max_words: int, hits: Floa
 class LCSTable(NamedTuple):
     """Buffers for the table of the weighted LCS of two texts, which is computed row by row.
 
-    best_weights: (columns + 1,) best weight of two prefixes. runs: (columns + 1,) length of the last run of this best
-    weight. upward: one bit for each cell, which says whether the best path comes from the row above. is_marked: (rows
-    + 1,) words of the row text on the best path.
+    A row is a word of the reference ("row text"), a column a word of the candidate. A cell is for the two prefixes that
+    end at its words.
+
+    best_weights: (columns + 1,) best weight of the cells of a row. runs: (columns + 1,) length of the last run of this
+    best weight. upward: one bit for each cell, which says whether the best path comes from the row above. is_marked:
+    (rows + 1,) flags of the words of the row text on the best path.
     """
 
     best_weights: Floats
@@ -186,18 +191,22 @@ class LCSTable(NamedTuple):
 
 
 @compiled
-def room_for_table(longest: int, pieces: int) -> LCSTable:
+def allocate_table(longest: int, piece_count: int) -> LCSTable:
+    """Return buffers for texts of up to `longest` words, and for `piece_count` pieces of BITS cells."""
     return LCSTable(
         np.empty(longest + 1),
         np.empty(longest + 1, dtype=np.int64),
-        np.empty(pieces, dtype=np.int64),
+        np.empty(piece_count, dtype=np.int64),
         np.empty(longest + 1, dtype=np.bool_),
     )
 
 
 @compiled
 def count_weighted_hits(pairs: TextPairs, powers: Floats, table: LCSTable, hits: Floats) -> None:
-    """Fill `hits` with the summed weights of the runs of reference words on the best path."""
+    """Fill `hits` with the summed weights of the runs of reference words on the best path.
+
+    powers[k] is the weight of a run of k adjacent words.
+    """
     tokens, starts, references, pair_starts = pairs
     for candidate in range(pair_starts.size - 1):
         candidate_words = tokens[starts[candidate] : starts[candidate + 1]]
@@ -221,7 +230,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTa
 
     Of equally good steps, the step that leaves out the row's word is taken.
     """
-    best, runs, upward, marked = table
+    best, runs, upward, is_marked = table
     bit, none = np.int64(1), np.int64(0)
     pieces = (columns.size + BITS - 1) // BITS
     for column in range(columns.size + 1):
@@ -247,12 +256,12 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTa
                 value_before, run_before = above, run_above
             upward[row * pieces + piece] = bits
     for row in range(rows.size + 1):
-        marked[row] = False
+        is_marked[row] = False
     # Follow the best path back from the last cell.
     row, column = rows.size - 1, columns.size - 1
     while row >= 0 and column >= 0:
         if rows[row] == columns[column]:
-            marked[row] = True
+            is_marked[row] = True
             row -= 1
             column -= 1
         elif upward[row * pieces + column // BITS] >> (column % BITS) & bit:
@@ -313,73 +322,80 @@ def fill_scores(
         scores[candidate, CANDIDATE_TOTAL] = all_guessed
 
 
-def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Floats:
+def rouge_l_scores(comparison: ReferenceComparison, tokenization: Tokenization, beta: float = 1.2) -> Floats:
     """Return (n,) scores ROUGE-L of MS COCO, (1 + beta^2) P R / (R + beta^2 P) (V15 eq. 12-14).
 
     P and R are each the highest value over the references.
     """
-    shares = _common_shares(comparison, view)
+    shares = _lcs_shares(comparison, tokenization)
     precision = np.maximum.reduceat(shares.precision, comparison.pair_starts)
     recall = np.maximum.reduceat(shares.recall, comparison.pair_starts)
-    weighted = recall + beta**2 * precision
-    return ratio((1 + beta**2) * precision * recall, weighted, otherwise=0.0)
+    denominator = recall + beta**2 * precision
+    return ratio((1 + beta**2) * precision * recall, denominator, otherwise=0.0)
 
 
-class _Shares(NamedTuple):
-    """Shares that the longest common subsequences have of the candidate and of the reference; each (pairs,)."""
+class _LCSShares(NamedTuple):
+    """Lengths of longest common subsequences, as shares of the candidate and of the reference; each (pairs,)."""
 
     precision: Floats
     recall: Floats
 
 
-def _common_shares(comparison: Comparison, view: View) -> _Shares:
-    lengths = comparison.tokens(view).lengths
-    candidate = np.repeat(lengths[: comparison.size], comparison.reference_counts)
-    reference = lengths[comparison.pair_references]
-    common = lcs_overlap(comparison, view).hits
-    return _Shares(common / np.maximum(candidate, 1), common / np.maximum(reference, 1))
+def _lcs_shares(comparison: ReferenceComparison, tokenization: Tokenization) -> _LCSShares:
+    lengths = comparison.tokens(tokenization).lengths
+    candidate_lengths = np.repeat(lengths[: comparison.candidate_count], comparison.reference_counts)
+    reference_lengths = lengths[comparison.pair_references]
+    lcs_lengths = lcs_overlap(comparison, tokenization).hits
+    return _LCSShares(
+        precision=lcs_lengths / np.maximum(candidate_lengths, 1),
+        recall=lcs_lengths / np.maximum(reference_lengths, 1),
+    )
 
 
-def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int = -1) -> Overlap:
-    """Count shared n-grams; see `GramRule` for `window` and `spared`.
+def gram_overlap(
+    comparison: ReferenceComparison, tokenization: Tokenization, *, window: int, skipped_last: int = -1
+) -> Overlap:
+    """Count shared n-grams; see `GramRule` for `window` and `skipped_last`.
 
-    ROUGE-1: window 0, spared 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, spared 1.
+    ROUGE-1: window 0, skipped_last 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, skipped_last 1.
     """
-    tokens, pairs = comparison.tokens(view), comparison.pairs(view)
-    totals = _gram_totals(tokens.lengths, window, spared)
+    tokens, pairs = comparison.tokens(tokenization), comparison.text_pairs(tokenization)
+    totals = _gram_totals(tokens.lengths, window, skipped_last)
     hits = np.empty(pairs.references.size)
-    rule = GramRule(window, spared)
+    rule = GramRule(window, skipped_last)
     count_gram_hits(pairs, rule, len(tokens.vocabulary), int(totals.max()), hits)
     return Overlap(hits, totals, totals, totals, is_rounded=True)
 
 
-def lcs_overlap(comparison: Comparison, view: View) -> Overlap:
-    tokens, pairs = comparison.tokens(view), comparison.pairs(view)
+def lcs_overlap(comparison: ReferenceComparison, tokenization: Tokenization) -> Overlap:
+    tokens, pairs = comparison.tokens(tokenization), comparison.text_pairs(tokenization)
     hits = np.empty(pairs.references.size)
-    reference_words = np.add.reduceat(tokens.lengths[pairs.references], comparison.pair_starts)
-    count_lcs_hits(pairs, len(tokens.vocabulary), int(reference_words.max()), hits)
+    words_of_references = np.add.reduceat(tokens.lengths[pairs.references], comparison.pair_starts)
+    count_lcs_hits(pairs, len(tokens.vocabulary), int(words_of_references.max()), hits)
     totals = tokens.lengths.astype(np.float64)
     return Overlap(hits, totals, totals, totals)
 
 
-def weighted_lcs_overlap(comparison: Comparison, view: View, weight: float) -> Overlap:
-    tokens, pairs = comparison.tokens(view), comparison.pairs(view)
+def weighted_lcs_overlap(
+    comparison: ReferenceComparison, tokenization: Tokenization, weight: float
+) -> Overlap:
+    tokens, pairs = comparison.tokens(tokenization), comparison.text_pairs(tokenization)
     longest = int(tokens.lengths.max())
     # Python and the script use the C library's power; numpy's may differ in the last digit.
     powers = np.array([float(length) ** weight for length in range(longest + 1)])
     hits = np.empty(pairs.references.size)
-    pieces = -(-tokens.lengths[: comparison.size] // BITS)  # rounded up
-    rows = np.maximum.reduceat(tokens.lengths[pairs.references], comparison.pair_starts)
-    table = room_for_table(longest, int((rows * pieces).max()))
+    piece_counts = -(-tokens.lengths[: comparison.candidate_count] // BITS)  # rounded up
+    row_counts = np.maximum.reduceat(tokens.lengths[pairs.references], comparison.pair_starts)
+    table = allocate_table(longest, int((row_counts * piece_counts).max()))
     count_weighted_hits(pairs, powers, table, hits)
     totals = powers[tokens.lengths]
     return Overlap(hits, totals**weight, totals, totals, power=1 / weight)
 
 
 def rouge155_scores(
-    comparison: Comparison,
+    comparison: ReferenceComparison,
     overlap: Overlap,
-    view: View,
+    tokenization: Tokenization,
     *,
     measure: str = "f",
     reference_rule: str = "average",
@@ -387,9 +403,24 @@ def rouge155_scores(
     corpus: str = "mean",
     alpha: float = 0.5,
 ) -> tuple[float, Floats]:
-    """Return the corpus figure and the (n,) figures of the candidates. With `alpha` 1, F is the precision."""
-    scores = np.empty((comparison.size, CANDIDATE_TOTAL + 1))
-    fill_scores(comparison.pairs(view), overlap, reference_rule == "best", jackknife == "yes", alpha, scores)
+    """Return the corpus score and the (n,) scores of the candidates, by one of MEASURES.
+
+    Args:
+        overlap: the hits by which a ROUGE variant counts.
+        reference_rule: one of REFERENCE_RULES, which says how several references are combined.
+        jackknife: one of JACKKNIFE_CHOICES.
+        corpus: one of CORPUS_CHOICES: the mean of the scores, or the ratio of pooled counts.
+        alpha: the weight of precision in F. With 1, F is the precision.
+    """
+    scores = np.empty((comparison.candidate_count, CANDIDATE_TOTAL + 1))
+    fill_scores(
+        comparison.text_pairs(tokenization),
+        overlap,
+        reference_rule == "best",
+        jackknife == "yes",
+        alpha,
+        scores,
+    )
     images = scores[:, MEASURES.index(measure)].copy()
     if corpus == "mean":
         return float(np.mean(images)), images
@@ -401,8 +432,9 @@ def rouge155_scores(
     return (recall, precision, f)[MEASURES.index(measure)], images
 
 
-def _gram_totals(lengths: Ints, window: int, spared: int) -> Floats:
-    total = np.maximum(lengths - spared, 0) if spared >= 0 else np.zeros_like(lengths)
+def _gram_totals(lengths: Ints, window: int, skipped_last: int) -> Floats:
+    """Return the (texts,) numbers of n-grams of texts with these lengths."""
+    totals = np.maximum(lengths - skipped_last, 0) if skipped_last >= 0 else np.zeros_like(lengths)
     for distance in range(1, window + 1):
-        total = total + np.maximum(lengths - distance, 0)
-    return total.astype(np.float64)
+        totals = totals + np.maximum(lengths - distance, 0)
+    return totals.astype(np.float64)

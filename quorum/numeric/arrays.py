@@ -63,3 +63,10 @@ def parts_of(rows: int, size: int = ROWS_PER_BATCH) -> Iterator[slice]:
 def starts_of(lengths: Sequence[int] | NDArray[Any]) -> Ints:
     """Return (lists + 1,) int64: the starts of concatenated lists with these lengths, and the end of the last list."""
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+
+
+def joined_ranges(starts: Ints, lengths: Ints) -> Ints:
+    """Return the ranges starts[i] to starts[i] + lengths[i] - 1, one after another."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if ends.size else 0
+    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)

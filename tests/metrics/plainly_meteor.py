@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from quorum.metrics.meteor.tables import Paraphrases, Synonyms, Tables, read_paraphrases
+from quorum.metrics.meteor.tables import MeteorTables, Paraphrases, Synonyms, read_paraphrases
 from quorum.metrics.text.snowball import snowball_stems
 
 BEAM = 40
@@ -24,7 +24,7 @@ class Data:
     synonyms: Mapping[str, frozenset[int]]
     paraphrases: Sequence[tuple[str, str]]
 
-    def tables(self) -> Tables:
+    def tables(self) -> MeteorTables:
         sets = [sorted(numbers) for numbers in self.synonyms.values()]
         ends = [sum(map(len, sets[:count])) for count in range(len(sets) + 1)]
         synonyms = Synonyms(
@@ -36,7 +36,7 @@ class Data:
         text = "".join(f"0.5\n{source}\n{target}\n" for source, target in self.paraphrases)
         packed = io.BytesIO(gzip.compress(text.encode()))
         table = Paraphrases.from_arrays(read_paraphrases(packed, "table")) if self.paraphrases else None
-        return Tables("made-up", self.function_words, {}, synonyms, table)
+        return MeteorTables("made-up", self.function_words, {}, synonyms, table)
 
     def sets_of(self, word: str) -> set[int]:
         """Synonym sets of a word and, for a plural, of its singular."""

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorum.metrics import Scores, UnknownName, cider, score
+from quorum.metrics import Scores, UnknownName, score
+from quorum.metrics.text import ngrams
 from quorum.metrics.text.changes import change_words
 from quorum.metrics.text.tokenizers import TOKENIZERS
 from quorum.metrics.text.tokens import encode_texts
@@ -155,7 +156,7 @@ def many_captions() -> tuple[list[str], list[list[str]]]:
 def test_ngrams_numbered_in_many_rounds_give_the_same_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     captions = many_captions()
     at_once = score(*captions, ["cider-d"], "space").scores["cider-d"].images
-    monkeypatch.setattr(cider, "TOKENS_PER_TURN", 3000)
+    monkeypatch.setattr(ngrams, "TOKENS_PER_BUCKET", 3000)
     in_rounds = score(*captions, ["cider-d"], "space").scores["cider-d"].images
     assert in_rounds.tolist() == at_once.tolist()
 

@@ -15,16 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorum.metrics import InvalidFile, InvalidInput, MetricScore, MissingTables, UnknownName, score
-from quorum.metrics.comparison import Comparison, View
+from quorum.metrics.comparison import ReferenceComparison, Tokenization
+from quorum.metrics.meteor.normalisation import normalise_texts, normalised_line
 from quorum.metrics.meteor.relations import STAGE_CHOICES
-from quorum.metrics.meteor.scoring import (
-    meteor_scores,
-    meteor_statistics,
-    normalise_texts,
-    normalised_line,
-    pooled_statistics,
-)
-from quorum.metrics.meteor.tables import CACHE, DATA, NO_TABLES, Tables, cache_folder, find_tables
+from quorum.metrics.meteor.scoring import meteor_scores, meteor_statistics, pooled_statistics
+from quorum.metrics.meteor.tables import CACHE, DATA, NO_TABLES, MeteorTables, cache_folder, load_tables
 from quorum.metrics.text.snowball import snowball_stems
 from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.metrics.text.tokens import encode_texts
@@ -34,7 +29,7 @@ from tests.metrics.reading import GOLDEN, Task, coco, expected_images, expert_pa
 from tests.refusals import refuses
 
 OFFICIAL = read_json(GOLDEN / "meteor.json")
-SPACE = View(tokenizer_named("space"))
+SPACE = Tokenization(tokenizer_named("space"))
 
 
 def meteor(
@@ -59,8 +54,8 @@ def official_captions() -> tuple[list[str], list[list[str]]]:
 
 @pytest.mark.large
 @pytest.mark.parametrize("stages", STAGE_CHOICES)
-def test_statistics_and_scores_are_those_of_the_program(meteor_tables: Tables, stages: str) -> None:
-    comparison = Comparison.from_texts(
+def test_statistics_and_scores_are_those_of_the_program(meteor_tables: MeteorTables, stages: str) -> None:
+    comparison = ReferenceComparison.from_texts(
         [ours for ours, _ in OFFICIAL["pairs"]], [[theirs] for _, theirs in OFFICIAL["pairs"]]
     )
     found = meteor_statistics(comparison, SPACE, meteor_tables, STAGE_CHOICES.index(stages) + 1)
@@ -147,7 +142,7 @@ def program_words(line: str) -> list[str]:
     return line.lower().split(" ") if line else []
 
 
-def test_lines_are_normalised_as_by_the_program(meteor_tables: Tables) -> None:
+def test_lines_are_normalised_as_by_the_program(meteor_tables: MeteorTables) -> None:
     for line, expected in OFFICIAL["words"].items():
         assert normalised_line(line, meteor_tables.abbreviations) == program_words(expected), line
 
@@ -204,12 +199,12 @@ def test_an_unknown_stage_is_refused() -> None:
 
 def test_a_score_can_be_worked_out_by_hand() -> None:
     """Two of three words match in one chunk: P = R = 2/3, Pen = 0.6 (1/2) ^ 0.2."""
-    comparison = Comparison.from_texts(["a small dog"], [["a small cat"]])
+    comparison = ReferenceComparison.from_texts(["a small dog"], [["a small cat"]])
     found = meteor_scores(meteor_statistics(comparison, SPACE, NO_TABLES, 2))
     assert found[0] == pytest.approx(2 / 3 * (1 - 0.6 * 0.5**0.2), rel=1e-15)
 
 
-VIEW = View(tokenizer_named("space"))
+TOKENIZATION = Tokenization(tokenizer_named("space"))
 WORDS = ("run", "runs", "dog", "hound", "the", "of")
 PHRASES = ("run", "dog", "the dog", "of the", "run of the", "hound the", "dog run")
 words = st.lists(st.sampled_from(WORDS), max_size=9)
@@ -229,8 +224,8 @@ tables = st.builds(
 
 
 def counted(candidates: list[str], references: list[list[str]], data: Data) -> plainly_meteor.Counts:
-    comparison = Comparison.from_texts(candidates, references)
-    return meteor_statistics(comparison, VIEW, data.tables(), 4 if data.paraphrases else 3).counts
+    comparison = ReferenceComparison.from_texts(candidates, references)
+    return meteor_statistics(comparison, TOKENIZATION, data.tables(), 4 if data.paraphrases else 3).counts
 
 
 @pytest.mark.large
@@ -253,8 +248,8 @@ def test_matches_of_one_word_with_many_are_tried_in_order(repeated: int) -> None
 
 def test_the_first_stage_alone_counts_equal_words_only() -> None:
     data = Data(frozenset(), {"dog": frozenset([1]), "hound": frozenset([1])}, ())
-    comparison = Comparison.from_texts(["dog runs the"], [["hound run the"]])
-    counts = meteor_statistics(comparison, VIEW, data.tables(), 1).counts
+    comparison = ReferenceComparison.from_texts(["dog runs the"], [["hound run the"]])
+    counts = meteor_statistics(comparison, TOKENIZATION, data.tables(), 1).counts
     assert counts[0].tolist() == [3, 3, 0, 0, 1, 1, *[0] * 14, 1]
 
 
@@ -264,8 +259,8 @@ def test_captions_that_equal_a_reference_score_one_alone_and_together(
     texts: list[list[str]], data: Data
 ) -> None:
     captions = [" ".join(text) for text in texts]
-    comparison = Comparison.from_texts(captions, [["hound", caption] for caption in captions])
-    statistics = meteor_statistics(comparison, VIEW, data.tables(), 2)
+    comparison = ReferenceComparison.from_texts(captions, [["hound", caption] for caption in captions])
+    statistics = meteor_statistics(comparison, TOKENIZATION, data.tables(), 2)
     np.testing.assert_allclose(meteor_scores(statistics), 1.0, rtol=1e-15)
     np.testing.assert_allclose(meteor_scores(pooled_statistics(statistics)), 1.0, rtol=1e-15)
 
@@ -273,12 +268,12 @@ def test_captions_that_equal_a_reference_score_one_alone_and_together(
 @given(words, words, tables, st.integers(1, 6))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_the_search_finds_the_same_when_it_cannot_hold_all_matches_at_once(
-    ours: list[str], theirs: list[str], data: Data, enough: int
+    ours: list[str], theirs: list[str], data: Data, max_matches: int
 ) -> None:
-    comparison = Comparison.from_texts([" ".join(ours)], [[" ".join(theirs)]])
+    comparison = ReferenceComparison.from_texts([" ".join(ours)], [[" ".join(theirs)]])
     tables, stages = data.tables(), 4 if data.paraphrases else 3
-    found = meteor_statistics(comparison, VIEW, tables, stages, enough=enough).counts
-    assert found.tolist() == meteor_statistics(comparison, VIEW, tables, stages).counts.tolist()
+    found = meteor_statistics(comparison, TOKENIZATION, tables, stages, max_matches=max_matches).counts
+    assert found.tolist() == meteor_statistics(comparison, TOKENIZATION, tables, stages).counts.tolist()
 
 
 MEMBERS = {
@@ -320,9 +315,9 @@ def program(tmp_path: Path) -> Maker:
     return make
 
 
-def found_at(place: Path | str, monkeypatch: pytest.MonkeyPatch) -> Tables:
+def found_at(place: Path | str, monkeypatch: pytest.MonkeyPatch) -> MeteorTables:
     monkeypatch.setenv(DATA, str(place))
-    return find_tables()
+    return load_tables()
 
 
 def test_a_folder_of_the_program_gives_all_tables(program: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,13 +382,13 @@ def test_an_installed_package_is_found_and_not_imported(
     imported = sys.modules.get("pycocoevalcap")
     with monkeypatch.context() as context:
         context.setattr(sys, "path", [str(tmp_path / "site")])
-        assert find_tables() is NO_TABLES  # a package of that name without the program
+        assert load_tables() is NO_TABLES  # a package of that name without the program
     program().rename(tmp_path / "site/pycocoevalcap/meteor")
     with monkeypatch.context() as context:
         context.setattr(sys, "path", [str(tmp_path / "site")])
-        assert find_tables().function_words == {"the", "a"}
+        assert load_tables().function_words == {"the", "a"}
         context.setattr(sys, "path", [])
-        assert find_tables() is NO_TABLES
+        assert load_tables() is NO_TABLES
     assert sys.modules.get("pycocoevalcap") is imported
 
 

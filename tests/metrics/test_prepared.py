@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from quorum.metrics import InvalidInput, comparison, score
+from quorum.metrics import InvalidInput, score
+from quorum.metrics.comparison import prepared_texts, reference_comparison
 from quorum.metrics.registry import PreparedReferences
 from quorum.metrics.text.tokenizers import Tokenizer
 from quorum.metrics.text.tokens import TokenizedTexts, encode_texts
@@ -45,6 +46,7 @@ def test_references_are_not_cut_into_words_again(monkeypatch: pytest.MonkeyPatch
         texts_cut.extend(texts := list(texts))
         return encode_texts(texts, tokenizer)
 
-    monkeypatch.setattr(comparison, "encode_texts", record)
+    for module in (prepared_texts, reference_comparison):
+        monkeypatch.setattr(module, "encode_texts", record)
     prepared.score(CANDIDATES)
     assert set(texts_cut) == set(CANDIDATES)

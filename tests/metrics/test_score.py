@@ -20,11 +20,11 @@ from quorum.metrics import (
     UnknownName,
     bleu,
     call_of,
-    comparison,
     score,
 )
 from quorum.metrics import content_baselines as content
 from quorum.metrics import keyword_baselines as keywords
+from quorum.metrics.comparison import reference_comparison
 from quorum.metrics.held_out import (
     gibberish,
     hold_out,
@@ -223,7 +223,7 @@ def test_what_cannot_be_scored_is_refused_in_one_sentence(arguments: dict[str, A
 
 
 def test_more_words_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "MAX_TOKENS", 16)
+    monkeypatch.setattr(reference_comparison, "MAX_TOKENS", 16)
     assert score(CANDIDATES, REFERENCES, ["cider-d"]).scores["cider-d"].images.size == 2
     with refuses(InvalidInput, "captions hold", "17", "16"):
         score([*CANDIDATES[:1], "two cats sleep now"], REFERENCES, ["cider-d"])

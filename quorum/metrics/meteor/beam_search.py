@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorum.metrics.meteor.matches import (
-    COLUMNS,
     IN_CANDIDATE,
     IN_REFERENCE,
+    MATCH_COLUMNS,
     POSITION,
     STAGE,
     CandidateWords,
-    Lookup,
     Matches,
+    MatchingData,
     find_matches,
 )
 from quorum.metrics.meteor.relations import EXACT
@@ -31,30 +31,30 @@ from quorum.numeric.compiling import compiled
 
 BEAM = 40  # partial alignments kept, as in the official program
 NONE = -1  # no open chunk; no match for a word; no earlier choice
-CARRIED_ALIGNMENT = -2  # no choice at this word, because an earlier match of several words covers it
+COVERED_BEFORE = -2  # no choice at this word, because an earlier match of several words covers it
 
 # The columns of a partial alignment ("path"):
 # TOTAL: matched words of both sides, as the search weights them.
 # CHUNKS_SO_FAR: closed chunks. DISTANCE: the sum of distances.
-# NEXT: the next word of the reference. OPEN: the end of the open chunk in the candidate, or NONE.
-# CHOICE: the row of the last choice, or NONE.
+# NEXT_WORD: the next word of the reference. OPEN_END: the end of the open chunk in the candidate, or NONE.
+# LAST_CHOICE: the row of the last choice, or NONE.
 # USED and all further columns: a bit for each word of the candidate, whether a match covers it.
-TOTAL, CHUNKS_SO_FAR, DISTANCE, NEXT, OPEN, CHOICE, USED = range(7)
+TOTAL, CHUNKS_SO_FAR, DISTANCE, NEXT_WORD, OPEN_END, LAST_CHOICE, USED = range(7)
 BITS_PER_NUMBER = 62  # bits used of a 64-bit number
 
-# The columns of a stored offer are those of a partial alignment up to DISTANCE, then these two (see `Offer`).
+# The columns of a stored extension are those of a partial alignment up to DISTANCE, then these two (see `Extension`).
 PATH, MATCH = 3, 4
-OFFER_COLUMNS = 5
+EXTENSION_COLUMNS = 5
 
 # Columns of a choice, after those of a match: the word of the reference, the previous choice.
-WHERE, BEFORE = COLUMNS, COLUMNS + 1
+REFERENCE_WORD, PREVIOUS_CHOICE = MATCH_COLUMNS, MATCH_COLUMNS + 1
 
 
-class Offer(NamedTuple):
+class Extension(NamedTuple):
     """A way to extend a path at a word of the reference.
 
     total, chunks, distance: those of the extended path. path: the row of the path. match: the row of the match to add,
-    NONE to leave the word unmatched, or CARRIED_ALIGNMENT.
+    NONE to leave the word unmatched, or COVERED_BEFORE.
     """
 
     total: int
@@ -65,7 +65,11 @@ class Offer(NamedTuple):
 
 
 class AlignedTexts(NamedTuple):
-    """Two texts to align: the number and length of the candidate's text, and the bounds of the reference's words."""
+    """Two texts to align.
+
+    text: the number of the candidate's text. length: its number of words. begin, end: the positions of the reference's
+    first word, and after its last word.
+    """
 
     text: int
     length: int
@@ -73,43 +77,45 @@ class AlignedTexts(NamedTuple):
     end: int
 
 
-class Workspace(NamedTuple):
+class AlignmentBuffers(NamedTuple):
     """Arrays that every alignment reuses.
 
-    For each word of the reference: chosen (longest, COLUMNS) has the match taken, or a match of no words. ends and
-    counts locate the matches that begin at the word. taken says whether a match taken before the search covers the
-    word.
+    For each word of the reference: chosen_matches (longest, MATCH_COLUMNS) has the match taken, or a match of no words.
+    `find_matches` fills ends, and counts has the number of matches that begin at the word. is_taken says whether a
+    match taken before the search covers the word.
 
     cover_1, cover_2: number of matches that cover each word of candidate and reference. paths: (2, BEAM, USED +
-    numbers) paths of this word and of the next. offers: (BEAM, OFFER_COLUMNS) the best offers, in no order. ranks:
-    (BEAM,) the rows of `offers`, best first. choices: the choices of all paths, each with the choice before it.
+    numbers) paths of this word and of the next. extensions: (BEAM, EXTENSION_COLUMNS) the best extensions, in no
+    order. ranks: (BEAM,) the rows of `extensions`, best first. choices: the choices of all paths, each with the choice
+    before it.
     """
 
-    chosen: Matches
+    chosen_matches: Matches
     ends: Ints
     counts: Ints
-    taken: Flags
+    is_taken: Flags
     cover_1: Ints
     cover_2: Ints
     paths: NDArray[np.int64]
-    offers: NDArray[np.int64]
+    extensions: NDArray[np.int64]
     ranks: Ints
     choices: NDArray[np.int64]
 
 
 @compiled
-def workspace(longest_1: int, longest_2: int) -> Workspace:
-    return Workspace(
-        np.zeros((longest_2, COLUMNS), dtype=np.int64),
+def allocate_buffers(longest_1: int, longest_2: int) -> AlignmentBuffers:
+    """Return buffers for candidates of up to `longest_1` words and references of up to `longest_2`."""
+    return AlignmentBuffers(
+        np.zeros((longest_2, MATCH_COLUMNS), dtype=np.int64),
         np.zeros(longest_2, dtype=np.int64),
         np.zeros(longest_2, dtype=np.int64),
         np.zeros(longest_2, dtype=np.bool_),
         np.zeros(longest_1, dtype=np.int64),
         np.zeros(longest_2, dtype=np.int64),
         np.zeros((2, BEAM, _width(longest_1)), dtype=np.int64),
-        np.zeros((BEAM, OFFER_COLUMNS), dtype=np.int64),
+        np.zeros((BEAM, EXTENSION_COLUMNS), dtype=np.int64),
         np.zeros(BEAM, dtype=np.int64),
-        np.zeros((BEAM * longest_2, COLUMNS + 2), dtype=np.int64),
+        np.zeros((BEAM * longest_2, MATCH_COLUMNS + 2), dtype=np.int64),
     )
 
 
@@ -121,9 +127,9 @@ def _width(length: int) -> int:
 
 @compiled
 def search(
-    lookup: Lookup,
+    data: MatchingData,
     candidate: CandidateWords,
-    work: Workspace,
+    buffers: AlignmentBuffers,
     pair: AlignedTexts,
     matches: Matches,
     first: int,
@@ -134,38 +140,42 @@ def search(
     """
     length_2 = pair.end - pair.begin
     width = _width(pair.length)
-    paths, next_paths = work.paths[0], work.paths[1]
-    _write_first_path(paths, width, work.chosen, length_2)
+    paths, next_paths = buffers.paths[0], buffers.paths[1]
+    _write_first_path(paths, width, buffers.chosen_matches, length_2)
     path_count, choice_count = 1, 0
     stop = length_2  # `matches` holds the matches of the reference's words before this one
     for position in range(length_2):
         _sort_paths(paths, path_count, width)
-        if work.taken[position] or work.counts[position] == 0:
-            _pass_word(paths, path_count, work.chosen, position)
+        if buffers.is_taken[position] or buffers.counts[position] == 0:
+            _pass_word(paths, path_count, buffers.chosen_matches, position)
             continue
         if not first <= position < stop:
             first = position
             matches, stop = find_matches(
-                lookup, candidate, pair.text, pair.begin + first, pair.end, matches, work.ends
+                data, candidate, pair.text, pair.begin + first, pair.end, matches, buffers.ends
             )
             stop -= pair.begin
-        end = work.ends[position - first]
-        kept = _offer_choices(work, paths, path_count, position, matches, end - work.counts[position], end)
-        choice_count = _extend(work, paths, next_paths, kept, position, matches, choice_count, width)
-        paths, next_paths, path_count = next_paths, paths, kept
-    _take_best(work, paths, path_count, width)
+        end = buffers.ends[position - first]
+        kept_count = _find_extensions(
+            buffers, paths, path_count, position, matches, end - buffers.counts[position], end
+        )
+        choice_count = _write_extended_paths(
+            buffers, paths, next_paths, kept_count, position, matches, choice_count, width
+        )
+        paths, next_paths, path_count = next_paths, paths, kept_count
+    _write_best_matches(buffers, paths, path_count, width)
     return matches
 
 
 @compiled
-def _write_first_path(paths: NDArray[np.int64], width: int, chosen: Matches, length_2: int) -> None:
+def _write_first_path(paths: NDArray[np.int64], width: int, chosen_matches: Matches, length_2: int) -> None:
     """Write the first path. It uses the candidate's words that the matches taken before the search cover."""
     for column in range(width):
         paths[0, column] = 0
-    paths[0, OPEN] = paths[0, CHOICE] = NONE
+    paths[0, OPEN_END] = paths[0, LAST_CHOICE] = NONE
     for position in range(length_2):
-        first = chosen[position, POSITION]
-        _mark_used(paths, 0, first, first + chosen[position, IN_CANDIDATE])
+        first = chosen_matches[position, POSITION]
+        _mark_used(paths, 0, first, first + chosen_matches[position, IN_CANDIDATE])
 
 
 @compiled
@@ -185,24 +195,24 @@ def _is_unused(paths: NDArray[np.int64], path: int, begin: int, end: int) -> boo
 
 
 @compiled
-def _pass_word(paths: NDArray[np.int64], path_count: int, chosen: Matches, position: int) -> None:
-    """Extend all paths by a word of the reference that is matched in `chosen` already, or has no match."""
-    first, length = chosen[position, POSITION], chosen[position, IN_REFERENCE]
-    score = _match_score(chosen, position)
+def _pass_word(paths: NDArray[np.int64], path_count: int, chosen_matches: Matches, position: int) -> None:
+    """Extend all paths by a word of the reference that is matched in `chosen_matches` already, or has no match."""
+    first, length = chosen_matches[position, POSITION], chosen_matches[position, IN_REFERENCE]
+    score = _match_score(chosen_matches, position)
     for path in range(path_count):
-        if paths[path, NEXT] > position:
+        if paths[path, NEXT_WORD] > position:
             continue
-        is_open = paths[path, OPEN] != NONE
+        is_open = paths[path, OPEN_END] != NONE
         if length == 0:
             paths[path, CHUNKS_SO_FAR] += is_open
-            paths[path, OPEN] = NONE
-            paths[path, NEXT] += 1
+            paths[path, OPEN_END] = NONE
+            paths[path, NEXT_WORD] += 1
             continue
         paths[path, TOTAL] += score
-        paths[path, CHUNKS_SO_FAR] += is_open and paths[path, OPEN] != first
+        paths[path, CHUNKS_SO_FAR] += is_open and paths[path, OPEN_END] != first
         paths[path, DISTANCE] += abs(position - first)
-        paths[path, NEXT] = position + length
-        paths[path, OPEN] = first + chosen[position, IN_CANDIDATE]
+        paths[path, NEXT_WORD] = position + length
+        paths[path, OPEN_END] = first + chosen_matches[position, IN_CANDIDATE]
 
 
 @compiled
@@ -213,8 +223,8 @@ def _match_score(matches: Matches, index: int) -> int:
 
 
 @compiled
-def _offer_choices(
-    work: Workspace,
+def _find_extensions(
+    buffers: AlignmentBuffers,
     paths: NDArray[np.int64],
     path_count: int,
     position: int,
@@ -222,17 +232,19 @@ def _offer_choices(
     first: int,
     end: int,
 ) -> int:
-    """Offer to each path the matches from `first` to `end` at this word, and to leave the word unmatched.
+    """Keep the best extensions of all paths at a word: by a match in the rows `first` to `end` - 1, or by none.
 
-    Return the number of offers kept in `work`.
+    Return the number of extensions kept in `buffers`.
     """
-    is_taken, offers, ranks = work.taken, work.offers, work.ranks
-    kept = 0
+    is_taken, extensions, ranks = buffers.is_taken, buffers.extensions, buffers.ranks
+    kept_count = 0
     for path in range(path_count):
         total, chunks = paths[path, TOTAL], paths[path, CHUNKS_SO_FAR]
-        distance, open_end = paths[path, DISTANCE], paths[path, OPEN]
-        if paths[path, NEXT] > position:
-            kept = _keep(offers, ranks, kept, Offer(total, chunks, distance, path, CARRIED_ALIGNMENT))
+        distance, open_end = paths[path, DISTANCE], paths[path, OPEN_END]
+        if paths[path, NEXT_WORD] > position:
+            kept_count = _keep_extension(
+                extensions, ranks, kept_count, Extension(total, chunks, distance, path, COVERED_BEFORE)
+            )
             continue
         for index in range(first, end):
             begin = matches[index, POSITION]
@@ -242,98 +254,104 @@ def _offer_choices(
             if is_free:
                 new_total = total + _match_score(matches, index)
                 new_chunks = chunks + (open_end != NONE and open_end != begin)
-                kept = _keep(offers, ranks, kept, Offer(new_total, new_chunks, distance, path, index))
+                kept_count = _keep_extension(
+                    extensions, ranks, kept_count, Extension(new_total, new_chunks, distance, path, index)
+                )
                 distance += abs(position - begin)  # for the later choices at this word only
-        unmatched = Offer(total, chunks + (open_end != NONE), distance, path, NONE)
-        kept = _keep(offers, ranks, kept, unmatched)
-    return kept
+        unmatched = Extension(total, chunks + (open_end != NONE), distance, path, NONE)
+        kept_count = _keep_extension(extensions, ranks, kept_count, unmatched)
+    return kept_count
 
 
 @compiled
-def _keep(offers: NDArray[np.int64], ranks: Ints, kept: int, offer: Offer) -> int:
-    """Keep an offer if it is among the BEAM best, and return the number of offers kept.
+def _keep_extension(extensions: NDArray[np.int64], ranks: Ints, kept_count: int, extension: Extension) -> int:
+    """Keep an extension if it is among the BEAM best, and return the number of extensions kept.
 
-    Of equally good offers, the earlier one ranks higher.
+    Of equally good extensions, the earlier one ranks higher.
     """
-    rank = kept
-    while rank > 0 and _is_better_offer(offer, offers, ranks[rank - 1]):
+    rank = kept_count
+    while rank > 0 and _is_better_extension(extension, extensions, ranks[rank - 1]):
         rank -= 1
     if rank == BEAM:
-        return kept
-    row = kept
-    if kept == BEAM:  # overwrite the worst one
+        return kept_count
+    row = kept_count
+    if kept_count == BEAM:  # overwrite the worst one
         row = ranks[BEAM - 1]
-        kept -= 1
-    for later in range(kept, rank, -1):
+        kept_count -= 1
+    for later in range(kept_count, rank, -1):
         ranks[later] = ranks[later - 1]
     ranks[rank] = row
-    offers[row, TOTAL] = offer.total
-    offers[row, CHUNKS_SO_FAR] = offer.chunks
-    offers[row, DISTANCE] = offer.distance
-    offers[row, PATH] = offer.path
-    offers[row, MATCH] = offer.match
-    return kept + 1
+    extensions[row, TOTAL] = extension.total
+    extensions[row, CHUNKS_SO_FAR] = extension.chunks
+    extensions[row, DISTANCE] = extension.distance
+    extensions[row, PATH] = extension.path
+    extensions[row, MATCH] = extension.match
+    return kept_count + 1
 
 
 @compiled
-def _is_better_offer(offer: Offer, offers: NDArray[np.int64], other: int) -> bool:
-    if offer.total != offers[other, TOTAL]:
-        return offer.total > offers[other, TOTAL]
-    if offer.chunks != offers[other, CHUNKS_SO_FAR]:
-        return offer.chunks < offers[other, CHUNKS_SO_FAR]
-    return offer.distance < offers[other, DISTANCE]
+def _is_better_extension(extension: Extension, extensions: NDArray[np.int64], other: int) -> bool:
+    if extension.total != extensions[other, TOTAL]:
+        return extension.total > extensions[other, TOTAL]
+    if extension.chunks != extensions[other, CHUNKS_SO_FAR]:
+        return extension.chunks < extensions[other, CHUNKS_SO_FAR]
+    return extension.distance < extensions[other, DISTANCE]
 
 
 @compiled
-def _extend(
-    work: Workspace,
+def _write_extended_paths(
+    buffers: AlignmentBuffers,
     paths: NDArray[np.int64],
     next_paths: NDArray[np.int64],
-    kept: int,
+    kept_count: int,
     position: int,
     matches: Matches,
     choice_count: int,
     width: int,
 ) -> int:
-    """Write the path that each offer extends to `next_paths`, best first, and return the number of choices."""
-    choices = work.choices
-    for rank in range(kept):
-        offer = work.offers[work.ranks[rank]]
-        path, index = offer[PATH], offer[MATCH]
+    """Write the extended paths to `next_paths`, best first, and return the number of choices stored so far."""
+    choices = buffers.choices
+    for rank in range(kept_count):
+        extension = buffers.extensions[buffers.ranks[rank]]
+        path, index = extension[PATH], extension[MATCH]
         for column in range(DISTANCE + 1):
-            next_paths[rank, column] = offer[column]
+            next_paths[rank, column] = extension[column]
         for column in range(DISTANCE + 1, width):
             next_paths[rank, column] = paths[path, column]
         if index == NONE:
-            next_paths[rank, NEXT] += 1
-            next_paths[rank, OPEN] = NONE
-        elif index != CARRIED_ALIGNMENT:
+            next_paths[rank, NEXT_WORD] += 1
+            next_paths[rank, OPEN_END] = NONE
+        elif index != COVERED_BEFORE:
             match_end = matches[index, POSITION] + matches[index, IN_CANDIDATE]
-            next_paths[rank, NEXT] = position + matches[index, IN_REFERENCE]
-            next_paths[rank, OPEN] = match_end
+            next_paths[rank, NEXT_WORD] = position + matches[index, IN_REFERENCE]
+            next_paths[rank, OPEN_END] = match_end
             _mark_used(next_paths, rank, matches[index, POSITION], match_end)
-            for column in range(COLUMNS):
+            for column in range(MATCH_COLUMNS):
                 choices[choice_count, column] = matches[index, column]
-            choices[choice_count, WHERE] = position
-            choices[choice_count, BEFORE] = next_paths[rank, CHOICE]
-            next_paths[rank, CHOICE] = choice_count
+            choices[choice_count, REFERENCE_WORD] = position
+            choices[choice_count, PREVIOUS_CHOICE] = next_paths[rank, LAST_CHOICE]
+            next_paths[rank, LAST_CHOICE] = choice_count
             choice_count += 1
     return choice_count
 
 
 @compiled
-def _take_best(work: Workspace, paths: NDArray[np.int64], path_count: int, width: int) -> None:
-    """Follow the choices of the best path back, and write their matches to `work.chosen`."""
+def _write_best_matches(
+    buffers: AlignmentBuffers, paths: NDArray[np.int64], path_count: int, width: int
+) -> None:
+    """Follow the choices of the best path back, and write their matches to `buffers.chosen_matches`."""
     # Sort before and after closing the chunks, since equally good paths keep their order.
     _sort_paths(paths, path_count, width)
     for path in range(path_count):  # close the open chunks
-        paths[path, CHUNKS_SO_FAR] += paths[path, OPEN] != NONE
+        paths[path, CHUNKS_SO_FAR] += paths[path, OPEN_END] != NONE
     _sort_paths(paths, path_count, width)
-    choice = paths[0, CHOICE]
+    choice = paths[0, LAST_CHOICE]
     while choice != NONE:
-        for column in range(COLUMNS):
-            work.chosen[work.choices[choice, WHERE], column] = work.choices[choice, column]
-        choice = work.choices[choice, BEFORE]
+        for column in range(MATCH_COLUMNS):
+            buffers.chosen_matches[buffers.choices[choice, REFERENCE_WORD], column] = buffers.choices[
+                choice, column
+            ]
+        choice = buffers.choices[choice, PREVIOUS_CHOICE]
 
 
 @compiled

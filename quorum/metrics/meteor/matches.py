@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quorum.metrics.meteor.relations import PARAPHRASE, Relations
-from quorum.metrics.meteor.tables import Phrases
+from quorum.metrics.meteor.relations import PARAPHRASE, WordRelations
+from quorum.metrics.meteor.tables import CaptionPhrases
 from quorum.metrics.text.tries import child
 from quorum.numeric.arrays import Flags, Ints, Numbers
 from quorum.numeric.compiling import compiled
@@ -24,36 +24,38 @@ Matches = NDArray[np.int64]
 # Columns of a match: its sort key, its first word in the candidate, the number of words of the candidate and of the
 # reference that it covers, its stage.
 ORDER, POSITION, IN_CANDIDATE, IN_REFERENCE, STAGE = range(5)
-COLUMNS = 5
+MATCH_COLUMNS = 5
 
-# A sort key has the group of matches in the highest bits, then up to 58 bits. A phrase has fewer than 2 ** 4 words; a
-# caption has fewer than 2 ** 27 words, and the reduced table fewer than 2 ** 27 phrases.
+# A sort key has the group of the match in its highest bits, then up to 58 bits. Groups 0 to 2 are the stages of single
+# words; FROM_REFERENCE and FROM_CANDIDATE are phrases of the orders 2 and 3 of the module. A phrase has fewer than
+# 2 ** 4 words; a caption has fewer than 2 ** 27 words, and `CaptionPhrases` fewer than 2 ** 27 phrases.
 GROUP_SHIFT = 58  # bits below the group
-
 FROM_REFERENCE, FROM_CANDIDATE = 3, 4
-PHRASE_BITS, POSITION_BITS = 4, 27
+LENGTH_BITS, POSITION_BITS = 4, 27
 
 
-class Lookup(NamedTuple):
-    """Data that all captions share.
+class MatchingData(NamedTuple):
+    """What the search for matches reads: all texts, and which of their words and phrases match.
 
-    enough: number of matches after which `find_matches` stops, at the end of a word.
+    tokens, starts: as in `TokenizedTexts`. is_function: (vocabulary,) flags of function words. max_matches: number of
+    matches after which `find_matches` stops, at the end of a word.
     """
 
     tokens: Numbers
     starts: Ints
     is_function: Flags
-    relations: Relations
-    phrases: Phrases
-    enough: int
+    relations: WordRelations
+    phrases: CaptionPhrases
+    max_matches: int
 
 
 class CandidateWords(NamedTuple):
     """Positions of the candidate's words and phrases, as linked lists from left to right that end with -1.
 
     The lists of words are first_position (vocabulary,) and next_position. The lists of phrases are first_occurrence
-    (phrases,), next_occurrence and occurrence_positions. replaceable: (phrases,) the last text that has a paraphrase of
-    the phrase. replacing: (phrases,) the last text that has a phrase which this phrase paraphrases.
+    (phrases,), next_occurrence and occurrence_positions. text_with_target: (phrases,) the last text that has a
+    paraphrase of the phrase. text_with_source: (phrases,) the last text that has a phrase which this phrase
+    paraphrases.
     """
 
     first_position: Numbers
@@ -61,33 +63,33 @@ class CandidateWords(NamedTuple):
     first_occurrence: Numbers
     next_occurrence: Numbers
     occurrence_positions: Numbers
-    replaceable: Numbers
-    replacing: Numbers
+    text_with_target: Numbers
+    text_with_source: Numbers
 
 
 @compiled
-def enter_candidate(lookup: Lookup, candidate: CandidateWords, text: int) -> None:
+def write_candidate(data: MatchingData, candidate: CandidateWords, text: int) -> None:
     """Write the words and phrases of a text into `candidate`, from right to left, so that the lists go to the right."""
-    begin, end = lookup.starts[text], lookup.starts[text + 1]
-    phrases = lookup.phrases
+    begin, end = data.starts[text], data.starts[text + 1]
+    phrases = data.phrases
     phrase_count = 0
     for position in range(end - 1, begin - 1, -1):
-        word = lookup.tokens[position]
+        word = data.tokens[position]
         candidate.next_position[position - begin] = candidate.first_position[word]
         candidate.first_position[word] = position - begin
         # Phrases that begin at this word, and their paraphrases.
         node = 0
         for next_word in range(position, end):
-            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[next_word], -1)
+            node = child(phrases.trie, phrases.bits, 0, node, data.tokens[next_word], -1)
             if node < 0:
                 break
             phrase = phrases.phrase_of_node[node]
             if phrase >= 0:
                 if candidate.first_occurrence[phrase] < 0:
                     for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
-                        candidate.replaceable[phrases.sources[index]] = text
+                        candidate.text_with_target[phrases.sources[index]] = text
                     for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
-                        candidate.replacing[phrases.targets[index]] = text
+                        candidate.text_with_source[phrases.targets[index]] = text
                 candidate.occurrence_positions[phrase_count] = position - begin
                 candidate.next_occurrence[phrase_count] = candidate.first_occurrence[phrase]
                 candidate.first_occurrence[phrase] = phrase_count
@@ -95,15 +97,15 @@ def enter_candidate(lookup: Lookup, candidate: CandidateWords, text: int) -> Non
 
 
 @compiled
-def leave_candidate(lookup: Lookup, candidate: CandidateWords, text: int) -> None:
+def clear_candidate(data: MatchingData, candidate: CandidateWords, text: int) -> None:
     """Remove the words and phrases of a text from `candidate`."""
-    begin, end = lookup.starts[text], lookup.starts[text + 1]
-    phrases = lookup.phrases
+    begin, end = data.starts[text], data.starts[text + 1]
+    phrases = data.phrases
     for position in range(begin, end):
-        candidate.first_position[lookup.tokens[position]] = -1
+        candidate.first_position[data.tokens[position]] = -1
         node = 0
         for next_word in range(position, end):
-            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[next_word], -1)
+            node = child(phrases.trie, phrases.bits, 0, node, data.tokens[next_word], -1)
             if node < 0:
                 break
             phrase = phrases.phrase_of_node[node]
@@ -113,22 +115,29 @@ def leave_candidate(lookup: Lookup, candidate: CandidateWords, text: int) -> Non
 
 @compiled
 def find_matches(
-    lookup: Lookup, candidate: CandidateWords, text: int, begin: int, end: int, matches: Matches, ends: Ints
+    data: MatchingData,
+    candidate: CandidateWords,
+    text: int,
+    begin: int,
+    end: int,
+    matches: Matches,
+    ends: Ints,
 ) -> tuple[Matches, int]:
     """Find the matches of candidate `text`, whose words `candidate` holds, with the reference's words begin to end - 1.
 
-    Fill `matches` (any size, COLUMNS), which is replaced by a larger array if full, and `ends`, which has the end
-    of each word's matches. Return the array of matches, and the word at which the search stopped.
+    Write a row of `matches` (rows, MATCH_COLUMNS) for each match, and `ends`, which has the row after each word's
+    matches. Return the array of matches, which is a larger one if `matches` was full, and the word at which the search
+    stopped.
     """
-    phrases = lookup.phrases
+    phrases = data.phrases
     count = 0
     for word_position in range(begin, end):
         first_match = count
         # Words of the candidate that equal this word, share its stem or are synonyms.
-        word = lookup.tokens[word_position]
-        for index in range(lookup.relations.starts[word], lookup.relations.starts[word + 1]):
-            position = candidate.first_position[lookup.relations.tokens[index]]
-            stage = np.int64(lookup.relations.stages[index])
+        word = data.tokens[word_position]
+        for index in range(data.relations.starts[word], data.relations.starts[word + 1]):
+            position = candidate.first_position[data.relations.tokens[index]]
+            stage = np.int64(data.relations.stages[index])
             while position >= 0:
                 matches = _enlarge_if_full(matches, count)
                 matches[count, ORDER] = (stage << GROUP_SHIFT) | position
@@ -141,33 +150,33 @@ def find_matches(
         # Phrases of the candidate that paraphrase a phrase that begins at this word.
         node = 0
         for next_word in range(word_position, end):
-            node = child(phrases.trie, phrases.bits, 0, node, lookup.tokens[next_word], -1)
+            node = child(phrases.trie, phrases.bits, 0, node, data.tokens[next_word], -1)
             if node < 0:
                 break
             phrase = phrases.phrase_of_node[node]
-            if phrase >= 0 and candidate.replaceable[phrase] == text:
+            if phrase >= 0 and candidate.text_with_target[phrase] == text:
                 matches, count = _match_targets(phrases, candidate, phrase, matches, count)
-            if phrase >= 0 and candidate.replacing[phrase] == text:
+            if phrase >= 0 and candidate.text_with_source[phrase] == text:
                 matches, count = _match_sources(phrases, candidate, phrase, matches, count)
         if count - first_match > 1:
             _put_in_order(matches, first_match, count)
         ends[word_position - begin] = count
-        if count > lookup.enough:
+        if count > data.max_matches:
             return matches, word_position + 1
     return matches, end
 
 
 @compiled
 def _match_targets(
-    phrases: Phrases, candidate: CandidateWords, phrase: int, matches: Matches, count: int
+    phrases: CaptionPhrases, candidate: CandidateWords, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
-    """Add the matches of a phrase of the reference with its paraphrases in the candidate (group 2 of the module)."""
+    """Add the matches of a phrase of the reference with its paraphrases in the candidate (order 2 of the module)."""
     length = np.int64(phrases.lengths[phrase])
     for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
         occurrence = candidate.first_occurrence[phrases.targets[index]]
         while occurrence >= 0:
             position = np.int64(candidate.occurrence_positions[occurrence])
-            order = ((FROM_REFERENCE << PHRASE_BITS) | length) << (GROUP_SHIFT - PHRASE_BITS)
+            order = ((FROM_REFERENCE << LENGTH_BITS) | length) << (GROUP_SHIFT - LENGTH_BITS)
             matches = _enlarge_if_full(matches, count)
             matches[count, ORDER] = order | (index << POSITION_BITS) | position
             matches[count, POSITION] = position
@@ -181,17 +190,17 @@ def _match_targets(
 
 @compiled
 def _match_sources(
-    phrases: Phrases, candidate: CandidateWords, phrase: int, matches: Matches, count: int
+    phrases: CaptionPhrases, candidate: CandidateWords, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
-    """Add the matches of a phrase of the reference with phrases that it paraphrases (group 3 of the module)."""
+    """Add the matches of a phrase of the reference with phrases that it paraphrases (order 3 of the module)."""
     for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
         occurrence = candidate.first_occurrence[phrases.sources[index]]
         while occurrence >= 0:
             position = np.int64(candidate.occurrence_positions[occurrence])
             length = np.int64(phrases.lengths[phrases.sources[index]])
-            order = (FROM_CANDIDATE << GROUP_SHIFT) | (position << (POSITION_BITS + PHRASE_BITS))
+            order = (FROM_CANDIDATE << GROUP_SHIFT) | (position << (POSITION_BITS + LENGTH_BITS))
             matches = _enlarge_if_full(matches, count)
-            matches[count, ORDER] = order | (length << POSITION_BITS) | phrases.places[index]
+            matches[count, ORDER] = order | (length << POSITION_BITS) | phrases.pair_positions[index]
             matches[count, POSITION] = position
             matches[count, IN_CANDIDATE] = length
             matches[count, IN_REFERENCE] = phrases.lengths[phrase]
@@ -206,9 +215,9 @@ def _enlarge_if_full(matches: Matches, count: int) -> Matches:
     """Return the array, or a copy of twice the size if its first `count` rows fill it."""
     if count < matches.shape[0]:
         return matches
-    larger = np.empty((2 * count, COLUMNS), dtype=np.int64)
+    larger = np.empty((2 * count, MATCH_COLUMNS), dtype=np.int64)
     for row in range(count):
-        for column in range(COLUMNS):
+        for column in range(MATCH_COLUMNS):
             larger[row, column] = matches[row, column]
     return larger
 
@@ -221,7 +230,7 @@ def _put_in_order(matches: Matches, first: int, end: int) -> None:
         for index in range(first + gap, end):
             position = index
             while position >= first + gap and matches[position - gap, ORDER] > matches[position, ORDER]:
-                for column in range(COLUMNS):
+                for column in range(MATCH_COLUMNS):
                     value = matches[position, column]
                     matches[position, column] = matches[position - gap, column]
                     matches[position - gap, column] = value

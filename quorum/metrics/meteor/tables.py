@@ -1,4 +1,4 @@
-"""The tables of METEOR 1.5 for English: function words, abbreviations, WordNet synonyms, paraphrases.
+"""Find and read the tables of METEOR 1.5 for English: function words, abbreviations, WordNet synonyms, paraphrases.
 
 They are not part of Quorum. The official program's jar has all tables except the paraphrases, which are in a
 compressed file next to the jar. The package pycocoevalcap 1.2 ships both (requirements-meteor.txt). A user may also
@@ -29,14 +29,14 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from quorum.metrics.inputs import InvalidFile
-from quorum.metrics.text.tokens import TokenizedTexts, ranges
+from quorum.metrics.text.tokens import TokenizedTexts
 from quorum.metrics.text.tries import Trie, child, empty_trie, trie_bits
-from quorum.numeric.arrays import Flags, Ints, Numbers, starts_of
+from quorum.numeric.arrays import Flags, Ints, Numbers, joined_ranges, starts_of
 from quorum.numeric.compiling import compiled
 
 DATA = "QUORUM_METEOR_DATA"
 CACHE = "QUORUM_METEOR_CACHE"
-FORMAT = 1  # version of the stored arrays; raise it when their content changes
+CACHE_VERSION = 1  # version of the stored arrays; raise it when their content changes
 READ_BYTES = 1 << 24  # number of bytes of text read at once
 MAX_PHRASE_LENGTH = 15  # words of a phrase; the sort key of matches has no room for more
 JAR = "meteor-1.5.jar"
@@ -46,7 +46,7 @@ FUNCTION_WORDS = "function/english.words"
 ABBREVIATIONS = "nonbreaking/english.prefixes"
 EXCEPTIONS = "synonym/english.exceptions"
 SYNSETS = "synonym/english.synsets"
-MEMBERS = (FUNCTION_WORDS, ABBREVIATIONS, EXCEPTIONS, SYNSETS)
+JAR_MEMBERS = (FUNCTION_WORDS, ABBREVIATIONS, EXCEPTIONS, SYNSETS)
 # The program's version is a text constant of this class.
 VERSION_CLASS = "edu/cmu/meteor/util/Constants.class"
 VERSION_CONSTANT = b"\x01\x00\x031.5"
@@ -59,8 +59,8 @@ Arrays = dict[str, NDArray[Any]]
 class Synonyms:
     """The program's WordNet.
 
-    entries: numbers of words. Entry e is in the synonym sets `sets[starts[e]:starts[e + 1]]`. bases: basic forms of
-    irregular words.
+    entries: the number of each word. Entry e is in the synonym sets `sets[starts[e]:starts[e + 1]]`. bases: the basic
+    forms of irregular words.
     """
 
     entries: Mapping[str, int]
@@ -95,8 +95,11 @@ class Paraphrases:
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
-    """The tables. abbreviations[a] is whether abbreviation a keeps its full stop only before a number."""
+class MeteorTables:
+    """The tables, and a digest of them, which signatures state.
+
+    abbreviations[a] is whether abbreviation a keeps its full stop only before a number.
+    """
 
     digest: str
     function_words: frozenset[str]
@@ -105,7 +108,7 @@ class Tables:
     paraphrases: Paraphrases | None
 
 
-NO_TABLES = Tables("none", frozenset(), {}, None, None)
+NO_TABLES = MeteorTables("none", frozenset(), {}, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +137,13 @@ def available_tables() -> AvailableTables:
     return AvailableTables(source is not None, source is not None and source.paraphrases is not None)
 
 
-def find_tables() -> Tables:
-    """Return the installed tables, or NO_TABLES. Raise InvalidFile if a file is not readable as METEOR's."""
+def load_tables() -> MeteorTables:
+    """Read the installed tables, or return NO_TABLES. Raise InvalidFile if a file is not readable as METEOR's.
+
+    The parsed tables are stored in a cache folder, and kept in memory.
+    """
     source = _find_source(os.environ.get(DATA, ""))
-    return _read_tables(source) if source else NO_TABLES
+    return _load_source(source) if source else NO_TABLES
 
 
 def _find_source(location: str) -> _Source | None:
@@ -177,11 +183,11 @@ def _installed_source() -> _Source | None:
 
 
 @cache
-def _read_tables(source: _Source) -> Tables:
+def _load_source(source: _Source) -> MeteorTables:
     members = _read_members(source)
     tail = _read_tail(source)
     checksum = sha256(tail)
-    for name in MEMBERS:
+    for name in JAR_MEMBERS:
         checksum.update(members[name])
     digest = checksum.hexdigest()[:8]
     arrays = _load_arrays(digest)
@@ -191,7 +197,7 @@ def _read_tables(source: _Source) -> Tables:
             with source.open(source.paraphrases) as packed:
                 arrays |= read_paraphrases(packed, source.paraphrases)
         _save_arrays(digest, arrays)
-    return Tables(
+    return MeteorTables(
         digest,
         frozenset(_split_lines(members[FUNCTION_WORDS])),
         _parse_abbreviations(_split_lines(members[ABBREVIATIONS])),
@@ -205,7 +211,7 @@ def _read_members(source: _Source) -> dict[str, bytes]:
         with source.open(source.jar) as file, ZipFile(file) as jar:
             if VERSION_CONSTANT not in jar.read(VERSION_CLASS):
                 raise InvalidFile(f"{source.jar} is another version of METEOR, expected version 1.5")
-            return {name: jar.read(name) for name in MEMBERS}
+            return {name: jar.read(name) for name in JAR_MEMBERS}
     except KeyError as missing:
         raise InvalidFile(
             f"{source.archive or source.jar}: {missing.args[0]}; expected the program METEOR 1.5"
@@ -258,6 +264,7 @@ def _parse_synsets(lines: list[str], source: _Source) -> Arrays:
 
 def _parse_synonyms(arrays: Arrays, lines: list[str]) -> Synonyms:
     bases: dict[str, tuple[str, ...]] = {}
+    # A line with a basic form and a line with its irregular forms take turns. A last line without a pair is dropped.
     for base, forms in zip(lines[0::2], lines[1::2], strict=False):
         for form in forms.split():
             bases[form] = (*bases.get(form, ()), base)
@@ -276,26 +283,25 @@ def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
         raise InvalidFile(f"{name} is damaged, expected METEOR's paraphrases in a gzip file") from None
     if not sources or sum(map(len, sources)) != sum(map(len, targets)):
         raise InvalidFile(f"{name} holds other lines than a probability, a phrase and a phrase in turn")
-    coded = pa.chunked_array(sources + targets).dictionary_encode().combine_chunks()
-    codes = coded.indices.to_numpy()
-    # The first half of the codes are phrases, the second half their paraphrases.
-    source_codes, target_codes = np.split(codes, 2)
-    words = pc.split_pattern(coded.dictionary, " ")
+    phrases = pa.chunked_array(sources + targets).dictionary_encode().combine_chunks()
+    # The first half are phrases, the second half their paraphrases.
+    source_codes, target_codes = np.split(phrases.indices.to_numpy(), 2)
+    words = pc.split_pattern(phrases.dictionary, " ")
     lengths = np.diff(words.offsets.to_numpy())
     if lengths.max() > MAX_PHRASE_LENGTH:
         raise InvalidFile(
             f"{name} holds a phrase of {lengths.max()} words, expected up to {MAX_PHRASE_LENGTH}"
         )
     tokens = words.flatten().dictionary_encode()
-    count = int(source_codes.max()) + 1
-    by_source = np.argsort(source_codes, kind="stable")
-    per_source = np.bincount(source_codes, minlength=count)
+    source_count = int(source_codes.max()) + 1
+    order_by_source = np.argsort(source_codes, kind="stable")
+    targets_per_source = np.bincount(source_codes, minlength=source_count)
     return {
         "paraphrase_vocabulary": _pack_texts(tokens.dictionary.to_pylist()),
         "paraphrase_words": tokens.indices.to_numpy().astype(np.int32),
         "paraphrase_starts": starts_of(lengths),
-        "paraphrase_targets": target_codes[by_source].astype(np.int32),
-        "paraphrase_target_starts": starts_of(per_source),
+        "paraphrase_targets": target_codes[order_by_source].astype(np.int32),
+        "paraphrase_target_starts": starts_of(targets_per_source),
     }
 
 
@@ -313,10 +319,10 @@ def _read_phrases(packed_text: IO[bytes]) -> tuple[list[pa.Array], list[pa.Array
     )
     sources, targets, lines_read = [], [], 0
     for batch in lines:
-        column = batch.column(0)
-        sources.append(column.take(pa.array(np.arange((1 - lines_read) % 3, len(column), 3))))
-        targets.append(column.take(pa.array(np.arange((2 - lines_read) % 3, len(column), 3))))
-        lines_read += len(column)
+        batch_lines = batch.column(0)
+        sources.append(batch_lines.take(pa.array(np.arange((1 - lines_read) % 3, len(batch_lines), 3))))
+        targets.append(batch_lines.take(pa.array(np.arange((2 - lines_read) % 3, len(batch_lines), 3))))
+        lines_read += len(batch_lines)
     return sources, targets
 
 
@@ -328,7 +334,7 @@ def cache_folder() -> Path:
 
 
 def _cache_path(digest: str) -> Path:
-    return cache_folder() / f"meteor-{digest}-{FORMAT}.npz"
+    return cache_folder() / f"meteor-{digest}-{CACHE_VERSION}.npz"
 
 
 def _load_arrays(digest: str) -> Arrays | None:
@@ -361,12 +367,13 @@ def _unpack_texts(array: NDArray[np.uint8]) -> list[str]:
     return array.tobytes().decode("utf-8").split("\n")
 
 
-class Phrases(NamedTuple):
+class CaptionPhrases(NamedTuple):
     """Phrases of the captions that have, or are, a paraphrase of another phrase of the captions.
 
-    phrase_of_node: the phrase that ends at a node of `trie`, or -1. Phrase p may be replaced by the phrases
+    `trie` and `bits` are those of `text.tries`. phrase_of_node: the phrase that ends at a node of `trie`, or -1.
+    lengths: the number of words of each phrase. Phrase p may be replaced by the phrases
     `targets[target_starts[p]:target_starts[p + 1]]`, and may itself replace
-    `sources[source_starts[p]:source_starts[p + 1]]`; `places` has the positions of these pairs in `targets`.
+    `sources[source_starts[p]:source_starts[p + 1]]`; `pair_positions` has the positions of these pairs in `targets`.
     """
 
     trie: Trie
@@ -377,15 +384,26 @@ class Phrases(NamedTuple):
     targets: Numbers
     source_starts: Ints
     sources: Numbers
-    places: Ints
+    pair_positions: Ints
 
 
-def no_phrases() -> Phrases:
-    none, starts = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
-    return Phrases(*_build_trie(none, starts[:0]), none, starts, none, starts, none, starts[:0])
+def no_phrases() -> CaptionPhrases:
+    no_numbers, starts = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    trie, bits, phrase_of_node = _build_trie(no_numbers, starts[:0])
+    return CaptionPhrases(
+        trie,
+        bits,
+        phrase_of_node,
+        lengths=no_numbers,
+        target_starts=starts,
+        targets=no_numbers,
+        source_starts=starts,
+        sources=no_numbers,
+        pair_positions=starts[:0],
+    )
 
 
-def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
+def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> CaptionPhrases:
     """Return the paraphrase table restricted to phrases that occur in the captions.
 
     First a trie of all phrases whose words occur is built. One pass over the captions marks the phrases that occur
@@ -394,64 +412,67 @@ def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
     number_by_word = {word: number for number, word in enumerate(texts.vocabulary)}
     # Numbers of the table's words in the captions.
     numbers = np.array([number_by_word.get(word, -1) for word in table.vocabulary], dtype=np.int32)
-    # Keep phrases whose words occur, and pairs of such phrases.
+    # Keep phrases whose words occur, and pairs of such phrases. A pair is a source and a target, which paraphrases it.
     is_known = numbers >= 0
-    sources = np.flatnonzero(_with_known_words(np.arange(table.target_starts.size - 1), table, is_known))
-    counts = table.target_starts[sources + 1] - table.target_starts[sources]
-    right = table.targets[ranges(table.target_starts[sources], counts)].astype(np.int64)
-    is_used = np.zeros(table.starts.size - 1, dtype=np.bool_)
-    is_used[right] = True
-    targets = np.flatnonzero(is_used)
-    is_used[targets] = _with_known_words(targets, table, is_known)
-    left, right, used_phrases = _renumber_phrases(
-        np.repeat(sources, counts)[is_used[right]], right[is_used[right]], is_used.size
+    known_sources = np.flatnonzero(
+        _have_known_words(np.arange(table.target_starts.size - 1), table, is_known)
     )
-    sizes = table.starts[used_phrases + 1] - table.starts[used_phrases]
-    tokens = numbers[table.tokens[ranges(table.starts[used_phrases], sizes)]]
-    trie, bits, phrase_of_node = _build_trie(tokens, sizes)
+    target_counts = table.target_starts[known_sources + 1] - table.target_starts[known_sources]
+    sources = np.repeat(known_sources, target_counts)
+    targets = table.targets[joined_ranges(table.target_starts[known_sources], target_counts)].astype(np.int64)
+    is_known_target = np.zeros(table.starts.size - 1, dtype=np.bool_)
+    is_known_target[targets] = True
+    distinct_targets = np.flatnonzero(is_known_target)
+    is_known_target[distinct_targets] = _have_known_words(distinct_targets, table, is_known)
+    sources, targets, known_phrases = _renumber_phrases(
+        sources[is_known_target[targets]], targets[is_known_target[targets]], is_known_target.size
+    )
+    lengths = table.starts[known_phrases + 1] - table.starts[known_phrases]
+    tokens = numbers[table.tokens[joined_ranges(table.starts[known_phrases], lengths)]]
+    trie, bits, phrase_of_node = _build_trie(tokens, lengths)
     # Keep pairs of phrases that occur in the captions.
-    occurs = _find_occurring(texts.tokens, texts.starts, trie, bits, phrase_of_node, sizes.size)
-    pairs = np.flatnonzero(occurs[left] & occurs[right])
-    left, right, kept_phrases = _renumber_phrases(left[pairs], right[pairs], sizes.size)
-    first_words = np.cumsum(sizes) - sizes
-    tokens = tokens[ranges(first_words[kept_phrases], sizes[kept_phrases])]
-    sizes = sizes[kept_phrases]
-    trie, bits, phrase_of_node = _build_trie(tokens, sizes)
-    by_target = np.argsort(right, kind="stable")
-    return Phrases(
+    occurs = _find_occurring(texts.tokens, texts.starts, trie, bits, phrase_of_node, lengths.size)
+    pairs = np.flatnonzero(occurs[sources] & occurs[targets])
+    sources, targets, kept_phrases = _renumber_phrases(sources[pairs], targets[pairs], lengths.size)
+    first_words = np.cumsum(lengths) - lengths
+    tokens = tokens[joined_ranges(first_words[kept_phrases], lengths[kept_phrases])]
+    lengths = lengths[kept_phrases]
+    trie, bits, phrase_of_node = _build_trie(tokens, lengths)
+    order_by_target = np.argsort(targets, kind="stable")
+    return CaptionPhrases(
         trie,
         bits,
         phrase_of_node,
-        sizes.astype(np.int32),
-        starts_of(np.bincount(left, minlength=sizes.size)),
-        right.astype(np.int32),
-        starts_of(np.bincount(right, minlength=sizes.size)),
-        left[by_target].astype(np.int32),
-        by_target,
+        lengths=lengths.astype(np.int32),
+        target_starts=starts_of(np.bincount(sources, minlength=lengths.size)),
+        targets=targets.astype(np.int32),
+        source_starts=starts_of(np.bincount(targets, minlength=lengths.size)),
+        sources=sources[order_by_target].astype(np.int32),
+        pair_positions=order_by_target,
     )
 
 
-def _with_known_words(phrases: Ints, table: Paraphrases, is_known: Flags) -> Flags:
+def _have_known_words(phrases: Ints, table: Paraphrases, is_known: Flags) -> Flags:
     """Return the (phrases,) flags that say whether all words of a phrase are known."""
-    sizes = table.starts[phrases + 1] - table.starts[phrases]
-    is_known_word = is_known[table.tokens[ranges(table.starts[phrases], sizes)]]
-    return np.asarray(np.bitwise_and.reduceat(is_known_word, np.cumsum(sizes) - sizes))
+    lengths = table.starts[phrases + 1] - table.starts[phrases]
+    is_known_word = is_known[table.tokens[joined_ranges(table.starts[phrases], lengths)]]
+    return np.asarray(np.bitwise_and.reduceat(is_known_word, np.cumsum(lengths) - lengths))
 
 
-def _renumber_phrases(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+def _renumber_phrases(sources: Ints, targets: Ints, phrase_count: int) -> tuple[Ints, Ints, Ints]:
     """Renumber the phrases of both columns without gaps.
 
-    Return both columns, and the old numbers, which are below `size`.
+    Return both columns, and the old numbers, which are below `phrase_count`.
     """
-    is_used = np.zeros(size, dtype=np.bool_)
-    is_used[left] = is_used[right] = True
+    is_used = np.zeros(phrase_count, dtype=np.bool_)
+    is_used[sources] = is_used[targets] = True
     new_numbers = np.cumsum(is_used) - 1
-    return new_numbers[left], new_numbers[right], np.flatnonzero(is_used)
+    return new_numbers[sources], new_numbers[targets], np.flatnonzero(is_used)
 
 
 @compiled
 def _build_trie(tokens: Numbers, lengths: Ints) -> tuple[Trie, int, Numbers]:
-    """Return a trie of phrases that follow each other in `tokens`, its bits, and the phrase of each node, or -1."""
+    """Return a trie of phrases with these lengths and consecutive `tokens`, its bits, and each node's phrase or -1."""
     max_nodes = tokens.size + 1
     bits = trie_bits(max_nodes)
     trie = empty_trie(max_nodes)
@@ -471,9 +492,10 @@ def _build_trie(tokens: Numbers, lengths: Ints) -> tuple[Trie, int, Numbers]:
 
 @compiled
 def _find_occurring(
-    tokens: Numbers, starts: Ints, trie: Trie, bits: int, phrase_of_node: Numbers, phrases: int
+    tokens: Numbers, starts: Ints, trie: Trie, bits: int, phrase_of_node: Numbers, phrase_count: int
 ) -> Flags:
-    occurs = np.zeros(phrases, dtype=np.bool_)
+    """Return the (phrases,) flags that say whether a phrase of the trie occurs in the texts."""
+    occurs = np.zeros(phrase_count, dtype=np.bool_)
     for text in range(starts.size - 1):
         for first_word in range(starts[text], starts[text + 1]):
             node = 0

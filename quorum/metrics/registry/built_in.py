@@ -1,27 +1,30 @@
-"""The metrics that ship with Quorum, each declared with its options."""
+"""The metrics that ship with Quorum, each declared with its options.
 
-from quorum.metrics import bleu, cider, rouge
+V15 is Vedantam et al. 2015, and H13 Hodosh et al. 2013.
+"""
+
+from quorum.metrics import bleu, cider, h13_overlap, rouge
 from quorum.metrics.meteor.relations import ALL, STAGE_CHOICES
 from quorum.metrics.registry.computing import (
     check_meteor,
     compute_bleu,
     compute_cider,
     compute_meteor,
-    compute_overlap_of_words,
     compute_rouge_grams,
     compute_rouge_l,
     compute_rouge_lcs,
     compute_rouge_w,
+    compute_word_overlap,
 )
 from quorum.metrics.registry.declaration import Compute, Metric, Option
 
 STEMMERS = ("porter", "porter-1980", "none")
-_CIDER, _CIDER_D = cider.Variant(), cider.Variant(unseen="logn", clipped=True)
+_CIDER, _CIDER_D = cider.CiderVariant(), cider.CiderVariant(unseen="logn", clipped=True)
 _ORDERS_OF_NGRAM = {"n": Option(4, low=1, high=9)}
-_ORDER_OF_STEPS = {"order": Option("stop-first", choices=bleu.FILTERS)}
+_ORDER_OF_STEPS = {"order": Option("stop-first", choices=h13_overlap.STEP_ORDERS)}
 
 
-def _rouge155_metric(name: str, what: str, compute: Compute, **more: Option) -> Metric:
+def _rouge155_metric(name: str, what: str, compute: Compute, **further_options: Option) -> Metric:
     return Metric(
         name,
         f"{what} as ROUGE-1.5.5 computes it (Lin 2004)",
@@ -30,18 +33,20 @@ def _rouge155_metric(name: str, what: str, compute: Compute, **more: Option) -> 
             "measure": Option("f", choices=rouge.MEASURES),
             "alpha": Option(0.5, low=0.0, high=1.0, quiet=True),
             "multi": Option("average", choices=rouge.REFERENCE_RULES),
-            "jackknife": Option("no", choices=rouge.JACKKNIFE, quiet=True),
-            "corpus": Option("mean", choices=rouge.CORPUS, quiet=True),
-            "stop": Option("keep", choices=rouge.STOPS),
-            "stem": Option("none", choices=rouge.STEMS),
+            "jackknife": Option("no", choices=rouge.JACKKNIFE_CHOICES, quiet=True),
+            "corpus": Option("mean", choices=rouge.CORPUS_CHOICES, quiet=True),
+            "stop": Option("keep", choices=rouge.STOP_CHOICES),
+            "stem": Option("none", choices=rouge.STEM_CHOICES),
         }
-        | more,
+        | further_options,
         tokenizer="rouge",
         change="rouge @stop @stem",
     )
 
 
-def _cider_metric(name: str, what: str, variant: cider.Variant = _CIDER, *, stem: str = "porter") -> Metric:
+def _cider_metric(
+    name: str, what: str, variant: cider.CiderVariant = _CIDER, *, stem: str = "porter"
+) -> Metric:
     return Metric(
         name,
         what,
@@ -50,7 +55,7 @@ def _cider_metric(name: str, what: str, variant: cider.Variant = _CIDER, *, stem
         change="@stem",
         shown={"unseen": variant.unseen},
         uses_documents=True,
-        weighs_by_documents=variant.idf,
+        weighs_by_documents=variant.uses_idf,
     )
 
 
@@ -78,9 +83,9 @@ METRICS = {
             compute_rouge_l,
             options={"beta": Option(1.2)},
         ),
-        # The numbers are the window and the spared words of `rouge.GramRule`.
-        _rouge155_metric("rouge-1", "overlap of words", compute_rouge_grams(0, spared=0)),
-        _rouge155_metric("rouge-2", "overlap of bigrams", compute_rouge_grams(1)),
+        # `rouge.GramRule` describes `window` and `skipped_last`.
+        _rouge155_metric("rouge-1", "overlap of words", compute_rouge_grams(window=0, skipped_last=0)),
+        _rouge155_metric("rouge-2", "overlap of bigrams", compute_rouge_grams(window=1)),
         _rouge155_metric("rouge-l-155", "longest common subsequence", compute_rouge_lcs),
         _rouge155_metric(
             "rouge-w",
@@ -89,9 +94,13 @@ METRICS = {
             weight=Option(1.2, low=1.0, high=5.0),
         ),
         _rouge155_metric(
-            "rouge-s4", "overlap of pairs of words with at most four between them", compute_rouge_grams(5)
+            "rouge-s4",
+            "overlap of pairs of words with at most four between them",
+            compute_rouge_grams(window=5),
         ),
-        _rouge155_metric("rouge-su4", "overlap of such pairs and of words", compute_rouge_grams(5, spared=1)),
+        _rouge155_metric(
+            "rouge-su4", "overlap of such pairs and of words", compute_rouge_grams(window=5, skipped_last=1)
+        ),
         Metric(
             "cider-d",
             "CIDEr-D as the MS COCO evaluation computes it, times 10 (V15 eq. 4-5)",
@@ -105,19 +114,23 @@ METRICS = {
         _cider_metric(
             "cider-logn",
             "CIDEr of the authors' later code: n-grams of no document weigh log N",
-            cider.Variant(unseen="logn"),
+            cider.CiderVariant(unseen="logn"),
             stem="porter-1980",
         ),
         _cider_metric(
             "cider-max",
             "CIDEr with the best reference instead of the mean (V15 App. VIII)",
-            cider.Variant(over="max"),
+            cider.CiderVariant(over="max"),
         ),
         _cider_metric(
-            "cider-exp", "CIDEr with weights that grow as e^n (V15 App. VIII)", cider.Variant(weights="exp")
+            "cider-exp",
+            "CIDEr with weights that grow as e^n (V15 App. VIII)",
+            cider.CiderVariant(order_weights="exp"),
         ),
         _cider_metric(
-            "cider-noidf", "CIDEr without document frequencies (V15 App. VIII)", cider.Variant(idf=False)
+            "cider-noidf",
+            "CIDEr without document frequencies (V15 App. VIII)",
+            cider.CiderVariant(uses_idf=False),
         ),
         _cider_metric("cider-nostem", "CIDEr without stemming (V15 App. VIII)", stem="none"),
         Metric(
@@ -132,13 +145,13 @@ METRICS = {
         Metric(
             "bleu-h13",
             "clipped unigram precision without brevity penalty (H13 §4.1.1)",
-            compute_overlap_of_words(bleu.h13_bleu_scores),
+            compute_word_overlap(h13_overlap.h13_bleu_scores),
             tokenizer="h13",
         ),
         Metric(
             "bleu-pre",
             "bleu-h13 on stems without stop words, as the ROUGE script makes them (H13 §4.3.2)",
-            compute_overlap_of_words(bleu.h13_bleu_scores),
+            compute_word_overlap(h13_overlap.h13_bleu_scores),
             options=_ORDER_OF_STEPS,
             tokenizer="rouge",
             change="@order",
@@ -146,7 +159,7 @@ METRICS = {
         Metric(
             "rouge-h13",
             "unigram recall summed over references, on stems without stop words (H13 §4.1.1)",
-            compute_overlap_of_words(bleu.h13_rouge_scores),
+            compute_word_overlap(h13_overlap.h13_rouge_scores),
             options=_ORDER_OF_STEPS,
             tokenizer="rouge",
             change="@order",

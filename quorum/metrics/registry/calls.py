@@ -1,4 +1,4 @@
-"""Repeat the call of a metric from its signature."""
+"""Read the signature of a metric's scores, and score captions again with the metric and options that it states."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ IGNORED_FIELDS = ("own",)
 
 @dataclass(frozen=True, slots=True)
 class MetricCall:
-    """A metric with all settings that a signature states."""
+    """A call of `score` for one metric, with all options that a signature states."""
 
     metric: str
     tokenizer: str
@@ -50,6 +50,7 @@ def call_of(signature: str) -> MetricCall:
     parsed = parse_version(signature, VERSION).without_fields(*IGNORED_FIELDS)
     signature = str(parsed)
     metric = metric_named(parsed.name)
+    # The fields that are no options (`scoring._signature`).
     data_fields = [
         name
         for name, is_stated in (("tok", metric.cuts_words), ("refs", True), ("df", metric.uses_documents))

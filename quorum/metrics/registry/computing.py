@@ -1,4 +1,7 @@
-"""Functions that compute a metric's scores from a `Comparison`, for the declarations in `built_in`."""
+"""Functions of the type `Compute` for the metrics that `built_in` declares.
+
+They read the options of a metric, call its module, and return a corpus score with the scores of the candidates.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from quorum.metrics import bleu, cider, rouge
-from quorum.metrics.comparison import Comparison, View
+from quorum.metrics.comparison import ReferenceComparison, Tokenization
 from quorum.metrics.meteor import scoring as meteor
 from quorum.metrics.meteor.relations import STAGE_CHOICES
-from quorum.metrics.meteor.tables import find_tables
-from quorum.metrics.registry.declaration import Compute, ComputedScores, Settings
+from quorum.metrics.meteor.tables import load_tables
+from quorum.metrics.registry.declaration import Compute, ComputedScores, MetricSettings
 from quorum.numeric.arrays import Floats
 
 
@@ -20,70 +23,98 @@ def mean_over_images(scores: Floats) -> ComputedScores:
 
 
 def compute_bleu(order: int) -> Compute:
-    def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
+    def compute(
+        comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
+    ) -> ComputedScores:
         smoothing, length = str(settings["smoothing"]), str(settings["length"])
-        statistics = bleu.bleu_statistics(comparison, view, length)
+        statistics = bleu.bleu_statistics(comparison, tokenization, length)
         corpus = bleu.bleu_scores(bleu.sum_statistics(statistics), smoothing)[0, order - 1]
         images = comparison.cached_result(
-            ("bleu scores", view, smoothing, length), lambda: bleu.bleu_scores(statistics, smoothing)
+            ("bleu scores", tokenization, smoothing, length), lambda: bleu.bleu_scores(statistics, smoothing)
         )
         return ComputedScores(float(corpus), images[:, order - 1].copy())
 
     return compute
 
 
-def compute_overlap_of_words(scores: Callable[[Comparison, View], Floats]) -> Compute:
-    return lambda comparison, view, settings: mean_over_images(scores(comparison, view))
+def compute_word_overlap(score_candidates: Callable[[ReferenceComparison, Tokenization], Floats]) -> Compute:
+    return lambda comparison, tokenization, settings: mean_over_images(
+        score_candidates(comparison, tokenization)
+    )
 
 
-def compute_rouge_l(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-    return mean_over_images(rouge.rouge_l_scores(comparison, view, float(settings["beta"])))
+def compute_rouge_l(
+    comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
+) -> ComputedScores:
+    return mean_over_images(rouge.rouge_l_scores(comparison, tokenization, float(settings["beta"])))
 
 
-def compute_rouge_grams(window: int, spared: int = -1) -> Compute:
-    def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-        overlap = rouge.gram_overlap(comparison, view, window=window, spared=spared)
-        return _rouge155(comparison, overlap, view, settings)
+def compute_rouge_grams(window: int, skipped_last: int = -1) -> Compute:
+    def compute(
+        comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
+    ) -> ComputedScores:
+        overlap = rouge.gram_overlap(comparison, tokenization, window=window, skipped_last=skipped_last)
+        return _score_overlap(comparison, overlap, tokenization, settings)
 
     return compute
 
 
-def compute_rouge_lcs(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-    return _rouge155(comparison, rouge.lcs_overlap(comparison, view), view, settings)
-
-
-def compute_rouge_w(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-    overlap = rouge.weighted_lcs_overlap(comparison, view, float(settings["weight"]))
-    return _rouge155(comparison, overlap, view, settings)
-
-
-def _rouge155(
-    comparison: Comparison, overlap: rouge.Overlap, view: View, settings: Settings
+def compute_rouge_lcs(
+    comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
 ) -> ComputedScores:
-    options = {name: str(settings[name]) for name in ("measure", "jackknife", "corpus")}
-    rule, alpha = str(settings["multi"]), float(settings["alpha"])
-    scores = rouge.rouge155_scores(comparison, overlap, view, reference_rule=rule, alpha=alpha, **options)
-    return ComputedScores(*scores)
+    return _score_overlap(comparison, rouge.lcs_overlap(comparison, tokenization), tokenization, settings)
 
 
-def compute_cider(variant: cider.Variant) -> Compute:
-    def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
+def compute_rouge_w(
+    comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
+) -> ComputedScores:
+    overlap = rouge.weighted_lcs_overlap(comparison, tokenization, float(settings["weight"]))
+    return _score_overlap(comparison, overlap, tokenization, settings)
+
+
+def _score_overlap(
+    comparison: ReferenceComparison,
+    overlap: rouge.Overlap,
+    tokenization: Tokenization,
+    settings: MetricSettings,
+) -> ComputedScores:
+    corpus, images = rouge.rouge155_scores(
+        comparison,
+        overlap,
+        tokenization,
+        measure=str(settings["measure"]),
+        reference_rule=str(settings["multi"]),
+        jackknife=str(settings["jackknife"]),
+        corpus=str(settings["corpus"]),
+        alpha=float(settings["alpha"]),
+    )
+    return ComputedScores(corpus, images)
+
+
+def compute_cider(variant: cider.CiderVariant) -> Compute:
+    def compute(
+        comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
+    ) -> ComputedScores:
         variant_fields: dict[str, Any] = {
             name: settings[name] for name in ("n", "sigma", "scale") if name in settings
         }
-        return mean_over_images(cider.cider_scores(comparison, view, replace(variant, **variant_fields)))
+        return mean_over_images(
+            cider.cider_scores(comparison, tokenization, replace(variant, **variant_fields))
+        )
 
     return compute
 
 
-def compute_meteor(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-    stages = meteor.stages_named(str(settings["stages"]))
-    tables = find_tables()
-    statistics = meteor.meteor_statistics(comparison, view, tables, stages)
+def compute_meteor(
+    comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
+) -> ComputedScores:
+    stage_count = meteor.count_stages(str(settings["stages"]))
+    tables = load_tables()
+    statistics = meteor.meteor_statistics(comparison, tokenization, tables, stage_count)
     corpus = meteor.meteor_scores(meteor.pooled_statistics(statistics))[0]
-    signature_fields = {"stages": STAGE_CHOICES[stages - 1], "data": tables.digest}
+    signature_fields = {"stages": STAGE_CHOICES[stage_count - 1], "data": tables.digest}
     return ComputedScores(float(corpus), meteor.meteor_scores(statistics), signature_fields)
 
 
-def check_meteor(settings: Settings) -> None:
-    meteor.stages_named(str(settings["stages"]))
+def check_meteor(settings: MetricSettings) -> None:
+    meteor.count_stages(str(settings["stages"]))

@@ -1,4 +1,7 @@
-"""Metrics of other installed packages, which declare them as entry points of the group `quorum.metrics`."""
+"""Find and load metrics of other installed packages, which declare them as entry points of the group `quorum.metrics`.
+
+`text_metric` makes the declaration of such a metric from a function of texts.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -7,14 +10,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from quorum.metrics.comparison import Comparison, View
+from quorum.metrics.comparison import ReferenceComparison, Tokenization
 from quorum.metrics.inputs import MetricsError, PackageFailed, UnknownName
 from quorum.metrics.registry.built_in import METRICS
 from quorum.metrics.registry.computing import mean_over_images
-from quorum.metrics.registry.declaration import Compute, ComputedScores, Metric, Option, Settings
+from quorum.metrics.registry.declaration import Compute, ComputedScores, Metric, MetricSettings, Option
 from quorum.numeric.arrays import Floats
 
-GROUP = "quorum.metrics"  # group of entry points
+ENTRY_POINT_GROUP = "quorum.metrics"
 
 # Exceptions that faulty code of a package may raise.
 FAILURES = (
@@ -22,23 +25,25 @@ FAILURES = (
     *(RuntimeError, SyntaxError, TypeError, ValueError),
 )
 
-TextScores = Callable[[Sequence[str], Sequence[Sequence[str]], Settings], Sequence[float] | Floats]
+TextScorer = Callable[[Sequence[str], Sequence[Sequence[str]], MetricSettings], Sequence[float] | Floats]
 
 
 def text_metric(
-    name: str, what: str, function: TextScores, *, options: Mapping[str, Option] | None = None
+    name: str, what: str, function: TextScorer, *, options: Mapping[str, Option] | None = None
 ) -> Metric:
-    """Return the declaration of a metric that `function` computes. Its corpus figure is the mean of the scores.
+    """Return the declaration of a metric that `function` computes. Its corpus score is the mean of the scores.
 
     The function gets n candidates, n lists of references and the options' values. It returns n scores; higher is
     better. The metric raises PackageFailed if the function fails or does not return n finite numbers.
     """
 
-    def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-        n, bounds = comparison.size, comparison.group_starts.tolist()
-        groups = [comparison.texts[start:end] for start, end in pairwise(bounds)]
+    def compute(
+        comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
+    ) -> ComputedScores:
+        n, group_starts = comparison.candidate_count, comparison.group_starts.tolist()
+        references_by_group = [comparison.texts[start:end] for start, end in pairwise(group_starts)]
         try:
-            references = [groups[group] for group in comparison.group_of.tolist()]
+            references = [references_by_group[group] for group in comparison.group_of.tolist()]
             scores = np.array(function(comparison.texts[:n], references, settings), dtype=np.float64)
         except MetricsError:
             raise
@@ -59,11 +64,12 @@ def package_metrics() -> dict[str, EntryPoint]:
     Entry points with the name of a built-in metric are left out. Raise PackageFailed if two packages share a name.
     """
     points: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=GROUP), key=_package_of):
-        package, other = _package_of(point), points.get(point.name, point)
-        if package != _package_of(other):
+    for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=_package_of):
+        package = _package_of(point)
+        first_package = _package_of(points.get(point.name, point))
+        if package != first_package:
             raise PackageFailed(
-                f"packages {_package_of(other)} and {package} both have a metric {point.name!r}, expected one of the "
+                f"packages {first_package} and {package} both have a metric {point.name!r}, expected one of the "
                 "two to be installed"
             )
         if point.name not in METRICS:
@@ -72,7 +78,7 @@ def package_metrics() -> dict[str, EntryPoint]:
 
 
 def package_names() -> list[str]:
-    """Return the names of ``package_metrics``.
+    """Return the names of the metrics in `package_metrics`.
 
     If two packages share a name, return an empty list; `metric_named` reports this error.
     """
@@ -83,6 +89,7 @@ def package_names() -> list[str]:
 
 
 def _package_of(point: EntryPoint) -> str:
+    """Return the name and version of the package that declares an entry point."""
     return "" if point.dist is None else f"{point.dist.name}-{point.dist.version}"
 
 
@@ -109,20 +116,23 @@ def metric_named(text: str) -> Metric:
             f"the entry point {name!r} of package {_package_of(point)} is {point.value}, expected a Metric of that name"
         )
     fields = {**metric.shown, "package": _package_of(point)}
-    return replace(metric, compute=_zero_if_empty(metric), shown=fields)
+    return replace(metric, compute=_score_empty_as_zero(metric), shown=fields)
 
 
-def _zero_if_empty(metric: Metric) -> Compute:
+def _score_empty_as_zero(metric: Metric) -> Compute:
     """Return a computation that scores empty candidates 0 and passes the others to the package's metric."""
 
-    def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
+    def compute(
+        comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
+    ) -> ComputedScores:
         if not comparison.is_empty.any():
-            return metric.compute(comparison, view, settings)
-        images = np.zeros(comparison.size)
+            return metric.compute(comparison, tokenization, settings)
+        images = np.zeros(comparison.candidate_count)
         if comparison.is_empty.all():
             return ComputedScores(0.0, images)
-        filled_scores = metric.compute(comparison.without_empty(), view, settings)
+        filled_scores = metric.compute(comparison.without_empty(), tokenization, settings)
         images[~comparison.is_empty] = filled_scores.images
+        # The default of `statistics` says that the corpus score is the mean. Empty candidates are part of that mean.
         is_mean = metric.statistics == Metric.statistics
         return replace(
             filled_scores, corpus=float(images.mean()) if is_mean else filled_scores.corpus, images=images

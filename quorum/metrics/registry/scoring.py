@@ -1,12 +1,12 @@
-"""Scores of candidate captions against references, with signatures and warnings."""
+"""Score candidate captions against references, and state each score's signature and the warnings."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from quorum.metrics.comparison import Comparison, NumberedTexts, View, check_lists, check_texts
-from quorum.metrics.inputs import InvalidInput, UnknownName
+from quorum.metrics.comparison import PreparedTexts, ReferenceComparison, Tokenization
+from quorum.metrics.inputs import InvalidInput, UnknownName, check_lists, check_texts
 from quorum.metrics.registry.declaration import Metric, OptionValue
 from quorum.metrics.registry.packages import metric_named
 from quorum.metrics.text.tokenizers import Tokenizer, tokenizer_named
@@ -19,7 +19,13 @@ FEW_DOCUMENTS = 10  # with fewer, document frequencies do not distinguish common
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricScore:
-    """A metric's scores. `images` (n,) has the scores of the candidates, and is read-only."""
+    """A metric's scores.
+
+    Attributes:
+        corpus: the score of all candidates together, as `Metric.statistics` says.
+        images: (n,) the scores of the candidates, read-only.
+        signature: the signature of the scores.
+    """
 
     corpus: float
     images: Floats
@@ -35,7 +41,14 @@ class MetricScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """Scores by metric, under the names given to `score`. `warnings` name scores that mean little, and why."""
+    """The result of `score`.
+
+    Attributes:
+        scores: by metric, under the names given to `score`.
+        tokenizer: the tokenizer of metrics that fix none.
+        version: the version of the metrics' definitions.
+        warnings: sentences that name scores that mean little, and say why.
+    """
 
     scores: Mapping[str, MetricScore]
     tokenizer: str
@@ -65,29 +78,32 @@ def score(
     references are one document.
     """
     tokenizer_named(tokenizer)  # refuse an unknown name before reading the texts
-    chosen_metrics = _chosen_metrics(metrics, options)
-    comparison = Comparison.from_texts(candidates, references, document_corpus)
-    uses_documents = any(metric.uses_documents for metric, _ in chosen_metrics.values())
+    configured_metrics = _configure_metrics(metrics, options)
+    comparison = ReferenceComparison.from_texts(candidates, references, document_corpus)
+    uses_documents = any(metric.uses_documents for metric, _ in configured_metrics.values())
     corpus_name = "corpus" if document_corpus is None or not uses_documents else name_given(document_corpus)
-    return _scores(comparison, chosen_metrics, tokenizer, corpus_name)
+    return _scores(comparison, configured_metrics, tokenizer, corpus_name)
 
 
 def check_metrics(metrics: Iterable[str]) -> None:
     """Raise MetricsError if `score` would refuse one of the metrics."""
-    _chosen_metrics(metrics, {})
+    _configure_metrics(metrics, {})
 
 
 @dataclass(frozen=True)
 class PreparedReferences:
-    """References tokenised once for many systems, with one list per image.
+    """References tokenized once, to score the candidates of many systems.
 
-    Each list is one document of CIDEr's corpus.
+    Attributes:
+        references: for each image, a list. Each list is one document of CIDEr's corpus.
+        metrics, tokenizer: as in `score`.
+        prepared_texts: the texts of all references, once for each tokenizer that the metrics need.
     """
 
     references: Sequence[list[str]]
     metrics: tuple[str, ...]
     tokenizer: str
-    numbered_references: tuple[NumberedTexts, ...]
+    prepared_texts: tuple[PreparedTexts, ...]
 
     @classmethod
     def from_references(
@@ -99,11 +115,11 @@ class PreparedReferences:
         names = tuple(metrics)
         tokenizer_names = dict.fromkeys(metric_named(name).tokenizer or tokenizer for name in names)
         texts = [text for group in references for text in group]
-        numbered = tuple(
-            NumberedTexts.from_texts(texts, View(tokenizer_named(name))) for name in tokenizer_names
+        prepared_texts = tuple(
+            PreparedTexts.from_texts(texts, Tokenization(tokenizer_named(name))) for name in tokenizer_names
         )
         # Copy each list, because two images with the same list object would become one group.
-        return cls([list(group) for group in references], names, tokenizer, numbered)
+        return cls([list(group) for group in references], names, tokenizer, prepared_texts)
 
     def score(self, candidates: Sequence[str]) -> Scores:
         check_texts(candidates, "candidates")
@@ -111,45 +127,51 @@ class PreparedReferences:
             raise InvalidInput(
                 f"{len(candidates)} candidates but {len(self.references)} lists of references, expected as many"
             )
-        comparison = Comparison.from_texts(candidates, self.references)
-        for numbered in self.numbered_references:
-            comparison.use_tokens(numbered.view, numbered.with_texts_before(candidates))
-        return _scores(comparison, _chosen_metrics(self.metrics, {}), self.tokenizer, "corpus")
+        comparison = ReferenceComparison.from_texts(candidates, self.references)
+        for prepared in self.prepared_texts:
+            comparison.use_tokens(prepared.tokenization, prepared.with_texts_before(candidates))
+        return _scores(comparison, _configure_metrics(self.metrics, {}), self.tokenizer, "corpus")
 
 
 def _scores(
-    comparison: Comparison,
-    chosen_metrics: Mapping[str, tuple[Metric, dict[str, OptionValue]]],
+    comparison: ReferenceComparison,
+    configured_metrics: Mapping[str, tuple[Metric, dict[str, OptionValue]]],
     tokenizer: str,
     corpus_name: str,
 ) -> Scores:
     default_tokenizer = tokenizer_named(tokenizer)
-    results, views = {}, dict[str, View]()
-    for key, (metric, settings) in chosen_metrics.items():
+    scores: dict[str, MetricScore] = {}
+    tokenizers_used: dict[str, Tokenizer] = {}
+    for given_name, (metric, settings) in configured_metrics.items():
         metric_tokenizer = tokenizer_named(metric.tokenizer) if metric.tokenizer else default_tokenizer
-        figures = metric.compute(comparison, View(metric_tokenizer, metric.change_under(settings)), settings)
+        tokenization = Tokenization(metric_tokenizer, metric.change_for(settings))
+        computed = metric.compute(comparison, tokenization, settings)
         if metric.cuts_words:
-            views[metric_tokenizer.name] = View(metric_tokenizer)
-        fields = metric.signature_fields(settings) | dict(figures.shown)
+            tokenizers_used[metric_tokenizer.name] = metric_tokenizer
+        fields = metric.signature_fields(settings) | dict(computed.shown)
         signature = _signature(metric, fields, metric_tokenizer, comparison, corpus_name)
-        results[key] = MetricScore(figures.corpus, figures.images, signature)
+        scores[given_name] = MetricScore(computed.corpus, computed.images, signature)
     weighing_metrics = dict.fromkeys(
-        metric.name for metric, _ in chosen_metrics.values() if metric.weighs_by_documents
+        metric.name for metric, _ in configured_metrics.values() if metric.weighs_by_documents
     )
     warnings = (
         *_empty_captions_warning(comparison),
-        *_missing_tokens_warnings(comparison, views),
+        *_missing_tokens_warnings(comparison, tokenizers_used.values()),
         *_few_documents_warning(list(weighing_metrics), comparison),
     )
-    return Scores(results, tokenizer, VERSION, warnings)
+    return Scores(scores, tokenizer, VERSION, warnings)
 
 
-def _chosen_metrics(
+def _configure_metrics(
     metrics: Iterable[str], options: Mapping[str, OptionValue]
 ) -> dict[str, tuple[Metric, dict[str, OptionValue]]]:
+    """Return each metric with the values of its options, under the text that names it.
+
+    Options in the text win over `options`. Raise MetricsError if a metric, an option or a value is wrong.
+    """
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         raise InvalidInput(f"metrics is the {type(metrics).__name__} {metrics!r}, expected a list of names")
-    metrics_by_name: dict[str, tuple[Metric, Mapping[str, object]]] = {}
+    metrics_by_text: dict[str, tuple[Metric, Mapping[str, object]]] = {}
     for text in metrics:
         try:
             parsed = parse(f"{text}|v:{VERSION}")
@@ -157,13 +179,13 @@ def _chosen_metrics(
             raise InvalidInput(f"metric {text!r} is no name, nor name|option:value") from None
         metric = metric_named(parsed.name)
         _check_options([metric], parsed.fields)
-        metrics_by_name[text] = metric, parsed.fields
-    if not metrics_by_name:
+        metrics_by_text[text] = metric, parsed.fields
+    if not metrics_by_text:
         raise InvalidInput("metrics is empty, expected at least one name")
-    _check_options([metric for metric, _ in metrics_by_name.values()], options)
+    _check_options([metric for metric, _ in metrics_by_text.values()], options)
     metrics_with_settings = {
         text: (metric, metric.settings({**options, **fields}))
-        for text, (metric, fields) in metrics_by_name.items()
+        for text, (metric, fields) in metrics_by_text.items()
     }
     for metric, settings in metrics_with_settings.values():
         metric.check(settings)
@@ -181,53 +203,62 @@ def _check_options(metrics: Sequence[Metric], options: Mapping[str, object]) -> 
 
 def _signature(
     metric: Metric,
-    settings: Mapping[str, OptionValue],
+    metric_fields: Mapping[str, OptionValue],
     tokenizer: Tokenizer,
-    comparison: Comparison,
+    comparison: ReferenceComparison,
     corpus_name: str,
 ) -> str:
+    """Return the signature: the metric's fields, then the tokenizer, the numbers of references and the documents."""
     counts = comparison.reference_counts
-    fewest, most = int(counts.min()), int(counts.max())
-    fields: dict[str, Value] = dict(settings)
+    fewest_references, most_references = int(counts.min()), int(counts.max())
+    fields: dict[str, Value] = dict(metric_fields)
     if metric.cuts_words:
         fields["tok"] = tokenizer.label
-    fields["refs"] = fewest if fewest == most else f"{fewest}-{most}"
+    fields["refs"] = (
+        fewest_references
+        if fewest_references == most_references
+        else f"{fewest_references}-{most_references}"
+    )
     if metric.uses_documents:
         fields["df"] = corpus_name
     return str(Signature(metric.name, fields, VERSION))
 
 
-def _empty_captions_warning(comparison: Comparison) -> tuple[str, ...]:
-    empty = int(comparison.is_empty.sum())
-    if not empty:
+def _empty_captions_warning(comparison: ReferenceComparison) -> tuple[str, ...]:
+    empty_count = int(comparison.is_empty.sum())
+    if not empty_count:
         return ()
-    return ("1 empty caption scores 0" if empty == 1 else f"{empty} empty captions score 0",)
+    return ("1 empty caption scores 0" if empty_count == 1 else f"{empty_count} empty captions score 0",)
 
 
-def _missing_tokens_warnings(comparison: Comparison, views: Mapping[str, View]) -> Iterator[str]:
+def _missing_tokens_warnings(
+    comparison: ReferenceComparison, tokenizers: Iterable[Tokenizer]
+) -> Iterator[str]:
     """Yield a warning for each tokenizer that finds no token in some texts, as an ASCII tokenizer does in Chinese."""
-    for tokenizer, view in views.items():
-        has_no_token = comparison.tokens(view).lengths == 0
-        captions = int((has_no_token[: comparison.size] & ~comparison.is_empty).sum())
-        references = int(has_no_token[comparison.size :].sum())
+    n = comparison.candidate_count
+    for tokenizer in tokenizers:
+        has_no_token = comparison.tokens(Tokenization(tokenizer)).lengths == 0
+        captions = int((has_no_token[:n] & ~comparison.is_empty).sum())
+        references = int(has_no_token[n:].sum())
         if captions or references:
             yield (
-                f"tokenizer {tokenizer} finds no token in {captions} of {comparison.size} captions and {references} "
-                f"of {len(has_no_token) - comparison.size} references; these match nothing; use one for their script"
+                f"tokenizer {tokenizer.name} finds no token in {captions} of {n} captions and {references} of "
+                f"{len(has_no_token) - n} references; these match nothing; use one for their script"
             )
 
 
-def _few_documents_warning(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
-    documents = comparison.distinct_documents(FEW_DOCUMENTS)
-    if not affected or documents == FEW_DOCUMENTS:
+def _few_documents_warning(metric_names: Sequence[str], comparison: ReferenceComparison) -> tuple[str, ...]:
+    """Return a warning if there are too few documents for the metrics that weigh words by document frequencies."""
+    document_count = comparison.count_distinct_documents(FEW_DOCUMENTS)
+    if not metric_names or document_count == FEW_DOCUMENTS:
         return ()
-    names = ", ".join(affected)
-    if documents == 1:
+    names = ", ".join(metric_names)
+    if document_count == 1:
         return (
             f"{names}: the document corpus holds one distinct document, so that every n-gram in it weighs 0; "
             "score more items at once or give document_corpus",
         )
     return (
-        f"{names}: document frequencies rest on {documents} distinct documents, too few to tell common "
+        f"{names}: document frequencies rest on {document_count} distinct documents, too few to tell common "
         "words from rare ones; score more items at once or give document_corpus",
     )

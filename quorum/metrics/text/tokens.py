@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from quorum.metrics.text.ptb_joints import joints
 from quorum.metrics.text.tokenizers import Tokenizer
-from quorum.numeric.arrays import Flags, Ints, Numbers, starts_of
+from quorum.numeric.arrays import Flags, Ints, Numbers, joined_ranges, starts_of
 from quorum.numeric.compiling import compiled
 from quorum.numeric.packing import declare, declare_kind
 from quorum.numeric.parallel import map_parts
@@ -137,7 +137,7 @@ class Pieces:
 
     def _join_runs(self, firsts: Ints, lengths: Ints) -> list[str]:
         """Return the text of each run of pieces, with single blanks between them."""
-        pieces = pa.array(self.distinct, pa.large_string()).take(self.numbers[ranges(firsts, lengths)])
+        pieces = pa.array(self.distinct, pa.large_string()).take(self.numbers[joined_ranges(firsts, lengths)])
         lists = pa.ListArray.from_arrays(pa.array(starts_of(lengths), pa.int32()), pieces)
         texts: list[str] = pc.binary_join(lists, pa.scalar(" ", pa.large_string())).to_pylist()
         return texts
@@ -200,10 +200,3 @@ def _replace_pieces(
 
 def encode_texts(texts: Iterable[str], tokenizer: Tokenizer) -> TokenizedTexts:
     return Pieces(list(texts)).tokenize_pieces(tokenizer)
-
-
-def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """Return the concatenation of the ranges starts[i] to starts[i] + lengths[i] - 1."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if ends.size else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
