@@ -55,7 +55,7 @@ def start_program() -> Any:
 def flickr8k(size: int) -> Captions:
     """Return people's captions as candidates, repeated if there are too few."""
     path = Path(str(SHARED_FOLDER)) / "data/flickr8k/Flickr8k.token.txt"
-    cut = tokenizer_named("ptb").tokens
+    cut = tokenizer_named("ptb").cut
     images: dict[str, list[str]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         key, caption = line.split("\t")

@@ -37,11 +37,11 @@ from judgments.models import Caption, Dataset
 from judgments.studies.studies import find_dataset
 from quorum.metrics.held_out import (
     HeldOutCaptions,
-    gibberish,
+    draw_from_other_images,
+    draw_from_other_sources,
+    draw_gibberish,
     hold_out,
     mean_length,
-    of_other_images,
-    of_other_sources,
     score_held_out,
     select_long_texts,
 )
@@ -287,7 +287,7 @@ def compute_bounds(
         tokenizer=tokenizer,
         images=len(folds.images),
         captions=len(folds.texts),
-        left_out=folds.single_images,
+        left_out=folds.single_caption_images,
         mean_length=length,
         seed=seed,
         warnings=tuple(warnings),
@@ -355,17 +355,17 @@ def _draw_replacements(
     captions = [text for texts in folds.images for text in texts]
     replacements: dict[str, list[str]] = {}
     if len(folds.images) > 1:
-        replacements["other-image"] = of_other_images(folds, generator)
+        replacements["other-image"] = draw_from_other_images(folds, generator)
     if others:
-        replacements["other-dataset"] = of_other_sources(
+        replacements["other-dataset"] = draw_from_other_sources(
             folds, [others[name] for name in sorted(others)], generator
         )
     if corpus:
-        replacements["corpus"] = of_other_sources(folds, [corpus], generator)
+        replacements["corpus"] = draw_from_other_sources(folds, [corpus], generator)
     for what, texts in (("words", captions), ("corpus-words", corpus)):
         if texts:
             for suffix, count in ((GIBBERISH_WORDS, GIBBERISH_WORDS), ("mean", length)):
-                replacements[f"{what}-{suffix}"] = gibberish(folds, texts, count, generator, tokenizer)
+                replacements[f"{what}-{suffix}"] = draw_gibberish(folds, texts, count, generator, tokenizer)
     return replacements
 
 

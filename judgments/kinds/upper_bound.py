@@ -101,7 +101,7 @@ def leave_one_out_scores(
     caption.
     """
     # imported lazily, so that web processes start without the compiler
-    from quorum.metrics.held_out import hold_out, of_other_images, score_held_out
+    from quorum.metrics.held_out import draw_from_other_images, hold_out, score_held_out
 
     groups = [texts for texts in captions if len(texts) > 1]
     if not groups:
@@ -109,7 +109,7 @@ def leave_one_out_scores(
     captions_left_out = hold_out([texts for texts in captions if texts])
     replacements = {}
     if len(groups) > 1:
-        replacements[FLOOR] = of_other_images(captions_left_out, np.random.default_rng(seed))
+        replacements[FLOOR] = draw_from_other_images(captions_left_out, np.random.default_rng(seed))
     result = score_held_out(captions_left_out, metrics, instead=replacements)
     floors = result.replacement_scores.get(FLOOR, {})
     bounds = tuple(
@@ -120,7 +120,7 @@ def leave_one_out_scores(
         bounds,
         len(groups),
         len(captions_left_out.texts),
-        captions_left_out.single_images,
+        captions_left_out.single_caption_images,
         seed,
         result.warnings,
         rank_correlations(result.caption_scores, captions_left_out.texts, captions_left_out.counts),

@@ -2,8 +2,8 @@
 
 All functions raise InvalidInput for invalid data and UnknownName for unknown options. Unless stated otherwise, arrays
 are (n,) float64 or int64, one entry for each candidate. Compiled kernels see texts as numbered words (`text.tokens`).
-See docs/metrics.md, and docs/content-and-keywords.md for `content` and `keywords`. docs/glossary.md lists the papers
-that are cited as H13, V15, MC12, WG15 and WG16.
+See docs/metrics.md, and docs/content-and-keywords.md for `content` and `keywords`. Papers are cited as H13 (Hodosh et
+al. 2013), V15 (Vedantam et al. 2015), MC12 (Mason, Charniak 2012), WG15 and WG16 (Wang, Gaizauskas 2015 and 2016).
 """
 
 from quorum.metrics.h13_overlap import bleu_pre_matrix, bleu_pre_pairs

@@ -1,4 +1,4 @@
-"""Read files of captions, which are references or candidates of systems. The module needs no database and no Django.
+"""Read files of captions, which are references or candidates of systems.
 
 References: COCO captions JSON, `{"<image>": ["caption", ...]}`, or JSON lines `{"image", "caption"}`.
 Candidates: COCO results JSON, `{"<image>": "caption"}`, or JSON lines `{"image", "caption", "system"}`.
@@ -19,14 +19,14 @@ from quorum.metrics.inputs import InvalidFile
 
 References = dict[str, list[str]]
 Candidates = dict[str, dict[str, str]]
-_BLANKS = " \t\r\n"
+_JSON_BLANKS = " \t\r\n"
 _DECODE_ROW = json.JSONDecoder().decode
 
 
-class _Row(NamedTuple):
-    """A caption of a file. `place` is its place in the file, with which error messages begin."""
+class _CaptionRow(NamedTuple):
+    """A caption of a file. `where` names its place in the file; error messages begin with it."""
 
-    place: str
+    where: str
     image: str
     caption: str
     system: str | None = None
@@ -43,8 +43,9 @@ class _JsonObject(dict[str, Any]):
             self.repeated = next(name for name, count in names.items() if count > 1)
 
 
-DocumentReader = Callable[[Path, Any], Iterator[_Row]]
-_DECODE = json.JSONDecoder(object_pairs_hook=_JsonObject).decode
+# A function that yields the captions of a parsed JSON document of the file at the path.
+DocumentReader = Callable[[Path, Any], Iterator[_CaptionRow]]
+_DECODE_DOCUMENT = json.JSONDecoder(object_pairs_hook=_JsonObject).decode
 
 
 def read_references(path: Path) -> References:
@@ -60,19 +61,19 @@ def read_candidates(path: Path) -> Candidates:
     Raise InvalidFile if a system has two captions for an image.
     """
     systems: Candidates = {}
-    name = Path(path.name.removesuffix(".gz")).stem
+    default_system = Path(path.name.removesuffix(".gz")).stem
     for row in _caption_rows(path, _candidate_rows):
-        captions = systems.setdefault(row.system or name, {})
+        captions = systems.setdefault(row.system or default_system, {})
         if row.image in captions:
             raise InvalidFile(
-                f"{row.place}: image {row.image!r} has a second caption of system "
-                f"{row.system or name!r}, expected one"
+                f"{row.where}: image {row.image!r} has a second caption of system "
+                f"{row.system or default_system!r}, expected one"
             )
         captions[row.image] = row.caption
     return systems
 
 
-def _reference_rows(path: Path, document: Any) -> Iterator[_Row]:
+def _reference_rows(path: Path, document: Any) -> Iterator[_CaptionRow]:
     if not isinstance(document, _JsonObject):
         _refuse(path, document, "COCO captions JSON or an object of lists of captions")
     annotations = document.get("annotations")
@@ -87,10 +88,10 @@ def _reference_rows(path: Path, document: Any) -> Iterator[_Row]:
             raise InvalidFile(f"{where} has no captions, expected at least one")
         name = _compose_accents(image)
         for caption in captions:
-            yield _Row(where, name, caption)
+            yield _CaptionRow(where, name, caption)
 
 
-def _candidate_rows(path: Path, document: Any) -> Iterator[_Row]:
+def _candidate_rows(path: Path, document: Any) -> Iterator[_CaptionRow]:
     if isinstance(document, list):
         yield from _coco_rows(path, document)
         return
@@ -99,17 +100,17 @@ def _candidate_rows(path: Path, document: Any) -> Iterator[_Row]:
     for image, caption in _check_distinct(path, document).items():
         if not isinstance(caption, str):
             raise InvalidFile(f"{path}: image {image!r} has {_describe_value(caption)}, expected a caption")
-        yield _Row(str(path), _compose_accents(image), caption)
+        yield _CaptionRow(str(path), _compose_accents(image), caption)
 
 
-def _coco_rows(path: Path, rows: list[Any]) -> Iterator[_Row]:
+def _coco_rows(path: Path, rows: list[Any]) -> Iterator[_CaptionRow]:
     for number, value in enumerate(rows, start=1):
         where = f"{path}, row {number}"
         if not isinstance(value, dict):
             raise InvalidFile(
                 f"{where}: found {_describe_value(value)}, expected an object with image_id and caption"
             )
-        yield _Row(where, _read_image(value, "image_id", where), _read_caption(value, where))
+        yield _CaptionRow(where, _read_image(value, "image_id", where), _read_caption(value, where))
 
 
 def _check_distinct(path: Path, images: _JsonObject) -> _JsonObject:
@@ -122,26 +123,30 @@ def _refuse(path: Path, document: Any, expected: str) -> NoReturn:
     raise InvalidFile(f"{path}: found {_describe_value(document)}, expected {expected}")
 
 
-def _caption_rows(path: Path, read_document: DocumentReader) -> Iterator[_Row]:
-    empty = True
-    for row in _formatted_rows(path, read_document):
-        empty = False
+def _caption_rows(path: Path, read_document: DocumentReader) -> Iterator[_CaptionRow]:
+    """Yield the captions of a file. Raise InvalidFile if there are none."""
+    is_empty = True
+    for row in _rows_of_any_format(path, read_document):
+        is_empty = False
         yield row
-    if empty:
+    if is_empty:
         raise InvalidFile(f"{path}: found no captions, expected at least one")
 
 
-def _formatted_rows(path: Path, read_document: DocumentReader) -> Iterator[_Row]:
+def _rows_of_any_format(path: Path, read_document: DocumentReader) -> Iterator[_CaptionRow]:
+    """Yield the captions of a file of JSON lines, or of one JSON document. Both may be packed by gzip."""
     try:
         with path.open("rb") as file:
             is_packed = file.read(2) == b"\x1f\x8b"
         with (gzip.open if is_packed else open)(path, "rt", encoding="utf-8-sig", newline="\n") as lines:
-            numbered = enumerate(lines, start=1)
-            number, line = next(((number, line) for number, line in numbered if line.strip()), (0, ""))
-            if _is_row(line):
-                yield from _json_lines(path, chain([(number, line)], numbered))
-            elif line:
-                yield from read_document(path, _parse_json(path, number, line + lines.read()))
+            numbered_lines = enumerate(lines, start=1)
+            number, first_line = next(
+                ((number, line) for number, line in numbered_lines if line.strip()), (0, "")
+            )
+            if _is_row(first_line):
+                yield from _json_lines(path, chain([(number, first_line)], numbered_lines))
+            elif first_line:
+                yield from read_document(path, _parse_json(path, number, first_line + lines.read()))
     except UnicodeDecodeError as error:
         raise InvalidFile(f"{path}: byte {error.start} is not UTF-8, expected a UTF-8 file") from error
     except (EOFError, zlib.error) as error:
@@ -151,6 +156,7 @@ def _formatted_rows(path: Path, read_document: DocumentReader) -> Iterator[_Row]
 
 
 def _is_row(line: str) -> bool:
+    """Return whether a line is a row of JSON lines, as opposed to the beginning of a document."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):  # nested too deeply, or not JSON
@@ -158,13 +164,13 @@ def _is_row(line: str) -> bool:
     return isinstance(value, dict) and {"image", "caption"} <= value.keys()
 
 
-def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Row]:
-    line_prefix = f"{path}, line "
+def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_CaptionRow]:
+    line_prefix = f"{path}, line "  # made once, because there may be millions of lines
     for number, line in lines:
         if not line.strip():
             continue
         where = f"{line_prefix}{number}"
-        value = _parse_json(path, number, line.rstrip(_BLANKS), _DECODE_ROW)
+        value = _parse_json(path, number, line.rstrip(_JSON_BLANKS), _DECODE_ROW)
         if not isinstance(value, dict):
             raise InvalidFile(
                 f"{where}: found {_describe_value(value)}, expected an object with image and caption"
@@ -172,10 +178,12 @@ def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Row]:
         system = value.get("system")
         if system is not None and (not isinstance(system, str) or not system):
             raise InvalidFile(f"{where}: system is {_describe_value(system)}, expected a name")
-        yield _Row(where, _read_image(value, "image", where), _read_caption(value, where), system)
+        yield _CaptionRow(where, _read_image(value, "image", where), _read_caption(value, where), system)
 
 
-def _parse_json(path: Path, first_line: int, text: str, decode: Callable[[str], Any] = _DECODE) -> Any:
+def _parse_json(
+    path: Path, first_line: int, text: str, decode: Callable[[str], Any] = _DECODE_DOCUMENT
+) -> Any:
     try:
         return decode(text)
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""Content selection: whether a description names the objects that people name (WG15 section 3.1).
+"""Content selection: whether a description names the objects that people name (Wang, Gaizauskas 2015, WG15, §3.1).
 
 With S the boxes that a system's description names and G_m the boxes that gold description m of M names,
 
@@ -29,16 +29,17 @@ UNDEFINED = "undefined"
 ZERO = "zero"
 EMPTY_CHOICES = (UNDEFINED, ZERO)
 
-# Box numbers have 31 bits, so that a set and a box fit one 64-bit key.
-_BITS = 31
-_LIMIT = 1 << _BITS
+# Box numbers have 31 bits, so that the number of a set and a box fit one 64-bit key.
+_BOX_BITS = 31
+_BOX_LIMIT = 1 << _BOX_BITS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentFigure:
     """A figure of all images, and its (images,) values.
 
-    mean: over the images where the figure is defined. sd: population standard deviation.
+    mean: over the images where the figure is defined. sd: population standard deviation. undefined: number of images
+    where the figure is not defined.
     """
 
     mean: float
@@ -49,7 +50,11 @@ class ContentFigure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentScore:
-    """Precision, recall and F. `empty_selections` and `empty_descriptions` count those that name no box."""
+    """Precision, recall and F.
+
+    images, descriptions: how many there are. empty_selections, empty_descriptions: how many name no box. reason: why
+    some figures are undefined.
+    """
 
     precision: ContentFigure
     recall: ContentFigure
@@ -73,7 +78,7 @@ class _BoxSets(NamedTuple):
         return np.diff(self.starts)
 
 
-class _Gold(NamedTuple):
+class _GoldDescriptions(NamedTuple):
     """Gold descriptions of all images. Image i has the sets image_starts[i] to image_starts[i + 1] - 1."""
 
     sets: _BoxSets
@@ -81,6 +86,7 @@ class _Gold(NamedTuple):
 
     @property
     def counts(self) -> Ints:
+        """The (images,) numbers of descriptions."""
         return np.diff(self.image_starts)
 
 
@@ -95,8 +101,8 @@ def content_selection(
     if empty not in EMPTY_CHOICES:
         raise UnknownName("empty", empty, EMPTY_CHOICES)
     check_collection(selections, "selections", "the boxes of each image")
-    sets = _box_sets(selections, lambda image: f"selections[{image}]")
-    gold = _gold_of(descriptions)
+    sets = _read_sets(selections, lambda image: f"selections[{image}]")
+    gold = _read_gold(descriptions)
     images = gold.counts.size
     if sets.sizes.size != images:
         raise InvalidInput(f"selections has {sets.sizes.size} images, expected {images} as in descriptions")
@@ -124,31 +130,33 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
     that names no box is not held out. The figures of an image with fewer than two descriptions that name a box are
     undefined.
     """
-    gold = _gold_of(descriptions)
+    gold = _read_gold(descriptions)
     images = gold.counts.size
     image_of = np.repeat(np.arange(images), gold.counts)
     precision, recall = _compare_sets(gold.sets, image_of, np.arange(image_of.size), gold)
     # A description without boxes is not held out, nor is one that has no others with boxes to be compared with.
     is_undefined = np.isnan(precision) | np.isnan(recall)
     precision[is_undefined] = recall[is_undefined] = np.nan
-    by_image = [
-        _group_means(figure, image_of, images)
+    figures_by_image = [
+        _image_means(figure, image_of, images)
         for figure in (precision, recall, _harmonic_mean(precision, recall))
     ]
     return _make_score(
-        by_image,
+        figures_by_image,
         gold,
         int((gold.sets.sizes == 0).sum()),
-        {"items with fewer than two descriptions that name a box": int(np.isnan(by_image[0]).sum())},
+        {"items with fewer than two descriptions that name a box": int(np.isnan(figures_by_image[0]).sum())},
         measure_signature("content-upper-bound"),
     )
 
 
 @compiled
-def _compare_sets(sets: _BoxSets, image_of: Ints, held_out: Ints, gold: _Gold) -> tuple[Floats, Floats]:
+def _compare_sets(
+    sets: _BoxSets, image_of: Ints, held_out: Ints, gold: _GoldDescriptions
+) -> tuple[Floats, Floats]:
     """Return (sets,) precisions (eq. 1) and recalls (eq. 2) of the sets against the gold descriptions of their images.
 
-    Set s belongs to image image_of[s] and is not compared with description held_out[s], or -1 for none.
+    Set s belongs to image image_of[s]. It is not compared with description held_out[s], unless this is -1.
     """
     boxes, starts = gold.sets.boxes, gold.sets.starts
     precision, recall = np.empty(image_of.size), np.empty(image_of.size)
@@ -156,9 +164,9 @@ def _compare_sets(sets: _BoxSets, image_of: Ints, held_out: Ints, gold: _Gold) -
         size = sets.starts[s + 1] - sets.starts[s]
         image = image_of[s]
         hits_of_all = 0
-        compared_count = 0
-        share_sum = 0.0
-        naming_count = 0
+        compared_count = 0  # descriptions
+        share_sum = 0.0  # of |G_m & S| / |G_m|
+        naming_count = 0  # descriptions that name a box
         for d in range(gold.image_starts[image], gold.image_starts[image + 1]):
             if d == held_out[s]:
                 continue
@@ -189,11 +197,12 @@ def _harmonic_mean(precision: Floats, recall: Floats) -> Floats:
     return np.divide(2 * precision * recall, total, out=total.copy(), where=total > 0)
 
 
-def _group_means(values: Floats, group_of: Ints, groups: int) -> Floats:
+def _image_means(values: Floats, image_of: Ints, image_count: int) -> Floats:
+    """Return the (images,) means of the defined values of each image."""
     is_defined = ~np.isnan(values)
-    count = np.bincount(group_of[is_defined], minlength=groups)
-    total = np.bincount(group_of[is_defined], weights=values[is_defined], minlength=groups)
-    return ratio(total, count)
+    counts = np.bincount(image_of[is_defined], minlength=image_count)
+    sums = np.bincount(image_of[is_defined], weights=values[is_defined], minlength=image_count)
+    return ratio(sums, counts)
 
 
 def _make_figure(images: Floats) -> ContentFigure:
@@ -204,7 +213,11 @@ def _make_figure(images: Floats) -> ContentFigure:
 
 
 def _make_score(
-    figures: Sequence[Floats], gold: _Gold, empty_selections: int, reasons: Mapping[str, int], signature: str
+    figures: Sequence[Floats],
+    gold: _GoldDescriptions,
+    empty_selections: int,
+    image_counts_by_reason: Mapping[str, int],
+    signature: str,
 ) -> ContentScore:
     precision, recall, f1 = (_make_figure(images) for images in figures)
     return ContentScore(
@@ -215,12 +228,12 @@ def _make_score(
         descriptions=gold.sets.sizes.size,
         empty_selections=empty_selections,
         empty_descriptions=int((gold.sets.sizes == 0).sum()),
-        reason="; ".join(f"{reason}: {count}" for reason, count in reasons.items() if count),
+        reason="; ".join(f"{reason}: {count}" for reason, count in image_counts_by_reason.items() if count),
         signature=signature,
     )
 
 
-def _gold_of(descriptions: Sequence[Sequence[Boxes]]) -> _Gold:
+def _read_gold(descriptions: Sequence[Sequence[Boxes]]) -> _GoldDescriptions:
     check_collection(descriptions, "descriptions", "the gold descriptions of each image")
     sizes = _checked_sizes(descriptions, lambda image: f"descriptions[{image}]")
     if not sizes.size:
@@ -231,30 +244,38 @@ def _gold_of(descriptions: Sequence[Sequence[Boxes]]) -> _Gold:
         image = int(np.searchsorted(starts, description, side="right")) - 1
         return f"descriptions[{image}][{description - int(starts[image])}]"
 
-    return _Gold(_box_sets(list(chain.from_iterable(descriptions)), name_of), starts)
+    return _GoldDescriptions(_read_sets(list(chain.from_iterable(descriptions)), name_of), starts)
 
 
-def _box_sets(sets: Sequence[Boxes], name_of: Callable[[int], str]) -> _BoxSets:
+def _read_sets(sets: Sequence[Boxes], name_of: Callable[[int], str]) -> _BoxSets:
+    """Return the sets without repeated boxes. `name_of` returns what error messages call a set.
+
+    Raise InvalidInput if a set is no collection, or holds something that is no number of a box.
+    """
     sizes = _checked_sizes(sets, name_of)
-    flat = list(chain.from_iterable(sets))
-    if not (_are_integers(flat) and (not flat or (min(flat) >= 0 and max(flat) < _LIMIT))):
-        index = next(index for index, boxes in enumerate(sets) if not all(map(_is_box, boxes)))
+    boxes_of_all = list(chain.from_iterable(sets))
+    are_boxes = _are_integers(boxes_of_all) and (
+        not boxes_of_all or (min(boxes_of_all) >= 0 and max(boxes_of_all) < _BOX_LIMIT)
+    )
+    if not are_boxes:
+        index = next(index for index, members in enumerate(sets) if not all(map(_is_box, members)))
         box = next(box for box in sets[index] if not _is_box(box))
         raise InvalidInput(
-            f"{name_of(index)} holds {box!r}, expected whole numbers of boxes from 0 to {_LIMIT - 1}"
+            f"{name_of(index)} holds {box!r}, expected whole numbers of boxes from 0 to {_BOX_LIMIT - 1}"
         )
-    numbers = np.fromiter(flat, dtype=np.int64, count=len(flat))
-    keys = np.unique((np.repeat(np.arange(sizes.size), sizes) << _BITS) | numbers)
-    starts = starts_of(np.bincount(keys >> _BITS, minlength=sizes.size))
-    return _BoxSets(keys & (_LIMIT - 1), starts)
+    boxes = np.fromiter(boxes_of_all, dtype=np.int64, count=len(boxes_of_all))
+    keys = np.unique((np.repeat(np.arange(sizes.size), sizes) << _BOX_BITS) | boxes)
+    starts = starts_of(np.bincount(keys >> _BOX_BITS, minlength=sizes.size))
+    return _BoxSets(keys & (_BOX_LIMIT - 1), starts)
 
 
-def _checked_sizes(groups: Sequence[Collection[Any]], name_of: Callable[[int], str]) -> Ints:
-    for kind in set(map(type, groups)):
+def _checked_sizes(collections: Sequence[Collection[Any]], name_of: Callable[[int], str]) -> Ints:
+    """Return the sizes of collections. Raise InvalidInput if one is no collection, is a text or is a mapping."""
+    for kind in set(map(type, collections)):
         if issubclass(kind, str | bytes | Mapping) or not issubclass(kind, Collection):
-            index = next(index for index, group in enumerate(groups) if type(group) is kind)
+            index = next(index for index, collection in enumerate(collections) if type(collection) is kind)
             raise InvalidInput(f"{name_of(index)} is a {kind.__name__}, expected a collection")
-    return np.fromiter(map(len, groups), dtype=np.int64, count=len(groups))
+    return np.fromiter(map(len, collections), dtype=np.int64, count=len(collections))
 
 
 def _are_integers(values: Sequence[object]) -> bool:
@@ -263,9 +284,10 @@ def _are_integers(values: Sequence[object]) -> bool:
 
 
 def _is_box(value: Any) -> bool:
-    return _are_integers([value]) and 0 <= value < _LIMIT
+    return _are_integers([value]) and 0 <= value < _BOX_LIMIT
 
 
+# The functions by the names that their signatures have.
 CALLS: dict[str, Callable[..., ContentScore]] = {
     "content-selection": content_selection,
     "content-upper-bound": content_upper_bound,

@@ -1,9 +1,9 @@
-"""Baselines for content selection, which choose an image's boxes without seeing the picture (WG15 section 4).
+"""Baselines for content selection, which choose an image's boxes without seeing the picture.
 
-Every baseline ranks the boxes of each image; `BoxRanks.selections(k)` returns the first k. In the paper F is highest
-for k = 3 and 4. For each image, `labels` has the labels of its boxes, and `boxes` a (B, 4) table with the x, y, width
-and height of its B boxes. With `ties=None` the lower box number wins a tie; with a seed or generator, a random box
-does.
+Source: Wang, Gaizauskas 2015 (WG15), section 4. Every baseline ranks the boxes of each image;
+`BoxRanks.selections(k)` returns the first k. In the paper F is highest for k = 3 and 4. For each image, `labels` has
+the labels of its boxes, and `boxes` a (B, 4) table with the x, y, width and height of its B boxes. With `ties=None` the
+lower box number wins a tie; with a seed or generator, a random box does.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from quorum.numeric.compiling import compiled
 from quorum.numeric.signatures import PLACEHOLDER, Value
 
 Seed = np.random.Generator | int | None
-SIDES = 4  # x, y, width, height
+BOX_COLUMNS = 4  # x, y, width, height
 # Larger coordinates are refused, so that areas and distances stay finite.
-_MAX_SIZE = 1e100
+_MAX_COORDINATE = 1e100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,17 +35,19 @@ class BoxRanks:
     """Boxes ranked by a baseline. Image i has the boxes starts[i] to starts[i + 1] - 1.
 
     ranks: (boxes,) from 1 on. Of an image's N_box boxes, N_s are selected; the others share the rank
-    0.5 ((N_box + 1) - N_s) + N_s. selects: (boxes,) bool. places: (boxes,) position in the image's order, from 0.
+    0.5 ((N_box + 1) - N_s) + N_s. is_selected: (boxes,) flags. places: (boxes,) position in the image's order, from 0;
+    unlike ranks, places are never shared.
     """
 
     ranks: Floats
-    selects: Flags
+    is_selected: Flags
     places: Ints
     starts: Ints
     signature: str
 
     @property
     def counts(self) -> Ints:
+        """The (images,) numbers of boxes."""
         return np.diff(self.starts)
 
     def selections(self, k: int) -> list[list[int]]:
@@ -53,7 +55,7 @@ class BoxRanks:
         k = checked_count(k, "k")
         first_boxes = np.repeat(self.starts[:-1], self.counts)
         boxes_by_rank = np.argsort(first_boxes + self.places)
-        boxes_by_rank = boxes_by_rank[(self.selects & (self.places < k))[boxes_by_rank]]
+        boxes_by_rank = boxes_by_rank[(self.is_selected & (self.places < k))[boxes_by_rank]]
         selection_sizes = np.bincount(_image_of(self.starts)[boxes_by_rank], minlength=self.starts.size - 1)
         numbers = (boxes_by_rank - first_boxes[boxes_by_rank]).tolist()
         return [numbers[start:end] for start, end in pairwise(starts_of(selection_sizes).tolist())]
@@ -61,6 +63,8 @@ class BoxRanks:
 
 @dataclass(frozen=True, slots=True)
 class UnigramPrior:
+    """Counts of how often training descriptions name a label, and the number of these descriptions."""
+
     counts: Mapping[str, int]
     descriptions: int
 
@@ -72,7 +76,10 @@ class UnigramPrior:
 
 @dataclass(frozen=True, slots=True)
 class BigramPrior:
-    """Counts of how often a label begins a training description, and how often it directly follows each other label."""
+    """Counts of how often a label begins a training description, and how often it directly follows each other label.
+
+    following[a, b] is how often b follows a. descriptions: number of training descriptions.
+    """
 
     first: Mapping[str, int]
     following: Mapping[tuple[str, str], int]
@@ -132,8 +139,8 @@ def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
 
 def size_ranks(boxes: Sequence[ArrayLike], *, ties: Seed = None) -> BoxRanks:
     """Rank larger boxes first (WG15 section 4.1)."""
-    sides, starts = _flat_boxes(boxes)
-    return _rank_boxes("content-size", -sides[:, 2] * sides[:, 3], starts, ties)
+    table, starts = _flat_boxes(boxes)
+    return _rank_boxes("content-size", -table[:, 2] * table[:, 3], starts, ties)
 
 
 def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Seed = None) -> BoxRanks:
@@ -141,24 +148,26 @@ def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Se
 
     `image_sizes` is an (images, 2) table of width and height.
     """
-    sides, starts = _flat_boxes(boxes)
+    table, starts = _flat_boxes(boxes)
     sizes = _numbers(image_sizes, "image_sizes")
-    if sizes.shape != (starts.size - 1, 2) or not np.all((sizes > 0) & (sizes < _MAX_SIZE)):
+    if sizes.shape != (starts.size - 1, 2) or not np.all((sizes > 0) & (sizes < _MAX_COORDINATE)):
         raise InvalidInput(
             f"image_sizes is no table of {starts.size - 1} rows, expected a width and a height above 0 for each image"
         )
-    middle = np.repeat(sizes / 2, np.diff(starts), axis=0)
-    offset = sides[:, :2] + sides[:, 2:] / 2 - middle
-    distances = np.hypot(offset[:, 0], offset[:, 1])
+    image_centres = np.repeat(sizes / 2, np.diff(starts), axis=0)
+    offsets = table[:, :2] + table[:, 2:] / 2 - image_centres
+    distances = np.hypot(offsets[:, 0], offsets[:, 1])
     return _rank_boxes("content-centre", distances, starts, ties)
 
 
 def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties: Seed = None) -> BoxRanks:
     """Rank boxes with frequently named labels first (WG15 section 4.2)."""
     _check_prior(prior, UnigramPrior)
-    flat, starts = _flat_labels(labels)
-    count = np.fromiter((prior.counts.get(label, 0) for label in flat), dtype=np.float64, count=len(flat))
-    return _rank_boxes("content-unigram", -count, starts, ties)
+    flat_labels, starts = _flat_labels(labels)
+    counts = np.fromiter(
+        (prior.counts.get(label, 0) for label in flat_labels), dtype=np.float64, count=len(flat_labels)
+    )
+    return _rank_boxes("content-unigram", -counts, starts, ties)
 
 
 def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: Seed = None) -> BoxRanks:
@@ -168,17 +177,19 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
     the label before it. Boxes that this procedure does not reach are not selected.
     """
     _check_prior(prior, BigramPrior)
-    flat, starts = _flat_labels(labels)
+    flat_labels, starts = _flat_labels(labels)
     # Number the labels of the training data.
     known_labels = sorted({*prior.first, *chain.from_iterable(prior.following)})
-    number = {label: index for index, label in enumerate(known_labels)}
-    codes = np.fromiter((number.get(label, -1) for label in flat), dtype=np.int64, count=len(flat))
-    # List the labels that follow each label, row by row, and how often they do.
-    pairs = sorted(
-        (number[label_before], number[label_after], n)
-        for (label_before, label_after), n in prior.following.items()
+    number_by_label = {label: number for number, label in enumerate(known_labels)}
+    codes = np.fromiter(
+        (number_by_label.get(label, -1) for label in flat_labels), dtype=np.int64, count=len(flat_labels)
     )
-    table = np.array(pairs, dtype=np.int64).reshape(-1, 3)
+    # List the labels that follow each label, row by row, and how often they do.
+    rows = sorted(
+        (number_by_label[label_before], number_by_label[label_after], times)
+        for (label_before, label_after), times in prior.following.items()
+    )
+    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
     counts = _LabelCounts(
         np.fromiter(
             (prior.first.get(label, 0) for label in known_labels), dtype=np.int64, count=len(known_labels)
@@ -188,17 +199,17 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
         np.ascontiguousarray(table[:, 2]),
     )
     tie_places = _places(np.zeros(codes.size), starts, ties)
-    ranks, selects = _walk_greedily(codes, starts, tie_places, counts)
+    ranks, is_selected = _walk_greedily(codes, starts, tie_places, counts)
     # The boxes that are not reached share the mean of the remaining ranks.
-    image = _image_of(starts)
-    selected = np.bincount(image[selects], minlength=starts.size - 1)
-    shared = 0.5 * ((np.diff(starts) + 1) - selected) + selected
-    ranks[~selects] = shared[image[~selects]]
+    image_of = _image_of(starts)
+    selected_counts = np.bincount(image_of[is_selected], minlength=starts.size - 1)
+    shared_ranks = 0.5 * ((np.diff(starts) + 1) - selected_counts) + selected_counts
+    ranks[~is_selected] = shared_ranks[image_of[~is_selected]]
     # Order boxes with equal ranks by the rule for ties.
-    order = np.lexsort((tie_places, ranks, image))
+    order = np.lexsort((tie_places, ranks, image_of))
     return BoxRanks(
         ranks,
-        selects,
+        is_selected,
         _places_in_order(order, starts),
         starts,
         measure_signature("content-bigram", ties=_seed_field(ties)),
@@ -219,19 +230,19 @@ class _LabelCounts(NamedTuple):
 
 @compiled
 def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCounts) -> tuple[Floats, Flags]:
-    """Return the (boxes,) ranks, which are from 1 on, or 0 for boxes not reached, and (boxes,) flags of boxes reached.
+    """Return the (boxes,) ranks, from 1 on, or 0 for boxes that are not reached, and (boxes,) flags of those reached.
 
     labels: (boxes,) label numbers, -1 for labels that the training data lack. places: (boxes,) order of boxes with
     equal labels.
     """
-    ranks, selects = np.zeros(labels.size), np.zeros(labels.size, dtype=np.bool_)
+    ranks, is_selected = np.zeros(labels.size), np.zeros(labels.size, dtype=np.bool_)
     for image in range(starts.size - 1):
         previous = -1
         for rank in range(1, starts[image + 1] - starts[image] + 1):
             best, best_count = -1, 0
             for box in range(starts[image], starts[image + 1]):
                 label = labels[box]
-                if selects[box] or label < 0:
+                if is_selected[box] or label < 0:
                     continue
                 if previous < 0:
                     count = counts.first[label]
@@ -244,9 +255,9 @@ def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCount
             if best < 0:
                 break
             ranks[best] = rank
-            selects[best] = True
+            is_selected[best] = True
             previous = labels[best]
-    return ranks, selects
+    return ranks, is_selected
 
 
 def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRanks:
@@ -258,18 +269,19 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
     return _rank_boxes("content-mean", means, first.starts, ties, of=signatures, ties=_seed_field(ties))
 
 
-def _rank_boxes(name: str, keys: Floats, starts: Ints, tie_seed: Seed, **fields: Value) -> BoxRanks:
-    """Return boxes ranked by ascending keys, with a signature.
+def _rank_boxes(name: str, sort_keys: Floats, starts: Ints, tie_seed: Seed, **fields: Value) -> BoxRanks:
+    """Return boxes ranked by ascending (boxes,) sort keys, with a signature.
 
-    Without `fields`, the signature says how ties were broken.
+    The signature has the `fields`; by default it says how ties were broken.
     """
-    places = _places(keys, starts, tie_seed)
+    places = _places(sort_keys, starts, tie_seed)
     signature = measure_signature(name, **(fields or {"ties": _seed_field(tie_seed)}))
-    ranks, selects = places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_)
-    return BoxRanks(ranks, selects, places, starts, signature)
+    ranks, is_selected = places.astype(np.float64) + 1, np.ones(sort_keys.size, dtype=np.bool_)
+    return BoxRanks(ranks, is_selected, places, starts, signature)
 
 
 def _places(keys: Floats, starts: Ints, ties: Seed) -> Ints:
+    """Return the (boxes,) places of boxes in their image's order, by ascending keys."""
     if ties is None:
         order = np.lexsort((keys, _image_of(starts)))
     else:
@@ -278,35 +290,41 @@ def _places(keys: Floats, starts: Ints, ties: Seed) -> Ints:
 
 
 def _places_in_order(order: Ints, starts: Ints) -> Ints:
+    """Return the (boxes,) places, from the positions of the boxes sorted by image and within images."""
     places = np.empty(order.size, dtype=np.int64)
     places[order] = np.arange(order.size) - np.repeat(starts[:-1], np.diff(starts))
     return places
 
 
 def _image_of(starts: Ints) -> Ints:
+    """Return the (boxes,) images of the boxes."""
     return np.repeat(np.arange(starts.size - 1), np.diff(starts))
 
 
 def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
+    """Return a (boxes, 4) table of the boxes of all images, and the starts of the images.
+
+    Raise InvalidInput if a table has another shape, or holds a number that is not allowed.
+    """
     check_collection(boxes, "boxes", "a table of boxes for each image")
-    arrays = [_numbers(table, f"boxes[{image}]") for image, table in enumerate(boxes)]
-    arrays = [table.reshape(0, SIDES) if table.size == 0 else table for table in arrays]
-    for image, table in enumerate(arrays):
-        if table.ndim != 2 or table.shape[1] != SIDES:
+    tables = [_numbers(table, f"boxes[{image}]") for image, table in enumerate(boxes)]
+    tables = [table.reshape(0, BOX_COLUMNS) if table.size == 0 else table for table in tables]
+    for image, table in enumerate(tables):
+        if table.ndim != 2 or table.shape[1] != BOX_COLUMNS:
             raise InvalidInput(
                 f"boxes[{image}] has the shape {table.shape}, expected x, y, width and height of each box"
             )
-    flat = np.concatenate([np.empty((0, SIDES)), *arrays])
-    starts = starts_of(list(map(len, arrays)))
-    is_wrong = ~(np.abs(flat) < _MAX_SIZE).all(axis=1) | (flat[:, 2:] < 0).any(axis=1)
+    all_boxes = np.concatenate([np.empty((0, BOX_COLUMNS)), *tables])
+    starts = starts_of(list(map(len, tables)))
+    is_wrong = ~(np.abs(all_boxes) < _MAX_COORDINATE).all(axis=1) | (all_boxes[:, 2:] < 0).any(axis=1)
     if is_wrong.any():
         box = int(np.argmax(is_wrong))
         image = int(_image_of(starts)[box])
         raise InvalidInput(
-            f"boxes[{image}][{box - int(starts[image])}] is {flat[box].tolist()}, "
+            f"boxes[{image}][{box - int(starts[image])}] is {all_boxes[box].tolist()}, "
             "expected finite numbers with width and height from 0 on"
         )
-    return flat, starts
+    return all_boxes, starts
 
 
 def _numbers(values: ArrayLike, what: str) -> Floats:
@@ -350,6 +368,7 @@ def _check_labels(lists: Sequence[Any], what: str) -> None:
     check_lists_of(lists, what, "labels", list_types=(Sequence, np.ndarray))
 
 
+# The functions by the names that their signatures have.
 CALLS: dict[str, Callable[..., BoxRanks]] = {
     "content-random": random_ranks,
     "content-size": size_ranks,

@@ -1,7 +1,4 @@
-"""Score files of candidates against files of references, and return plain data for JSON.
-
-The module needs neither Django nor a database.
-"""
+"""Score files of candidates against files of references for the command `score`, and return plain data for JSON."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -29,7 +26,7 @@ def score_files(
     before the system is scored. Raise InvalidFile if a system has a caption for an image that has no references.
     """
     references_by_image = read_references(references)
-    figures: dict[str, Any] = {"systems": {}, "tokenizer": tokenizer, "version": VERSION}
+    scores_by_system: dict[str, Any] = {}
     signatures: dict[str, dict[str, str]] = {}
     warnings: list[str] = []
     for system, captions in read_candidates(candidates).items():
@@ -40,26 +37,36 @@ def score_files(
                     f"{candidates}: system {system!r} has a caption for image {image!r}, "
                     f"expected images that {references} has references for"
                 )
-        missing_count = len(references_by_image) - len(captions)
-        if missing_count:
+        uncaptioned_count = len(references_by_image) - len(captions)
+        if uncaptioned_count:
             warnings.append(
-                f"system {system!r} has no caption for {missing_count} of {len(references_by_image)} images"
+                f"system {system!r} has no caption for {uncaptioned_count} of {len(references_by_image)} images"
             )
         result = score(
             list(captions.values()),
             [references_by_image[image] for image in captions],
             metrics,
             tokenizer,
-            document_corpus=list(references_by_image.values()) if missing_count else None,
+            document_corpus=list(references_by_image.values()) if uncaptioned_count else None,
         )
         warnings.extend(f"system {system!r}: {warning}" for warning in result.warnings)
-        figures["systems"][system] = _figures(result, captions)
-        signatures[system] = {name: scored.signature for name, scored in result.scores.items()}
-    return figures | {"signatures": signatures, "warnings": warnings}
-
-
-def _figures(result: Scores, images: Iterable[str]) -> dict[str, Any]:
+        scores_by_system[system] = _plain_scores(result, captions)
+        signatures[system] = {name: metric_score.signature for name, metric_score in result.scores.items()}
     return {
-        name: {"corpus": scored.corpus, "images": dict(zip(images, scored.images.tolist(), strict=True))}
-        for name, scored in result.scores.items()
+        "systems": scores_by_system,
+        "tokenizer": tokenizer,
+        "version": VERSION,
+        "signatures": signatures,
+        "warnings": warnings,
+    }
+
+
+def _plain_scores(result: Scores, images: Iterable[str]) -> dict[str, Any]:
+    """Return the scores by metric, for JSON. The images have the order of the candidates."""
+    return {
+        name: {
+            "corpus": metric_score.corpus,
+            "images": dict(zip(images, metric_score.images.tolist(), strict=True)),
+        }
+        for name, metric_score in result.scores.items()
     }

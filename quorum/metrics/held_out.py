@@ -1,4 +1,4 @@
-"""Scores of people's captions and of unrelated texts, by a metric (WG16).
+"""Scores of people's captions and of unrelated texts, by a metric (Wang, Gaizauskas 2016: WG16).
 
 Every caption of an image is held out in turn and scored against the image's other captions. Replacements of the
 caption are scored in the same way: a caption of another image or dataset, a sentence from a corpus, or words drawn
@@ -27,17 +27,18 @@ class HeldOutCaptions:
 
     images: for each image with two captions or more, its captions in alphabetical order. texts: (n,) held-out
     captions. references: (n,) lists of the other captions of the same image. image_of: (n,) positions in `images`.
-    single_images: number of images with a single caption, which are not used.
+    single_caption_images: number of images with a single caption, which are not used.
     """
 
     images: list[list[str]]
     texts: list[str]
     references: list[list[str]]
     image_of: Ints
-    single_images: int
+    single_caption_images: int
 
     @property
     def counts(self) -> Ints:
+        """The (images,) numbers of held-out captions."""
         return np.bincount(self.image_of, minlength=len(self.images))
 
 
@@ -46,7 +47,7 @@ class HeldOutScores:
     """Scores of n held-out captions and of their replacements.
 
     caption_scores: (n,) scores of the captions, by metric. replacement_scores: (n,) scores of the replacements, by
-    the replacement's name and the metric.
+    the replacement's name and the metric. signatures, warnings: as in `Scores`.
     """
 
     caption_scores: Mapping[str, Floats]
@@ -79,9 +80,9 @@ def hold_out(
             captions_of_image[:position] + captions_of_image[position + 1 :] for position in positions
         ]
         counts.append(len(positions))
-    single_images = sum(len(captions_of_image) == 1 for captions_of_image in captions)
+    single_caption_images = sum(len(captions_of_image) == 1 for captions_of_image in captions)
     image_of = np.repeat(np.arange(len(images)), counts)
-    return HeldOutCaptions(images, texts, references, image_of, single_images)
+    return HeldOutCaptions(images, texts, references, image_of, single_caption_images)
 
 
 def score_held_out(
@@ -121,7 +122,7 @@ def score_held_out(
     )
 
 
-def of_other_images(held_out: HeldOutCaptions, generator: np.random.Generator) -> list[str]:
+def draw_from_other_images(held_out: HeldOutCaptions, generator: np.random.Generator) -> list[str]:
     """Return, for each held-out caption, a random caption of another image (WG16: random intra-dataset).
 
     Raise InvalidInput if there is only one image.
@@ -131,25 +132,28 @@ def of_other_images(held_out: HeldOutCaptions, generator: np.random.Generator) -
     pool = list(chain.from_iterable(held_out.images))
     starts = starts_of(list(map(len, held_out.images)))
     # Draw a position among the captions of other images, and skip those of the image itself.
-    size = np.diff(starts)[held_out.image_of]
-    index = generator.integers(0, len(pool) - size)
-    first = starts[held_out.image_of]
-    return [pool[position] for position in np.where(index < first, index, index + size).tolist()]
+    own_counts = np.diff(starts)[held_out.image_of]
+    drawn = generator.integers(0, len(pool) - own_counts)
+    own_starts = starts[held_out.image_of]
+    return [pool[position] for position in np.where(drawn < own_starts, drawn, drawn + own_counts).tolist()]
 
 
-def of_other_sources(
+def draw_from_other_sources(
     held_out: HeldOutCaptions, sources: Sequence[Sequence[str]], generator: np.random.Generator
 ) -> list[str]:
     """Return, for each held-out caption, a random text of a random source (WG16: random inter-dataset, Brown)."""
     check_lists(sources, "sources")
     for position, texts in enumerate(sources):
         check_texts(texts, f"sources[{position}]")
-    source = generator.integers(0, len(sources), size=len(held_out.texts))
-    index = generator.integers(0, np.array([len(texts) for texts in sources])[source])
-    return [sources[i][k] for i, k in zip(source.tolist(), index.tolist(), strict=True)]
+    drawn_sources = generator.integers(0, len(sources), size=len(held_out.texts))
+    drawn_texts = generator.integers(0, np.array([len(texts) for texts in sources])[drawn_sources])
+    return [
+        sources[source][text]
+        for source, text in zip(drawn_sources.tolist(), drawn_texts.tolist(), strict=True)
+    ]
 
 
-def gibberish(
+def draw_gibberish(
     held_out: HeldOutCaptions,
     texts: Sequence[str],
     length: int,

@@ -1,4 +1,4 @@
-"""Baselines for keywords, which annotate an image from the text around it (MC12 section 4).
+"""Baselines for keywords, which annotate an image from the text around it (Mason, Charniak 2012, MC12, section 4).
 
 Documents are lists of terms (`keyword_terms`). `keywords` limits the number of keywords; only words of a given
 `vocabulary` can be keywords. Terms with equal weights keep the order of the document, or, for `corpus_frequency`, of
@@ -36,13 +36,13 @@ class KeywordList:
     """Keywords that a baseline gives to every image.
 
     annotations: for each image, its keywords, best first. weights: for each image, (keywords,) weights, nan for
-    titles and sentences. chosen: position of each image's extracted sentence, -1 for none. empty: number of images
-    without keywords.
+    titles and sentences. sentence_positions: for `sentence_extraction`, the position of each image's extracted
+    sentence, -1 for none. empty: number of images without keywords.
     """
 
     annotations: tuple[tuple[str, ...], ...]
     weights: tuple[Floats, ...]
-    chosen: tuple[int, ...]
+    sentence_positions: tuple[int, ...]
     empty: int
     reason: str
     signature: str
@@ -52,13 +52,13 @@ def term_frequency(
     documents: Sequence[Terms], *, keywords: int | None = DEFAULT_GUESSES, vocabulary: Vocabulary = None
 ) -> KeywordList:
     """Return the most frequent terms of each document (MC12 section 4.1)."""
-    choice = _Selection.from_options(keywords, vocabulary)
+    selection = _KeywordOptions.from_options(keywords, vocabulary)
     lists = []
     for counts in _count_terms(documents, "documents"):
         size = counts.total()
-        best = choice.allowed_terms(counts).most_common(choice.keywords)
+        best = selection.allowed_terms(counts).most_common(selection.keywords)
         lists.append([(term, count / size) for term, count in best])
-    return _make_list(lists, measure_signature("keyword-tf", **choice.fields))
+    return _make_list(lists, measure_signature("keyword-tf", **selection.fields))
 
 
 def tf_idf(
@@ -73,12 +73,12 @@ def tf_idf(
     Document frequencies are counted in `training`, by default in all other documents (the paper's footnote 7). Raise
     InvalidInput if there are no other documents.
     """
-    choice = _Selection.from_options(keywords, vocabulary)
+    selection = _KeywordOptions.from_options(keywords, vocabulary)
     term_counts = _count_terms(documents, "documents")
-    training_counts, corpus = term_counts, None
+    training_counts, training_name = term_counts, None
     if training is not None:
         training = list(training)
-        training_counts, corpus = _count_terms(training, "training"), _training_field(training)
+        training_counts, training_name = _count_terms(training, "training"), _training_field(training)
     own_documents = int(training is None)  # the training documents that are the document itself
     frequencies = Counter(chain.from_iterable(training_counts))
     total = len(training_counts) - own_documents
@@ -91,12 +91,12 @@ def tf_idf(
         size = counts.total()
         weighted_terms = [
             (term, count / size * math.log(total / max(frequencies[term] - own_documents, 1)))
-            for term, count in choice.allowed_terms(counts).items()
+            for term, count in selection.allowed_terms(counts).items()
         ]
         # The sort is stable: terms with equal weights keep the order of the document.
         weighted_terms.sort(key=lambda entry: -entry[1])
-        lists.append(weighted_terms[: choice.keywords])
-    return _make_list(lists, measure_signature("keyword-tf-idf", **choice.fields, training=corpus))
+        lists.append(weighted_terms[: selection.keywords])
+    return _make_list(lists, measure_signature("keyword-tf-idf", **selection.fields, training=training_name))
 
 
 def corpus_frequency(
@@ -107,39 +107,41 @@ def corpus_frequency(
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
     """Return the most frequent terms of `training`, by default of the tags of all other images (MC12 section 4.3)."""
-    choice = _Selection.from_options(keywords, vocabulary)
+    selection = _KeywordOptions.from_options(keywords, vocabulary)
     check_gold(gold)
     total: Counter[str] = Counter()
     if training is not None:
         training = list(training)
         for counts in _count_terms(training, "training"):
             total.update(counts)
-        ranked = sorted(choice.allowed_terms(total).items(), key=_by_count_and_name)
-        keywords_of_all = [(tag, float(count)) for tag, count in ranked[: choice.keywords]]
-        signature = measure_signature("keyword-corpus", **choice.fields, training=_training_field(training))
-        return _make_list([keywords_of_all] * len(gold), signature)
+        ranked = sorted(selection.allowed_terms(total).items(), key=_by_count_and_name)
+        same_keywords = [(tag, float(count)) for tag, count in ranked[: selection.keywords]]
+        signature = measure_signature(
+            "keyword-corpus", **selection.fields, training=_training_field(training)
+        )
+        return _make_list([same_keywords] * len(gold), signature)
     for tags in gold:
         total.update(tags)
-    ranked = sorted(choice.allowed_terms(total).items(), key=_by_count_and_name)
+    ranked = sorted(selection.allowed_terms(total).items(), key=_by_count_and_name)
     lists = []
     for tags in gold:
         # Leaving out the image lowers only its own tags, so at most as many other tags move up.
-        candidates = ranked if choice.keywords is None else ranked[: choice.keywords + len(tags)]
+        candidates = ranked if selection.keywords is None else ranked[: selection.keywords + len(tags)]
         counts_left = [(tag, count - tags.get(tag, 0)) for tag, count in candidates]
         counts_left = sorted((entry for entry in counts_left if entry[1] > 0), key=_by_count_and_name)
-        lists.append([(tag, float(count)) for tag, count in counts_left[: choice.keywords]])
-    return _make_list(lists, measure_signature("keyword-corpus", **choice.fields, training=None))
+        lists.append([(tag, float(count)) for tag, count in counts_left[: selection.keywords]])
+    return _make_list(lists, measure_signature("keyword-corpus", **selection.fields, training=None))
 
 
 def document_title(
     titles: Sequence[Terms], *, keywords: int | None = None, vocabulary: Vocabulary = None
 ) -> KeywordList:
     """Return the distinct terms of each title in order (MC12 section 4.4)."""
-    choice = _Selection.from_options(keywords, vocabulary)
+    selection = _KeywordOptions.from_options(keywords, vocabulary)
     check_lists_of(titles, "titles", "terms")
     return _make_list(
-        [choice.weightless_terms(title) for title in titles],
-        measure_signature("keyword-title", **choice.fields),
+        [selection.weightless_terms(title) for title in titles],
+        measure_signature("keyword-title", **selection.fields),
     )
 
 
@@ -154,18 +156,18 @@ def sentence_extraction(
 
     If there is a `vocabulary`, sentences are compared by its words only.
     """
-    choice = _Selection.from_options(keywords, vocabulary)
+    selection = _KeywordOptions.from_options(keywords, vocabulary)
     if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MAX_SMOOTHING:
         raise InvalidInput(f"smoothing is {smoothing!r}, expected a number above 0, up to {MAX_SMOOTHING:g}")
     check_collection(documents, "documents", "a list of sentences for each document")
     lists, sentence_positions = [], []
     for position, document in enumerate(documents):
         check_lists_of(document, f"documents[{position}]", "terms")
-        sentences = [choice.filter_terms(sentence) for sentence in document]
+        sentences = [selection.filter_terms(sentence) for sentence in document]
         position_of_best = _closest_sentence(sentences, float(smoothing))
         sentence_positions.append(position_of_best)
-        lists.append(choice.weightless_terms(sentences[position_of_best]) if position_of_best >= 0 else [])
-    signature = measure_signature("keyword-sentence", **choice.fields, smoothing=float(smoothing))
+        lists.append(selection.weightless_terms(sentences[position_of_best]) if position_of_best >= 0 else [])
+    signature = measure_signature("keyword-sentence", **selection.fields, smoothing=float(smoothing))
     return _make_list(lists, signature, tuple(sentence_positions))
 
 
@@ -182,31 +184,34 @@ def topic_words(
 
     p(w | d) is the sum over topics of p(topic | d) p(w | topic). The model is fitted to `training`, by default to
     the documents themselves. A document that has no term of the model has no keywords. The paper does not print its
-    settings: the number of topics, the seed, and the priors, 1 / topics, are Quorum's choice.
+    settings: the number of topics, the seed, and the priors, 1 / topics, are Quorum's selection.
     """
-    choice = _Selection.from_options(keywords, vocabulary)
+    selection = _KeywordOptions.from_options(keywords, vocabulary)
     topics = checked_count(topics, "topics")
-    term_counts = [choice.allowed_terms(counts) for counts in _count_terms(documents, "documents")]
-    training_counts, corpus = term_counts, None
+    term_counts = [selection.allowed_terms(counts) for counts in _count_terms(documents, "documents")]
+    training_counts, training_name = term_counts, None
     if training is not None:
         training = list(training)
-        training_counts = [choice.allowed_terms(counts) for counts in _count_terms(training, "training")]
-        corpus = _training_field(training)
+        training_counts = [selection.allowed_terms(counts) for counts in _count_terms(training, "training")]
+        training_name = _training_field(training)
     terms = sorted(set(chain.from_iterable(training_counts)))
     lists: list[_WeightedTerms] = [[] for _ in term_counts]
     reason = ""
     if terms:
         table = _count_table(term_counts, terms)
         model = fit_topics(_count_table(training_counts, terms), topics, prior=1 / topics, seed=seed)
-        probabilities, shares = model.probabilities(), model.shares(table)
+        word_probabilities, topic_shares = model.word_probabilities(), model.topic_shares(table)
         for position in np.flatnonzero(table.sum(axis=1)).tolist():
-            weights = shares[position] @ probabilities
+            weights = topic_shares[position] @ word_probabilities
             # The sort is stable: terms with equal weights keep the order of the alphabet.
-            best = np.argsort(-weights, kind="stable")[: choice.keywords].tolist()
+            best = np.argsort(-weights, kind="stable")[: selection.keywords].tolist()
             lists[position] = [(terms[column], float(weights[column])) for column in best]
         reason = "" if model.converged else f"topics did not converge in {model.sweeps} sweeps"
     baseline = _make_list(
-        lists, measure_signature("keyword-lda", **choice.fields, training=corpus, topics=topics, seed=seed)
+        lists,
+        measure_signature(
+            "keyword-lda", **selection.fields, training=training_name, topics=topics, seed=seed
+        ),
     )
     return replace(baseline, reason="; ".join(filter(None, (baseline.reason, reason))))
 
@@ -227,7 +232,7 @@ def _count_table(term_counts: Sequence[Counter[str]], terms: Sequence[str]) -> "
 
 
 @dataclass(frozen=True, slots=True)
-class _Selection:
+class _KeywordOptions:
     """The options that select keywords: their number, their vocabulary, and both as fields of the signature."""
 
     keywords: int | None
@@ -235,7 +240,7 @@ class _Selection:
     fields: Mapping[str, Value]
 
     @classmethod
-    def from_options(cls, keywords: int | None, vocabulary: Vocabulary) -> "_Selection":
+    def from_options(cls, keywords: int | None, vocabulary: Vocabulary) -> "_KeywordOptions":
         count = None if keywords is None else checked_count(keywords, "keywords")
         words = None if vocabulary is None else frozenset(vocabulary)
         return cls(count, words, {"keywords": count, **evaluation_fields(words)})
@@ -256,15 +261,18 @@ class _Selection:
 
 
 def _by_count_and_name(entry: tuple[str, int]) -> tuple[int, str]:
-    return -entry[1], entry[0]
+    """Return the sort key of a term with its count: the highest count first, then the alphabet."""
+    term, count = entry
+    return -count, term
 
 
 def _closest_sentence(sentences: Sequence[Terms], smoothing: float) -> int:
+    """Return the position of the first sentence with the smallest divergence, or -1 if all sentences are empty."""
     # Minimising KL(P_D || P_S) maximises sum_w P_D(w) log P_S(w). Words that are not in the sentence have equal log
     # P_S.
     document = Counter(chain.from_iterable(sentences))
     size, distinct_words = document.total(), len(document)
-    best, best_similarity = -1, -math.inf
+    best_position, best_likelihood = -1, -math.inf
     for index, sentence in enumerate(sentences):
         if not sentence:
             continue
@@ -273,14 +281,15 @@ def _closest_sentence(sentences: Sequence[Terms], smoothing: float) -> int:
             for term, count in Counter(sentence).items()
         )
         likelihood = gain - math.log(len(sentence) + smoothing * distinct_words)
-        if likelihood > best_similarity:
-            best, best_similarity = index, likelihood
-    return best
+        if likelihood > best_likelihood:
+            best_position, best_likelihood = index, likelihood
+    return best_position
 
 
 def _make_list(
     lists: Sequence[_WeightedTerms], signature: str, sentence_positions: tuple[int, ...] = ()
 ) -> KeywordList:
+    """Return the lists of keywords as a `KeywordList`, in which weights are read-only."""
     weights = []
     for entries in lists:
         values = np.array([weight for _, weight in entries], dtype=np.float64)
@@ -306,6 +315,7 @@ def _count_terms(documents: Sequence[Terms], what: str) -> list[Counter[str]]:
     return [Counter(document) for document in documents]
 
 
+# The functions by the names that their signatures have.
 CALLS: dict[str, Callable[..., KeywordList]] = {
     "keyword-tf": term_frequency,
     "keyword-tf-idf": tf_idf,

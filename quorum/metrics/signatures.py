@@ -1,4 +1,4 @@
-"""Make calls of content selection and keywords from their signatures."""
+"""Signatures of content selection and of keywords, and the calls that they describe."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -15,7 +15,8 @@ from quorum.numeric.signatures import (
 
 VERSION = "1.0"
 
-# Fields that describe the data and are not options.
+# Fields that describe the data and are not options: of keywords the evaluation (`evaluation_fields`), and of
+# "content-mean" the two rankings.
 _DATA_FIELDS = ("eval", "of")
 
 
@@ -23,11 +24,12 @@ def measure_signature(name: str, **fields: Value) -> str:
     return str(Signature(name, fields, VERSION))
 
 
-def given_words(vocabulary: Collection[str]) -> str:
+def vocabulary_name(vocabulary: Collection[str]) -> str:
+    """Return the placeholder of a vocabulary in signatures, which has a digest of its words."""
     return name_given([[word] for word in sorted(vocabulary)])
 
 
-def call_among(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
+def call_of_measure(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
     """Return the call that a signature describes; `functions` are the `CALLS` of a module.
 
     Raise BadSignature if the signature names none of the functions, or has an option that its function lacks.

@@ -15,26 +15,27 @@ TOLERANCE = 1e-3  # largest change of a document's share of a topic at convergen
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicModel:
-    """K topics of V words and D documents.
+    """K topics of V words, fitted to D documents.
 
-    `terms` (K, V) and `documents` (D, K) are parameters of Dirichlet distributions.
+    words: (K, V), and documents: (D, K), parameters of Dirichlet distributions: of the words of each topic, and of the
+    topics of each document. prior: the parameter of both symmetric priors. sweeps: number of updates of all parameters.
     """
 
-    terms: Floats
+    words: Floats
     documents: Floats
     prior: float
     sweeps: int
     converged: bool
 
-    def shares(self, counts: scipy.sparse.csr_array, tolerance: float = TOLERANCE) -> Floats:
+    def topic_shares(self, counts: scipy.sparse.csr_array, tolerance: float = TOLERANCE) -> Floats:
         """Return the (N, K) expected shares of the K fitted topics in N documents with (N, V) counts of words."""
-        topics = len(self.terms)
-        fitted = fit_topics(counts, topics, prior=self.prior, tolerance=tolerance, fixed=self.terms)
-        return _shares(fitted.documents)
+        topics = len(self.words)
+        fitted = fit_topics(counts, topics, prior=self.prior, tolerance=tolerance, fixed_words=self.words)
+        return _expected_shares(fitted.documents)
 
-    def probabilities(self) -> Floats:
+    def word_probabilities(self) -> Floats:
         """Return the (K, V) expected probabilities of V words in K topics."""
-        return _shares(self.terms)
+        return _expected_shares(self.words)
 
 
 def fit_topics(
@@ -45,34 +46,36 @@ def fit_topics(
     seed: int = 0,
     tolerance: float = TOLERANCE,
     sweeps: int = SWEEPS,
-    fixed: Floats | None = None,
+    fixed_words: Floats | None = None,
 ) -> TopicModel:
     """Fit topics to (D, V) counts of words. Both Dirichlet priors are symmetric with parameter `prior`.
 
-    `fixed` are (K, V) parameters of topics, which are then kept instead of being fitted. Given the topic shares of each
-    word, documents and topics do not depend on each other, so one sweep that updates both raises the bound.
+    `fixed_words` are (K, V) parameters of topics, which are then kept instead of being fitted. Given the topic shares
+    of each word, documents and topics do not depend on each other, so one sweep that updates both raises the bound.
+    Names of variables are those of Hoffman et al.
     """
     documents, vocabulary = counts.shape
     rows, columns = counts.nonzero()
-    terms = fixed
-    if terms is None:
+    lambdas = fixed_words
+    if lambdas is None:
         # Begin with random numbers around 1, with standard deviation 0.1, as the program of Hoffman et al. does.
-        terms = np.random.default_rng(seed).gamma(100.0, 0.01, (topics, vocabulary))
+        lambdas = np.random.default_rng(seed).gamma(100.0, 0.01, (topics, vocabulary))
     gamma = np.ones((documents, topics))
     for sweep in range(1, sweeps + 1):
-        theta, beta = _geometric_means(gamma), _geometric_means(terms)
+        theta, beta = _geometric_means(gamma), _geometric_means(lambdas)
         # For each word that a document has, the normaliser of its topic shares (phi).
-        total = np.einsum("ek,ek->e", theta[rows], beta.T[columns])
-        ratio = scipy.sparse.csr_array((counts.data / total, (rows, columns)), shape=counts.shape)
-        gamma_before, gamma = gamma, prior + theta * (ratio @ beta.T)
-        if fixed is None:
-            terms = prior + beta * (ratio.T @ theta).T
-        if np.abs(_shares(gamma) - _shares(gamma_before)).max(initial=0.0) <= tolerance:
-            return TopicModel(terms, gamma, prior, sweep, True)
-    return TopicModel(terms, gamma, prior, sweeps, False)
+        normalisers = np.einsum("ek,ek->e", theta[rows], beta.T[columns])
+        ratios = scipy.sparse.csr_array((counts.data / normalisers, (rows, columns)), shape=counts.shape)
+        gamma_before, gamma = gamma, prior + theta * (ratios @ beta.T)
+        if fixed_words is None:
+            lambdas = prior + beta * (ratios.T @ theta).T
+        change = np.abs(_expected_shares(gamma) - _expected_shares(gamma_before)).max(initial=0.0)
+        if change <= tolerance:
+            return TopicModel(lambdas, gamma, prior, sweep, True)
+    return TopicModel(lambdas, gamma, prior, sweeps, False)
 
 
-def _shares(parameters: Floats) -> Floats:
+def _expected_shares(parameters: Floats) -> Floats:
     return np.asarray(parameters / parameters.sum(axis=1, keepdims=True), dtype=np.float64)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorum.metrics.content import CALLS, ContentScore, content_selection, content_upper_bound
-from quorum.metrics.signatures import call_among
+from quorum.metrics.signatures import call_of_measure
 from quorum.numeric.signatures import BadSignature
 from tests.metrics import plain_annotation as plainly
 from tests.refusals import assert_names
@@ -153,10 +153,10 @@ def test_selections_may_be_any_collection_of_whole_numbers() -> None:
 
 def test_signatures_lead_back_to_the_call() -> None:
     found = content_selection([[], [0]], [[[0]], [[0]]], empty="zero")
-    again = call_among(found.signature, CALLS)([[], [0]], [[[0]], [[0]]])
+    again = call_of_measure(found.signature, CALLS)([[], [0]], [[[0]], [[0]]])
     assert (again.signature, again.f1.mean) == (found.signature, found.f1.mean)
     bound = content_upper_bound([WOMAN_AND_CAR])
-    assert call_among(bound.signature, CALLS)([WOMAN_AND_CAR]).f1.mean == bound.f1.mean
+    assert call_of_measure(bound.signature, CALLS)([WOMAN_AND_CAR]).f1.mean == bound.f1.mean
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_signatures_lead_back_to_the_call() -> None:
 )
 def test_other_signatures_are_refused_in_a_sentence(text: str, says: str) -> None:
     with pytest.raises(BadSignature, match=says):
-        call_among(text, CALLS)
+        call_of_measure(text, CALLS)
 
 
 def test_the_arrays_of_a_result_cannot_be_changed() -> None:

@@ -18,7 +18,7 @@ from quorum.metrics.content_baselines import (
     size_ranks,
     unigram_ranks,
 )
-from quorum.metrics.signatures import call_among
+from quorum.metrics.signatures import call_of_measure
 from quorum.numeric.signatures import BadSignature
 from tests.metrics import plain_annotation as plainly
 from tests.refusals import refuses
@@ -75,7 +75,7 @@ def test_the_walk_stops_where_nothing_left_ever_followed() -> None:
     # woman (box 2), then car before boot: both followed once, and the lower number is taken; nothing follows car.
     assert ranks.selections(5) == [[2, 0]]
     assert ranks.selections(1) == [[2]]
-    assert ranks.selects.tolist() == [True, False, True, False, False]
+    assert ranks.is_selected.tolist() == [True, False, True, False, False]
     assert ranks.ranks.tolist() == [2, 4, 1, 4, 4]
 
 
@@ -105,7 +105,7 @@ def test_two_baselines_are_combined_by_the_mean_of_their_ranks() -> None:
     places = size_ranks([[[0, 0, 4, 1], [0, 0, 1, 1], [0, 0, 2, 1], [0, 0, 3, 1]]])  # ranks 1, 4, 3, 2
     both = mean_ranks(words, places)  # 2.25, 3, 2, 2.75
     assert both.selections(4) == [[2, 0, 3, 1]]
-    assert both.selects.all()
+    assert both.is_selected.all()
 
 
 def test_boxes_are_drawn_at_random_and_again_with_the_same_seed() -> None:
@@ -187,13 +187,13 @@ def test_signatures_lead_back_to_the_call() -> None:
         (centre_ranks(BOXES, SIZES), (BOXES, SIZES)),
         (unigram_ranks(labels, UnigramPrior.fit(TRAINING)), (labels, UnigramPrior.fit(TRAINING))),
     ):
-        again: BoxRanks = call_among(ranks.signature, CALLS)(*data)
+        again: BoxRanks = call_of_measure(ranks.signature, CALLS)(*data)
         assert again.signature == ranks.signature
         assert again.ranks.tolist() == ranks.ranks.tolist()
 
 
 def test_a_running_stream_is_left_to_the_caller() -> None:
-    call = call_among(random_ranks([5], seed=np.random.default_rng(1)).signature, CALLS)
+    call = call_of_measure(random_ranks([5], seed=np.random.default_rng(1)).signature, CALLS)
     with refuses(BadSignature, "seed"):
         call([5])
     assert call([5], seed=1).selections(5) == random_ranks([5], seed=1).selections(5)

@@ -22,7 +22,7 @@ from quorum.metrics.keyword_baselines import (
     topic_words,
 )
 from quorum.metrics.keywords import gold_tags, keyword_f1, keyword_forms, keyword_oot, keyword_terms
-from quorum.metrics.signatures import call_among
+from quorum.metrics.signatures import call_of_measure
 from quorum.metrics.text.word_lists import smart_stop_words
 from quorum.metrics.topics import fit_topics
 from tests.metrics import plain_annotation as plainly
@@ -61,7 +61,7 @@ def test_topics_are_those_of_another_program() -> None:
     counts = scipy.sparse.csr_array(np.array(golden["counts"], dtype=np.float64))
     model = fit_topics(counts, 3, prior=0.25, tolerance=1e-12, sweeps=5000)
     assert model.converged
-    assert model.shares(counts, 1e-12) @ model.probabilities() == pytest.approx(
+    assert model.topic_shares(counts, 1e-12) @ model.word_probabilities() == pytest.approx(
         np.array(golden["probabilities"]), abs=1e-6
     )
 
@@ -133,7 +133,7 @@ def test_the_sentence_closest_to_the_document_is_taken() -> None:
     words = [word for sentence in document for word in sentence]
     divergences = [plainly.divergence(own, words, 0.01) for own in document]
     divergences[3] = math.inf  # a sentence without terms says nothing
-    assert found.chosen == (int(np.argmin(divergences)), -1, -1) == (1, -1, -1)
+    assert found.sentence_positions == (int(np.argmin(divergences)), -1, -1) == (1, -1, -1)
     assert found.annotations == (("malaria", "spread", "mosquito"), (), ())
     assert found.empty == 2
     assert found.signature == "keyword-sentence|keywords:null|eval:include-infrequent|smoothing:0.01|v:1.0"
@@ -141,14 +141,14 @@ def test_the_sentence_closest_to_the_document_is_taken() -> None:
 
 def test_the_first_of_equal_sentences_is_taken() -> None:
     document = [["a", "b", "c", "a"], ["d"], ["c", "a", "a", "b"]]
-    assert sentence_extraction([document]).chosen == (0,)
-    assert sentence_extraction([document[::-1]]).chosen == (0,)
+    assert sentence_extraction([document]).sentence_positions == (0,)
+    assert sentence_extraction([document[::-1]]).sentence_positions == (0,)
 
 
 @settings(max_examples=40)
 @given(st.lists(st.lists(WORD, max_size=6), max_size=5), st.sampled_from([1e-6, 0.01, 1.0]))
 def test_the_chosen_sentence_has_the_smallest_divergence(document: list[list[str]], smoothing: float) -> None:
-    chosen = sentence_extraction([document], smoothing=smoothing).chosen[0]
+    chosen = sentence_extraction([document], smoothing=smoothing).sentence_positions[0]
     words = [word for sentence in document for word in sentence]
     divergences = {
         place: plainly.divergence(own, words, smoothing) for place, own in enumerate(document) if own
@@ -201,7 +201,7 @@ def test_a_vocabulary_leaves_other_words_out_of_the_candidates_and_of_the_compar
     )
     assert document_title([POLICE], vocabulary=known).annotations == (("net",),)
     found = sentence_extraction([[["police", "spread", "police"], ["net"]]], vocabulary=known)
-    assert (found.annotations, found.chosen) == ((("net",),), (1,))
+    assert (found.annotations, found.sentence_positions) == ((("net",),), (1,))
     assert found.signature.startswith("keyword-sentence|keywords:null|eval:standard|vocabulary:given-2-")
 
 
@@ -253,5 +253,5 @@ def test_signatures_lead_back_to_the_call() -> None:
         (sentence_extraction(sentences, smoothing=0.5), sentences, {}),
     ]
     for found, data, given_again in cases:
-        again = call_among(found.signature, CALLS)(data, **given_again)
+        again = call_of_measure(found.signature, CALLS)(data, **given_again)
         assert (again.signature, again.annotations) == (found.signature, found.annotations)

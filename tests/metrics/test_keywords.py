@@ -27,7 +27,7 @@ from quorum.metrics.keywords import (
     read_gold,
     substitution_scores,
 )
-from quorum.metrics.signatures import call_among
+from quorum.metrics.signatures import call_of_measure
 from tests.metrics import plain_annotation as plainly
 from tests.refusals import assert_names
 
@@ -220,10 +220,10 @@ def test_signatures_lead_back_to_the_call() -> None:
         (keyword_best_mode(*data, vocabulary=known), {"vocabulary": known}),
     ]
     for found, given_again in made:
-        again = call_among(found.signature, CALLS)(*data, **given_again)
+        again = call_of_measure(found.signature, CALLS)(*data, **given_again)
         assert (again.signature, again.recall) == (found.signature, found.recall)
     overlap = untyped.keyword_f1(*data, guesses=np.int64(1))
-    assert call_among(overlap.signature, CALLS)(*data).f1 == overlap.f1
+    assert call_of_measure(overlap.signature, CALLS)(*data).f1 == overlap.f1
 
 
 # What score.pl of SemEval-2007 task 10 (copy in github.com/orenmel/lexsub at 4197fcc) prints for these lines: hyphens,

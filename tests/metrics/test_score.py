@@ -26,11 +26,11 @@ from quorum.metrics import content_baselines as content
 from quorum.metrics import keyword_baselines as keywords
 from quorum.metrics.comparison import reference_comparison
 from quorum.metrics.held_out import (
-    gibberish,
+    draw_from_other_images,
+    draw_from_other_sources,
+    draw_gibberish,
     hold_out,
     mean_length,
-    of_other_images,
-    of_other_sources,
     score_held_out,
     select_long_texts,
 )
@@ -289,8 +289,8 @@ IMAGES = [["a dog runs", "the dog is fast", "a brown dog"], ["a man rides", "a m
 
 def test_every_caption_is_held_against_the_others_of_its_image() -> None:
     held = hold_out(IMAGES)
-    assert (held.single_images, held.counts.tolist()) == (1, [3, 2])
-    instead = {"other": of_other_images(held, np.random.default_rng(1))}
+    assert (held.single_caption_images, held.counts.tolist()) == (1, [3, 2])
+    instead = {"other": draw_from_other_images(held, np.random.default_rng(1))}
     assert all(
         text not in held.images[image]
         for text, image in zip(instead["other"], held.image_of.tolist(), strict=True)
@@ -314,8 +314,8 @@ def test_some_captions_of_each_image_are_drawn() -> None:
 def test_texts_in_their_place_come_from_sources_or_words() -> None:
     held = hold_out(IMAGES)
     generator = np.random.default_rng(3)
-    assert set(of_other_sources(held, [["x"], ["y", "z"]], generator)) <= {"x", "y", "z"}
-    words = gibberish(held, ["one two two"], 4, generator)
+    assert set(draw_from_other_sources(held, [["x"], ["y", "z"]], generator)) <= {"x", "y", "z"}
+    words = draw_gibberish(held, ["one two two"], 4, generator)
     assert [len(text.split()) for text in words] == [4] * 5
     assert {word for text in words for word in text.split()} == {"one", "two"}
     assert mean_length(["a b c", "a b c d e"]) == 4
@@ -332,11 +332,11 @@ def test_wrong_input_is_named() -> None:
     with refuses(InvalidInput, "x", "1", "5"):
         score_held_out(held, ["rouge-l"], instead={"x": ["one"]})
     with pytest.raises(InvalidInput, match="two captions"):
-        of_other_images(hold_out(IMAGES[:1]), generator)
+        draw_from_other_images(hold_out(IMAGES[:1]), generator)
     with refuses(InvalidInput, "length", "0"):
-        gibberish(held, ["one"], 0, generator)
+        draw_gibberish(held, ["one"], 0, generator)
     with pytest.raises(InvalidInput, match="texts holds"):
-        gibberish(held, ["..."], 3, generator)
+        draw_gibberish(held, ["..."], 3, generator)
 
 
 # The whole of a package: F of character trigrams with the best reference, a small relative of chrF (Popović 2015).

@@ -90,13 +90,13 @@ def test_nul_bytes_lone_surrogates_and_emptiness_are_survived(name: str) -> None
 )
 def test_a_caption_of_thirty_kilobytes_is_cut_like_a_short_one(piece: str) -> None:
     long = piece * (30_000 // len(piece))
-    assert TOKENIZERS["ptb"].tokens(f"{long} dog")[-1] == "dog"
+    assert TOKENIZERS["ptb"].cut(f"{long} dog")[-1] == "dog"
 
 
 @given(st.text(alphabet=st.sampled_from(list("abAB01'’-.,!?/ \t\"<>()&;:_#@$%½…")), max_size=40))
 def test_cutting_piece_by_piece_gives_what_cutting_the_whole_caption_gives(caption: str) -> None:
     for name, tokenizer in TOKENIZERS.items():
-        assert encoded([caption], name) == [tokenizer.tokens(caption)]
+        assert encoded([caption], name) == [tokenizer.cut(caption)]
 
 
 # Texts with all that is cut in a way of its own, and marks that only together, or across blanks, are words.
@@ -156,7 +156,7 @@ def test_words_that_hold_blanks_or_depend_on_neighbours_are_cut_across_pieces(
 @given(st.text(max_size=60))
 def test_any_text_at_all_is_cut(caption: str) -> None:
     for name, tokenizer in TOKENIZERS.items():
-        assert encoded([caption, "x"], name) == [tokenizer.tokens(caption), ["x"]]
+        assert encoded([caption, "x"], name) == [tokenizer.cut(caption), ["x"]]
 
 
 @pytest.mark.parametrize(

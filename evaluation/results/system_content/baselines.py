@@ -17,7 +17,7 @@ import numpy as np
 from django.utils.translation import gettext_noop
 
 from quorum.metrics.content_baselines import (
-    SIDES,
+    BOX_COLUMNS,
     BigramPrior,
     BoxRanks,
     UnigramPrior,
@@ -81,7 +81,7 @@ def box_baselines(
         np.array([[box[side] for side in ("x", "y", "width", "height")] for box in unit.content["boxes"]])
         for unit in units
     ]
-    sides = [table.reshape(-1, SIDES) for table in sides]
+    sides = [table.reshape(-1, BOX_COLUMNS) for table in sides]
     ranks = [random_ranks(list(map(len, labels)), seed=seed + draw) for draw in range(DRAWS)]
     yield _make_source(gettext_noop("random boxes"), ranks, k, draws=DRAWS)
     yield _make_source(gettext_noop("larger boxes"), [size_ranks(sides)], k)

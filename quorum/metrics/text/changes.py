@@ -1,4 +1,7 @@
-"""Changes of words between tokenising and counting: dropping stop words, and stemming."""
+"""Changes of words between tokenizing and counting: dropping stop words, and stemming.
+
+A change has a name (`CHANGES`) and consists of steps.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +15,7 @@ from quorum.metrics.text.word_lists import smart_stop_words
 
 STOP_THEN_STEM = "stop-first"
 STEM_THEN_STOP = "stem-first"
-Step = Callable[[TokenizedTexts], TokenizedTexts]
+Step = Callable[[TokenizedTexts], TokenizedTexts]  # one step of a change
 
 
 def _stem_step(stem: Callable[..., list[str]]) -> Step:
@@ -24,32 +27,33 @@ def _remove_words(texts: TokenizedTexts, read_words: Callable[[], frozenset[str]
     return texts.drop_words(np.array([word in dropped_words for word in texts.vocabulary], dtype=np.bool_))
 
 
-_STOP: Step = partial(_remove_words, read_words=smart_stop_words)
+_DROP_STOP_WORDS: Step = partial(_remove_words, read_words=smart_stop_words)
 
 # Porter's published rules turn the word `s` into an empty stem, which programs that join stems with blanks lose.
 _DROP_EMPTY: Step = partial(_remove_words, read_words=lambda: frozenset([""]))
 
-_PORTER = _stem_step(porter)
-_ROUGE, _WORDNET = _stem_step(rouge_stems), _stem_step(rouge_wordnet_stems)
+_STEM_PORTER = _stem_step(porter)
+_STEM_ROUGE, _STEM_WORDNET = _stem_step(rouge_stems), _stem_step(rouge_wordnet_stems)
 
 CHANGES: dict[str, tuple[Step, ...]] = {
     "none": (),
-    "porter": (_PORTER,),
+    "porter": (_STEM_PORTER,),
     "porter-1980": (_stem_step(porter_1980), _DROP_EMPTY),
-    STOP_THEN_STEM: (_STOP, _ROUGE),
-    # The order that reproduces the filter figures of H13 §4.3.2; short words are stemmed as well.
-    STEM_THEN_STOP: (_PORTER, _STOP),
+    STOP_THEN_STEM: (_DROP_STOP_WORDS, _STEM_ROUGE),
+    # The order that reproduces the filter figures of Hodosh et al. 2013, §4.3.2; short words are stemmed as well.
+    STEM_THEN_STOP: (_STEM_PORTER, _DROP_STOP_WORDS),
     # The ROUGE-1.5.5 script keeps or drops stop words, then stems (see `porter`).
     "rouge-keep-none": (),
-    "rouge-keep-porter": (_ROUGE,),
-    "rouge-keep-wordnet": (_WORDNET,),
-    "rouge-drop-none": (_STOP,),
-    "rouge-drop-porter": (_STOP, _ROUGE),
-    "rouge-drop-wordnet": (_STOP, _WORDNET),
+    "rouge-keep-porter": (_STEM_ROUGE,),
+    "rouge-keep-wordnet": (_STEM_WORDNET,),
+    "rouge-drop-none": (_DROP_STOP_WORDS,),
+    "rouge-drop-porter": (_DROP_STOP_WORDS, _STEM_ROUGE),
+    "rouge-drop-wordnet": (_DROP_STOP_WORDS, _STEM_WORDNET),
 }
 
 
 def change_words(texts: TokenizedTexts, change: str) -> TokenizedTexts:
+    """Apply a change of CHANGES. Raise UnknownName if there is no such change."""
     if change not in CHANGES:
         raise UnknownName("change of words", change, CHANGES)
     for step in CHANGES[change]:

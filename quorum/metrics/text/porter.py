@@ -1,8 +1,8 @@
 """Porter's stemmer in three versions: his paper, his program, and the ROUGE script.
 
 Words are lower-case. Porter 1980, *An algorithm for suffix stripping*; Lin 2004, *ROUGE*. Porter's released program,
-which V15 and the ROUGE script use, differs from his paper: it does not change words of one or two letters, it replaces
-`bli` by `ble` (the paper replaces `abli` by `able`), and it replaces `logi` by `log`.
+which Vedantam et al. 2015 and the ROUGE script use, differs from his paper: it does not change words of one or two
+letters, it replaces `bli` by `ble` (the paper replaces `abli` by `able`), and it replaces `logi` by `log`.
 
 The ROUGE-1.5.5 script does not change words of up to three letters. Its step 4 removes -ment, and then -ent or -ion,
 after another suffix (`governmental` becomes `govern`). With -m it first looks up irregular forms.
@@ -27,14 +27,15 @@ _STEP_2 = suffix_rules(
     "ization:ize ation:ate ator:ate alism:al iveness:ive fulness:ful ousness:ous aliti:al iviti:ive biliti:ble"
 )
 
-_STEP_2_RELEASED = _STEP_2 | suffix_rules("bli:ble logi:log")
+_STEP_2_OF_PROGRAM = _STEP_2 | suffix_rules("bli:ble logi:log")
 _STEP_3 = suffix_rules("icate:ic ative: alize:al iciti:ic ical:ic ful: ness:")
 
 _STEP_4 = suffix_rules(
     "al: ance: ence: er: ic: able: ible: ant: ement: ment: ent: ion: ou: ism: ate: iti: ous: ive: ize:"
 )
 
-_STEP_4_SCRIPT = (
+# The ROUGE script removes suffixes in several passes.
+_STEP_4_OF_SCRIPT = (
     {suffix: "" for suffix in _STEP_4 if suffix not in ("ment", "ent", "ion")},
     {"ment": ""},
     {"ent": "", "ion": ""},  # at most one of the two, since no word ends in both
@@ -46,7 +47,8 @@ def _suffix_pattern(suffixes: Mapping[str, str]) -> re.Pattern[str]:
     return re.compile(f"(?P<stem>.*?)(?P<suffix>{'|'.join(longest_first)})", re.DOTALL)
 
 
-_TABLES = (_STEP_2, _STEP_2_RELEASED, _STEP_3, _STEP_4, *_STEP_4_SCRIPT)
+# The pattern of each table of suffixes, by the id() of the table, which is faster than hashing its content.
+_TABLES = (_STEP_2, _STEP_2_OF_PROGRAM, _STEP_3, _STEP_4, *_STEP_4_OF_SCRIPT)
 _SUFFIX_PATTERNS = {id(table): _suffix_pattern(table) for table in _TABLES}
 
 
@@ -57,7 +59,7 @@ def porter_1980(tokens: Sequence[str]) -> list[str]:
 
 def porter(tokens: Sequence[str]) -> list[str]:
     """Return the stems of words by the rules of Porter's released program."""
-    return [word if len(word) <= MAX_UNCHANGED_LENGTH else _stem(word, _STEP_2_RELEASED) for word in tokens]
+    return [word if len(word) <= MAX_UNCHANGED_LENGTH else _stem(word, _STEP_2_OF_PROGRAM) for word in tokens]
 
 
 def rouge_stems(tokens: Sequence[str]) -> list[str]:
@@ -72,10 +74,15 @@ def rouge_wordnet_stems(tokens: Sequence[str]) -> list[str]:
 
 
 def _rouge_stem(word: str) -> str:
-    return word if len(word) <= ROUGE_MAX_UNCHANGED_LENGTH else _stem(word, _STEP_2_RELEASED, _STEP_4_SCRIPT)
+    return (
+        word
+        if len(word) <= ROUGE_MAX_UNCHANGED_LENGTH
+        else _stem(word, _STEP_2_OF_PROGRAM, _STEP_4_OF_SCRIPT)
+    )
 
 
 def _stem(word: str, step_2: Mapping[str, str], step_4: Sequence[Mapping[str, str]] = (_STEP_4,)) -> str:
+    """Return the stem by Porter's algorithm with these suffixes of step 2, and of each pass of step 4."""
     word = _remove_past_ending(_remove_plural(word))
     if word.endswith("y") and _has_vowel(word[:-1]):  # step 1c
         word = word[:-1] + "i"

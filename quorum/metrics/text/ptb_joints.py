@@ -12,17 +12,18 @@ from quorum.numeric.compiling import compiled
 # one's tokens. TAG: every next piece, until one has a bracket.
 ANY, NUMBER, STOP, BRACKET, TAG = 1, 2, 4, 8, 16
 AWAITED_BITS = 8  # bits to shift by
-_NUMBERS = dict.fromkeys("0123456789", NUMBER)
-_FIRST_FLAGS = {".": STOP} | _NUMBERS
-_AWAITED_FLAGS = {".": STOP, ")": NUMBER} | _NUMBERS
-_ASKS_FOR_NUMBER = re.compile(r"(?:{NUMBERED})\.$".format(**EXPRESSIONS))
+_DIGITS = dict.fromkeys("0123456789", NUMBER)
+_BEGINNING_BITS = {".": STOP} | _DIGITS  # of a piece, by its first character
+_AWAITED_BITS = {".": STOP, ")": NUMBER} | _DIGITS  # of the next piece, by the last character
+_ENDS_BEFORE_NUMBER = re.compile(r"(?:{NUMBERED})\.$".format(**EXPRESSIONS))
 _OPEN_TAG = re.compile("<[!?/A-Za-z][^<>]*$")
 
 
 def ptb_edges(text: str) -> int:
     """Return bits that say with which neighbouring pieces a piece may have to be cut.
 
-    Tags and numbers may contain blanks, and `No.` is one token if a number follows.
+    The low bits say how the piece begins, and the bits above AWAITED_BITS which next pieces it awaits. Tags and numbers
+    may contain blanks, and `No.` is one token if a number follows.
     """
     if text.isalpha():
         return ANY
@@ -31,8 +32,8 @@ def ptb_edges(text: str) -> int:
     text = text.replace("\xad", "")
     if not text:  # the program ignores it, so the next piece counts for `No.`
         return ANY | NUMBER | ANY << AWAITED_BITS
-    beginning_bits, awaited_bits = ANY | _FIRST_FLAGS.get(text[0], 0), _AWAITED_FLAGS.get(text[-1], 0)
-    if awaited_bits == STOP and _ASKS_FOR_NUMBER.search(text):
+    beginning_bits, awaited_bits = ANY | _BEGINNING_BITS.get(text[0], 0), _AWAITED_BITS.get(text[-1], 0)
+    if awaited_bits == STOP and _ENDS_BEFORE_NUMBER.search(text):
         awaited_bits |= NUMBER
     if text.endswith("I."):
         awaited_bits |= ANY

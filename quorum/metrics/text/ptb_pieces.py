@@ -1,4 +1,7 @@
-"""Tokens of the pieces of captions between blanks, of which many are equal but for their digits."""
+"""Cut the pieces of captions between blanks into the tokens of `ptb`, and cache the results.
+
+Many pieces are equal but for their digits, so they share one cached result.
+"""
 
 import re
 from functools import lru_cache
@@ -24,15 +27,17 @@ def ptb_piece(text: str) -> list[str]:
         word = text.rstrip(".,").lower()
         if word not in SPECIAL_WORDS:
             return [word] if word else []
-    raw = text.encode("utf-8", "surrogatepass")
-    digits = raw.translate(None, _OTHER_BYTES)
-    if not digits or len(raw) > MAX_TEMPLATE_BYTES or "\n" in text:
+    encoded = text.encode("utf-8", "surrogatepass")
+    digits = encoded.translate(None, _OTHER_BYTES)
+    if not digits or len(encoded) > MAX_TEMPLATE_BYTES or "\n" in text:
         return ptb_tokens(text)
     # %c takes the byte of a digit, which is the code of the character
-    return (_digit_template(raw.translate(_ZEROS)) % tuple(digits)).split("\n")
+    return (_digit_template(encoded.translate(_ZEROS)) % tuple(digits)).split("\n")
 
 
 @lru_cache(maxsize=1 << 14)
-def _digit_template(raw: bytes) -> str:
+def _digit_template(encoded: bytes) -> str:
     """Return the tokens, one per line, with %c in place of each digit. No rule distinguishes ASCII digits."""
-    return "\n".join(ptb_tokens(raw.decode("utf-8", "surrogatepass"))).replace("%", "%%").replace("0", "%c")
+    return (
+        "\n".join(ptb_tokens(encoded.decode("utf-8", "surrogatepass"))).replace("%", "%%").replace("0", "%c")
+    )

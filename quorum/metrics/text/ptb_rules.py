@@ -33,6 +33,7 @@ _ABBREVIATION = "|".join(
     )
 )
 
+# Parts of the rules, by the names that stand for them: L is a letter, A a letter or digit, D a digit.
 EXPRESSIONS = {
     "L": f"[{_LETTERS}]",
     "A": f"[{_LETTERS}{_DIGITS}]",
@@ -150,4 +151,5 @@ RULES = [tuple(re.compile(part.format(**EXPRESSIONS)) for part in source) for so
 
 @lru_cache(maxsize=1 << 12)
 def rules_at(character: str) -> tuple[re.Pattern[str], ...]:
+    """Return the rules that may match at a character, in their order."""
     return tuple(rule for beginning, rule in RULES if beginning.match(character))

@@ -33,8 +33,8 @@ SPELLINGS = {
     **dict.fromkeys("\u2026\x85", "..."),
 }
 
-_WORD_START = re.compile("[A-Za-z0-9$]")
-_QUOTES = re.compile(r"[A-Za-z]\S")
+_AFTER_OPENING_DOUBLE_QUOTE = re.compile("[A-Za-z0-9$]")
+_AFTER_OPENING_QUOTE = re.compile(r"[A-Za-z]\S")
 _DOTS = re.compile(r"\.(?:\s*\.){2,}")
 _CURLED_QUOTES = re.compile("[{CURLED}]+".format(**EXPRESSIONS))
 _DASHES = re.compile("--+")
@@ -44,36 +44,37 @@ _NEXT_STARTER = re.compile(r"\s+(?:{STARTER})(?!{A})".format(**EXPRESSIONS))
 _INITIALS = re.compile(r"(?:[a-z]\.)+|ph\.?d\.|ed\.d\.")
 
 
-def spelled_tokens(spelling: str, text: str, after: int) -> list[str]:
-    """Return the token as the program writes it, perhaps as several. The token ends at position `after` of the text."""
-    lower = spelling.lower()
+def spelled_tokens(matched: str, text: str, end: int) -> list[str]:
+    """Return a token of the text as the program writes it, perhaps as several. The token ends at position `end`."""
+    lower = matched.lower()
     if lower in CONTRACTIONS:
         cut = CONTRACTIONS[lower]
         return [lower[:cut], lower[cut:]]
     if lower == "&nbsp;":
         return []
-    if spelling in ('"', "&quot;"):
-        return ["``" if _WORD_START.match(text, after) else "''"]
-    if spelling == "'":
-        return ["`" if _QUOTES.match(text, after) else "'"]
-    if spelling in SPELLINGS:
-        return [SPELLINGS[spelling]]
-    if _CURLED_QUOTES.fullmatch(spelling):
-        return ["".join(SPELLINGS[mark] for mark in spelling)]
-    if _DOTS.fullmatch(spelling):
+    if matched in ('"', "&quot;"):
+        return ["``" if _AFTER_OPENING_DOUBLE_QUOTE.match(text, end) else "''"]
+    if matched == "'":
+        return ["`" if _AFTER_OPENING_QUOTE.match(text, end) else "'"]
+    if matched in SPELLINGS:
+        return [SPELLINGS[matched]]
+    if _CURLED_QUOTES.fullmatch(matched):
+        return ["".join(SPELLINGS[mark] for mark in matched)]
+    if _DOTS.fullmatch(matched):
         return ["..."]
-    if _DASHES.fullmatch(spelling):
+    if _DASHES.fullmatch(matched):
         return ["--"]
     lower = lower.replace("&apos;", "'").replace("&amp;", "&").replace(" ", "\xa0")
     if _AUXILIARY.fullmatch(lower):
         lower = lower.replace("\u2019", "'").replace("\x92", "'").replace("\u2018", "`")
     if len(lower) > 1:
         lower = lower.replace("(", "-lrb-").replace(")", "-rrb-")
-    return [lower, "."] if lower.endswith(".") and _ends_sentence(lower, text, after) else [lower]
+    return [lower, "."] if lower.endswith(".") and _ends_sentence(lower, text, end) else [lower]
 
 
-def _ends_sentence(abbreviation: str, text: str, after: int) -> bool:
+def _ends_sentence(abbreviation: str, text: str, end: int) -> bool:
+    """Return whether the full stop of an abbreviation, which ends at position `end`, also ends a sentence."""
     if len(abbreviation) == 1 or abbreviation in TITLES:
         return False
     following = _NEXT_STARTER if _INITIALS.fullmatch(abbreviation) else _NEXT_CAPITAL
-    return following.match(text, after) is not None
+    return following.match(text, end) is not None

@@ -18,23 +18,27 @@ _IRREGULAR = suffix_rules(
 # Words that no step changes after a plural -s is removed.
 _UNCHANGED_WORDS = ("inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed")
 
-_ENGLISH_2 = suffix_rules(
+# The suffixes of steps 2 to 4, and what replaces them.
+_STEP_2 = suffix_rules(
     "tional:tion enci:ence anci:ance abli:able entli:ent izer:ize ization:ize ational:ate ation:ate ator:ate "
     "alism:al aliti:al alli:al fulness:ful ousli:ous ousness:ous iveness:ive iviti:ive biliti:ble bli:ble "
     "ogi:og fulli:ful lessli:less li:"
 )
 
-_ENGLISH_3 = suffix_rules("tional:tion ational:ate alize:al icate:ic iciti:ic ical:ic ful: ness: ative:")
+_STEP_3 = suffix_rules("tional:tion ational:ate alize:al icate:ic iciti:ic ical:ic ful: ness: ative:")
 
-_ENGLISH_4 = suffix_rules(
+_STEP_4 = suffix_rules(
     "al: ance: ence: er: ic: able: ible: ant: ement: ment: ent: ism: ate: iti: ous: ive: ize: ion:"
 )
 
 # A y at the start or after a vowel is a consonant, written Y; the second y of `ayy` is a vowel again.
 _CONSONANT_Y = re.compile("(^|[aeiouy])y")
 
-_REGION = re.compile("[aeiouy][^aeiouy]")
-_LONG_PREFIX = re.compile("gener|commun|arsen")
+# What stands before a region: the first consonant after a vowel.
+_BEFORE_REGION = re.compile("[aeiouy][^aeiouy]")
+
+# R1 begins after these, although the rule would let it begin earlier.
+_BEFORE_R1 = re.compile("gener|commun|arsen")
 _POSSESSIVE = re.compile("'s'?$|'$")
 _VOWEL = re.compile("[aeiouy]")
 _PAST_ENDING = re.compile("(?:eed|ed|ing)(?:ly)?$")
@@ -47,22 +51,22 @@ def _ending_pattern(suffixes: Mapping[str, str]) -> re.Pattern[str]:
     return re.compile(f"(?:{'|'.join(longest_first)})$")
 
 
-_ENDING_2, _ENDING_3, _ENDING_4 = map(_ending_pattern, (_ENGLISH_2, _ENGLISH_3, _ENGLISH_4))
+_ENDING_2, _ENDING_3, _ENDING_4 = map(_ending_pattern, (_STEP_2, _STEP_3, _STEP_4))
 
 
 def snowball_stems(tokens: Sequence[str]) -> list[str]:
-    return [_english_stem(word) for word in tokens]
+    return [_stem(word) for word in tokens]
 
 
-def _english_stem(word: str) -> str:
+def _stem(word: str) -> str:
     if len(word) <= MAX_UNCHANGED_LENGTH:
         return word
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     word = _CONSONANT_Y.sub(r"\1Y", word.removeprefix("'"))
-    prefix = _LONG_PREFIX.match(word)
+    exception = _BEFORE_R1.match(word)
     # the positions at which the regions R1 and R2 of the algorithm begin
-    r1 = prefix.end() if prefix else _region_start(word, 0)
+    r1 = exception.end() if exception else _region_start(word, 0)
     r2 = _region_start(word, r1)
     word = _remove_plural(_POSSESSIVE.sub("", word))
     if word not in _UNCHANGED_WORDS:
@@ -75,7 +79,7 @@ def _english_stem(word: str) -> str:
 
 def _region_start(word: str, start: int) -> int:
     """Return the start of the region after the first consonant that follows a vowel, searched from `start` on."""
-    match = _REGION.search(word, start)
+    match = _BEFORE_REGION.search(word, start)
     return match.end() if match else len(word)
 
 
@@ -111,13 +115,14 @@ def _remove_suffix(word: str, r1: int, r2: int) -> str:
     """Return the word after steps 2 to 4, which remove or replace the longest suffix in its region."""
     match = _ENDING_2.search(word)
     if match and match.start() >= r1:
-        suffix, before = match.group(), word[match.start() - 1]
-        letters_before = {"ogi": "l", "li": "cdeghkmnrt"}.get(suffix, before)  # letters before the suffix
-        if before in letters_before:
-            word = word[: match.start()] + _ENGLISH_2[suffix]
+        suffix, letter_before = match.group(), word[match.start() - 1]
+        # These suffixes are removed only after some letters.
+        allowed_letters = {"ogi": "l", "li": "cdeghkmnrt"}.get(suffix, letter_before)
+        if letter_before in allowed_letters:
+            word = word[: match.start()] + _STEP_2[suffix]
     match = _ENDING_3.search(word)
     if match and match.start() >= (r2 if match.group() == "ative" else r1):
-        word = word[: match.start()] + _ENGLISH_3[match.group()]
+        word = word[: match.start()] + _STEP_3[match.group()]
     match = _ENDING_4.search(word)
     if match and match.start() >= r2 and (match.group() != "ion" or word[match.start() - 1] in "st"):
         word = word[: match.start()]

@@ -1,4 +1,4 @@
-"""Tokenizers by name, which docs/metrics.md describes."""
+"""The tokenizers that a user can name, which docs/metrics.md describes."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from quorum.metrics.text.ptb import ptb_tokens
 from quorum.metrics.text.ptb_joints import ptb_edges
 from quorum.metrics.text.ptb_pieces import ptb_piece
 
-FIRST_VERSION = "1.0"  # a label does not show this version
+FIRST_VERSION = "1.0"  # labels leave this version out
 _WORD = re.compile(r"\w+")
 _ALPHANUMERIC = re.compile(r"[^\W_]+")
 _ASCII_ALPHANUMERIC = re.compile(r"[a-z0-9]+")
@@ -19,20 +19,24 @@ _ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """A tokenizer.
+    """A tokenizer, which cuts captions into words.
 
-    tokens: function that cuts a caption. piece: function that cuts a piece between blanks. edges: function that
-    says which pieces must be cut together with their neighbours (`ptb_edges`), or None if there are none.
+    Attributes:
+        cut: the function that cuts a caption.
+        cut_piece: the function that cuts a piece of a caption between blanks.
+        edges: the function that says which pieces must be cut together with their neighbours (`ptb_edges`), or None if
+            no pieces must.
     """
 
     name: str
     version: str
-    tokens: Callable[[str], list[str]]
-    piece: Callable[[str], list[str]]
+    cut: Callable[[str], list[str]]
+    cut_piece: Callable[[str], list[str]]
     edges: Callable[[str], int] | None = None
 
     @property
     def label(self) -> str:
+        """The name in signatures, with the version unless it is the first."""
         return self.name if self.version == FIRST_VERSION else f"{self.name}-{self.version}"
 
 

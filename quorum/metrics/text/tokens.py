@@ -1,7 +1,7 @@
-"""Texts as numbered words. Every text is tokenised and numbered once, for all metrics.
+"""Tokenize texts, and number the words.
 
 Arrow cuts the texts at blanks, line breaks included, and the tokenizer cuts each distinct piece once. Before that,
-neighbouring pieces that may change each other's tokens are joined.
+neighbouring pieces that may change each other's tokens are joined (`ptb_joints`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,9 @@ from quorum.numeric.parallel import map_parts
 
 TEXTS_PER_BLOCK = 1 << 14  # number of texts cut at once; their pieces fit into the processor's cache
 BLOCKS_PER_PART = 8  # number of blocks in one part of the work
-NumberedPieces = tuple[pa.DictionaryArray, Ints]  # numbered pieces, and the end of each text
+BlockPieces = tuple[
+    pa.DictionaryArray, Ints
+]  # the numbered pieces of a block of texts, and the end of each text
 
 declare_kind(
     pa.DictionaryArray,
@@ -44,12 +46,17 @@ class TokenizedTexts:
 
     @cached_property
     def lengths(self) -> Ints:
+        """The (texts,) numbers of words."""
         return np.diff(self.starts)
 
     def change_words(self, change: Callable[[Sequence[str]], Sequence[str]]) -> "TokenizedTexts":
-        numbers: dict[str, int] = {}
-        new_numbers = [numbers.setdefault(word, len(numbers)) for word in change(self.vocabulary)]
-        return TokenizedTexts(np.array(new_numbers, dtype=np.int32)[self.tokens], self.starts, list(numbers))
+        """Return the texts with other words. `change` maps the vocabulary to as many words, such as their stems."""
+        number_by_word: dict[str, int] = {}
+        new_numbers = [
+            number_by_word.setdefault(word, len(number_by_word)) for word in change(self.vocabulary)
+        ]
+        tokens = np.array(new_numbers, dtype=np.int32)[self.tokens]
+        return TokenizedTexts(tokens, self.starts, list(number_by_word))
 
     def drop_words(self, is_dropped: Flags) -> "TokenizedTexts":
         """Return the texts without the words for which `is_dropped` (vocabulary,) is true."""
@@ -59,16 +66,16 @@ class TokenizedTexts:
 
 
 @declare
-def _cut_blocks(texts: list[str], blocks: range) -> list[NumberedPieces]:
+def _cut_blocks(texts: list[str], blocks: range) -> list[BlockPieces]:
     return [_cut_block(texts[first : first + TEXTS_PER_BLOCK]) for first in blocks]
 
 
-def _cut_block(texts: list[str]) -> NumberedPieces:
+def _cut_block(texts: list[str]) -> BlockPieces:
     pieces = pc.utf8_split_whitespace(_arrow_array(texts))
     return pieces.flatten().dictionary_encode(), pieces.offsets.to_numpy()[1:]
 
 
-class Pieces:
+class TextPieces:
     """Texts cut at blanks into pieces. Blanks at the ends of a text give empty pieces.
 
     numbers: (N,) positions in `distinct`, the distinct pieces. starts: as in `TokenizedTexts`.
@@ -79,30 +86,30 @@ class Pieces:
         blocks = range(0, max(len(texts), 1), TEXTS_PER_BLOCK)
         # Few texts are one part, because further threads would cost more than they save.
         parts = [blocks[start : start + BLOCKS_PER_PART] for start in range(0, len(blocks), BLOCKS_PER_PART)]
-        coded_pieces = []
+        chunks = []
         self.starts: Ints = np.zeros(len(texts) + 1, dtype=np.int64)
         pieces_of_blocks = chain.from_iterable(map_parts(_cut_blocks, texts, parts, threads=True))
         for first, (pieces, ends) in zip(blocks, pieces_of_blocks, strict=True):
-            coded_pieces.append(pieces)
+            chunks.append(pieces)
             self.starts[first + 1 : first + len(ends) + 1] = self.starts[first] + ends
-        unified = pa.chunked_array(coded_pieces).unify_dictionaries()
+        unified = pa.chunked_array(chunks).unify_dictionaries()
         self.numbers: Numbers = np.concatenate([pieces.indices.to_numpy() for pieces in unified.chunks])
         self.distinct: list[str] = unified.chunk(0).dictionary.to_pylist()
 
     def tokenize_pieces(self, tokenizer: Tokenizer) -> TokenizedTexts:
         numbers, starts, distinct = self.numbers, self.starts, self.distinct
         if tokenizer.edges is not None:
-            marks = np.fromiter(map(tokenizer.edges, distinct), np.int32, len(distinct))
-            is_joined = joints(numbers, starts, marks)
+            edge_bits = np.fromiter(map(tokenizer.edges, distinct), np.int32, len(distinct))
+            is_joined = joints(numbers, starts, edge_bits)
             if is_joined.any():
                 numbers, starts, distinct = self._join_pieces(is_joined)
-        tokens_by_piece = [tokenizer.piece(piece) for piece in distinct]
-        tokens = list(chain.from_iterable(tokens_by_piece))
-        vocabulary = list(dict.fromkeys(tokens))
-        number_of_token = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
-        tokens_of_pieces = np.fromiter(map(number_of_token.__getitem__, tokens), np.int32, len(tokens))
-        ends = starts_of([len(piece_tokens) for piece_tokens in tokens_by_piece])
-        return TokenizedTexts(*_replace_pieces(numbers, starts, tokens_of_pieces, ends), vocabulary)
+        words_by_piece = [tokenizer.cut_piece(piece) for piece in distinct]
+        words = list(chain.from_iterable(words_by_piece))
+        vocabulary = list(dict.fromkeys(words))
+        number_by_word = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
+        tokens_of_pieces = np.fromiter(map(number_by_word.__getitem__, words), np.int32, len(words))
+        piece_starts = starts_of([len(piece_words) for piece_words in words_by_piece])
+        return TokenizedTexts(*_replace_pieces(numbers, starts, tokens_of_pieces, piece_starts), vocabulary)
 
     def _join_pieces(self, is_joined: Flags) -> tuple[Numbers, Ints, list[str]]:
         """Return numbers, starts and distinct pieces, after joining each piece in `is_joined` to the one before.
@@ -113,19 +120,20 @@ class Pieces:
         for text in whole_texts:
             is_joined[self.starts[text] + 1 : self.starts[text + 1]] = True
         # A run is a piece with the joined pieces after it. Find the first piece and the length of each.
-        inner = np.flatnonzero(is_joined)
-        is_second = np.diff(inner, prepend=-1) > 1
-        firsts, lengths = inner[is_second] - 1, np.diff(np.flatnonzero(np.append(is_second, True))) + 1
-        runs = dict(zip(firsts.tolist(), self._join_runs(firsts, lengths), strict=True))
-        runs |= {int(self.starts[text]): self._texts[text] for text in whole_texts}
-        number_of_run = {
-            run: number for number, run in enumerate(dict.fromkeys(runs.values()), len(self.distinct))
+        joined_positions = np.flatnonzero(is_joined)
+        is_second = np.diff(joined_positions, prepend=-1) > 1  # piece of its run
+        firsts = joined_positions[is_second] - 1
+        lengths = np.diff(np.flatnonzero(np.append(is_second, True))) + 1
+        text_of_run = dict(zip(firsts.tolist(), self._join_runs(firsts, lengths), strict=True))
+        text_of_run |= {int(self.starts[text]): self._texts[text] for text in whole_texts}
+        new_numbers = {
+            run: number for number, run in enumerate(dict.fromkeys(text_of_run.values()), len(self.distinct))
         }
         # Replace the first piece of each run by the run, and drop the others.
         numbers = self.numbers.copy()
-        numbers[firsts] = [number_of_run[run] for run in runs.values()]
-        numbers, distinct = _drop_unused(numbers[~is_joined], [*self.distinct, *number_of_run])
-        return numbers, self.starts - np.searchsorted(inner, self.starts), distinct
+        numbers[firsts] = [new_numbers[run] for run in text_of_run.values()]
+        numbers, distinct = _drop_unused(numbers[~is_joined], [*self.distinct, *new_numbers])
+        return numbers, self.starts - np.searchsorted(joined_positions, self.starts), distinct
 
     def _with_other_blanks(self, is_joined: Flags) -> list[int]:
         """Return the positions of texts with joined pieces, and with blanks other than single ones.
@@ -179,24 +187,28 @@ def _drop_tokens(tokens: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numb
 
 @compiled
 def _replace_pieces(
-    pieces: Numbers, starts: Ints, tokens_of_pieces: Numbers, ends: Ints
+    pieces: Numbers, starts: Ints, tokens_of_pieces: Numbers, piece_starts: Ints
 ) -> tuple[Numbers, Ints]:
-    """Return the texts with every piece replaced by its tokens, as tokens and starts."""
-    count = starts.size - 1
-    new_starts = np.zeros(count + 1, dtype=np.int64)
-    for text in range(count):
-        total = new_starts[text]
+    """Return the texts with every piece replaced by its tokens, as tokens and starts.
+
+    Piece p has the tokens tokens_of_pieces[piece_starts[p]:piece_starts[p + 1]].
+    """
+    text_count = starts.size - 1
+    new_starts = np.zeros(text_count + 1, dtype=np.int64)
+    for text in range(text_count):
+        end = new_starts[text]
         for position in range(starts[text], starts[text + 1]):
-            total += ends[pieces[position] + 1] - ends[pieces[position]]
-        new_starts[text + 1] = total
-    tokens = np.empty(new_starts[count], dtype=np.int32)
+            end += piece_starts[pieces[position] + 1] - piece_starts[pieces[position]]
+        new_starts[text + 1] = end
+    tokens = np.empty(new_starts[text_count], dtype=np.int32)
     end = 0
-    for position in range(starts[count]):
-        for word in range(ends[pieces[position]], ends[pieces[position] + 1]):
-            tokens[end] = tokens_of_pieces[word]
+    for position in range(starts[text_count]):
+        for index in range(piece_starts[pieces[position]], piece_starts[pieces[position] + 1]):
+            tokens[end] = tokens_of_pieces[index]
             end += 1
     return tokens, new_starts
 
 
 def encode_texts(texts: Iterable[str], tokenizer: Tokenizer) -> TokenizedTexts:
-    return Pieces(list(texts)).tokenize_pieces(tokenizer)
+    """Cut texts into words, and number the words. Every distinct piece between blanks is cut once."""
+    return TextPieces(list(texts)).tokenize_pieces(tokenizer)

@@ -1,4 +1,8 @@
-"""A trie of n-grams, kept in a hash table that compiled loops read and write."""
+"""A trie of n-grams in a hash table, which compiled loops read and write.
+
+Several tries may use one table, one after the other. Each has a number (its owner), and its rows count as free for the
+next, so that the table need not be cleared.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +23,16 @@ def trie_bits(nodes: int) -> int:
 
 @compiled
 def empty_trie(nodes: int) -> Trie:
-    """Return a trie of n-grams in one hash table, in which node 0 is the root.
+    """Return a hash table for tries of up to so many nodes, in which node 0 is the root.
 
-    A row is (owner, node, word, child). Rows of other owners count as free, so the table need not be cleared between
-    uses.
+    A row is (owner, node, word, child).
     """
     return np.full((1 << trie_bits(nodes), 4), -1, dtype=np.int32)
 
 
 @compiled
 def child(trie: Trie, bits: int, owner: int, node: int, word: int, new: int) -> int:
-    """Return the child of a node by a word.
+    """Return the child of a node by a word, in the trie of an owner. `bits` are the `trie_bits` of that trie.
 
     If there is none, return `new`, and store it as the child unless it is -1.
     """

@@ -1,4 +1,4 @@
-"""Stop words and irregular forms of the ROUGE script."""
+"""Read the stop words and the irregular forms that the ROUGE script uses."""
 
 from collections.abc import Mapping
 from functools import cache

@@ -14,7 +14,7 @@ from contrib.packs.running import Run
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, Column, Estimate, HeatmapPanel, Plot, Table
 from judgments.importers import open_dataset
-from quorum.metrics.held_out import hold_out, of_other_images, score_held_out
+from quorum.metrics.held_out import draw_from_other_images, hold_out, score_held_out
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
 DATASETS_BY_PATH = ("vlt2k", "abstract-scenes", "imageclef-2015")
@@ -171,7 +171,7 @@ def _rouge_options(captions: Sequence[Sequence[str]], seed: int) -> list[tuple[s
     generator = np.random.default_rng(seed)
     held_out = hold_out(captions, most=MAX_REPLACED_CAPTIONS, generator=generator)
     metrics = [f"rouge-1|{option}" for option in ROUGE_OPTIONS]
-    scores = score_held_out(held_out, metrics, instead={"other": of_other_images(held_out, generator)})
+    scores = score_held_out(held_out, metrics, instead={"other": draw_from_other_images(held_out, generator)})
     return [
         (
             option,

@@ -1,4 +1,4 @@
-"""Agreement of keywords with people's (MC12 sections 5.2 and 6.2; docs/content-and-keywords.md).
+"""Measures of keywords against people's tags (Mason, Charniak 2012, MC12, §5.2 and §6.2).
 
 R_j is the multiset of tags of image j's annotators, and |a in R_j| the count of tag a. A_j are the guesses of a
 system. Over the images I that have tags,
@@ -20,7 +20,6 @@ digits (an emoji) is not changed. `stem` is "porter" (Porter's released program)
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +30,6 @@ from typing import Any
 import numpy as np
 
 from quorum.metrics.inputs import (
-    InvalidFile,
     InvalidInput,
     UnknownName,
     are_texts,
@@ -39,7 +37,7 @@ from quorum.metrics.inputs import (
     check_lists_of,
     checked_count,
 )
-from quorum.metrics.signatures import given_words, measure_signature
+from quorum.metrics.signatures import measure_signature, vocabulary_name
 from quorum.metrics.text.porter import porter, porter_1980
 from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.numeric.arrays import Flags, Floats, Ints, ratio
@@ -63,35 +61,11 @@ NO_TAGS = "images without tags"
 NO_MODE = "images without a single most frequent tag"
 NO_GUESS = "images without guesses"
 
-# The files of SemEval-2007 task 10, and its exact scoring (McCarthy, Navigli 2007), which MC12 uses.
-#
-#     gold      word.pos item :: answer count;answer count;     system   word.pos item :: answer;answer
-#                                                               or       word.pos item ::: answer;... (out of ten)
-#
-# As in the task's program: gold answers with the letters "pn" (proper noun) are dropped. An item counts if two
-# answers are left, or one that two people gave. An answer is a run of `_ANSWER`'s characters before its count ("27
-# kilograms" in "11.27 kilograms"). The mode is the first answer, unless a later one has the same count. In system
-# answers, "non-" and "non " are joined with the next word, and hyphens become blanks. One apostrophe of an answer
-# is removed. A gold answer with a hyphen is credited if a system spells it with a blank, but a mode with a hyphen
-# is never hit. Of several lines for an item, only the first counts.
-#
-# Unlike in the program, an item whose line has no answer is not attempted (the program takes the answers of the
-# line before), and items without any readable answer are left out of the total.
-MEASURES = ("best", "oot")
-_MARKS = {"best": "::", "oot": ":::"}
-_GOLD_LINE = re.compile(r"([\w.]+) (\S+) :: ?(.*)", re.ASCII)
-_SYSTEM_LINES = {
-    name: re.compile(rf"([\w.]+) (\S+) {mark}(?: (.*)|$)", re.ASCII) for name, mark in _MARKS.items()
-}
-_ANSWER = re.compile(r"(\w[\w'\-\s]+) (\d+)", re.ASCII)
-_COUNT = re.compile(r"[\w'\-\s]+ (\d+)", re.ASCII)
-_NON_PREFIX = re.compile(r"non[\s-](.*)", re.ASCII)
-
 
 def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]:
     """Return the form of each keyword or collocation: its words' stems, joined by blanks."""
     _check_texts(keywords, "keywords")
-    tokenize, stem_words = tokenizer_named("h13").tokens, _stemmer(stem)
+    tokenize, stem_words = tokenizer_named("h13").cut, _stemmer(stem)
     # Porter's published rules turn the word "s" into an empty text.
     return [" ".join(filter(None, stem_words(tokenize(keyword)))) or keyword.strip() for keyword in keywords]
 
@@ -101,7 +75,7 @@ def keyword_terms(
 ) -> list[list[str]]:
     """Return the stemmed words of each text in order, without `stop_words` (such as `smart_stop_words()`)."""
     _check_texts(texts, "texts")
-    tokenize, stem_words = tokenizer_named("h13").tokens, _stemmer(stem)
+    tokenize, stem_words = tokenizer_named("h13").cut, _stemmer(stem)
     dropped_words = frozenset(stop_words)
     stems: dict[str, str] = {}
     terms = []
@@ -122,10 +96,10 @@ def gold_tags(
     paper.
     """
     tags_of_images = []
-    for image, people in enumerate(annotations):
+    for image, keyword_lists in enumerate(annotations):
         tags: Counter[str] = Counter()
-        for person, keywords in enumerate(people):
-            _check_texts(keywords, f"annotations[{image}][{person}]")
+        for annotator, keywords in enumerate(keyword_lists):
+            _check_texts(keywords, f"annotations[{image}][{annotator}]")
             tags.update(filter(None, keyword_forms(list(dict.fromkeys(keywords)), stem=stem)))
         tags_of_images.append(tags)
     return tags_of_images
@@ -133,11 +107,11 @@ def gold_tags(
 
 def frequent_words(documents: Iterable[Sequence[str]], *, least: int = MIN_FREQUENCY) -> frozenset[str]:
     """Return the terms that occur `least` times or more in the documents: MC12's standard vocabulary (section 3.1)."""
-    least = checked_count(least, "least")
+    min_count = checked_count(least, "least")
     counts: Counter[str] = Counter()
     for document in documents:
         counts.update(document)
-    return frozenset(word for word, count in counts.items() if count >= least)
+    return frozenset(word for word, count in counts.items() if count >= min_count)
 
 
 def _check_texts(texts: Any, where: str) -> None:
@@ -158,8 +132,9 @@ class KeywordScore:
     """Mean credits of a system's keywords.
 
     images: (images,) credits, 0 where the system made no guess. recall: mean over the `counted` images, whose
-    credit is defined. precision: mean over the `attempted` images, which have a guess. repeated: number of
-    attempted images with a repeated guess.
+    credit is defined. precision: mean over the `attempted` images, which have a guess. undefined: number of images
+    whose credit is not defined. repeated: number of attempted images with a repeated guess. reason: why images do not
+    count.
     """
 
     precision: float
@@ -204,10 +179,11 @@ def keyword_best(
     duplicates: str = CREDITED,
 ) -> KeywordScore:
     """Return the credits by the measure "best": several guesses share the credit (MC12 section 6.2, "best normal")."""
-    task = _make_task(annotations, gold, vocabulary, duplicates)
-    credit = task.credits() / np.maximum([len(guesses) for guesses in task.guesses], 1)
+    guessed = _read_guesses(annotations, gold, vocabulary, duplicates)
+    guess_counts = np.array([len(guesses) for guesses in guessed.guesses], dtype=np.int64)
+    credit = guessed.credits() / np.maximum(guess_counts, 1)
     signature = measure_signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)
-    return _make_score(task, credit, task.sizes > 0, NO_TAGS, signature)
+    return _make_score(guessed, credit, guessed.tag_totals > 0, NO_TAGS, signature)
 
 
 def keyword_best_mode(
@@ -218,11 +194,13 @@ def keyword_best_mode(
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
     """Return how often the first guess is the most frequent tag, or the tag given in `modes` (MC12 section 6.2)."""
-    task = _make_task(annotations, gold, vocabulary)
-    targets = _targets(task, modes)
-    hits = [bool(guesses) and guesses[0] == tag for guesses, tag in zip(task.guesses, targets, strict=True)]
+    guessed = _read_guesses(annotations, gold, vocabulary)
+    targets = _targets(guessed, modes)
+    hits = [
+        bool(guesses) and guesses[0] == tag for guesses, tag in zip(guessed.guesses, targets, strict=True)
+    ]
     signature = measure_signature("keyword-best-mode", **evaluation_fields(vocabulary, modes))
-    return _mode_score(task, hits, targets, signature)
+    return _mode_score(guessed, hits, targets, signature)
 
 
 def keyword_oot(
@@ -235,11 +213,11 @@ def keyword_oot(
 ) -> KeywordScore:
     """Return the credit of up to `guesses` keywords in any order (MC12 section 6.2, "oot normal")."""
     guesses = checked_count(guesses, "guesses")
-    task = _make_task(annotations, gold, vocabulary, duplicates, guesses)
+    guessed = _read_guesses(annotations, gold, vocabulary, duplicates, guesses)
     signature = measure_signature(
         "keyword-oot", guesses=guesses, **evaluation_fields(vocabulary), duplicates=duplicates
     )
-    return _make_score(task, task.credits(), task.sizes > 0, NO_TAGS, signature)
+    return _make_score(guessed, guessed.credits(), guessed.tag_totals > 0, NO_TAGS, signature)
 
 
 def keyword_oot_mode(
@@ -252,11 +230,11 @@ def keyword_oot_mode(
 ) -> KeywordScore:
     """Return how often the most frequent tag, or the tag in `modes`, is a guess (MC12 section 6.2, "oot mode")."""
     guesses = checked_count(guesses, "guesses")
-    task = _make_task(annotations, gold, vocabulary, guesses=guesses)
-    targets = _targets(task, modes)
-    hits = [mode in guessed for guessed, mode in zip(task.guesses, targets, strict=True)]
+    guessed = _read_guesses(annotations, gold, vocabulary, guesses=guesses)
+    targets = _targets(guessed, modes)
+    hits = [mode in keywords for keywords, mode in zip(guessed.guesses, targets, strict=True)]
     signature = measure_signature("keyword-oot-mode", guesses=guesses, **evaluation_fields(vocabulary, modes))
-    return _mode_score(task, hits, targets, signature)
+    return _mode_score(guessed, hits, targets, signature)
 
 
 def keyword_f1(
@@ -270,11 +248,14 @@ def keyword_f1(
     guesses = checked_count(guesses, "guesses")
     check_collection(gold, "gold", "the keywords of each image")
     counts = [tags if isinstance(tags, Mapping) else _as_tags(tags, image) for image, tags in enumerate(gold)]
-    task = _make_task(annotations, counts, vocabulary, CREDITED_ONCE, guesses)
-    guess_counts = np.array(list(map(len, task.guesses)), dtype=np.int64)
-    gold_counts = np.array(list(map(len, task.gold)), dtype=np.int64)
+    guessed = _read_guesses(annotations, counts, vocabulary, CREDITED_ONCE, guesses)
+    guess_counts = np.array(list(map(len, guessed.guesses)), dtype=np.int64)
+    gold_counts = np.array(list(map(len, guessed.gold)), dtype=np.int64)
     hits = np.array(
-        [sum(map(tags.__contains__, guessed)) for tags, guessed in zip(task.gold, task.guesses, strict=True)],
+        [
+            sum(map(tags.__contains__, keywords))
+            for tags, keywords in zip(guessed.gold, guessed.guesses, strict=True)
+        ],
         dtype=np.int64,
     )
     is_defined = gold_counts > 0
@@ -297,23 +278,23 @@ def keyword_f1(
         counted=int(is_defined.sum()),
         attempted=int(is_attempted.sum()),
         undefined=int((~is_defined).sum()),
-        repeated=int((task.is_repeated & is_attempted).sum()),
+        repeated=int((guessed.has_repeated & is_attempted).sum()),
         reason=_reason({"images without gold keywords": ~is_defined, NO_GUESS: is_defined & ~is_attempted}),
         signature=measure_signature("keyword-f1", guesses=guesses, **evaluation_fields(vocabulary)),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Task:
+class _GuessedKeywords:
     """Guesses to compare with the gold tags, by image.
 
-    sizes: (images,) sums of the tags' counts. is_repeated: (images,) flags of images with a repeated guess.
+    tag_totals: (images,) sums of the tags' counts. has_repeated: (images,) flags of images with a repeated guess.
     """
 
     guesses: Sequence[Sequence[str]]
     gold: Sequence[Tags]
-    sizes: Ints
-    is_repeated: Flags
+    tag_totals: Ints
+    has_repeated: Flags
 
     def credits(self) -> Floats:
         """Return the (images,) sums of the guesses' shares of the tags; 0 for an image without tags."""
@@ -321,16 +302,20 @@ class _Task:
             sum(map(tags.get, guesses, repeat(0)))
             for guesses, tags in zip(self.guesses, self.gold, strict=True)
         ]
-        return np.array(hits, dtype=np.float64) / np.maximum(self.sizes, 1)
+        return np.array(hits, dtype=np.float64) / np.maximum(self.tag_totals, 1)
 
 
-def _make_task(
+def _read_guesses(
     annotations: Sequence[Sequence[str]],
     gold: Sequence[Tags],
     vocabulary: Vocabulary,
     duplicates: str = CREDITED,
     guesses: int | None = None,
-) -> _Task:
+) -> _GuessedKeywords:
+    """Return the first `guesses` keywords of each image, and its tags, both only with words of the vocabulary.
+
+    Raise UnknownName or InvalidInput if an argument cannot be used.
+    """
     if duplicates not in DUPLICATES:
         raise UnknownName("duplicates", duplicates, DUPLICATES)
     check_lists_of(annotations, "annotations", "keywords", "a list of keywords for each image")
@@ -343,23 +328,23 @@ def _make_task(
         known_terms = frozenset(vocabulary)
         annotations = [[word for word in words if word in known_terms] for words in annotations]
         gold = [{tag: count for tag, count in tags.items() if tag in known_terms} for tags in gold]
-    guesses_read: Sequence[Sequence[str]]
+    first_guesses: Sequence[Sequence[str]]
     if duplicates == CREDITED_ONCE:
         # Further guesses take the places of repeated ones.
-        guesses_read = [list(dict.fromkeys(words))[:guesses] for words in annotations]
+        first_guesses = [list(dict.fromkeys(words))[:guesses] for words in annotations]
     else:
-        guesses_read = annotations = [words[:guesses] for words in annotations]
-    sizes = np.array([sum(tags.values()) for tags in gold], dtype=np.int64)
-    is_repeated = np.array([len(set(words)) < len(words) for words in annotations], dtype=np.bool_)
-    return _Task(guesses_read, gold, sizes, is_repeated)
+        first_guesses = annotations = [words[:guesses] for words in annotations]
+    tag_totals = np.array([sum(tags.values()) for tags in gold], dtype=np.int64)
+    has_repeated = np.array([len(set(words)) < len(words) for words in annotations], dtype=np.bool_)
+    return _GuessedKeywords(first_guesses, gold, tag_totals, has_repeated)
 
 
-def _targets(task: _Task, modes: Sequence[str | None] | None) -> Sequence[str | None]:
+def _targets(guessed: _GuessedKeywords, modes: Sequence[str | None] | None) -> Sequence[str | None]:
     """Return the tag of each image that is a hit: of `modes` or, without `modes`, its single most frequent tag."""
     if modes is None:
-        return [_single_mode(tags) for tags in task.gold]
-    if len(modes) != len(task.gold):
-        raise InvalidInput(f"modes has {len(modes)} images, expected {len(task.gold)} as in gold")
+        return [_single_mode(tags) for tags in guessed.gold]
+    if len(modes) != len(guessed.gold):
+        raise InvalidInput(f"modes has {len(modes)} images, expected {len(guessed.gold)} as in gold")
     for image, mode in enumerate(modes):
         if not (mode is None or isinstance(mode, str)):
             raise InvalidInput(f"modes[{image}] is a {type(mode).__name__}, expected a tag or None")
@@ -373,13 +358,18 @@ def _single_mode(tags: Tags) -> str | None:
     return modes[0] if len(modes) == 1 else None
 
 
-def _mode_score(task: _Task, hits: list[bool], targets: Sequence[str | None], signature: str) -> KeywordScore:
+def _mode_score(
+    guessed: _GuessedKeywords, hits: list[bool], targets: Sequence[str | None], signature: str
+) -> KeywordScore:
     has_mode = np.array([mode is not None for mode in targets], dtype=np.bool_)
-    return _make_score(task, np.array(hits, dtype=np.float64), has_mode, NO_MODE, signature)
+    return _make_score(guessed, np.array(hits, dtype=np.float64), has_mode, NO_MODE, signature)
 
 
-def _make_score(task: _Task, credit: Floats, is_defined: Flags, reason: str, signature: str) -> KeywordScore:
-    has_guess = np.array([len(guesses) > 0 for guesses in task.guesses], dtype=np.bool_)
+def _make_score(
+    guessed: _GuessedKeywords, credit: Floats, is_defined: Flags, undefined_reason: str, signature: str
+) -> KeywordScore:
+    """Return the means of (images,) credits. `undefined_reason` says why the credit of an image is not defined."""
+    has_guess = np.array([len(guesses) > 0 for guesses in guessed.guesses], dtype=np.bool_)
     is_attempted = is_defined & has_guess
     images = np.where(is_defined, credit, np.nan)
     images.flags.writeable = False
@@ -390,8 +380,8 @@ def _make_score(task: _Task, credit: Floats, is_defined: Flags, reason: str, sig
         counted=int(is_defined.sum()),
         attempted=int(is_attempted.sum()),
         undefined=int((~is_defined).sum()),
-        repeated=int((task.is_repeated & is_attempted).sum()),
-        reason=_reason({reason: ~is_defined, NO_GUESS: is_defined & ~has_guess}),
+        repeated=int((guessed.has_repeated & is_attempted).sum()),
+        reason=_reason({undefined_reason: ~is_defined, NO_GUESS: is_defined & ~has_guess}),
         signature=signature,
     )
 
@@ -400,14 +390,17 @@ def _mean(values: Floats) -> float:
     return float(values.mean()) if values.size else float("nan")
 
 
-def _reason(cases: Mapping[str, Flags]) -> str:
-    return "; ".join(f"{reason}: {int(flags.sum())}" for reason, flags in cases.items() if flags.any())
+def _reason(images_by_reason: Mapping[str, Flags]) -> str:
+    return "; ".join(
+        f"{reason}: {int(flags.sum())}" for reason, flags in images_by_reason.items() if flags.any()
+    )
 
 
 def evaluation_fields(vocabulary: Vocabulary, modes: Sequence[str | None] | None = None) -> dict[str, Value]:
+    """Return the fields of signatures that say by which vocabulary and modes keywords were evaluated."""
     fields: dict[str, Value] = {"eval": "include-infrequent" if vocabulary is None else "standard"}
     if vocabulary is not None:
-        fields["vocabulary"] = given_words(frozenset(vocabulary))
+        fields["vocabulary"] = vocabulary_name(frozenset(vocabulary))
     if modes is not None:
         fields["modes"] = "given"
     return fields
@@ -420,6 +413,7 @@ def _as_tags(keywords: Collection[str], image: int) -> Tags:
 
 
 def check_gold(gold: Sequence[Any]) -> None:
+    """Raise InvalidInput unless `gold` has a mapping of tags to counts for each image."""
     check_collection(gold, "gold", "the count of each tag for each image")
     for image, tags in enumerate(gold):
         if not isinstance(tags, Mapping):
@@ -433,10 +427,11 @@ def check_gold(gold: Sequence[Any]) -> None:
 
 
 def _are_counts(values: Iterable[Any]) -> bool:
-    distinct = set(values)
-    return all(isinstance(value, Integral) and int(value) >= 1 for value in distinct)
+    distinct_values = set(values)
+    return all(isinstance(value, Integral) and int(value) >= 1 for value in distinct_values)
 
 
+# The functions by the names that their signatures have.
 CALLS: dict[str, Callable[..., KeywordScore | KeywordOverlap]] = {
     "keyword-best": keyword_best,
     "keyword-best-mode": keyword_best_mode,
@@ -444,92 +439,3 @@ CALLS: dict[str, Callable[..., KeywordScore | KeywordOverlap]] = {
     "keyword-oot-mode": keyword_oot_mode,
     "keyword-f1": keyword_f1,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SubstitutionGold:
-    answers: Mapping[str, Mapping[str, int]]
-    modes: Mapping[str, str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class SubstitutionScores:
-    normal: KeywordScore
-    mode: KeywordScore
-
-
-def read_gold(lines: Iterable[str]) -> SubstitutionGold:
-    """Return the answers and modes of a gold file.
-
-    Raise InvalidFile if a line is not a line of gold answers, or if two lines are of the same item.
-    """
-    answers: dict[str, Mapping[str, int]] = {}
-    modes: dict[str, str | None] = {}
-    items_read: set[str] = set()
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        match = _GOLD_LINE.search(line)
-        if match is None:
-            raise InvalidFile(
-                f"line {number} of the gold is {line.strip()!r}, expected 'word.pos item :: answer count;...'"
-            )
-        item = match[2]
-        if item in items_read:
-            raise InvalidFile(f"line {number} of the gold is of item {item} again, expected each item once")
-        items_read.add(item)
-        pieces = [answer for answer in match[3].split(";") if answer.strip() and "pn" not in answer]
-        answer_counts = [
-            (entry[1].replace("'", "", 1), int(entry[2])) for entry in map(_ANSWER.search, pieces) if entry
-        ]
-        first_count = _COUNT.search(pieces[0]) if pieces else None
-        if answer_counts and (len(pieces) > 1 or (first_count and int(first_count[1]) > 1)):
-            first, top_count = answer_counts[0]
-            modes[item] = None if any(count == top_count for _, count in answer_counts[1:]) else first
-            answers[item] = dict(answer_counts)
-    return SubstitutionGold(answers, modes)
-
-
-def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...]]:
-    """Return the answers of a system file for one of MEASURES. Raise InvalidFile if a line is not a line of answers."""
-    if measure not in MEASURES:
-        raise UnknownName("measure", measure, MEASURES)
-    answers_of_item: dict[str, tuple[str, ...]] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        match = _SYSTEM_LINES[measure].search(line.rstrip("\r\n"))
-        if match is None:
-            raise InvalidFile(
-                f"line {number} of the answers is {line.strip()!r}, "
-                f"expected 'word.pos item {_MARKS[measure]} answer;answer'"
-            )
-        answer_list = (match[3] or "").rstrip(";") if (match[3] or "").strip() else ""
-        answers = tuple(map(_normalise_spelling, answer_list.split(";"))) if answer_list else ()
-        answers_of_item.setdefault(match[2], answers)
-    return answers_of_item
-
-
-def substitution_scores(
-    answers: Mapping[str, tuple[str, ...]], gold: SubstitutionGold, measure: str
-) -> SubstitutionScores:
-    """Score one system. The images of the scores are the gold items in order."""
-    if measure not in MEASURES:
-        raise UnknownName("measure", measure, MEASURES)
-    score = keyword_best if measure == "best" else keyword_oot
-    score_mode = keyword_best_mode if measure == "best" else keyword_oot_mode
-    guesses = [answers.get(item, ()) for item in gold.answers]
-    tags = []
-    for counts in gold.answers.values():
-        tag_counts: Counter[str] = Counter()
-        for tag, count in counts.items():
-            tag_counts[tag.replace("-", " ")] += count
-        tags.append(tag_counts)
-    modes = list(gold.modes.values())
-    return SubstitutionScores(score(guesses, tags), score_mode(guesses, tags, modes=modes))
-
-
-def _normalise_spelling(answer: str) -> str:
-    joined = _NON_PREFIX.fullmatch(answer)
-    answer = f"non{joined[1]}" if joined else answer
-    return answer.replace("-", " ").replace("'", "", 1)
