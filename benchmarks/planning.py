@@ -24,7 +24,7 @@ import numpy as np
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.crossed import Contrast
 from quorum.statistics.meta import PeoplesWinners, metric_winners, winners_without_raters
-from quorum.statistics.power import People, Size, TwoMetrics, TwoSystems, power_of
+from quorum.statistics.power import Size, TwoMetrics, TwoSystems, VoterModel, power_of
 
 SEED = 31
 STUDIES = 1600
@@ -54,8 +54,8 @@ class Design:
         return f"{what}, {self.pairs} pairs, votes={self.votes}, {who}, taste={self.taste:g}"
 
     @property
-    def people(self) -> People:
-        return People(0.85, pair_spread=0.1, pairs_each=10, raters=self.raters, taste=self.taste)
+    def people(self) -> VoterModel:
+        return VoterModel(0.85, pair_spread=0.1, pairs_each=10, raters=self.raters, taste=self.taste)
 
 
 SYSTEMS, METRICS = TwoSystems(0.7), TwoMetrics(0.8, 0.65, 0.7)

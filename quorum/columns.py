@@ -16,6 +16,7 @@ Column = np.ndarray[Any, Any]
 
 
 def is_table(data: Any) -> TypeGuard[Any]:
+    """Return whether the data have columns, and can be read by Arrow (its PyCapsule interface)."""
     return hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns")
 
 
@@ -28,18 +29,20 @@ def named_columns(table: Any, *names: str) -> list[pa.ChunkedArray]:
     return [arrow[name] for name in names]
 
 
-def judgments_of(table: Any, *names: str) -> list[Column]:
+def read_judgments(table: Any, *names: str) -> list[Column]:
     """Return the named columns, without rows of control items, unused judgments and missing values.
 
     The last of `names` is the column of values.
     """
     arrow = pa.table(table)
     columns = named_columns(arrow, *names)
-    is_used = columns[-1].is_valid()
-    for name, expected in (("used", True), ("control", False)):
+    is_kept = columns[-1].is_valid()
+    # A row counts if it is used and no control item; where the table does not say so, it counts.
+    for name, kept_value in (("used", True), ("control", False)):
         if name in arrow.column_names:
-            is_used = pc.and_(is_used, pc.equal(arrow[name].cast(pa.bool_()).fill_null(expected), expected))
-    return [column.filter(is_used).to_numpy() for column in columns]
+            flags = arrow[name].cast(pa.bool_()).fill_null(kept_value)
+            is_kept = pc.and_(is_kept, pc.equal(flags, kept_value))
+    return [column.filter(is_kept).to_numpy() for column in columns]
 
 
 def match_table_type(table: Any, result: pa.Table) -> Any:
@@ -48,6 +51,10 @@ def match_table_type(table: Any, result: pa.Table) -> Any:
 
 
 def table_of_units(judgments: Any, unit: str, units: Column, columns: Mapping[str, Any]) -> Any:
+    """Return a table of the type of `judgments` with a row for each unit, whose names are in the column `unit`.
+
+    Raise BadShape if one of the other columns has that name.
+    """
     if unit in columns:
         raise BadShape(f"unit is {unit!r}, expected another name than {', '.join(columns)}")
     return match_table_type(judgments, pa.table({unit: units, **columns}))
@@ -71,7 +78,7 @@ def fit_to_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:
                 judgments, required_column(workers, "workers"), required_column(values, "values"), **options
             )
         refuse_beside_table(workers=workers, values=values)
-        model = fit(*judgments_of(judgments, unit, worker, value), **options)
+        model = fit(*read_judgments(judgments, unit, worker, value), **options)
         columns = {"winner": model.values(), "probability": model.posterior.max(axis=1)}
         return table_of_units(judgments, unit, model.units, columns)
 
@@ -83,12 +90,14 @@ def fit_to_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:
 
 
 def required_column(column: Any, name: str) -> Any:
+    """Return the column. Raise BadShape if it is None."""
     if column is None:
         raise BadShape(f"{name} is missing, expected a table, or a column for each argument")
     return column
 
 
 def refuse_beside_table(**columns: Any) -> None:
+    """Raise BadShape if one of the columns is given, although the judgments are a table."""
     for name, column in columns.items():
         if column is not None:
             raise BadShape(f"{name} is given beside a table, expected options by their names")

@@ -1,4 +1,8 @@
-"""The command ``quorum``: its subcommands ("words"), its data folder, and shell completion."""
+"""The command ``quorum``, which finds a subcommand by its words, such as "dataset import", and runs it.
+
+An installed Quorum keeps its data in a folder, which is named before Django's settings are read. The module also prints
+shell completions.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +33,11 @@ HELP = {"-h", "--help"}
 
 
 def main() -> None:
+    """Run the command line, or print completions if a shell asks for them."""
     if str(PLATFORM) not in sys.path:
         sys.path.insert(0, str(PLATFORM))
     line = sys.argv[1:]
-    if "_ARGCOMPLETE" in os.environ:
+    if "_ARGCOMPLETE" in os.environ:  # set by the shell's completion
         _print_completions(os.environ["COMP_LINE"].split()[1:])
     elif line == ["--version"]:
         from quorum.numeric.signatures import quorum_version
@@ -94,7 +99,7 @@ def _run_line(line: list[str]) -> None:
         sys.stdout.write(words.page(first))
     else:
         name, asks_for_help = words.names.get(command, command), bool(HELP.intersection(rest))
-        with _data_folder(make=name == "prepare" and not asks_for_help) as missing_folder:
+        with _using_data_folder(make=name == "prepare" and not asks_for_help) as missing_folder:
             if name not in words.paths:
                 _check_known(name)
             if missing_folder and not asks_for_help and name not in words.without_data:
@@ -105,18 +110,19 @@ def _run_line(line: list[str]) -> None:
 
 
 def split(line: list[str]) -> tuple[str, list[str]]:
+    """Return the words of the subcommand, which are one or two, and the rest of the line."""
     command = " ".join(line[:2])
     return (command, line[2:]) if command in words_for(line).names else (" ".join(line[:1]), line[1:])
 
 
 @contextmanager
-def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
+def _using_data_folder(*, make: bool = False) -> Iterator[Path | None]:
     """Set DATA_DIR to an absolute path if Quorum is installed. The default is `quorum-data` in the current folder.
 
     Yield None, unless that folder does not exist and `make` is false. Then yield the folder's path and set DATA_DIR
     to a temporary folder, so that `--help` creates no files.
     """
-    folder = _name_data_folder() if IS_INSTALLED else None
+    folder = _set_data_folder() if IS_INSTALLED else None
     if folder is None or folder.is_dir() or make:
         yield None
         return
@@ -125,7 +131,7 @@ def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
         yield folder
 
 
-def _name_data_folder(data: str | None = None) -> Path:
+def _set_data_folder(data: str | None = None) -> Path:
     """Set DATA_DIR and STATIC_ROOT, which must be outside the installed package, and return DATA_DIR."""
     _read_settings_file(Path(".env"))
     folder = Path(data or os.environ.get("DATA_DIR") or DATA_FOLDER).expanduser().resolve()
@@ -136,9 +142,10 @@ def _name_data_folder(data: str | None = None) -> Path:
 
 
 def _check_known(name: str) -> None:
+    """Exit with a message if there is no command of this name."""
     from django.core.management import get_commands
 
-    _set_up()
+    _set_up_django()
     words = words_of_environment()
     known_names = [*words.names, *words.groups, *OWN_COMMANDS, *get_commands()]
     if name not in known_names:
@@ -157,7 +164,7 @@ def _load_command(name: str, rest: list[str]) -> BaseCommand:
 
     from config.commands import load_command
 
-    _set_up()
+    _set_up_django()
     return (
         load_command(name)
         if name in words_for([name]).paths
@@ -165,7 +172,7 @@ def _load_command(name: str, rest: list[str]) -> BaseCommand:
     )
 
 
-def _set_up() -> None:
+def _set_up_django() -> None:
     import django
     from django.core.exceptions import ImproperlyConfigured
 
@@ -187,7 +194,7 @@ def _serve_pages(rest: list[str]) -> None:
     _add_run_options(parser)
     options = parser.parse_args(rest)
     if IS_INSTALLED or options.data:
-        folder = _name_data_folder(options.data)
+        folder = _set_data_folder(options.data)
     else:
         folder = PLATFORM / Path(setting("DATA_DIR", "var")).expanduser()
     if options.port:
@@ -241,7 +248,7 @@ def _print_completions(line: list[str]) -> None:
     """Print the completions of a command line, which the shell passes in the environment, and exit."""
     import argcomplete
 
-    with _data_folder():
+    with _using_data_folder():
         argcomplete.autocomplete(_make_parser(line))
 
 

@@ -1,4 +1,4 @@
-"""The words of a text, and n-grams of words that are offered as collocations (MC12 §3.2).
+"""The words of a text, and n-grams of words that are offered as collocations (Mason, Charniak 2012, MC12, §3.2).
 
 A word is a token between blanks, without punctuation at its edges. Case and the shape of apostrophes are ignored. The
 script of the page for keywords applies the same rules (static/js/kinds/keywords.js).
@@ -19,7 +19,7 @@ from itertools import islice
 
 import numpy as np
 
-SHORTEST, LONGEST = 2, 7  # words of a collocation; MC12: n <= 7
+MIN_WORDS, MAX_WORDS = 2, 7  # words of a collocation; MC12: n <= 7
 MIN_OCCURRENCES = 2  # occurrences in a text, or texts of the dataset, that make an n-gram frequent
 MAX_OFFERED = 40  # collocations that are offered for a text
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"})
@@ -69,7 +69,8 @@ def vocabulary(text: str) -> dict[str, None]:
     return forms
 
 
-def spoken_words(text: str) -> list[str]:
+def spelled_words(text: str) -> list[str]:
+    """Return the words of the text as they are spelled, without normalisation of case and apostrophes."""
     return [word for token in unicodedata.normalize("NFC", text).split() if (word := trim_punctuation(token))]
 
 
@@ -100,19 +101,21 @@ def _is_abbreviation(word: str, text_after: str) -> bool:
     return text_after == "." and (len(word) == 1 or "." in word)
 
 
-def ngrams(tokens: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[str, int]]:
+def ngrams(tokens: Sequence[str], longest: int = MAX_WORDS) -> Iterator[tuple[str, int]]:
+    """Yield the n-grams of MIN_WORDS to `longest` words, each with the position of its first word."""
     for start in range(len(tokens)):
-        for end in range(start + SHORTEST, min(start + longest, len(tokens)) + 1):
+        for end in range(start + MIN_WORDS, min(start + longest, len(tokens)) + 1):
             yield " ".join(tokens[start:end]), start
 
 
-def titles_in(text: str, titles: Collection[str], longest: int = LONGEST) -> list[str]:
+def titles_in(text: str, titles: Collection[str], longest: int = MAX_WORDS) -> list[str]:
     """Return the n-grams of ``text`` that are in ``titles``, in order. Normalise them by ``normalise_phrase``."""
     return list(dict.fromkeys(gram for gram, _ in ngrams(words_of(text), longest) if gram in titles))
 
 
 def spellings_of_grams(text: str, grams: Sequence[str]) -> list[str]:
-    tokens, spellings = words_of(text), spoken_words(text)
+    """Return the n-grams of the text as it spells them where they occur first."""
+    tokens, spellings = words_of(text), spelled_words(text)
     starts: dict[str, int] = {}
     for gram, start in ngrams(tokens):
         starts.setdefault(gram, start)
@@ -120,7 +123,7 @@ def spellings_of_grams(text: str, grams: Sequence[str]) -> list[str]:
 
 
 def count_texts_by_ngram(
-    texts: Iterable[str], stop_words: Collection[str], longest: int = LONGEST
+    texts: Iterable[str], stop_words: Collection[str], longest: int = MAX_WORDS
 ) -> Counter[str]:
     """Return the number of texts that contain an n-gram, by n-gram. Leave out n-grams of a single text."""
     counts: Counter[str] = Counter()
@@ -133,7 +136,7 @@ def frequent_phrases(
     text: str,
     spread: Counter[str],
     stop_words: Collection[str],
-    longest: int = LONGEST,
+    longest: int = MAX_WORDS,
     most: int = MAX_OFFERED,
 ) -> list[str]:
     """Return n-grams that occur twice in ``text``, or in several texts.
@@ -142,21 +145,22 @@ def frequent_phrases(
     Return them in the order of the text. ``spread`` has the number of texts with each n-gram.
     """
     counts: Counter[str] = Counter()
-    first: dict[str, int] = {}
-    for order, (gram, _) in enumerate(_candidates(text, stop_words, longest)):
+    first_positions: dict[str, int] = {}
+    for position, (gram, _) in enumerate(_candidates(text, stop_words, longest)):
         counts[gram] += 1
-        first.setdefault(gram, order)
+        first_positions.setdefault(gram, position)
     frequent = [gram for gram in counts if counts[gram] >= MIN_OCCURRENCES or spread[gram] >= MIN_OCCURRENCES]
     shorter_grams = {
         (shorter, counts[gram], spread[gram]) for gram in frequent for shorter, _ in ngrams(gram.split(), longest)
         if shorter != gram
     }  # fmt: skip
     longest_grams = [gram for gram in frequent if (gram, counts[gram], spread[gram]) not in shorter_grams]
-    longest_grams.sort(key=lambda gram: (-counts[gram], -spread[gram], first[gram]))
-    return sorted(longest_grams[:most], key=first.__getitem__)
+    longest_grams.sort(key=lambda gram: (-counts[gram], -spread[gram], first_positions[gram]))
+    return sorted(longest_grams[:most], key=first_positions.__getitem__)
 
 
 def _candidates(text: str, stop_words: Collection[str], longest: int) -> Iterator[tuple[str, int]]:
+    """Yield the n-grams within clauses that have no stop word at either end, with their positions in the clause."""
     for clause in clauses(text):
         for gram, start in ngrams(clause, longest):
             if clause[start] not in stop_words and gram.rpartition(" ")[2] not in stop_words:
@@ -167,7 +171,7 @@ def known_titles(
     titles: Iterable[str],
     texts: Iterable[str],
     *,
-    longest: int = LONGEST,
+    longest: int = MAX_WORDS,
     progress: Callable[[int], None] = lambda titles_read: None,
 ) -> list[str]:
     """Return the sorted distinct ``titles`` whose words occur consecutively in one of ``texts``.

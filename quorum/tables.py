@@ -22,9 +22,9 @@ import pyarrow as pa
 from quorum.columns import (
     fit_to_tables,
     is_table,
-    judgments_of,
     match_table_type,
     named_columns,
+    read_judgments,
     refuse_beside_table,
     required_column,
     table_of_units,
@@ -81,7 +81,7 @@ def alpha(
     protocol of an export, so it counts choices between two texts in both orders, and clusters units by item.
     """
     if is_table(judgments):
-        units, workers, values = judgments_of(judgments, unit, worker, value)
+        units, workers, values = read_judgments(judgments, unit, worker, value)
         return alpha_of_judgments(units, workers, values, level, **options)
     return alpha_interval(judgments, level, **options)
 
@@ -106,7 +106,7 @@ def kappa(
             raise BadShape("second is missing, expected the answers of another rater")
         return kappa_interval(first, second, weights, **options)
     refuse_beside_table(second=second)
-    ratings = ratings_of_judgments(*judgments_of(first, unit, worker, value))
+    ratings = ratings_of_judgments(*read_judgments(first, unit, worker, value))
     if len(ratings.raters) != 2:
         if weights is not None:
             raise BadShape(f"there are {len(ratings.raters)} workers, expected two for a weighted kappa")
@@ -134,7 +134,7 @@ def majority_vote(
     if not is_table(judgments):
         return aggregation.majority_vote(judgments, required_column(values, "values"), **options)
     refuse_beside_table(values=values)
-    votes = aggregation.majority_vote(*judgments_of(judgments, unit, value), **options)
+    votes = aggregation.majority_vote(*read_judgments(judgments, unit, value), **options)
     columns = {"winner": votes.values(), "share": votes.share, "votes": votes.n}
     return table_of_units(judgments, unit, votes.units, columns)
 

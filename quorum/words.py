@@ -18,6 +18,7 @@ OWN_COMMANDS = {
     "completion": "what a shell needs to complete these words",
 }
 
+# By title and by words ("dataset import"): the command's name, a description and a dotted path.
 Commands = Mapping[str, Mapping[str, tuple[str, str, str]]]
 
 SECTIONS: Commands = {
@@ -136,6 +137,7 @@ class Words:
         self.without_data = {name for name, _, _ in self.sections[FILES].values()} | {"verify", *without_data}
 
     def page(self, group: str = "") -> str:
+        """Return the help page of all subcommands, or of those that begin with the word `group`."""
         lines = []
         if not group:
             lines = [

@@ -1,6 +1,6 @@
 """Access to an installation, and to a study or dataset in it, by HTTP calls.
 
-Calls that are safe to repeat are retried.
+Connection that are safe to repeat are retried.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pandas as pd
 RETRY_STATUSES = (429, 502, 503, 504)
 IDEMPOTENT_METHODS = ("GET", "HEAD", "PUT")
 HTTP_ACCEPTED = 202  # HTTP status of a result that is not ready yet; request it again
-KEY = "Idempotency-Key"
+KEY_HEADER = "Idempotency-Key"
 PAGE_SIZE = 1000  # rows of a list that one call fetches
 
 
@@ -40,7 +40,7 @@ class Problem(Exception):
         self.status, self.detail, self.members = status, detail, members or {}
 
 
-class Calls:
+class Connection:
     """A connection to an installation, such as https://quorum.example.
 
     If the server is busy or does not respond, calls that are safe to repeat are retried after 0.5, 1, 2 and more
@@ -81,7 +81,7 @@ class Calls:
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Return the response. Raise Problem if the server refused the call or could not be reached."""
         # With a key, the server does the operation only once, even if the call is repeated.
-        once_only = KEY in (options.get("headers") or {})
+        once_only = KEY_HEADER in (options.get("headers") or {})
         tries = self.tries if method in IDEMPOTENT_METHODS or once_only else 1
         for attempt in range(1, tries + 1):
             try:
@@ -104,7 +104,9 @@ class Calls:
         Raise Problem if the server has not computed it within ``patience`` seconds.
         """
         end = time.monotonic() + self.patience
-        while (response := self.ask("GET", path, params=_query(parameters))).status_code == HTTP_ACCEPTED:
+        while (
+            response := self.ask("GET", path, params=_query_parameters(parameters))
+        ).status_code == HTTP_ACCEPTED:
             if time.monotonic() > end:
                 raise Problem(HTTP_ACCEPTED, f"{path} was not counted within {self.patience:g} seconds.")
             self.sleep(_retry_after(response) or 5.0)
@@ -113,7 +115,7 @@ class Calls:
 
     def post(self, path: str, body: Any = None, *, key: str = "") -> dict[str, Any]:
         """Post a body, and return the JSON response. Only a call with an idempotency ``key`` is retried."""
-        headers = {KEY: key} if key else {}
+        headers = {KEY_HEADER: key} if key else {}
         answer: dict[str, Any] = self.ask("POST", path, json=body, headers=headers).json()
         return answer
 
@@ -167,7 +169,7 @@ class Calls:
             attempt += 1
 
 
-def _query(parameters: dict[str, Any]) -> dict[str, Any] | None:
+def _query_parameters(parameters: dict[str, Any]) -> dict[str, Any] | None:
     """Return parameters with booleans in the form of the HTTP interface.
 
     Return None if there are none, so that a URL keeps its own query.
@@ -180,6 +182,7 @@ def _query(parameters: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _retry_after(response: httpx.Response) -> float:
+    """Return the seconds after which the server asks for another try, at most a minute; 0 if it does not say."""
     seconds = response.headers.get("Retry-After", "")
     return min(float(seconds), 60.0) if seconds.isdecimal() else 0.0
 
@@ -198,7 +201,7 @@ class JobFailed(Exception):
     """A job failed or was cancelled. ``str()`` of the exception says why."""
 
 
-class Quorum(Calls):
+class Quorum(Connection):
     """An installation of Quorum.
 
     >>> Quorum("http://127.0.0.1:8000", token="quorum_...").frame("studies")
@@ -260,7 +263,8 @@ class Quorum(Calls):
 class Handle:
     """A study or a dataset. Each of its operations in the HTTP interface is a method.
 
-    ``study.pause(why="a caption is broken")`` posts to ``studies/<slug>/pause/`` (``do``).
+    ``study.pause(why="a caption is broken")`` posts to ``studies/<slug>/pause/`` (``do``). ``filters`` select the rows
+    of the study or dataset in lists.
     """
 
     def __init__(self, quorum: Quorum, address: str, filters: dict[str, str]) -> None:
@@ -311,6 +315,8 @@ class MoneyStep:
     """A previewed operation that moves money.
 
     Attributes:
+        path: the address of the operation.
+        asked: the parameters of the operation.
         told: the preview: ``total_cents`` with fees, ``left_cents`` of the budget, and details of the operation.
         key: the idempotency key, with which the server does the operation only once.
     """

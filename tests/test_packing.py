@@ -141,7 +141,7 @@ def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pyt
         found = score(captions(300, rng), references, ["bleu-4", "cider", "cider-d", "rouge-l"])
         units, values = np.repeat(np.arange(60), 3), rng.integers(1, 6, 180)
         workers = np.tile(np.arange(3), 60)
-        people = power.People(0.8)
+        people = power.VoterModel(0.8)
         return [
             {name: one.images.tolist() for name, one in found.scores.items()},
             alpha_of_judgments(units, workers, values, resamples=9000, seed=1, clusters="naive"),

@@ -16,7 +16,7 @@ from quorum.metrics.comparison import kernel_inputs
 from quorum.metrics.text import ngrams, tokens
 from quorum.numeric.parallel import LocalPool, map_parts, use_pool
 from quorum.statistics import power, resampling
-from quorum.statistics.power import People, simulation
+from quorum.statistics.power import VoterModel, simulation
 from tests.installations import until
 
 WORDS = ("a", "dog", "cat", "runs", "on", "the", "grass.", "don't", "two", "Dogs,", "in", "snow", "cannot")
@@ -96,7 +96,7 @@ def test_power_is_the_same_from_any_number_of_workers(monkeypatch: pytest.Monkey
     for workers in (1, 2, 3):
         with use_pool(LocalPool(workers)):
             results.append(
-                power.power_of(power.TwoSystems(0.6), People(0.8), [power.Size(100, 1, 3)], simulations=200)
+                power.power_of(power.TwoSystems(0.6), VoterModel(0.8), [power.Size(100, 1, 3)], simulations=200)
             )
     assert results[0] == results[1] == results[2]
 

@@ -22,7 +22,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.draws import rng_for
 from judgments.models import HIT, DrawState, HITUnit, Study, SystemPair, Unit
 from judgments.studies.designs import design_of
-from quorum.statistics.drawing import Drawing, prior_strengths
+from quorum.statistics.drawing import PairDraws, prior_strengths
 
 RENEWAL_DIVISOR = 50  # draw from a new state once the number of answers has grown by a fiftieth
 MAX_TRIES = 8  # number of items to try for a pair of systems, to find one that is not on the page yet
@@ -141,7 +141,7 @@ def draw_page(
     design, table = design_of(study), pair_table_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")
     answers = np.array(state.counts, dtype=np.int64).reshape(-1, 3).sum(axis=1)
-    drawing = Drawing.from_comparisons(
+    drawing = PairDraws.from_comparisons(
         table.first, table.second, answers, state.strengths, even=design.arena.even
     )
     units_left = table.unit_counts - table.count_by_pair(met_positions)

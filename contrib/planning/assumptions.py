@@ -14,7 +14,7 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of
 from quorum.statistics.inputs import StatisticsError
-from quorum.statistics.power import MAX_TASTE, People, Question, TwoMetrics, TwoSystems
+from quorum.statistics.power import MAX_TASTE, Question, TwoMetrics, TwoSystems, VoterModel
 
 POWER_WANTED = 0.8  # the power to reach, by Cohen's convention
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -57,9 +57,9 @@ class Assumptions(Part):
             return TwoSystems(self.win_rate, self.ties)
         return TwoMetrics(self.first, self.second, self.agreement)
 
-    def people(self) -> People:
+    def people(self) -> VoterModel:
         """Return the assumed people. Raise StatisticsError if their numbers are invalid."""
-        return People(
+        return VoterModel(
             right=self.right,
             pair_spread=self.pair_spread,
             unit_spread=self.unit_spread,

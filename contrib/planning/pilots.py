@@ -27,11 +27,11 @@ from quorum.statistics.inputs import StatisticsError
 from quorum.statistics.meta import metric_winners
 from quorum.statistics.power import (
     MAX_TASTE,
-    People,
-    PilotPeople,
+    PilotModel,
     Size,
     TwoSystems,
-    fit_people,
+    VoterModel,
+    fit_voter_model,
     power_of,
     true_share,
 )
@@ -91,7 +91,7 @@ def pilot_components(study: Study) -> dict[str, Any]:
     return components_of(KINDS[study.protocol], ratings.labels[ratings.code], clusters)
 
 
-def taste_of(study: Study, people: PilotPeople, sides: Mapping[int, int]) -> float:
+def taste_of(study: Study, people: PilotModel, sides: Mapping[int, int]) -> float:
     """Return the standard deviation over people of the log odds that a person prefers the first system or metric.
 
     The variance of votes by people (Brennan 2001) equals that of the log odds times the squared mean slope of the
@@ -129,7 +129,7 @@ def _sides_of_metrics(study: Study, first: str, second: str) -> dict[int, int]:
     return {pk: side for pk, side in first_sides.items() if side and second_sides.get(pk) == 3 - side}
 
 
-def pilot_people(study: Study) -> PilotPeople:
+def pilot_people(study: Study) -> PilotModel:
     """Estimate people's accuracy from split votes. Raise EvaluationError if that is impossible."""
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(
@@ -143,14 +143,14 @@ def pilot_people(study: Study) -> PilotPeople:
     votes = np.bincount(rows)
     first = np.bincount(rows, weights=table.value[is_counted] == 1, minlength=votes.size)
     try:
-        return fit_people(first, votes)
+        return fit_voter_model(first, votes)
     except StatisticsError as error:
         raise EvaluationError(
             _("Study %(slug)r cannot be used as a pilot: %(error)s.") % {"slug": study.slug, "error": error}
         ) from None
 
 
-def consensus_accuracy(study: Study, people: PilotPeople) -> float:
+def consensus_accuracy(study: Study, people: PilotModel) -> float:
     """Simulate how often a consensus of as many votes as in the pilot is right.
 
     Raises:
@@ -163,7 +163,7 @@ def consensus_accuracy(study: Study, people: PilotPeople) -> float:
         max(1, round(units.count() / max(1, pairs))),
         max(1, round(people.votes / people.units)),
     )
-    crowd = People(right=people.right, pair_spread=people.spread, careless=0.0, worker_spread=0.0)
+    crowd = VoterModel(right=people.right, pair_spread=people.spread, careless=0.0, worker_spread=0.0)
     # The assumed difference has no effect on the consensus.
     (result,) = power_of(TwoSystems(1.0), crowd, [size], simulations=REPETITIONS, seed=0)
     if not result.right_consensus > 0.5:

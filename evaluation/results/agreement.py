@@ -256,9 +256,9 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
     components = components_of_clusters(answer, clusters)
     n = {"items": components.items, "raters": components.raters, "judgments": components.judgments}
     # Answers may be unbalanced over items and people, so use only the ratios of the model's errors.
-    even = 0.0 if components.reason else components.error_with(**n)
+    even = 0.0 if components.reason else components.error_in_study(**n)
     more = {name: n | {name: 2 * n[name], "judgments": 2 * n["judgments"]} for name in n}
-    errors = {name: components.error_with(**of) / even for name, of in more.items() if even}
+    errors = {name: components.error_in_study(**of) / even for name, of in more.items() if even}
     twice = {name: json_float(components.standard_error * ratio) for name, ratio in errors.items()}
     fields = ("item", "rater", "residual", "standard_error", "items", "raters", "judgments", "reason")
     return {**as_json(components, *fields), "twice": twice}

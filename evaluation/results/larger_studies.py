@@ -79,7 +79,7 @@ def _expected_power(contrast: Contrast, item_factor: float, rater_factor: float,
 def _plausible_spreads(spread: Spread) -> list[Spread]:
     """Return equally likely true spreads, from the chi-squared distributions of both parts of the variance."""
     item_variance, rater_variance = spread.variance - spread.by_raters, spread.by_raters + spread.within
-    items_df = max(spread.number, MIN_CLUSTERS) - 1
+    items_df = max(spread.effective_items, MIN_CLUSTERS) - 1
     raters_df = max(spread.raters, MIN_CLUSTERS) - 1
     plausible = []
     for item_scale, rater_scale in product(_scales(items_df), _scales(raters_df)):

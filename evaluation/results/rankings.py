@@ -232,7 +232,7 @@ def _row(
         """Return the lists with codes of the known items, and the code ``unknown`` at the other positions."""
         codes_of_lists = np.full(int(starts[-1]), unknown, dtype=np.int8)
         codes_of_lists[positions] = item_codes
-        return JudgedRankings(starts, codes_of_lists, total, judged=unknown == UNJUDGED)
+        return JudgedRankings(starts, codes_of_lists, total, knows_unjudged=unknown == UNJUDGED)
 
     query_ids = queries if task == ANNOTATION else proposals.text[rows][first]
     documents = proposals.document[queries] if task == ANNOTATION else queries

@@ -139,7 +139,7 @@ def map_distinct_values(values: Floats, into: Callable[[float], float]) -> Float
 
 
 def raters_of(deletions: RaterDeletions | None) -> int | None:
-    return None if deletions is None else deletions.raters
+    return None if deletions is None else deletions.rater_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +309,7 @@ class Outputs:
         """
         place = places_in(rows, deletions.row)
         deletions, place = deletions.at(np.flatnonzero(place >= 0)), place[place >= 0]
-        raters = deletions.raters
+        raters = deletions.rater_count
         change_of_score = self.score[deletions.row] - deletions.value
         # Sum the changes of the outputs of an item without a rater.
         key, group = np.unique(
@@ -322,7 +322,9 @@ class Outputs:
         is_lost = np.bincount(group, np.isnan(change_of_score), minlength=len(key)) > 0
         changes[is_lost] = influence[key[is_lost] // raters]
         value = np.where(is_lost, math.nan, changes)
-        item_deletions = RaterDeletions(key // raters, renumber_codes(key % raters), value, deletions.means)
+        item_deletions = RaterDeletions(
+            key // raters, renumber_codes(key % raters), value, deletions.has_means
+        )
         return item_deletions.widen(spread, items, lambda: changes)[0]
 
 

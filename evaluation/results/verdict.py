@@ -103,7 +103,7 @@ def winners_named(scores: Mapping[str, Floats]) -> dict[str, Ints]:
 
 def name_of_test(clusters: object, deletions: RaterDeletions | None) -> str:
     """Return the name of the test that compares metrics."""
-    if deletions is not None and deletions.raters >= MIN_CLUSTERS:
+    if deletions is not None and deletions.rater_count >= MIN_CLUSTERS:
         return BY_ITEM_AND_RATER
     return BY_ITEM if clusters else NAIVE_TESTS
 

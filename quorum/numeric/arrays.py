@@ -27,10 +27,11 @@ def ratio(
 def pairs_of_equal(left: Ints, right: Ints) -> tuple[Ints, Ints]:
     """Return the positions, in ``left`` and in ``right``, of all pairs of equal values, in the order of ``left``."""
     order = np.argsort(right, kind="stable")
-    start, end = (np.searchsorted(right[order], left, side) for side in ("left", "right"))
-    left_position = np.repeat(np.arange(len(left)), end - start)
-    offset = np.arange(len(left_position)) - np.repeat(np.cumsum(end - start) - (end - start), end - start)
-    return left_position, order[start[left_position] + offset]
+    starts, ends = (np.searchsorted(right[order], left, side) for side in ("left", "right"))
+    match_counts = ends - starts
+    left_positions = np.repeat(np.arange(len(left)), match_counts)
+    offsets = np.arange(len(left_positions)) - np.repeat(np.cumsum(match_counts) - match_counts, match_counts)
+    return left_positions, order[starts[left_positions] + offsets]
 
 
 def places_in(distinct: Ints, values: Ints) -> Ints:
@@ -39,25 +40,25 @@ def places_in(distinct: Ints, values: Ints) -> Ints:
         return np.full(len(values), -1, dtype=np.int64)
     low, high = int(distinct.min()), int(distinct.max())
     if high - low < 4 * len(distinct):  # values are close together, as row ids are: look them up in a table
-        position = np.full(high - low + 2, -1, dtype=np.int64)  # the last entry is for values outside
-        position[distinct - low] = np.arange(len(distinct))
+        place_of_offset = np.full(high - low + 2, -1, dtype=np.int64)  # the last entry is for values outside
+        place_of_offset[distinct - low] = np.arange(len(distinct))
         places = np.empty(len(values), dtype=np.int64)
         for part in parts_of(len(values)):
             # As unsigned numbers, negative ones are very large.
-            offset = np.minimum((values[part] - low).view(np.uint64), np.uint64(high - low + 1))
-            np.take(position, offset.view(np.int64), out=places[part])
+            offsets = np.minimum((values[part] - low).view(np.uint64), np.uint64(high - low + 1))
+            np.take(place_of_offset, offsets.view(np.int64), out=places[part])
         return places
     order = np.argsort(distinct)
     nearest = order[np.minimum(np.searchsorted(distinct, values, sorter=order), len(distinct) - 1)]
     return np.where(distinct[nearest] == values, nearest, -1)
 
 
-def parts_of(rows: int, size: int = ROWS_PER_BATCH) -> Iterator[slice]:
-    """Yield slices of ``rows`` rows, of ``size`` rows each.
+def parts_of(row_count: int, size: int = ROWS_PER_BATCH) -> Iterator[slice]:
+    """Yield slices of ``row_count`` rows, of ``size`` rows each.
 
     The usual size is so small that arrays computed from one slice fit into the processor's cache.
     """
-    yield from (slice(start, start + size) for start in range(0, rows, size))
+    yield from (slice(start, start + size) for start in range(0, row_count, size))
 
 
 def starts_of(lengths: Sequence[int] | NDArray[Any]) -> Ints:

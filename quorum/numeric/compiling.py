@@ -27,7 +27,7 @@ def compiled(kernel: Kernel) -> Kernel:
     import numba  # imported late, since it loads slowly, and modules that only need the types do not need it
 
     _announce_compiling()
-    kernel.__qualname__ = f"{kernel.__qualname__}-{_digest(kernel.__module__)}"
+    kernel.__qualname__ = f"{kernel.__qualname__}-{_prepare_cache(kernel.__module__)}"
     try:
         dispatcher = numba.njit(cache=True, nogil=True)(kernel)
     except RuntimeError:  # no folder for the cache is writable, so every process compiles again
@@ -37,7 +37,7 @@ def compiled(kernel: Kernel) -> Kernel:
 
 @cache
 def _announce_compiling() -> None:
-    """Write a line to the terminal if compiling kernels takes long."""
+    """Let numba write a line to the terminal, once, if compiling kernels takes long."""
     if not sys.stderr.isatty():
         return
     from numba.core import event
@@ -70,10 +70,10 @@ def _announce_compiling() -> None:
 
 
 @cache
-def _digest(module: str) -> str:
-    """Return the first eight hex digits of a digest of a module and the modules that it imports.
+def _prepare_cache(module: str) -> str:
+    """Return the name of the module's cache, and delete the module's compiled files that have another name.
 
-    Delete compiled files of the module that have another digest.
+    The name is the first eight hex digits of a digest of the module and the modules that it imports.
     """
     modules = {module}
     unread_modules = [module]

@@ -1,4 +1,4 @@
-"""Serialise values for other processes.
+"""Serialise values for other processes, which may run on other machines.
 
 A value is written as a line of JSON with its plain values, followed by its arrays. Declared functions, classes and
 objects are written with their dotted names. Unlike unpickling, reading runs no code of the sender: it imports modules
@@ -20,10 +20,11 @@ from uuid import UUID
 import numpy as np
 
 PLAIN_TYPES = {type(None), bool, int, float, str}
-Thing = TypeVar("Thing", bound=Callable[..., Any])
+Declared = TypeVar("Declared", bound=Callable[..., Any])
 
 _declared: dict[str, Any] = {}  # functions and classes, by dotted name
-_simplifiers: dict[str, Callable[[Any], Any]] = {}  # by the dotted name of the class
+# Functions that convert objects to simpler values, and back, by the dotted name of the class.
+_simplifiers: dict[str, Callable[[Any], Any]] = {}
 _restorers: dict[str, Callable[[Any], Any]] = {}
 
 
@@ -31,10 +32,10 @@ class NotPackable(Exception):
     """The value contains something that cannot be sent to another process, such as a nested function."""
 
 
-def declare(thing: Thing) -> Thing:
+def declare(declared: Declared) -> Declared:
     """Allow a function or class, and the objects of a class, to be sent to other processes by name, and return it."""
-    _declared[_dotted_name(thing)] = thing
-    return thing
+    _declared[_dotted_name(declared)] = declared
+    return declared
 
 
 def declare_kind(kind: type | str, to: Callable[[Any], Any], back: Callable[[Any], Any]) -> None:
@@ -46,11 +47,11 @@ def declare_kind(kind: type | str, to: Callable[[Any], Any], back: Callable[[Any
     _simplifiers[name], _restorers[name] = to, back
 
 
-def _dotted_name(thing: Any) -> str:
-    return f"{thing.__module__}:{thing.__qualname__}"
+def _dotted_name(declared: Any) -> str:
+    return f"{declared.__module__}:{declared.__qualname__}"
 
 
-def _generator(state: dict[str, Any]) -> np.random.Generator:
+def _restore_generator(state: dict[str, Any]) -> np.random.Generator:
     bits = {"PCG64": np.random.PCG64, "Philox": np.random.Philox}[state["bit_generator"]]()
     bits.state = state
     return np.random.Generator(bits)
@@ -64,7 +65,7 @@ declare_kind(range, lambda value: [value.start, value.stop, value.step], lambda 
 declare_kind(bytes, lambda value: np.frombuffer(value, np.uint8), lambda array: array.tobytes())
 declare_kind(datetime, datetime.isoformat, datetime.fromisoformat)
 declare_kind(UUID, str, UUID)
-declare_kind(np.random.Generator, lambda value: value.bit_generator.state, _generator)
+declare_kind(np.random.Generator, lambda value: value.bit_generator.state, _restore_generator)
 declare_kind(
     partial,
     lambda value: [value.func, value.args, value.keywords],
@@ -88,6 +89,7 @@ def read(file: BinaryIO, packages: Collection[str]) -> Any:
 
 
 def _pack_value(value: Any, arrays: list[Any]) -> Any:
+    """Return a value for JSON, and add its arrays, for each of which it has a placeholder, to `arrays`."""
     kind = type(value)
     if kind in PLAIN_TYPES:
         return value
@@ -123,6 +125,7 @@ class _Reader:
         self._file, self._packages = file, packages
 
     def unpack_value(self, value: Any) -> Any:
+        """Return the value that `_pack_value` packed. Its arrays follow in the file, in the order of the value."""
         if isinstance(value, list):
             return (
                 value if set(map(type, value)) <= PLAIN_TYPES else [self.unpack_value(item) for item in value]
@@ -136,14 +139,14 @@ class _Reader:
         if name in _restorers:
             return _restorers[name](self.unpack_value(content))
         # import this first, as its module may declare the objects in the value
-        thing = self._import_declared(name)
+        declared = self._import_declared(name)
         if content is None:
-            return thing
-        if issubclass(thing, tuple):
-            return thing(*self.unpack_value(content))
-        instance = object.__new__(thing)
-        for attribute, part in self.unpack_value(content):
-            object.__setattr__(instance, attribute, part)
+            return declared
+        if issubclass(declared, tuple):
+            return declared(*self.unpack_value(content))
+        instance = object.__new__(declared)
+        for attribute, attribute_value in self.unpack_value(content):
+            object.__setattr__(instance, attribute, attribute_value)
         return instance
 
     def _import_declared(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Compute parts of one result in several processes.
+"""Compute parts of one result in several threads or processes.
 
 `map_parts` yields the results of the parts in order, so the whole result does not depend on which process computed a
 part. By default the calling process computes all parts. `use_pool` sets another pool, such as `LocalPool`.
@@ -23,10 +23,12 @@ from typing import Any, Protocol
 PartFunction = Callable[[Any, Any], Any]
 # Close the generator to stop the computation of further parts.
 Results = Generator[Any, None, None]
-RESTARTS = 3  # largest number of restarts of a pool after one of its processes was killed
+POOL_RESTARTS = 3  # largest number of restarts of a pool after one of its processes was killed
 
 
 class Pool(Protocol):
+    """Something that computes parts, as `map_parts` describes."""
+
     def map(
         self, function: PartFunction, shared: Any, parts: Sequence[Any], *, threads: bool = False
     ) -> Results: ...
@@ -89,14 +91,14 @@ class LocalPool:
                 yield from executor.map(partial(function, shared), parts)
             return
         done_count = 0
-        for attempt in range(RESTARTS + 1):
+        for attempt in range(POOL_RESTARTS + 1):
             try:
                 for result in self._results(function, shared, parts[done_count:]):
                     done_count += 1
                     yield result
                 return
             except BrokenProcessPool:
-                if attempt == RESTARTS:
+                if attempt == POOL_RESTARTS:
                     raise
 
     def _results(self, function: PartFunction, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:

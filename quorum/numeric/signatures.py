@@ -38,6 +38,8 @@ class BadSignature(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
+    """A parsed signature: the name of a function or metric, its options as fields, and a version."""
+
     name: str
     fields: Mapping[str, Value]
     version: str
@@ -55,13 +57,15 @@ class Signature:
 
 
 def parse(text: str) -> Signature:
+    """Parse a signature. Raise BadSignature if the text is none."""
     name, *parts = text.split("|")
     fields: dict[str, Value] = {}
     version = None
     for part in parts:
-        key, mark, value = part.partition(":")
+        key, colon, value = part.partition(":")
         key = unquote(key)
-        if version is not None or not mark or not key or key in fields:
+        # The version is last, so no part may follow it.
+        if version is not None or not colon or not key or key in fields:
             raise BadSignature(
                 f"{text!r} is no signature: found {part!r}, expected name|key:value|...|v:version"
             )
@@ -129,6 +133,7 @@ def _encode_text(text: str) -> str:
 
 
 def _as_text(value: Value) -> str:
+    """Return a value as a bare word if `_parse_value` reads it back, otherwise as JSON."""
     if isinstance(value, str):
         return value if _parse_value(value) == value else json.dumps(value, ensure_ascii=False)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -144,6 +149,7 @@ def _parse_value(text: str) -> Value:
 
 
 def _freeze_value(value: object) -> Value:
+    """Return a value of JSON with tuples in place of lists. Raise ValueError if it has an object."""
     if isinstance(value, list):
         return tuple(_freeze_value(item) for item in value)
     if value is None or isinstance(value, bool | int | float | str):
@@ -153,10 +159,11 @@ def _freeze_value(value: object) -> Value:
 
 @cache
 def quorum_version() -> str:
-    clone = Path(__file__).resolve().parents[2]
-    if not (clone / "manage.py").exists():
+    root = Path(__file__).resolve().parents[2]
+    is_clone = (root / "manage.py").exists()
+    if not is_clone:
         return importlib.metadata.version("quorum")
-    with (clone / "pyproject.toml").open("rb") as file:
+    with (root / "pyproject.toml").open("rb") as file:
         return str(tomllib.load(file)["project"]["version"])
 
 

@@ -12,12 +12,14 @@
 | `significance` | Could a difference be chance? McNemar, randomisation, bootstrap, Holm |
 
 `power` simulates how many judgments a study needs. `catalogue.call_of` returns the call that a result's signature
-describes. See docs/statistics.md; docs/glossary.md lists the papers that are cited as H13, V15, MC12, WG15 and WG16.
+describes. See docs/statistics.md. Papers are cited as H13 (Hodosh et al. 2013), V15 (Vedantam et al. 2015), MC12
+(Mason, Charniak 2012), WG15 and WG16 (Wang, Gaizauskas 2015 and 2016).
 
 Columns are (N,), with one judgment or comparison in each row. Names are numbers, text or other hashable values.
-Winners are 1, 2, or 0 for neither. Results list names in ascending order, with (U,) units, (W,) workers, (R,)
-raters, (L,) labels, (K,) items, (P,) pairs or patterns, (G,) groups, (Q,) queries, (S,) systems, (B,) resamples.
-(V,) columns have votes, answers, or distinct values.
+Winners are 1, 2, or 0 for neither. `people` are people's scores or means, in the same rows as a metric's scores.
+Results list names in ascending order, with (U,) units, (W,) workers, (R,) raters, (L,) labels, (K,) items, (P,) pairs
+or patterns, (G,) groups, (Q,) queries, (S,) systems, (B,) resamples. (V,) columns have votes, answers, or distinct
+values.
 
 All functions raise BadShape, BadValue or BadOption for invalid arguments. The following parameters and fields mean
 the same everywhere; `inference` declares them as `Result`, `Inference` and the options `Sampling`:

@@ -18,10 +18,10 @@ from quorum.statistics.inputs import check_positive_int
 
 TRIES_PER_ITEM = 60  # exchanges tried for each item of each list
 
-List = frozenset[int]  # the items of a list, without order
+ItemSet = frozenset[int]  # the items of a list, without order
 
 
-def list_count(items: int, *, size: int, appearances: int) -> int:
+def count_lists(items: int, *, size: int, appearances: int) -> int:
     """Return the number of distinct lists of ``size`` items in which each item appears ``appearances`` times."""
     return min(-(-items * appearances // size), comb(items, size))
 
@@ -38,15 +38,15 @@ def balanced_lists(
     check_positive_int(appearances, "appearances")
     if items < size:
         return []
-    count = list_count(items, size=size, appearances=appearances)
+    count = count_lists(items, size=size, appearances=appearances)
     if count == comb(items, size):
         return list(combinations(range(items), size))
-    design = _Design(items, _deal_lists(items, size, count, rng))
+    design = _ListDesign(items, _deal_lists(items, size, count, rng))
     design.improve_balance(rng, TRIES_PER_ITEM * size * count)
     return [tuple(sorted(members)) for members in design.lists]
 
 
-def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> list[List]:
+def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> list[ItemSet]:
     """Fill lists greedily with the least used item.
 
     Of several such items, take the one that was least often in a list with the items of this list.
@@ -59,8 +59,8 @@ def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> 
         list_items: list[int] = []
         while len(list_items) < size:
             candidates = [item for item in order if item not in list_items]
-            order_key = {item: (uses[item], meetings[item, list_items].sum()) for item in candidates}
-            list_items.append(min(candidates, key=order_key.__getitem__))
+            sort_key = {item: (uses[item], meetings[item, list_items].sum()) for item in candidates}
+            list_items.append(min(candidates, key=sort_key.__getitem__))
         for item in list_items:
             uses[item] += 1
         for first, second in combinations(list_items, 2):
@@ -70,10 +70,10 @@ def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> 
     return lists
 
 
-class _Design:
-    """Lists, and how often each list and each pair of items occurs."""
+class _ListDesign:
+    """Lists of items, and how often each list and each pair of items occurs."""
 
-    def __init__(self, items: int, lists: list[List]) -> None:
+    def __init__(self, items: int, lists: list[ItemSet]) -> None:
         self.lists = lists
         self._copies = Counter(lists)
         self._meetings = [[0] * items for _ in range(items)]
@@ -83,37 +83,39 @@ class _Design:
 
     def improve_balance(self, rng: np.random.Generator, tries: int) -> None:
         """Try exchanges of items between lists. Each must repeat no list and must not make pairs less even."""
-        numbers = rng.random((tries, 4))
-        for first_number, second_number, own_place, other_place in numbers.tolist():
+        # Four numbers from 0 to 1 choose two lists, and an item of each.
+        random_numbers = rng.random((tries, 4))
+        for first_number, second_number, own_number, other_number in random_numbers.tolist():
             first = int(first_number * len(self.lists))
             second = int(second_number * len(self.lists))
             own_items = sorted(self.lists[first] - self.lists[second])
             other_items = sorted(self.lists[second] - self.lists[first])
             if own_items:  # they are empty if the two lists are equal
-                own_item = own_items[int(own_place * len(own_items))]
-                other_item = other_items[int(other_place * len(other_items))]
+                own_item = own_items[int(own_number * len(own_items))]
+                other_item = other_items[int(other_number * len(other_items))]
                 self._exchange_items(first, second, own_item, other_item)
             elif first != second:
                 self._exchange_with_other_list(first, rng)
 
     def _exchange_items(self, first: int, second: int, own_item: int, other_item: int) -> None:
         """Exchange an item of the first list for an item of the second list, unless this makes the lists worse."""
-        old = self.lists[first], self.lists[second]
-        new = old[0] - {own_item} | {other_item}, old[1] - {other_item} | {own_item}
-        if new[0] == old[1]:
+        old_lists = self.lists[first], self.lists[second]
+        new_lists = old_lists[0] - {own_item} | {other_item}, old_lists[1] - {other_item} | {own_item}
+        if new_lists[0] == old_lists[1]:  # the exchange would only swap the two lists
             return
-        more_copies = sum(self._copies[members] for members in new)
-        more_copies -= sum(self._copies[members] - 1 for members in old)
-        if more_copies > 0 or (more_copies == 0 and self._cost(old, own_item, other_item) > 0):
+        more_copies = sum(self._copies[members] for members in new_lists)
+        more_copies -= sum(self._copies[members] - 1 for members in old_lists)
+        if more_copies > 0 or (more_copies == 0 and self._cost(old_lists, own_item, other_item) > 0):
             return
-        exchanges = (*old, own_item, other_item), (*old[::-1], other_item, own_item)
-        for changed, other, removed, added in exchanges:
-            for item in changed - other - {removed}:
+        exchanges = (*old_lists, own_item, other_item), (*old_lists[::-1], other_item, own_item)
+        for changed_list, other_list, removed, added in exchanges:
+            # The meetings with items that both lists have do not change.
+            for item in changed_list - other_list - {removed}:
                 self._count_meeting(removed, item, -1)
                 self._count_meeting(added, item, 1)
-        self._copies.subtract(old)
-        self._copies.update(new)
-        self.lists[first], self.lists[second] = new
+        self._copies.subtract(old_lists)
+        self._copies.update(new_lists)
+        self.lists[first], self.lists[second] = new_lists
 
     def _exchange_with_other_list(self, first: int, rng: np.random.Generator) -> None:
         """Exchange an item of a repeated list for one of another list."""
@@ -124,12 +126,14 @@ class _Design:
             drawn_items = (items[int(rng.integers(len(items)))] for items in (own_items, other_items))
             self._exchange_items(first, second, *drawn_items)
 
-    def _cost(self, old: tuple[List, List], own_item: int, other_item: int) -> int:
+    def _cost(self, old_lists: tuple[ItemSet, ItemSet], own_item: int, other_item: int) -> int:
         """Return half of the change in the sum over pairs of items of squared numbers of common lists."""
+        first_list, second_list = old_lists
         own, other = self._meetings[own_item], self._meetings[other_item]
-        change = sum(other[item] - own[item] + 1 for item in old[0] - old[1] - {own_item})
-        return change + sum(own[item] - other[item] + 1 for item in old[1] - old[0] - {other_item})
+        change = sum(other[item] - own[item] + 1 for item in first_list - second_list - {own_item})
+        return change + sum(own[item] - other[item] + 1 for item in second_list - first_list - {other_item})
 
     def _count_meeting(self, first: int, second: int, change: int) -> None:
+        """Change the number of lists that have both items."""
         self._meetings[first][second] += change
         self._meetings[second][first] += change

@@ -20,7 +20,14 @@ from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Flags, Floats, Ints, parts_of
 from quorum.statistics.aggregation import item_response
-from quorum.statistics.crossed import CONFIDENCE, ITEM, MIN_CLUSTERS, check_confidence, quantile_of, too_few
+from quorum.statistics.crossed import (
+    CONFIDENCE,
+    ITEM,
+    MIN_CLUSTERS,
+    check_confidence,
+    quantile_of,
+    too_few_clusters,
+)
 from quorum.statistics.inference import Inference, signed
 from quorum.statistics.inputs import (
     BadOption,
@@ -172,8 +179,8 @@ def _read_probabilities(values: ArrayLike) -> Floats:
 class WeightedEstimate(Inference):
     """An estimate for all items, from the chosen items.
 
-    n: number of values. items: number of items that they belong to. effective: number of items in a uniform sample that
-    would give an equally precise estimate (Kish 1965).
+    value: the estimate. n: number of values. items: number of items that they belong to. effective: number of items in
+    a uniform sample that would give an equally precise estimate (Kish 1965).
     """
 
     value: float
@@ -261,6 +268,7 @@ def _effective_items(weight: Floats, items: Iterable[Any] | None) -> float:
 def _estimate(
     value: float, influence: Floats, weight: Floats, items: Iterable[Any] | None, confidence: float
 ) -> WeightedEstimate:
+    """Return an estimate with its interval by t, from the (N,) influences and weights of the values."""
     confidence = check_confidence(confidence)
     item_influences = influence
     if items is not None:
@@ -268,11 +276,13 @@ def _estimate(
         same_length(values=influence, items=item)
         item_influences = np.asarray(np.bincount(item, weights=influence), dtype=np.float64)
     count, effective = len(item_influences), _effective_items(weight, items)
-    reason, half = "", math.nan
+    reason, half_width = "", math.nan
     if count < MIN_CLUSTERS:
-        reason = too_few(ITEM, count)
+        reason = too_few_clusters(ITEM, count)
     else:
         variance = float(item_influences.var(ddof=1)) * count
-        half = quantile_of(confidence, max(effective - 1, 1)) * math.sqrt(variance)
-    interval = Inference(low=value - half, high=value + half, confidence=confidence, reason=reason)
-    return WeightedEstimate(value, len(influence), count, effective, **interval.shared())
+        half_width = quantile_of(confidence, max(effective - 1, 1)) * math.sqrt(variance)
+    interval = Inference(
+        low=value - half_width, high=value + half_width, confidence=confidence, reason=reason
+    )
+    return WeightedEstimate(value, len(influence), count, effective, **interval.fields_by_name())

@@ -180,16 +180,24 @@ def divergence(shares: ArrayLike, predictions: ArrayLike) -> DivergenceResult:
 
     The cross-entropy is unbiased for any number of answers. The divergence is too high for few answers.
     """
-    people, predicted = _distributions(shares, "shares"), _distributions(predictions, "predictions")
-    if people.shape != predicted.shape:
-        raise BadShape(f"predictions is {predicted.shape}, expected {people.shape} as shares is")
+    people_shares = _distributions(shares, "shares")
+    predicted_shares = _distributions(predictions, "predictions")
+    if people_shares.shape != predicted_shares.shape:
+        raise BadShape(
+            f"predictions is {predicted_shares.shape}, expected {people_shares.shape} as shares is"
+        )
     with np.errstate(divide="ignore"):
-        cross = -scipy.special.xlogy(people, predicted).sum(axis=1)
-    middle = (people + predicted) / 2
-    shannon = (scipy.special.rel_entr(people, middle) + scipy.special.rel_entr(predicted, middle)).sum(
-        axis=1
-    ) / 2
-    return DivergenceResult(cross, shannon, float(cross.mean()), float(shannon.mean()))
+        cross_entropy = -scipy.special.xlogy(people_shares, predicted_shares).sum(axis=1)
+    middle = (people_shares + predicted_shares) / 2
+    divergences = scipy.special.rel_entr(people_shares, middle)
+    divergences = divergences + scipy.special.rel_entr(predicted_shares, middle)
+    jensen_shannon = divergences.sum(axis=1) / 2
+    return DivergenceResult(
+        cross_entropy=cross_entropy,
+        jensen_shannon=jensen_shannon,
+        mean_cross_entropy=float(cross_entropy.mean()),
+        mean_jensen_shannon=float(jensen_shannon.mean()),
+    )
 
 
 def _distributions(values: ArrayLike, name: str) -> Floats:
@@ -341,7 +349,7 @@ def rater_groups(
     generator = np.random.default_rng(seed)
     limits = max_iterations, tolerance
 
-    def gain_of(data: _Data) -> tuple[float, _Fit, _Fit]:
+    def gain_of(data: _JudgmentTable) -> tuple[float, _GroupFit, _GroupFit]:
         single = _fit_classes(data, np.ones((data.workers, 1)), *limits)
         # Do not start with equal memberships, because the two groups would stay equal.
         logits = (generator.normal(0.0, _START_DEVIATION, (data.workers, 2)) for _ in range(restarts))
@@ -351,7 +359,7 @@ def rater_groups(
         )
         return double.bound - single.bound, single, double
 
-    data = _Data(answers.unit, answers.worker, answers.value, answers.shape)
+    data = _JudgmentTable(answers.unit, answers.worker, answers.value, answers.shape)
     gain, single, double = gain_of(data)
     reached_count = 0
     for _ in range(bootstraps):
@@ -359,7 +367,7 @@ def rater_groups(
     order = np.argsort(-double.shares, kind="stable")
     membership, confusion = double.membership[:, order], double.confusion[order]
     group = membership.argmax(axis=1)
-    pairs = _pairs(answers)
+    pairs = _pair_raters(answers)
     within = [
         _agreement(pairs, (group[pairs.first] == side) & (group[pairs.second] == side)) for side in (0, 1)
     ]
@@ -383,8 +391,11 @@ def rater_groups(
     )
 
 
-class _Data:
-    """Judgments as a sparse (W * L, U) table of how often each worker gave each label to each unit."""
+class _JudgmentTable:
+    """Judgments as a sparse (W * L, U) table of how often each worker gave each label to each unit.
+
+    `shape` has the numbers of units, workers and labels. votes: (U, L) shares of the unit's judgments.
+    """
 
     def __init__(self, unit: Ints, worker: Ints, value: Ints, shape: tuple[int, int, int]) -> None:
         self.unit, self.worker, self.shape = unit, worker, shape
@@ -397,16 +408,17 @@ class _Data:
         votes = np.bincount(unit * self.width + value, minlength=units * self.width).reshape(units, -1)
         self.votes = votes / votes.sum(axis=1, keepdims=True)
 
-    def sample_data(self, model: _Fit, generator: np.random.Generator) -> _Data:
+    def sample_data(self, model: _GroupFit, generator: np.random.Generator) -> _JudgmentTable:
+        """Return judgments of the same units by the same workers, simulated by a fit of one group."""
         units, _, width = self.shape
         truth = generator.choice(width, size=units, p=model.prior)
         bounds = np.cumsum(model.confusion[0], axis=1)[truth[self.unit]]
         drawn_values = (generator.random(len(self.unit))[:, np.newaxis] > bounds[:, :-1]).sum(axis=1)
-        return _Data(self.unit, self.worker, drawn_values, self.shape)
+        return _JudgmentTable(self.unit, self.worker, drawn_values, self.shape)
 
 
 @dataclass(frozen=True, slots=True)
-class _Fit:
+class _GroupFit:
     """A fit of G groups: the fields of `RaterGroupsResult`, and the bound of the log-likelihood."""
 
     membership: Floats
@@ -417,7 +429,9 @@ class _Fit:
     converged: bool
 
 
-def _fit_classes(data: _Data, membership: Floats, max_iterations: int, tolerance: float) -> _Fit:
+def _fit_classes(
+    data: _JudgmentTable, membership: Floats, max_iterations: int, tolerance: float
+) -> _GroupFit:
     """Maximise the bound, from (W, G) memberships and shares of votes, until a step gains at most `tolerance`."""
     _, workers, width = data.shape
     truth, bound, converged = data.votes, -np.inf, False
@@ -447,11 +461,11 @@ def _fit_classes(data: _Data, membership: Floats, max_iterations: int, tolerance
             break
     # Remove what the smoothing adds to the objective for uniform tables, so that numbers of groups are comparable.
     bound += _SMOOTHING * groups * width * width * np.log(width)
-    return _Fit(membership, shares, prior, confusion, bound, converged)
+    return _GroupFit(membership, shares, prior, confusion, bound, converged)
 
 
 @dataclass(frozen=True, slots=True)
-class _Pairs:
+class _RaterPairs:
     """Pairs of raters, their numbers of common units, and of the units to which both gave the same answer."""
 
     first: Ints
@@ -460,7 +474,7 @@ class _Pairs:
     agreeing: Floats
 
 
-def _pairs(answers: WorkerAnswers) -> _Pairs:
+def _pair_raters(answers: WorkerAnswers) -> _RaterPairs:
     units, workers, width = answers.shape
     columns = answers.unit * width + answers.value
     ones = np.ones(len(columns))
@@ -470,10 +484,10 @@ def _pairs(answers: WorkerAnswers) -> _Pairs:
     first, second = (np.asarray(coordinates, dtype=np.int64) for coordinates in common_units.coords)
     # A sparse table cannot be indexed with empty arrays.
     equal = scipy.sparse.csr_array(answer_table @ answer_table.T)[first, second] if len(first) else ()
-    return _Pairs(first, second, common_units.data, np.asarray(equal, dtype=np.float64).ravel())
+    return _RaterPairs(first, second, common_units.data, np.asarray(equal, dtype=np.float64).ravel())
 
 
-def _agreement(pairs: _Pairs, mask: NDArray[np.bool_]) -> float:
+def _agreement(pairs: _RaterPairs, mask: NDArray[np.bool_]) -> float:
     """Return the share of equal answers over the common units of the pairs under the mask; nan if there are none."""
     units = float(pairs.units[mask].sum())
     return float(pairs.agreeing[mask].sum()) / units if units else np.nan
@@ -524,7 +538,7 @@ def known_groups(
         judgment = int((group_of[answers.worker] != group).argmax())
         name = answers.workers.tolist()[int(answers.worker[judgment])]
         raise BadValue(f"worker {name!r} is of two groups, expected one each")
-    pairs = _pairs(answers)
+    pairs = _pair_raters(answers)
     size = len(group_names)
 
     def agreement_difference(group_codes: Ints) -> float:

@@ -36,27 +36,27 @@ def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, i
         raise BadShape(f"counts is of shape {table.shape}, expected ({len(first_item)}, 3)")
     if (table < 0).any():
         raise BadValue("counts holds a number below zero")
-    wins, total = table[:, 0] + table[:, 1] / 2, table.sum(axis=1)
+    wins, totals = table[:, 0] + table[:, 1] / 2, table.sum(axis=1)
     theta: Floats = np.zeros(items)
     step: Floats = np.ones(items)
-    steps = 0
-    while np.abs(step).max() > _TOLERANCE and steps < _MAX_STEPS:
+    step_count = 0
+    while np.abs(step).max() > _TOLERANCE and step_count < _MAX_STEPS:
         chance = _win_chances(theta[first_item] - theta[second_item])
-        residual = wins - total * chance
+        residual = wins - totals * chance
         slope = (
             np.bincount(first_item, residual, items)
             - np.bincount(second_item, residual, items)
             - theta / PRIOR
         )
-        information = _information(first_item, second_item, total * chance * (1 - chance), items)
+        information = _information(first_item, second_item, totals * chance * (1 - chance), items)
         step = np.asarray(np.linalg.solve(information, slope), dtype=np.float64)
         theta += step * min(1.0, _MAX_STEP / max(float(np.abs(step).max()), _TOLERANCE))
-        steps += 1
+        step_count += 1
     return theta
 
 
 @dataclass(slots=True)
-class Drawing:
+class PairDraws:
     """Draws of pairs of items, one after the other, each as if the pairs drawn before were already answered.
 
     first, second: (P,) items. difference: (P,) differences of strengths. information: (P,) information of a comparison.
@@ -77,7 +77,7 @@ class Drawing:
     @classmethod
     def from_comparisons(
         cls, first: ArrayLike, second: ArrayLike, answered: ArrayLike, strengths: ArrayLike, *, even: float
-    ) -> Drawing:
+    ) -> PairDraws:
         """Prepare draws from (P,) numbers ``answered`` of comparisons of each pair, and (K,) log-strengths.
 
         ``even`` is the share of draws in which all pairs are equally probable, above 0 and up to 1.
@@ -126,6 +126,7 @@ class Drawing:
         return pair, float(chances[pair])
 
     def _difference_variances(self) -> Floats:
+        """Return the (P,) variances of the differences of strengths."""
         variances = np.diag(self.variance)
         return variances[self.first] + variances[self.second] - 2 * self.variance[self.first, self.second]
 
@@ -139,6 +140,7 @@ def _read_items(numbers: ArrayLike, items: int) -> Ints:
 
 
 def _win_chances(difference: Floats) -> Floats:
+    """Return the chances that the first item wins, by the difference of strengths."""
     chance: Floats = 1 / (1 + np.exp(-difference))
     return chance
 

@@ -53,8 +53,8 @@ class Result:
     clusters: Mapping[str, int] = field(default_factory=dict)
     signature: str = ""
 
-    def shared(self) -> dict[str, Any]:
-        """Return all fields by name, from which a result with further fields can be constructed."""
+    def fields_by_name(self) -> dict[str, Any]:
+        """Return the values of all fields, from which a result with further fields can be constructed."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
 
@@ -116,14 +116,14 @@ class Options:
         options["clusters"], deletions = columns_and_deletions(options.get("clusters", NAIVE))
         return cls.from_sampling(**options), deletions
 
-    def clusters_of(self, row: str, keep: Flags) -> Clusters:
+    def clusters_of(self, row_name: str, keep: Flags) -> Clusters:
         """Return the clusters of the rows for which `keep` (N,) is true.
 
-        Without columns, each row is a cluster and `counts` is empty. `row` names what a row is, such as "pair".
+        Without columns, each row is a cluster and `counts` is empty. `row_name` says what a row is, such as "pair".
         """
         if self.columns:
             return Clusters.from_columns(self.columns, len(keep), keep)
-        return replace(Clusters.from_columns({row: range(len(keep))}, len(keep), keep), counts={})
+        return replace(Clusters.from_columns({row_name: range(len(keep))}, len(keep), keep), counts={})
 
     def undefined_inference(self, reason: str = "") -> Inference:
         return Inference(confidence=self.confidence, resamples=self.resamples, seed=self.seed, reason=reason)
@@ -161,9 +161,9 @@ class Statistic(NamedTuple):
     fixed: Mapping[str, str]
 
 
-def statistic_of(thing: object) -> Statistic | None:
+def statistic_of(function: object) -> Statistic | None:
     """Return the statistic of a function that `signed` has decorated; None for anything else."""
-    statistic = getattr(thing, "statistic", None)
+    statistic = getattr(function, "statistic", None)
     return statistic if isinstance(statistic, Statistic) else None
 
 
@@ -188,13 +188,15 @@ def signed(
         @functools.wraps(function)
         def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
             bound = parameters.bind(*args, **kwargs)
-            clusters_parameter = "clusters" not in bound.arguments and parameters.parameters.get("clusters")
+            has_clusters_argument = "clusters" in bound.arguments
             result = function(*args, **kwargs)
             bound.apply_defaults()
             values = {key: _signature_value(bound.arguments[key]) for key in options}
-            if values.get("clusters") == NAIVE == parameters.parameters["clusters"].default:
+            clusters_parameter = parameters.parameters.get("clusters")
+            is_naive_by_default = clusters_parameter is not None and clusters_parameter.default == NAIVE
+            if is_naive_by_default and values.get("clusters") == NAIVE:
                 del values["clusters"]  # keep signatures as they were before the option existed
-            note = INDEPENDENCE_NOTE if clusters_parameter and clusters_parameter.default == NAIVE else ""
+            note = INDEPENDENCE_NOTE if is_naive_by_default and not has_clusters_argument else ""
             return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)), note)
 
         vars(wrapper).update(statistic=Statistic(name, fixed), __signature__=parameters)

@@ -1,4 +1,8 @@
-"""Check arguments, and convert them to arrays: codes, scores, scales."""
+"""Check arguments, and convert them to arrays.
+
+`encode` and its variants return codes of names. `*_vector` return columns of numbers, and `check_*` return a checked
+option. In all of them, `name` is what error messages call the argument.
+"""
 
 from __future__ import annotations
 
@@ -97,9 +101,9 @@ def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[N
     occurs[codes] = True
     labels = (np.flatnonzero(occurs) + int(low)).astype(array.dtype)
     if not occurs.all():
-        numbers = np.cumsum(occurs) - 1
+        new_codes = np.cumsum(occurs) - 1
         for block in parts_of(len(codes)):  # in place, because a second array may be large
-            codes[block] = numbers[codes[block]]
+            codes[block] = new_codes[codes[block]]
     return labels, codes
 
 
@@ -107,14 +111,15 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], In
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise BadShape(f"{name} has {values.ndim} dimensions, expected one")
     refuse_nan_texts(values, name)
-    items = values.tolist() if isinstance(values, np.ndarray) else one_per_row(values, name)
+    items = values.tolist() if isinstance(values, np.ndarray) else list_of_values(values, name)
     # A defaultdict that numbers new keys needs no Python code for each item.
-    index: defaultdict[Hashable, int] = defaultdict(count().__next__)
+    number_by_key: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
-        first_seen = np.fromiter(map(index.__getitem__, items), dtype=np.int64, count=len(items))
+        # Codes in the order in which keys occur first.
+        codes = np.fromiter(map(number_by_key.__getitem__, items), dtype=np.int64, count=len(items))
     except TypeError as error:
         raise BadValue(f"{name} holds an answer that is no single value, expected text or numbers") from error
-    keys: list[Any] = list(index)
+    keys: list[Any] = list(number_by_key)
     for item in keys:
         if item is None or item != item:
             raise BadValue(f"{name}[{items.index(item)}] is missing, expected a value")
@@ -124,11 +129,12 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], In
         sorted_keys = sorted(keys, key=lambda key: (type(key).__name__, str(key)))
     labels = np.empty(len(sorted_keys), dtype=object)
     labels[:] = sorted_keys
-    position = np.empty(len(sorted_keys), dtype=np.int64)
-    position[np.fromiter(map(index.__getitem__, sorted_keys), dtype=np.int64, count=len(sorted_keys))] = (
-        np.arange(len(sorted_keys))
+    sorted_numbers = np.fromiter(
+        map(number_by_key.__getitem__, sorted_keys), dtype=np.int64, count=len(sorted_keys)
     )
-    return labels, position[first_seen]
+    positions = np.empty(len(sorted_keys), dtype=np.int64)
+    positions[sorted_numbers] = np.arange(len(sorted_keys))
+    return labels, positions[codes]
 
 
 def refuse_nan_texts(values: object, name: str) -> None:
@@ -163,28 +169,29 @@ def encode_with(
 
 
 def encode_both(
-    first: Iterable[Any], second: Iterable[Any], name: str, other: str
+    first: Iterable[Any], second: Iterable[Any], first_name: str, second_name: str
 ) -> tuple[NDArray[Any], Ints, Ints]:
     """Encode two (N,) columns together. Return (K,) labels, ascending, and the (N,) codes of each column."""
-    labels, first_codes = encode(first, name)
-    other_labels, second_codes = encode(second, other)
-    same_length(**{name: first_codes, other: second_codes})
-    if labels.dtype == other_labels.dtype and labels.dtype.kind != "O":
-        all_labels, positions = encode(np.concatenate([labels, other_labels]), name)
+    first_labels, first_codes = encode(first, first_name)
+    second_labels, second_codes = encode(second, second_name)
+    same_length(**{first_name: first_codes, second_name: second_codes})
+    if first_labels.dtype == second_labels.dtype and first_labels.dtype.kind != "O":
+        labels, positions = encode(np.concatenate([first_labels, second_labels]), first_name)
     else:
-        all_labels, positions = encode([*labels.tolist(), *other_labels.tolist()], name)
+        labels, positions = encode([*first_labels.tolist(), *second_labels.tolist()], first_name)
     return (
-        all_labels,
-        _reorder_codes(first_codes, positions[: len(labels)]),
-        _reorder_codes(second_codes, positions[len(labels) :]),
+        labels,
+        _reorder_codes(first_codes, positions[: len(first_labels)]),
+        _reorder_codes(second_codes, positions[len(first_labels) :]),
     )
 
 
 def _reorder_codes(codes: Ints, positions: Ints) -> Ints:
+    """Return positions[codes], without a copy if they are the codes."""
     return codes if np.array_equal(positions, np.arange(len(positions))) else positions[codes]
 
 
-def one_per_row(values: Iterable[Any], name: str) -> list[Any]:
+def list_of_values(values: Iterable[Any], name: str) -> list[Any]:
     """Return the values as a list. Raise BadShape if they are no sequence."""
     try:
         return list(values)
@@ -203,9 +210,9 @@ def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
     return len(reference)
 
 
-def refuse_values(values: NDArray[Any], wrong: Flags, name: str, expected: str) -> None:
-    """Raise BadValue, with the first value for which `wrong` (N,) is true, unless there is none."""
-    positions = np.flatnonzero(wrong)
+def refuse_values(values: NDArray[Any], is_wrong: Flags, name: str, expected: str) -> None:
+    """Raise BadValue if `is_wrong` (N,) is true for one of the values. The message has the first such value."""
+    positions = np.flatnonzero(is_wrong)
     if positions.size:
         raise BadValue(f"{name}[{positions[0]}] is {values[positions[0]]:g}, expected {expected}")
 
@@ -222,10 +229,12 @@ def first_repeated(rows: Ints, columns: Ints) -> tuple[int, int] | None:
 
 
 def finite_column(values: Iterable[Any], name: str) -> Floats:
-    return finite_vector(values if isinstance(values, np.ndarray) else one_per_row(values, name), name)
+    """Return the values as (N,) float64, also of an iterable that numpy does not read, such as a generator."""
+    return finite_vector(values if isinstance(values, np.ndarray) else list_of_values(values, name), name)
 
 
 def finite_vector(values: ArrayLike, name: str) -> Floats:
+    """Return the values as (N,) float64. Raise BadValue if one is nan or infinite."""
     vector = float_vector(values, name)
     refuse_values(vector, ~np.isfinite(vector), name, "a finite number")
     return vector
@@ -240,14 +249,15 @@ def float_vector(values: ArrayLike, name: str) -> Floats:
 
 
 def floats_of(
-    values: ArrayLike, name: str, trouble: str = "something that is no number, or rows of several lengths"
+    values: ArrayLike, name: str, fault: str = "something that is no number, or rows of several lengths"
 ) -> Floats:
+    """Return the values as float64 of any shape. Raise BadValue, which says that `name` holds the `fault`."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "c":
         raise BadValue(f"{name} holds complex numbers, expected real ones")
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise BadValue(f"{name} holds {trouble}") from error
+        raise BadValue(f"{name} holds {fault}") from error
 
 
 def is_real(value: object) -> TypeGuard[float]:
@@ -255,6 +265,7 @@ def is_real(value: object) -> TypeGuard[float]:
 
 
 def one_of(value: str, choices: Sequence[str], name: str) -> str:
+    """Return the value of an option. Raise BadOption if it is none of the choices."""
     if value not in choices:
         raise BadOption(f"{name} is {value!r}, expected one of {', '.join(choices)}")
     return value
@@ -282,7 +293,7 @@ def score_vector(values: ArrayLike, name: str) -> Floats:
     return _refuse_large_values(finite_vector(values, name), name)
 
 
-def gappy_vector(values: ArrayLike, name: str) -> Floats:
+def score_vector_with_gaps(values: ArrayLike, name: str) -> Floats:
     """Return the values as (N,) float64; nan means missing. Raise BadValue if one is larger than MAX_NUMBER."""
     return _refuse_large_values(float_vector(values, name), name)
 
@@ -293,7 +304,7 @@ def score_table(values: ArrayLike, name: str) -> Floats:
     if table.ndim != 2:
         raise BadShape(f"{name} has {table.ndim} dimensions, expected two: systems and items")
     for system, row in enumerate(table):
-        gappy_vector(row, f"{name}[{system}]")
+        score_vector_with_gaps(row, f"{name}[{system}]")
     return table
 
 
@@ -306,19 +317,22 @@ def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tupl
     """Return (L,) labels, by default those that occur, and the (N,) codes 0..L-1 of the values."""
     if labels is None:
         return encode(values, "values")
-    names = one_per_row(labels, "labels")
+    names = list_of_values(labels, "labels")
     if not names:
         raise BadOption("labels is empty, expected the scale's values")
-    rows = values if isinstance(values, np.ndarray) else one_per_row(values, "values")
+    rows = values if isinstance(values, np.ndarray) else list_of_values(values, "values")
     codes = encode_with(rows, names, "values")
     scale = np.empty(len(names), dtype=object)
     scale[:] = names
     return scale, codes
 
 
-def check_cells(rows: int, row: str, labels: int, cells: int) -> None:
-    """Raise BadValue if a table has more than MAX_TABLE_CELLS cells, which would not fit into memory."""
-    if cells > MAX_TABLE_CELLS:
+def check_cells(row_count: int, rows: str, label_count: int, cell_count: int) -> None:
+    """Raise BadValue if a table has more than MAX_TABLE_CELLS cells, which would not fit into memory.
+
+    `rows` says what the rows are, such as "units".
+    """
+    if cell_count > MAX_TABLE_CELLS:
         raise BadValue(
-            f"there are {rows:,} {row} and {labels:,} different answers, expected a scale of a few values"
+            f"there are {row_count:,} {rows} and {label_count:,} different answers, expected a scale of a few values"
         )

@@ -54,7 +54,7 @@ SCORINGS = (ACCURACY, RMSE)
 LEAVE_OUT, T_TEST, WILCOXON = "leave-out", "t", "wilcoxon"
 SMALL_SAMPLE_RULES = (LEAVE_OUT, T_TEST, WILCOXON)
 
-# The paper's advice (section 3): 0.2 if people are experts, 0.15 if they are skilled, 0.1 for a crowd.
+# The advice of Calderon et al. (section 3): 0.2 if people are experts, 0.15 if they are skilled, 0.1 for a crowd.
 EPSILON = 0.2
 # With fewer units, the mean of a person's comparisons is not close to normal.
 MIN_UNITS = 30
@@ -145,27 +145,27 @@ def alternative_annotator_test(
     if scoring == ACCURACY:
         labels, person, judge_code = encode_both(answers, judge, "answers", "judge")
         same_length(units=unit, answers=person)
-        nearness, judge_nearness = _agreements(unit, person, judge_code, len(labels))
+        nearness, judge_nearness = _agreement_nearness(unit, person, judge_code, len(labels))
     else:
         values, predictions = (
             finite_vector(np.asarray(answers), "answers"),
             finite_vector(np.asarray(judge), "judge"),
         )
         same_length(units=unit, answers=values, judge=predictions)
-        nearness, judge_nearness = _nearness(unit, values, predictions)
+        nearness, judge_nearness = _distance_nearness(unit, values, predictions)
     # A single unit has no variance, so at least two are needed.
     min_units = max(check_positive_int(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
     name, cluster = _single_column(clusters, unit, "a row")
     # Leave out rows whose unit nobody else judged, and people with few units.
     has_nearness = ~np.isnan(nearness) & ~np.isnan(judge_nearness)
     counts = np.bincount(rater[has_nearness], minlength=len(names))
-    people = np.flatnonzero(counts >= min_units)
-    keep = has_nearness & np.isin(rater, people)
+    tested_raters = np.flatnonzero(counts >= min_units)
+    keep = has_nearness & np.isin(rater, tested_raters)
     unit, rater, cluster = unit[keep], renumber_codes(rater[keep]), cluster[keep]
     # Find who is nearer to the others, row by row, and how often.
     judge_wins = (judge_nearness >= nearness)[keep].astype(np.float64)
     person_wins = (nearness >= judge_nearness)[keep].astype(np.float64)
-    n = counts[people]
+    n = counts[tested_raters]
     judge_advantage = np.bincount(rater, weights=judge_wins) / np.maximum(n, 1)
     rater_advantage = np.bincount(rater, weights=person_wins) / np.maximum(n, 1)
     # Test each person's differences; rows of a cluster are adjacent.
@@ -174,7 +174,7 @@ def alternative_annotator_test(
     starts = np.cumsum(n) - n
     starts_cluster = (np.diff(cluster[order], prepend=-1) != 0) | (np.diff(rater[order], prepend=-1) != 0)
     cluster_numbers = np.cumsum(starts_cluster) - 1  # number of the person's cluster in each row
-    p = np.empty(len(people))
+    p = np.empty(len(tested_raters))
     for position, (start, size) in enumerate(zip(starts.tolist(), n.tolist(), strict=True)):
         rows = order[start : start + size]
         if few == WILCOXON and size < least_units:
@@ -184,26 +184,26 @@ def alternative_annotator_test(
             p[position] = _one_sided_p(differences[rows], cluster_of_row, name, epsilon)
     adjusted = adjusted_p_values(p, "benjamini-yekutieli").values
     # The mean advantage over people, with an interval over the clusters of all their units.
-    advantage = float(judge_advantage.mean()) if len(people) else math.nan
+    advantage = float(judge_advantage.mean()) if len(tested_raters) else math.nan
     low = high = math.nan
     cluster_counts: Mapping[str, int] = {}
-    if len(people):
+    if len(tested_raters):
         grouped = Clusters.of_codes({name: renumber_codes(cluster)})
-        influences = (judge_wins - judge_advantage[rater]) / (n[rater] * len(people))
+        influences = (judge_wins - judge_advantage[rater]) / (n[rater] * len(tested_raters))
         low, high = share_interval(advantage, grouped.spread(influences), grouped.counts[name], CONFIDENCE)
         cluster_counts = grouped.counts
     won = adjusted <= level
     has_p = ~np.isnan(p)
-    reason = TOO_FEW_CLUSTERS if len(people) else NO_TESTED_PERSON.format(least=min_units)
+    reason = TOO_FEW_CLUSTERS if len(tested_raters) else NO_TESTED_PERSON.format(least=min_units)
     return AlternativeAnnotatorResult(
-        raters=tuple(names[people].tolist()),
+        raters=tuple(names[tested_raters].tolist()),
         units=n,
         judge_advantage=judge_advantage,
         rater_advantage=rater_advantage,
         p=p,
         adjusted_p=adjusted,
         won=won,
-        left_out=int((counts > 0).sum() - len(people)),
+        left_out=int((counts > 0).sum() - len(tested_raters)),
         winning_rate=float(won[has_p].mean()) if has_p.any() else math.nan,
         advantage=advantage,
         low=low,
@@ -216,7 +216,7 @@ def alternative_annotator_test(
     )
 
 
-def _agreements(unit: Ints, answer: Ints, judge: Ints, labels: int) -> tuple[Floats, Floats]:
+def _agreement_nearness(unit: Ints, answer: Ints, judge: Ints, labels: int) -> tuple[Floats, Floats]:
     """Return the shares of the unit's other answers that equal the row's answer, and the judge's answer; each (N,).
 
     Both are nan for units without other answers.
@@ -233,7 +233,7 @@ def _agreements(unit: Ints, answer: Ints, judge: Ints, labels: int) -> tuple[Flo
     return (counts[np.searchsorted(cells, own_cells)] - 1) / other_count, same_as_judge / other_count
 
 
-def _nearness(unit: Ints, answer: Floats, judge: Floats) -> tuple[Floats, Floats]:
+def _distance_nearness(unit: Ints, answer: Floats, judge: Floats) -> tuple[Floats, Floats]:
     """Return the nearness to a unit's other answers, of the row's answer and of the judge's; each (N,).
 
     The nearness is the negative mean squared distance. Both are nan for units without other answers.
@@ -293,6 +293,7 @@ class PredictionPoweredResult(Inference):
 
     @property
     def saved(self) -> float:
+        """The number of units that people need not judge."""
         return self.effective - self.labelled
 
 
@@ -328,7 +329,9 @@ def prediction_powered_mean(
     mean_of_judge = float(prediction.mean()) if len(prediction) else math.nan
     mean = float(label[labelled].mean()) if n else math.nan
     reason = TOO_FEW_LABELS.format(n=n) if n < 2 else SAME_ANSWER if np.ptp(label[labelled]) == 0 else ""
-    influences = None if reason else _Influences.from_labels(label, prediction, labelled, unlabelled, codes)
+    influences = (
+        None if reason else _EstimateInfluences.from_labels(label, prediction, labelled, unlabelled, codes)
+    )
     if influences is not None and influences.reason:
         reason = influences.reason
     no_limits = (math.nan, math.nan)
@@ -391,8 +394,8 @@ def _single_column(clusters: ClusterColumns, default_codes: Ints, row: str) -> t
 
 
 @dataclass(frozen=True, slots=True)
-class _Influences:
-    """Influences of units on the terms of the estimate.
+class _EstimateInfluences:
+    """Influences of units on the terms of the prediction-powered estimate.
 
     labels: influences of labelled units on people's mean. judge_labelled: influences of labelled units on the judge's
     mean. judge_unlabelled: influences of the other units on the judge's mean. shift: the judge's mean over the other
@@ -413,7 +416,7 @@ class _Influences:
     @classmethod
     def from_labels(
         cls, label: Floats, prediction: Floats, labelled: Ints, unlabelled: Ints, codes: tuple[str, Ints]
-    ) -> _Influences:
+    ) -> _EstimateInfluences:
         name, cluster = codes
         clusters = Clusters.of_codes({name: renumber_codes(cluster[labelled])})
         labels = (label[labelled] - label[labelled].mean()) / len(labelled)
@@ -460,6 +463,7 @@ class SavingsCurve(Result):
             and from people alone.
         width, people_width: (S,) mean width of the interval, with the judge and from people alone.
         effective: (S,) mean of `PredictionPoweredResult.effective`.
+        draws: number of simulated studies of each size.
     """
 
     sizes: tuple[int, ...]
@@ -496,7 +500,8 @@ def savings_curve(
                 f"sizes holds {size}, expected {MIN_CURVE_LENGTH} to {count - MIN_CURVE_LENGTH} of {count} units"
             )
     generator, reported_seed = generator_of(seed)
-    truth = label.mean()
+    mean_of_all = label.mean()
+    # The last axis has what `SavingsCurve` has from `coverage` on.
     figures = np.full((len(curve_sizes), draws, 5), np.nan)
     for row, size in enumerate(curve_sizes):
         for draw in range(draws):
@@ -507,8 +512,8 @@ def savings_curve(
             if estimate.reason:
                 continue
             figures[row, draw] = (
-                estimate.low <= truth <= estimate.high,
-                estimate.people_low <= truth <= estimate.people_high,
+                estimate.low <= mean_of_all <= estimate.high,
+                estimate.people_low <= mean_of_all <= estimate.people_high,
                 estimate.high - estimate.low,
                 estimate.people_high - estimate.people_low,
                 estimate.effective,

@@ -1,9 +1,10 @@
-"""Measures of how well systems rank captions for an image, or images for a caption (H13 section 4.3).
+"""Measures of how well systems rank captions for an image, or images for a caption.
 
-A ranking is a query's list of items from best to worst. `relevant` has, for each query, a collection of the relevant
-items, or a mapping from judged items to grades (relevant if above zero). `JudgedRankings` can replace both. `unjudged`
-says how items without a judgment are treated: "count" regards them as not relevant and counts them, "leave-out" removes
-them from the list (Sakai 2007), and "refuse" raises BadValue if the measure uses one.
+They are those of Hodosh et al. 2013 (H13), section 4.3. A ranking is a query's list of items from best to worst.
+`relevant` has, for each query, a collection of the relevant items, or a mapping from judged items to grades (relevant
+if above zero). `JudgedRankings` can replace both. `unjudged` says how items without a judgment are treated: "count"
+regards them as not relevant and counts them, "leave-out" removes them from the list (Sakai 2007), and "refuse" raises
+BadValue if the measure uses one.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from quorum.statistics.inputs import (
     BadValue,
     check_positive_int,
     finite_vector,
+    list_of_values,
     one_of,
-    one_per_row,
     same_length,
 )
 
@@ -40,7 +41,7 @@ MEDIAN_RANK = "median rank"
 ORDER_COEFFICIENTS = ("spearman", "kendall-tau-b")
 NO_ORDER = "no two systems differ in both measures"
 
-# Codes of items in a list.
+# Codes of the items of a ranking.
 _UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
 
 
@@ -68,15 +69,15 @@ class RankingResult(Result):
 class JudgedRankings:
     """Rankings with the judgment of every item, concatenated.
 
-    starts: (Q + 1,). codes: (N,) int8, 1 relevant, 0 not relevant, -1 unjudged. total: (Q,) number of relevant
-    items, whether returned or not. judged: whether it is known which items are unjudged. left_out: (Q,) number of
-    unjudged items removed.
+    starts: (Q + 1,) position of each ranking's first item. codes: (N,) int8, 1 relevant, 0 not relevant, -1 unjudged.
+    relevant_counts: (Q,) number of relevant items, whether returned or not. knows_unjudged: whether it is known which
+    items are unjudged. left_out: (Q,) number of unjudged items removed, None if none were.
     """
 
     starts: Ints
     codes: NDArray[np.int8]
-    total: Ints
-    judged: bool
+    relevant_counts: Ints
+    knows_unjudged: bool
     left_out: Ints | None = None
 
 
@@ -93,7 +94,10 @@ def recall_at_k(
     In H13, the original item is the only relevant one.
     """
     cutoff, lists, hits, unjudged_counts = _count_first_items(rankings, relevant, k, unjudged)
-    share, best = _share(hits, lists.total), _share(hits + unjudged_counts, lists.total + unjudged_counts)
+    share, best = (
+        _share(hits, lists.relevant_counts),
+        _share(hits + unjudged_counts, lists.relevant_counts + unjudged_counts),
+    )
     return _result(f"R@{cutoff}", lists, unjudged_counts, unjudged, share, best)
 
 
@@ -120,8 +124,8 @@ def r_precision(
 ) -> RankingResult:
     """Return the precision at rank r for a query with r relevant items, even if its list is shorter than r."""
     lists = _read_rankings(rankings, relevant, unjudged)
-    hits, unjudged_counts = _count_within(lists, lists.total)
-    share, best = _share(hits, lists.total), _share(hits + unjudged_counts, lists.total)
+    hits, unjudged_counts = _count_within(lists, lists.relevant_counts)
+    share, best = _share(hits, lists.relevant_counts), _share(hits + unjudged_counts, lists.relevant_counts)
     return _result("R-precision", lists, unjudged_counts, unjudged, share, best)
 
 
@@ -136,14 +140,14 @@ def median_rank(
     lists = _read_rankings(rankings, relevant, unjudged)
     rank = _first_rank(lists, _RELEVANT)
     best = np.minimum(rank, _first_rank(lists, _UNJUDGED))
-    depth = np.where(lists.total > 0, np.minimum(rank, np.diff(lists.starts)), 0).astype(np.int64)
+    depth = np.where(lists.relevant_counts > 0, np.minimum(rank, np.diff(lists.starts)), 0).astype(np.int64)
     _, unjudged_counts = _count_within(lists, depth)
     return _result(MEDIAN_RANK, lists, unjudged_counts, unjudged, rank, best)
 
 
 @dataclass(frozen=True, slots=True)
 class OrderCorrelation(Result):
-    """Rank correlation of the orders of `systems` by two measures, such as "S@5" and "R@5"."""
+    """Rank correlation of the orders of systems by two measures, such as "S@5" and "R@5". `systems` is their number."""
 
     value: float
     systems: int
@@ -182,7 +186,7 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
         # Refuse a text as a collection of items, because its letters would be read as the items.
         wrong = [
             position
-            for position, entry in enumerate(one_per_row(lists, name))
+            for position, entry in enumerate(list_of_values(lists, name))
             if not isinstance(entry, Collection) or isinstance(entry, str | bytes)
         ]
         if wrong:
@@ -208,17 +212,17 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
 
 def _number_items(ranked: list[Any], relevant: list[Any]) -> tuple[Ints, Ints]:
     """Return the codes of the items of both lists. Raise BadValue if an item is missing or no single value."""
-    index: defaultdict[Hashable, int] = defaultdict(count().__next__)
+    code_by_item: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
-        numbers = (
-            np.fromiter(map(index.__getitem__, ranked), dtype=np.int64, count=len(ranked)),
-            np.fromiter(map(index.__getitem__, relevant), dtype=np.int64, count=len(relevant)),
+        codes = (
+            np.fromiter(map(code_by_item.__getitem__, ranked), dtype=np.int64, count=len(ranked)),
+            np.fromiter(map(code_by_item.__getitem__, relevant), dtype=np.int64, count=len(relevant)),
         )
     except TypeError as error:
         raise BadValue("an item is no single value, expected text, numbers or tuples of them") from error
-    if any(item is None or item != item for item in index):
+    if any(item is None or item != item for item in code_by_item):
         raise BadValue("an item is missing, expected text, numbers or tuples of them")
-    return numbers
+    return codes
 
 
 def _judge_rankings(
@@ -229,6 +233,10 @@ def _judge_rankings(
     grades: Floats,
     has_grades: Flags,
 ) -> JudgedRankings:
+    """Return the judged rankings of columns: queries and items of the rankings, and queries, items and grades judged.
+
+    Raise BadValue if a ranking has an item twice.
+    """
     size = max(int(item.max(initial=0)), int(relevant.max(initial=0))) + 1
     keys, judged_keys = query * size + item, relevant_query * size + relevant
     starts = np.searchsorted(query, np.arange(len(has_grades) + 1))
@@ -247,8 +255,8 @@ def _judge_rankings(
         position = np.minimum(np.searchsorted(judged_keys, keys), len(judged_keys) - 1)
         is_judged = judged_keys[position] == keys
         codes[is_judged] = np.where(grades[position[is_judged]] > 0, _RELEVANT, _IRRELEVANT)
-    total = np.bincount(judged_keys[grades > 0] // size, minlength=len(has_grades))
-    return JudgedRankings(starts, codes, total, bool(has_grades.all()))
+    relevant_counts = np.bincount(judged_keys[grades > 0] // size, minlength=len(has_grades))
+    return JudgedRankings(starts, codes, relevant_counts, bool(has_grades.all()))
 
 
 def _read_rankings(
@@ -277,7 +285,11 @@ def _count_first_items(
     """Return k, the rankings, and the (Q,) numbers of relevant and of unjudged items among the first k."""
     cutoff = check_positive_int(k, "k")
     lists = _read_rankings(rankings, relevant, unjudged)
-    return cutoff, lists, *_count_within(lists, np.full(len(lists.total), min(cutoff, len(lists.codes))))
+    return (
+        cutoff,
+        lists,
+        *_count_within(lists, np.full(len(lists.relevant_counts), min(cutoff, len(lists.codes)))),
+    )
 
 
 def _count_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
@@ -312,18 +324,18 @@ def _result(
         raise BadValue(
             f"query {where} has {unjudged_counts[where]} unjudged items where {measure} looks, expected judged ones"
         )
-    has_total = lists.total > 0
-    per_query, best = np.where(has_total, per_query, math.nan), np.where(has_total, best, math.nan)
+    has_relevant = lists.relevant_counts > 0
+    per_query, best = np.where(has_relevant, per_query, math.nan), np.where(has_relevant, best, math.nan)
     average = np.median if measure == MEDIAN_RANK else np.mean
     unjudged_items = unjudged_counts if lists.left_out is None else lists.left_out
     return RankingResult(
         measure=measure,
-        value=float(average(per_query[has_total])) if has_total.any() else math.nan,
+        value=float(average(per_query[has_relevant])) if has_relevant.any() else math.nan,
         per_query=per_query,
-        queries=len(has_total),
-        undefined=int((~has_total).sum()),
-        unjudged=int(unjudged_items.sum()) if lists.judged else None,
-        best_case=float(average(best[has_total])) if has_total.any() else math.nan,
+        queries=len(has_relevant),
+        undefined=int((~has_relevant).sum()),
+        unjudged=int(unjudged_items.sum()) if lists.knows_unjudged else None,
+        best_case=float(average(best[has_relevant])) if has_relevant.any() else math.nan,
         best_per_query=best,
-        reason="" if has_total.any() else NOTHING_RELEVANT,
+        reason="" if has_relevant.any() else NOTHING_RELEVANT,
     )

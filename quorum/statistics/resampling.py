@@ -1,7 +1,7 @@
 """Bootstrap and random numbers for all statistics.
 
 The bootstrap uses weights instead of copies of data. Equal units form a pattern, and a resample is a vector that says
-how often each pattern is drawn.
+how often each pattern is drawn. It is computed in blocks, which may be divided among processes.
 """
 
 from __future__ import annotations
@@ -47,27 +47,30 @@ def pattern_weights(
     frequency: (P,) number of units with each pattern. width: number of doubles that the statistic needs for one
     resample, which limits the size of a chunk.
     """
-    total = int(frequency.sum())
-    patterns = len(frequency)
-    chunk_size = max(1, CELLS // max(patterns, width, 1))
-    owner = np.repeat(np.arange(patterns), frequency) if _is_faster_by_unit(frequency) else None
-    is_single_unit = patterns == total  # each unit is a pattern
-    shares = frequency / total
+    unit_count = int(frequency.sum())
+    pattern_count = len(frequency)
+    chunk_size = max(1, CELLS // max(pattern_count, width, 1))
+    pattern_of_unit = (
+        np.repeat(np.arange(pattern_count), frequency) if _is_faster_by_unit(frequency) else None
+    )
+    is_unit_pattern = pattern_count == unit_count  # each unit is a pattern
+    shares = frequency / unit_count
     for start in range(0, resamples, chunk_size):
         size = min(chunk_size, resamples - start)
-        if owner is None:
-            yield generator.multinomial(total, shares, size=size).astype(np.float64)
+        if pattern_of_unit is None:
+            yield generator.multinomial(unit_count, shares, size=size).astype(np.float64)
             continue
-        weights = np.empty((size, patterns))
-        batch_size = max(1, UNITS_PER_BATCH // max(total, patterns))
+        weights = np.empty((size, pattern_count))
+        batch_size = max(1, UNITS_PER_BATCH // max(unit_count, pattern_count))
         for row in range(0, size, batch_size):
-            count = min(batch_size, size - row)
-            drawn_units = generator.integers(0, total, size=(count, total))
-            if not is_single_unit:
-                drawn_units = owner[drawn_units]
-            drawn_units += np.arange(0, count * patterns, patterns)[:, np.newaxis]
-            counts = np.bincount(drawn_units.ravel(), minlength=count * patterns)
-            weights[row : row + count] = counts.reshape(count, patterns)
+            row_count = min(batch_size, size - row)
+            drawn = generator.integers(0, unit_count, size=(row_count, unit_count))
+            if not is_unit_pattern:
+                drawn = pattern_of_unit[drawn]
+            # Count the patterns of all rows at once, with other numbers in each row.
+            drawn += np.arange(0, row_count * pattern_count, pattern_count)[:, np.newaxis]
+            counts = np.bincount(drawn.ravel(), minlength=row_count * pattern_count)
+            weights[row : row + row_count] = counts.reshape(row_count, pattern_count)
         yield weights
 
 
@@ -125,12 +128,12 @@ def _draw_block(shared: tuple[Estimator, Ints, int], block: tuple[np.random.Gene
 def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float, int]:
     """Return the low and high percentile of the defined draws, and the number of undefined (nan) draws."""
     defined_draws = draws[~np.isnan(draws)]
-    left_out = len(draws) - len(defined_draws)
+    undefined_count = len(draws) - len(defined_draws)
     if not len(defined_draws):
-        return math.nan, math.nan, left_out
+        return math.nan, math.nan, undefined_count
     tail = (1 - confidence) / 2
     low, high = np.quantile(defined_draws, [tail, 1 - tail])
-    return float(low), float(high), left_out
+    return float(low), float(high), undefined_count
 
 
 def count_extreme(differences: Floats, difference: float, scale: float, alternative: str) -> int:

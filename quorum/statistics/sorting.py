@@ -1,4 +1,4 @@
-"""The order of whole numbers."""
+"""Sort whole numbers, by a compiled sort if there are many of them."""
 
 import numpy as np
 

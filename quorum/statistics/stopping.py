@@ -1,7 +1,8 @@
 """Early stopping: end voting when no further vote can change the outcome.
 
-As in V15 section 3, the candidate that wins more triplets wins a pair. An outcome is 1 (first), -1 (second) or 0 (a
-tie). A range is the lowest and the highest outcome that are still possible. They are equal if the outcome is decided.
+As in Vedantam et al. 2015 (V15), section 3, the candidate that wins more triplets wins a pair. An outcome is 1 (first),
+-1 (second) or 0 (a tie). A range is the lowest and the highest outcome that are still possible. They are equal if the
+outcome is decided.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from quorum.statistics.inputs import BadOption, BadValue
 
 UNDECIDED_RANGE = (-1, 1)  # range before any vote
 RULES = ("settled", "margin")
-Range = tuple[int, int]
-Signs = NDArray[np.int8]
+OutcomeRange = tuple[int, int]
+VoteSigns = NDArray[np.int8]  # 1 for a vote for the first, -1 for a vote for the second
 
 
-def majority_range(first: int, second: int, remaining: int) -> Range:
+def majority_range(first: int, second: int, remaining: int) -> OutcomeRange:
     """Return the range of the outcome by the majority of votes, of which `remaining` are to come."""
     lead = first - second
     return _sign(lead - remaining), _sign(lead + remaining)
 
 
-def plurality_range(first: int, second: int, other: int, remaining: int) -> Range:
+def plurality_range(first: int, second: int, other: int, remaining: int) -> OutcomeRange:
     """Return the range of the outcome by the most frequent answer.
 
     `other` is the number of votes for the most frequent answer that names neither side.
@@ -41,20 +42,23 @@ def plurality_range(first: int, second: int, other: int, remaining: int) -> Rang
     return low, high
 
 
-def relevance_range(yes: int, no: int, remaining: int) -> Range:
-    """Return the range of the outcome by H13's rule: 1 (relevant) if at least two thirds say yes, else -1."""
-    part, whole = TWO_THIRDS
+def relevance_range(yes: int, no: int, remaining: int) -> OutcomeRange:
+    """Return the range of the outcome: 1 (relevant) if at least two thirds say yes, else -1 (Hodosh et al. 2013)."""
+    numerator, denominator = TWO_THIRDS
     votes = yes + no + remaining
-    lowest = 1 if whole * yes >= part * votes else -1
-    highest = 1 if whole * (yes + remaining) >= part * votes else -1
+    lowest = 1 if denominator * yes >= numerator * votes else -1
+    highest = 1 if denominator * (yes + remaining) >= numerator * votes else -1
     return lowest, highest
 
 
 def leads_enough(first: int, second: int, *, minimum: int, margin: int) -> bool:
+    """Return whether a side leads by `margin` votes or more, among `minimum` votes or more."""
     return first + second >= minimum and abs(first - second) >= margin
 
 
-def expected_votes(range_of: Callable[[int, int, int], Range], *, votes: int, accuracy: float) -> float:
+def expected_votes(
+    range_of: Callable[[int, int, int], OutcomeRange], *, votes: int, accuracy: float
+) -> float:
     """Return the exact mean number of votes, at most `votes`, until the outcome is decided.
 
     `range_of(first, second, remaining)` returns the range. Each vote is for the first with probability `accuracy`.
@@ -129,7 +133,7 @@ def simulate_stopping(
     )
 
 
-def _run_votes(signs: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
+def _run_votes(signs: VoteSigns, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
     """Return the (P,) numbers of votes used, and the (P,) outcomes, from (P, references, votes) signs of votes."""
     pairs, references, votes = signs.shape
     used_votes = np.zeros(pairs, dtype=np.int64)

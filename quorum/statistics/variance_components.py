@@ -1,4 +1,7 @@
-"""Components of the variance of answers: between items, between raters, and the residual."""
+"""Components of the variance of answers: between items, between raters, and the residual.
+
+They predict the standard error of the mean answer in a study of another size.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,9 @@ SAME_ANSWER = "all answers are the same"
 class VarianceComponents(Result):
     """Variances between items, between raters, and of the residual.
 
-    residual: the noise of single answers, and differences between raters that depend on the item. standard_error: the
-    standard error of the mean answer.
+    mean: the mean answer, with its standard_error. item, rater: the variances between items, and between raters.
+    residual: the noise of single answers, and differences between raters that depend on the item. items, raters,
+    judgments: how many there are.
     """
 
     mean: float
@@ -43,29 +47,35 @@ class VarianceComponents(Result):
         total = self.item + self.rater + self.residual
         return self.item / total, self.rater / total, self.residual / total
 
-    def error_with(self, *, items: float, raters: float, judgments: float) -> float:
-        """Return the standard error of the mean answer in a study of this size, balanced over items and raters."""
+    def error_in_study(self, *, items: float, raters: float, judgments: float) -> float:
+        """Return the standard error of the mean answer in a study with so many items, raters and judgments.
+
+        All items have the same number of judgments, and so have all raters.
+        """
         return math.sqrt(self.item / items + self.rater / raters + self.residual / judgments)
 
 
 def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceComponents:
     """Return the variance components of (N,) values clustered by item and by rater, without a signature."""
     variances = np.full(3, math.nan)
+    standard_error = math.nan
+    # The note of the clusters says that they have one item or one rater. Then the variances cannot be separated either.
     reason = clusters.reason or clusters.note
-    if not reason and len(clusters.sizes[-1]) in clusters.counts.values():  # a cell is a whole item or rater
+    if (
+        not reason and clusters.cell_count in clusters.counts.values()
+    ):  # a cell is a whole item, or a whole rater
         reason = NOT_CROSSED
-    error = math.nan
     if not reason and np.all(value == value[0]):
         reason = SAME_ANSWER
     if not reason:
         variances = clusters.components(value)
-        error = math.sqrt(clusters.spread((value - value.mean()) / len(value)).variance)
+        standard_error = math.sqrt(clusters.spread((value - value.mean()) / len(value)).variance)
     return VarianceComponents(
         mean=float(value.mean()) if len(value) else math.nan,
         item=float(variances[0]),
         rater=float(variances[1]),
         residual=float(variances[2]),
-        standard_error=error,
+        standard_error=standard_error,
         items=clusters.counts[ITEM],
         raters=clusters.counts[RATER],
         judgments=len(value),
@@ -76,6 +86,9 @@ def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceCompone
 
 @signed("variance-components")
 def variance_components(values: ArrayLike, items: Iterable[Any], raters: Iterable[Any]) -> VarianceComponents:
-    """Return the variance components of (N,) values by item and rater, by the method of moments. None is below zero."""
+    """Return the variance components of (N,) values by item and rater, by the method of moments.
+
+    A component whose estimate is negative is zero.
+    """
     value = score_vector(values, "values")
     return components_of_clusters(value, Clusters.from_columns({ITEM: items, RATER: raters}, len(value)))

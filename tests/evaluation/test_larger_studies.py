@@ -54,7 +54,7 @@ def test_a_larger_study_divides_each_part_of_the_variance_by_its_number() -> Non
     # Satterthwaite's, of 149 for the items' part and 15 for the most that sixteen people may add.
     most = 0.02 / 2 * 15 / scipy.stats.chi2.ppf(0.05, 15)
     assert spread.df == pytest.approx((0.03 / 3 + most) ** 2 / ((0.03 / 3) ** 2 / 149 + most**2 / 15))
-    assert Spread(0.05, 3, by_raters=0.02, items=50, raters=4, people=4).of_larger_study(3, 1).df == 3
+    assert Spread(0.05, 3, by_raters=0.02, items=50, raters=4, rater_count=4).of_larger_study(3, 1).df == 3
 
 
 def test_where_people_differ_no_number_of_items_settles_it_with_the_same_ones() -> None:

@@ -48,7 +48,7 @@ def test_votes_make_the_winners_that_others_would_not(protocol: str) -> None:
     pairs = np.array([pair.pk for pair in consensus.pairs])
     clusters = clusters_of_pairs(table, consensus, pairs, range(len(pairs)), anonymous=False)
     deletions, workers = clusters["rater"], np.unique(table.worker[table.is_counted])
-    assert deletions.raters == len(workers) == 3
+    assert deletions.rater_count == len(workers) == 3
     without = halves_of_pairs(table, consensus.units, pairs, anonymous=False)[1]
     assert without is not None
     changed = 0

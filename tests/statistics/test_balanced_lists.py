@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from quorum.statistics.balanced_lists import balanced_lists, list_count
+from quorum.statistics.balanced_lists import balanced_lists, count_lists
 from quorum.statistics.inputs import BadOption
 from tests.marks import long_except
 
@@ -21,7 +21,7 @@ def drawn(items: int, size: int, appearances: int, seed: int = 2) -> list[tuple[
 def test_items_come_equally_often_and_no_list_comes_twice(size: int, appearances: int) -> None:
     for items in (size, size + 1, 9, 13):
         lists = drawn(items, size, appearances)
-        assert len(lists) == len(set(lists)) == list_count(items, size=size, appearances=appearances)
+        assert len(lists) == len(set(lists)) == count_lists(items, size=size, appearances=appearances)
         assert all(len(set(one)) == size and list(one) == sorted(one) for one in lists)
         came = Counter(item for one in lists for item in one)
         assert set(came) == set(range(items))

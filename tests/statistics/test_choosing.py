@@ -22,7 +22,7 @@ from quorum.statistics.choosing import (
     score_information,
     weighted_kendall,
 )
-from quorum.statistics.drawing import PRIOR, Drawing, prior_strengths
+from quorum.statistics.drawing import PRIOR, PairDraws, prior_strengths
 from quorum.statistics.inputs import BadShape, BadValue, StatisticsError
 from quorum.statistics.stopping import (
     expected_votes,
@@ -195,7 +195,7 @@ def test_the_chance_of_a_pair_is_its_gain_times_how_open_its_order_is() -> None:
     each = p * (1 - p)
     # by hand: in the direction of the difference the prior has precision 1/2, and the answers 12 p(1-p)
     variance = 1 / (0.5 + asked * each)
-    third = Drawing.from_comparisons([0, 0, 1], [1, 2, 2], [asked, 0, 0], [*strengths, 0.0], even=0.25)
+    third = PairDraws.from_comparisons([0, 0, 1], [1, 2, 2], [asked, 0, 0], [*strengths, 0.0], even=0.25)
     chances = third.chances([True, True, True])
     assert chances.sum() == pytest.approx(1)
     assert chances.min() >= 0.25 / 3
@@ -211,12 +211,12 @@ def test_the_chance_of_a_pair_is_its_gain_times_how_open_its_order_is() -> None:
 
 
 def test_a_draw_counts_as_answered_for_the_next_one() -> None:
-    drawing = Drawing.from_comparisons(FIRST, SECOND, np.zeros(6), np.zeros(4), even=0.01)
+    drawing = PairDraws.from_comparisons(FIRST, SECOND, np.zeros(6), np.zeros(4), even=0.01)
     before = drawing.chances(ALL)
     assert before == pytest.approx(np.full(6, 1 / 6))
     place, chance = drawing.draw(ALL, np.random.default_rng(0))
     assert chance == pytest.approx(1 / 6)
-    answered = Drawing.from_comparisons(FIRST, SECOND, np.arange(6) == place, np.zeros(4), even=0.01)
+    answered = PairDraws.from_comparisons(FIRST, SECOND, np.arange(6) == place, np.zeros(4), even=0.01)
     assert drawing.variance == pytest.approx(answered.variance)
     assert drawing.chances(ALL)[place] < 1 / 6
 
@@ -227,14 +227,14 @@ def test_a_pair_that_is_open_alone_has_the_chance_one_and_no_more() -> None:
     asked, strengths = rng.integers(1, 200, size=10), rng.normal(size=5)
     for even in (0.01, 0.2, 0.3, 0.7, 0.9):
         for place in range(10):
-            drawing = Drawing.from_comparisons(first, second, asked, strengths, even=even)
+            drawing = PairDraws.from_comparisons(first, second, asked, strengths, even=even)
             for _ in range(20):
                 assert drawing.draw(np.arange(10) == place, rng) == (place, 1.0)
 
 
 def test_pairs_come_as_often_as_their_chances_say() -> None:
     rng, strengths = np.random.default_rng(1), np.array([1.0, 0.9, 0.0, -1.0])
-    fresh = Drawing.from_comparisons(FIRST, SECOND, np.full(6, 20), strengths, even=0.3)
+    fresh = PairDraws.from_comparisons(FIRST, SECOND, np.full(6, 20), strengths, even=0.3)
     variance = fresh.variance
     expected, seen = fresh.chances(ALL), np.zeros(6)
     for _ in range(3000):
@@ -255,7 +255,7 @@ def test_weights_give_back_what_even_drawing_says_where_no_strengths_hold() -> N
         if len(pairs) % 50 == 0:
             theta = prior_strengths(first, second, counts, items=3)
         # somebody is interested in the first pair alone
-        drawing = Drawing.from_comparisons(first, second, [0, 500, 500], theta, even=0.3)
+        drawing = PairDraws.from_comparisons(first, second, [0, 500, 500], theta, even=0.3)
         pair, chance = drawing.draw(np.ones(3, dtype=bool), rng)
         won = bool(rng.random() < wins[pair])
         counts[pair, 0 if won else 2] += 1
@@ -279,9 +279,9 @@ def test_wrong_input_is_refused_with_a_sentence() -> None:
     with refuses(BadValue, "numbers of items", "1"):
         prior_strengths([0], [2], [[1, 2, 1]], items=2)
     with pytest.raises(BadValue, match="even is 0, expected"):
-        Drawing.from_comparisons([0], [1], [0], [0.0, 0.0], even=0)
+        PairDraws.from_comparisons([0], [1], [0], [0.0, 0.0], even=0)
     with pytest.raises(BadValue, match="open"):
-        Drawing.from_comparisons([0], [1], [0], [0.0, 0.0], even=1).chances([False])
+        PairDraws.from_comparisons([0], [1], [0], [0.0, 0.0], even=1).chances([False])
 
 
 few = st.integers(0, 6)

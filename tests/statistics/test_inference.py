@@ -150,10 +150,10 @@ def test_the_covariance_of_estimates_has_the_variance_of_each_of_their_sums() ->
 def test_components_say_what_more_items_or_raters_would_buy() -> None:
     item, rater, value = drawn()
     found = variance_components(value, item, rater)
-    now = found.error_with(items=ITEMS, raters=RATERS, judgments=len(value))
+    now = found.error_in_study(items=ITEMS, raters=RATERS, judgments=len(value))
     assert found.standard_error == pytest.approx(now, rel=1 / ITEMS)
     assert sum(found.shares()) == pytest.approx(1)
-    more = found.error_with(items=ITEMS, raters=4 * RATERS, judgments=4 * len(value))
+    more = found.error_in_study(items=ITEMS, raters=4 * RATERS, judgments=4 * len(value))
     expected = found.item / ITEMS + found.rater / (4 * RATERS) + found.residual / (4 * len(value))
     assert more == pytest.approx(expected**0.5)
     assert more < found.standard_error

@@ -72,7 +72,7 @@ def test_a_share_of_pairs_is_known_from_its_items_however_few_raters_there_are()
     clusters = {"item": np.arange(60), "rater": winners_without_raters(pair, rater, votes.ravel(), 60)}
     people = PeoplesWinners.from_winners(winners, clusters=clusters)
     _, spread = people.spread_if_even(lambda _, winner: (winner == 1) * 1.0, np.ones(60, dtype=np.bool_))
-    assert (spread.df, spread.number) == (3, 60)
+    assert (spread.df, spread.effective_items) == (3, 60)
     larger = spread.of_larger_study(2, 2)
     by_items, raters = (spread.variance - spread.by_raters) / 2, 7
     most = (spread.by_raters + spread.within) / 2 * raters / stats.chi2.ppf(0.05, raters) - spread.within / 2
@@ -85,11 +85,11 @@ def test_power_of_a_share_is_that_of_the_score_test() -> None:
     pairs, share = 119, 0.63
     least = 1.959964 * 0.5 * math.sqrt(pairs)
     exact = stats.norm.sf((least - pairs * (share - 0.5)) / math.sqrt(pairs * share * (1 - share)))
-    spread = Spread(0.25 / pairs, math.inf, independent=pairs)
+    spread = Spread(0.25 / pairs, math.inf, independent_rows=pairs)
     assert spread.power(share - 0.5, 0.05) == pytest.approx(exact, abs=1e-6)
     won = np.random.default_rng(1).binomial(pairs, share, 200_000)
     assert spread.power(share - 0.5, 0.05) == pytest.approx((won - pairs / 2 > least).mean(), abs=0.02)
-    unanimous = Spread(0.25 / 6, math.inf, independent=6).power(0.5, 0.05)
+    unanimous = Spread(0.25 / 6, math.inf, independent_rows=6).power(0.5, 0.05)
     assert 0.8 < unanimous < (1 - 0.07) ** 6 + 0.3  # six of six are less than certain
-    larger = Spread(0.25 / 40, math.inf, independent=40).of_larger_study(pairs / 40, 1)
+    larger = Spread(0.25 / 40, math.inf, independent_rows=40).of_larger_study(pairs / 40, 1)
     assert larger.power(share - 0.5, 0.05) == pytest.approx(exact)

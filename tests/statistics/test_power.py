@@ -11,12 +11,12 @@ from scipy import stats
 from quorum.statistics.inputs import BadOption
 from quorum.statistics.meta import PeoplesWinners, winners_without_raters
 from quorum.statistics.power import (
-    People,
     Question,
     Size,
     TwoMetrics,
     TwoSystems,
-    fit_people,
+    VoterModel,
+    fit_voter_model,
     fresh_seed,
     plan_design,
     power_of,
@@ -25,7 +25,7 @@ from quorum.statistics.power import (
 from tests.marks import long_except
 from tests.refusals import refuses
 
-NEVER_WRONG = People(right=1.0, pair_spread=0.0, pairs_each=1)
+NEVER_WRONG = VoterModel(right=1.0, pair_spread=0.0, pairs_each=1)
 SIMULATIONS = 1000
 
 
@@ -64,7 +64,7 @@ def near(found: float, expected: float) -> bool:
     return abs(found - expected) <= 4 * math.sqrt(expected * (1 - expected) / SIMULATIONS) + 1e-12
 
 
-def one(question: Question, people: People, size: Size, seed: int = 1) -> float:
+def one(question: Question, people: VoterModel, size: Size, seed: int = 1) -> float:
     return power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)[0].power
 
 
@@ -78,13 +78,13 @@ def test_systems_without_noise_have_the_power_of_the_binomial_test(pairs: int, r
 @pytest.mark.parametrize("right", long_except([0.6, 0.8, 0.95], 0.8))
 def test_one_noisy_vote_lowers_the_win_rate_as_the_closed_form_says(right: float) -> None:
     effective = 0.75 * right + 0.25 * (1 - right)
-    people = People(right=right, pair_spread=0.3, pairs_each=1)  # one vote a pair: the spread cannot show
+    people = VoterModel(right=right, pair_spread=0.3, pairs_each=1)  # one vote a pair: the spread cannot show
     assert near(one(TwoSystems(0.75), people, Size(80, 1, 1)), binomial_power(80, effective, 0.05))
 
 
 @pytest.mark.long
 def test_careless_votes_are_right_by_half() -> None:
-    people = People(right=0.9, careless=0.4, worker_spread=1.0, pairs_each=1)
+    people = VoterModel(right=0.9, careless=0.4, worker_spread=1.0, pairs_each=1)
     right = 0.9 * 0.6 + 0.5 * 0.4
     effective = 0.8 * right + 0.2 * (1 - right)
     assert near(one(TwoSystems(0.8), people, Size(80, 1, 1)), binomial_power(80, effective, 0.05))
@@ -92,7 +92,7 @@ def test_careless_votes_are_right_by_half() -> None:
 
 @pytest.mark.long
 def test_five_votes_are_right_as_often_as_the_beta_binomial_says() -> None:
-    people = People(right=0.7, pair_spread=0.2, pairs_each=1)
+    people = VoterModel(right=0.7, pair_spread=0.2, pairs_each=1)
     found = power_of(TwoSystems(0.9), people, [Size(50, 1, 5)], simulations=SIMULATIONS, seed=3)[0]
     scale = (1 - 0.2) / 0.2
     right = float(stats.betabinom(5, 0.7 * scale, 0.3 * scale).sf(2))
@@ -102,7 +102,7 @@ def test_five_votes_are_right_as_often_as_the_beta_binomial_says() -> None:
 
 
 def test_two_votes_leave_pairs_undecided_as_often_as_they_split() -> None:
-    found = power_of(TwoSystems(0.9), People(right=0.8, pair_spread=0.0), [Size(50, 1, 2)], seed=5)[0]
+    found = power_of(TwoSystems(0.9), VoterModel(right=0.8, pair_spread=0.0), [Size(50, 1, 2)], seed=5)[0]
     assert found.undecided == pytest.approx(2 * 0.8 * 0.2, abs=4 * math.sqrt(0.25 / 50_000))
     assert found.right_consensus == pytest.approx(0.64 / 0.68, abs=4 * math.sqrt(0.25 / 30_000))
 
@@ -113,7 +113,7 @@ def test_three_references_with_one_vote_are_as_good_as_three_votes_where_units_d
     right = float(stats.binom(3, 0.75).sf(1))
     for found in power_of(
         TwoSystems(0.8),
-        People(right=0.75, pair_spread=0.0, pairs_each=1),
+        VoterModel(right=0.75, pair_spread=0.0, pairs_each=1),
         sizes,
         seed=2,
         simulations=SIMULATIONS,
@@ -143,7 +143,7 @@ def test_metrics_without_noise_have_the_power_of_the_test_of_differences(
 def test_a_wrong_consensus_turns_both_metrics_around() -> None:
     _, b, c, _ = TwoMetrics(0.9, 0.75, 0.8).table
     right = 0.85
-    people = People(right=right, pair_spread=0.0, pairs_each=1)
+    people = VoterModel(right=right, pair_spread=0.0, pairs_each=1)
     expected = difference_power(120, b * right + c * (1 - right), c * right + b * (1 - right), 0.05)
     assert near(one(TwoMetrics(0.9, 0.75, 0.8), people, Size(120, 1, 1)), expected)
 
@@ -156,7 +156,7 @@ def test_true_ties_only_add_noise() -> None:
 
 @pytest.mark.long
 def test_coins_decide_by_the_size_of_the_test_and_half_of_it_wrongly() -> None:
-    coin = People(right=0.5, pair_spread=0.0, pairs_each=1)
+    coin = VoterModel(right=0.5, pair_spread=0.0, pairs_each=1)
     found = power_of(TwoSystems(0.9), coin, [Size(200, 1, 1)], simulations=5000, seed=4)[0]
     half = binomial_power(200, 0.5, 0.05)
     assert found.power == pytest.approx(half, abs=4 * math.sqrt(half / 5000))
@@ -170,7 +170,7 @@ def test_it_does_not_matter_which_of_the_two_is_named_first() -> None:
         (TwoSystems(0.7), TwoSystems(0.3)),
         (TwoMetrics(0.9, 0.8, 0.8), TwoMetrics(0.8, 0.9, 0.8)),
     ):
-        powers = [one(which, People(), Size(90, 1, 3)) for which in (question, other)]
+        powers = [one(which, VoterModel(), Size(90, 1, 3)) for which in (question, other)]
         assert powers[0] == pytest.approx(powers[1], abs=6 * math.sqrt(0.25 / SIMULATIONS))
 
 
@@ -178,11 +178,11 @@ def test_it_does_not_matter_which_of_the_two_is_named_first() -> None:
 def test_people_who_differ_in_taste_or_are_few_have_less_power() -> None:
     question, size = TwoSystems(0.7), Size(200, 1, 3)
     people = {
-        "many": People(taste=0.0),
-        "tastes": People(taste=1.0),
-        "few": People(taste=0.0, raters=3),
-        "few tastes": People(taste=1.0, raters=3),
-        "more tastes": People(taste=1.0, raters=12),
+        "many": VoterModel(taste=0.0),
+        "tastes": VoterModel(taste=1.0),
+        "few": VoterModel(taste=0.0, raters=3),
+        "few tastes": VoterModel(taste=1.0, raters=3),
+        "more tastes": VoterModel(taste=1.0, raters=12),
     }
     power = {
         name: power_of(question, who, [size], simulations=1000, seed=6)[0].power
@@ -197,9 +197,9 @@ def test_people_who_differ_in_taste_or_are_few_have_less_power() -> None:
 
 def test_fewer_people_than_votes_are_refused() -> None:
     with refuses(BadOption, "each unit", "2", "3"):
-        power_of(TwoSystems(0.7), People(raters=2), [Size(10, 1, 3)], simulations=10)
+        power_of(TwoSystems(0.7), VoterModel(raters=2), [Size(10, 1, 3)], simulations=10)
     with refuses(BadOption, "-1"):
-        People(raters=-1)
+        VoterModel(raters=-1)
 
 
 def test_the_power_is_that_of_the_verdict_on_such_answers() -> None:
@@ -222,14 +222,14 @@ def test_the_power_is_that_of_the_verdict_on_such_answers() -> None:
             lambda _pairs, winner: winner == 1.0, np.ones(60, dtype=bool)
         )
         settled += share > 0.5 and spread.p(share - 0.5) <= 0.05
-    people = People(0.85, pair_spread=0.0, pairs_each=10, raters=6, taste=0.8)
+    people = VoterModel(0.85, pair_spread=0.0, pairs_each=10, raters=6, taste=0.8)
     promised = power_of(TwoSystems(0.7), people, [Size(60, 1, 3)], simulations=2000, seed=9)[0].power
     assert promised == pytest.approx(settled / 400, abs=3.5 * math.sqrt(0.25 / 400))
 
 
 def test_the_same_seed_gives_the_same_figures_and_another_others() -> None:
     sizes = [Size(40, 2, 3), Size(80, 1, 1)]
-    again = [power_of(TwoSystems(0.7), People(), sizes, simulations=100, seed=seed) for seed in (1, 1, 2)]
+    again = [power_of(TwoSystems(0.7), VoterModel(), sizes, simulations=100, seed=seed) for seed in (1, 1, 2)]
     assert again[0] == again[1] != again[2]
     assert [found.size for found in again[0]] == sizes
 
@@ -239,7 +239,7 @@ def test_a_pilots_people_are_found_again() -> None:
     chances = rng.beta(0.8 * 3, 0.2 * 3, 6000)  # mean .8, spread 1 / (1 + 3)
     side = rng.random(6000) < 0.5
     right = rng.binomial(7, chances)
-    found = fit_people(np.where(side, right, 7 - right), np.full(6000, 7))
+    found = fit_voter_model(np.where(side, right, 7 - right), np.full(6000, 7))
     assert found.converged
     assert not found.reason
     assert found.right == pytest.approx(0.8, abs=0.03)
@@ -248,14 +248,14 @@ def test_a_pilots_people_are_found_again() -> None:
 
 def test_with_two_votes_a_unit_agreement_alone_decides() -> None:
     # without spread two votes agree by r^2 + (1 - r)^2: .68 for r = .8
-    found = fit_people([2] * 34 + [0] * 34 + [1] * 32, [2] * 100, spread=0.0)
+    found = fit_voter_model([2] * 34 + [0] * 34 + [1] * 32, [2] * 100, spread=0.0)
     assert found.agreement == pytest.approx(0.68)
     assert found.right == pytest.approx(0.8, abs=1e-3)
     assert "spread over units" in found.reason
 
 
 def test_people_who_always_agree_are_always_right() -> None:
-    found = fit_people([5, 0, 5, 5, 0], [5] * 5)
+    found = fit_voter_model([5, 0, 5, 5, 0], [5] * 5)
     assert (found.right, found.agreement) == (1.0, 1.0)
     assert "all votes agree" in found.reason
 
@@ -314,7 +314,7 @@ def test_what_is_said_of_the_chosen_design_comes_from_draws_that_did_not_choose_
 
 def test_no_design_reaches_a_power_that_is_out_of_reach() -> None:
     plan = plan_design(
-        TwoSystems(0.51), People(), pairs=[10, 20], references=[1], votes=[1], cost=price, simulations=200
+        TwoSystems(0.51), VoterModel(), pairs=[10, 20], references=[1], votes=[1], cost=price, simulations=200
     )
     assert plan.best is None
     assert len(plan.tried) == 2

@@ -45,7 +45,7 @@ NUMBER: Any = 3
 P_OF_TWO = [[0, 0.1], [0.1, 0]]
 COMPLEX: Any = np.array([[0, 1j], [1, 0]])
 ROWS: Any = ([1, 1, 2], ["a", "b", "a"], [1, 2, 2])
-SYSTEMS, PEOPLE = api.TwoSystems(0.6), api.People(0.8)
+SYSTEMS, PEOPLE = api.TwoSystems(0.6), api.VoterModel(0.8)
 GRID: Any = {"pairs": [10], "references": [1], "votes": [1], "cost": lambda size: 1}
 
 REFUSED: list[tuple[Any, type[Exception], str]] = [
@@ -278,8 +278,8 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: api.TwoMetrics(0.8, 0.8, 0.9), BadOption, "nothing to tell apart"),
     (lambda: api.TwoMetrics(0.9, 0.6, 0.9), BadOption, "agree on 0.5 to 0.7"),
     (lambda: api.TwoMetrics(1.2, 0.6, 0.9), BadOption, "first is 1.2"),
-    (lambda: api.People(right=0.3), BadOption, "right is 0.3"),
-    (lambda: api.People(pairs_each=0), BadOption, "pairs_each is 0"),
+    (lambda: api.VoterModel(right=0.3), BadOption, "right is 0.3"),
+    (lambda: api.VoterModel(pairs_each=0), BadOption, "pairs_each is 0"),
     (lambda: api.Size(0, 1, 1), BadOption, "pairs is 0"),
     (lambda: api.power_of(SYSTEMS, PEOPLE, []), BadOption, "no design"),
     (lambda: api.power_of(SYSTEMS, PEOPLE, [api.Size(1, 1, 1)], alpha=0.0), BadOption, "alpha is 0.0"),
@@ -287,9 +287,9 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: api.power_of(SYSTEMS, PEOPLE, [api.Size(2_000_001, 1, 1)]), BadOption, "more than is simulated"),
     (lambda: api.plan_design(SYSTEMS, PEOPLE, **GRID, wanted=1.0), BadOption, "wanted is 1.0"),
     (lambda: api.plan_design(SYSTEMS, PEOPLE, **(GRID | {"pairs": []})), BadOption, "there are 0 designs to"),
-    (lambda: api.fit_people([1], [2], spread=1), BadOption, "spread is 1"),
-    (lambda: api.fit_people([3], [2]), BadValue, "a count that is not a whole number between 0 and the"),
-    (lambda: api.fit_people([1, 0], [1, 1]), BadValue, "no unit has two votes"),
+    (lambda: api.fit_voter_model([1], [2], spread=1), BadOption, "spread is 1"),
+    (lambda: api.fit_voter_model([3], [2]), BadValue, "a count that is not a whole number between 0 and the"),
+    (lambda: api.fit_voter_model([1, 0], [1, 1]), BadValue, "no unit has two votes"),
 ]
 
 

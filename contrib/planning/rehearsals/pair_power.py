@@ -19,7 +19,7 @@ from contrib.planning.rehearsals.pairs import PairFindings
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.designs import design_of
-from quorum.statistics.power import People, Question, Size, TwoMetrics, TwoSystems, power_of
+from quorum.statistics.power import Question, Size, TwoMetrics, TwoSystems, VoterModel, power_of
 
 SIMULATIONS = 400  # simulated studies for a power that is reported
 QUICK_SIMULATIONS = 100  # for results of which only the order of magnitude matters
@@ -117,7 +117,7 @@ def _comparisons_of_metrics(findings: PairFindings) -> Iterator[Comparison]:
         yield Comparison("metrics", first, second, len(is_right), difference, question)
 
 
-def needed_pairs(question: Question, people: People, size: Size, power: float, seed: int) -> int | None:
+def needed_pairs(question: Question, people: VoterModel, size: Size, power: float, seed: int) -> int | None:
     """Return a number of pairs with which a study decides often enough; None if it would be too large.
 
     The number is doubled until the power suffices.

@@ -18,7 +18,7 @@ from quorum.numeric.arrays import Ints
 from quorum.statistics.crossed import ITEM
 from quorum.statistics.inputs import StatisticsError
 from quorum.statistics.meta import metric_winners
-from quorum.statistics.power import People
+from quorum.statistics.power import VoterModel
 
 ESTIMATE_KEYS = ("value", "low", "high", "n")
 NO_ESTIMATE = dict.fromkeys(ESTIMATE_KEYS) | {"n": 0}
@@ -45,7 +45,7 @@ class PairFindings:
     """
 
     truth: PairTruth
-    people: People | None
+    people: VoterModel | None
     sides_of_metrics: Mapping[str, Mapping[int, int]]
     compared_systems: Mapping[int, tuple[str, str]]
     metrics: list[dict[str, Any]]
@@ -92,14 +92,14 @@ def _true_winners(study: Study, truths: Mapping[int, Any]) -> PairTruth:
     )
 
 
-def _people_of_crowd(study: Study, truths: Mapping[int, Any]) -> People | None:
+def _people_of_crowd(study: Study, truths: Mapping[int, Any]) -> VoterModel | None:
     table, design = loaders.load_judgments(study), design_of(study)
     keep = table.is_counted
     truth = np.array([int(truths[unit]) for unit in table.unit[keep].tolist()])
     if not truth.size:
         return None
     try:
-        return People(
+        return VoterModel(
             right=float((table.value[keep] == truth).mean()),
             pair_spread=0.0,
             careless=0.0,

@@ -26,7 +26,7 @@ from evaluation.results.metrics.storage import evaluate_study
 from judgments.jobs.claims import run_job
 from judgments.models import Job, Study, StudyEvent, StudyRole
 from judgments.studies.study_page import PAGES
-from quorum.statistics.power import People, Size, TwoSystems
+from quorum.statistics.power import Size, TwoSystems, VoterModel
 from tests.annotation.casting import make_dataset, make_study
 from tests.evaluation.test_one_interval import ENDS, figures
 from tests.evaluation.test_scales import better_and_worse
@@ -223,7 +223,7 @@ def test_no_page_of_a_copy_says_simulated_twice(designer: Client, settings: Sett
 
 @pytest.mark.long
 def test_pairs_are_doubled_until_a_study_decides_often_enough() -> None:
-    people, question = People(right=1.0, pair_spread=0.0, pairs_each=1), TwoSystems(0.68)
+    people, question = VoterModel(right=1.0, pair_spread=0.0, pairs_each=1), TwoSystems(0.68)
     # a test at .05 of 68 % against 50 % has a power of about .7 with 48 comparisons, and .93 with 96
     assert needed_pairs(question, people, Size(12, 1, 1), 0.1, seed=1) == 96
     assert needed_pairs(question, people, Size(12, 1, 1), 0.9, seed=1) == 12

@@ -69,7 +69,7 @@ def normalised_line(line: str, abbreviations: Mapping[str, bool]) -> list[str]:
 def _treat_full_stop(word: str, next_word: str, abbreviations: Mapping[str, bool]) -> str:
     """Return the word with its full stop, either unchanged or separated by a blank.
 
-    An acronym (`u.s.`) loses its full stops. `abbreviations` are those of `Tables`.
+    An acronym (`u.s.`) loses its full stops. `abbreviations` are those of `MeteorTables`.
     """
     if len(word) == 1 or not word.endswith(".") or word.startswith(".."):
         return word
@@ -85,7 +85,7 @@ def _treat_full_stop(word: str, next_word: str, abbreviations: Mapping[str, bool
 
 
 def normalise_texts(texts: TokenizedTexts, abbreviations: Mapping[str, bool]) -> TokenizedTexts:
-    """Return the texts with the words of METEOR's option `-norm`. `abbreviations` are those of `Tables`."""
+    """Return the texts with the words of METEOR's option `-norm`. `abbreviations` are those of `MeteorTables`."""
     is_plain = np.array(
         [_PLAIN_WORD.fullmatch(word) is not None for word in texts.vocabulary], dtype=np.bool_
     )

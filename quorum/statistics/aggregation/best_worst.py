@@ -27,7 +27,14 @@ from quorum.statistics.crossed import (
     share_of_rows,
 )
 from quorum.statistics.inference import Result, signed
-from quorum.statistics.inputs import BadShape, BadValue, check_positive_int, encode, one_per_row, same_length
+from quorum.statistics.inputs import (
+    BadShape,
+    BadValue,
+    check_positive_int,
+    encode,
+    list_of_values,
+    same_length,
+)
 from quorum.statistics.resampling import Seed, generator_of
 
 SPLITS = 100
@@ -36,7 +43,11 @@ TOO_FEW_HALVED_ITEMS = "too few items have answers in both halves and different 
 
 @dataclass(frozen=True, slots=True)
 class BestWorstResult(Result):
-    """Counts and scores, (best - worst) / shown, of (K,) items. `low` and `high` are nan without clusters."""
+    """Counts and scores of (K,) items.
+
+    shown, best, worst: how often an item was shown, was the best, and was the worst. score: (best - worst) / shown.
+    answers: number of lists. low, high: the score's interval, nan without clusters.
+    """
 
     items: NDArray[Any]
     shown: Ints
@@ -52,8 +63,8 @@ class BestWorstResult(Result):
 class SplitHalfResult(Result):
     """Correlation between the scores of two random halves: mean and standard deviation over random splits.
 
-    There is no Spearman-Brown correction. items: mean number of items with answers in both halves. undefined: number of
-    the `splits` without a coefficient.
+    There is no Spearman-Brown correction. items: mean number of items with answers in both halves. answers: number of
+    all answers. undefined: number of the `splits` without a coefficient.
     """
 
     pearson: float
@@ -191,7 +202,7 @@ def split_half_reliability(
 
 
 @dataclass(frozen=True, slots=True)
-class _Answers:
+class _ListAnswers:
     """Answers with a row for each item of their lists.
 
     names: (K,) items. answer, item, point: (M,) the row's answer, its item's position in `names`, and its point: 1 for
@@ -205,9 +216,11 @@ class _Answers:
     count: int
 
 
-def _read_answers(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]) -> _Answers:
-    lists = [one_per_row(row, f"shown[{number}]") for number, row in enumerate(one_per_row(shown, "shown"))]
-    top, bottom = one_per_row(best, "best"), one_per_row(worst, "worst")
+def _read_answers(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]) -> _ListAnswers:
+    lists = [
+        list_of_values(row, f"shown[{number}]") for number, row in enumerate(list_of_values(shown, "shown"))
+    ]
+    top, bottom = list_of_values(best, "best"), list_of_values(worst, "worst")
     same_length(shown=lists, best=top, worst=bottom)
     points: list[int] = []
     for number, row in enumerate(lists):
@@ -220,7 +233,7 @@ def _read_answers(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: It
             )
         points += [int(item == top[number]) - int(item == bottom[number]) for item in row]
     names, items = encode([item for row in lists for item in row], "shown")
-    return _Answers(
+    return _ListAnswers(
         names=names,
         answer=np.repeat(np.arange(len(lists)), [len(row) for row in lists]).astype(np.int64),
         item=items,
@@ -241,7 +254,7 @@ def _draw_halves(groups: Ints, generator: np.random.Generator) -> Flags:
     return half
 
 
-def _half_scores(rows: _Answers, half: Flags) -> Floats:
+def _half_scores(rows: _ListAnswers, half: Flags) -> Floats:
     """Return the (K, 2) scores of the items in both halves; nan if an item is not shown in a half."""
     size = len(rows.names)
     cells = rows.item * 2 + half[rows.answer]

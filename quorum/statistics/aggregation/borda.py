@@ -1,4 +1,4 @@
-"""Borda's count (H13 section 4.1.3).
+"""Borda's count (Hodosh et al. 2013, section 4.1.3).
 
 Of N items, the item at rank r = 0..N-1 gets N - r points; items with equal sums are ordered by their median rank.
 """
@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.inference import Result, signed
-from quorum.statistics.inputs import BadShape, BadValue, encode, first_repeated, one_per_row
+from quorum.statistics.inputs import BadShape, BadValue, encode, first_repeated, list_of_values
 
 
 @dataclass(frozen=True, slots=True)
 class BordaResult(Result):
     """The joint ranking of (N,) items.
 
-    order: positions in `items`, best first. median: (N,) median rank. rank: (N,) joint rank. Ranks begin at 0.
-    Items with equal points and medians are `tied` and share the smallest of their ranks.
+    points: (N,) sums of points. median: (N,) median rank. order: positions in `items`, best first. rank: (N,) joint
+    rank. Ranks begin at 0. Items with equal points and medians are `tied` and share the smallest of their ranks.
+    rankings: number of rankings.
     """
 
     items: NDArray[Any]
@@ -42,8 +43,8 @@ class BordaResult(Result):
 def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
     """Return the joint ranking from several rankings, each a sequence of all N items from best to worst."""
     lists = [
-        one_per_row(ranking, f"ranking {number}")
-        for number, ranking in enumerate(one_per_row(rankings, "rankings"))
+        list_of_values(ranking, f"ranking {number}")
+        for number, ranking in enumerate(list_of_values(rankings, "rankings"))
     ]
     if not lists:
         raise BadShape("there are no rankings, expected one or more")

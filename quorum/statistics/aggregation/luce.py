@@ -42,7 +42,7 @@ from quorum.statistics.inputs import (
     check_non_negative,
     check_positive_int,
     encode,
-    one_per_row,
+    list_of_values,
     same_length,
 )
 
@@ -88,7 +88,7 @@ def luce_choice(
     check_positive_int(max_iterations, "max_iterations")
     check_non_negative(prior, "prior")
     check_non_negative(tolerance, "tolerance")
-    rows = _Lists.from_choices(shown, best, owners)
+    rows = _ChoiceLists.from_choices(shown, best, owners)
     columns = cluster_columns(clusters)
     row_clusters = Clusters.from_columns(columns, rows.count) if columns else None
     reason = rows.no_maximum_reason(prior)
@@ -106,13 +106,13 @@ def luce_choice(
         best=rows.best,
         choices=rows.count,
         prior=float(prior),
-        **strengths.shared(),
+        **strengths.fields_by_name(),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Lists:
-    """N lists over K items.
+class _ChoiceLists:
+    """N lists over K items, and the option chosen from each.
 
     weights: (N, K) share of each item in the options of a list. wins: (N, K) share of each item in the chosen option.
     shown, best: (K,) numbers of lists.
@@ -131,11 +131,12 @@ class _Lists:
     @classmethod
     def from_choices(
         cls, shown: Iterable[Sequence[Any]], best: Iterable[Any], owners: Mapping[Any, Sequence[Any]] | None
-    ) -> _Lists:
+    ) -> _ChoiceLists:
         lists = [
-            one_per_row(row, f"shown[{number}]") for number, row in enumerate(one_per_row(shown, "shown"))
+            list_of_values(row, f"shown[{number}]")
+            for number, row in enumerate(list_of_values(shown, "shown"))
         ]
-        best_items = one_per_row(best, "best")
+        best_items = list_of_values(best, "best")
         same_length(shown=lists, best=best_items)
         for number, row in enumerate(lists):
             if len(row) < 2 or len(set(row)) != len(row):
@@ -201,7 +202,7 @@ def _count_lists(table: scipy.sparse.csr_array) -> Ints:
     return np.bincount(table.indices, minlength=table.shape[1]).astype(np.int64)
 
 
-def _chances(rows: _Lists, theta: Floats) -> tuple[scipy.sparse.csr_array, Floats]:
+def _chances(rows: _ChoiceLists, theta: Floats) -> tuple[scipy.sparse.csr_array, Floats]:
     """Return (N, K) chances that items are chosen from lists, and (N,) logarithms of the lists' sums of strengths.
 
     Strengths are divided by the largest of all items, not of each list; they do not differ enough to underflow.
@@ -213,7 +214,7 @@ def _chances(rows: _Lists, theta: Floats) -> tuple[scipy.sparse.csr_array, Float
     return chances, np.log(sums) + top
 
 
-def _log_likelihood(rows: _Lists, theta: Floats, sums: Floats, prior: float) -> float:
+def _log_likelihood(rows: _ChoiceLists, theta: Floats, sums: Floats, prior: float) -> float:
     log_likelihood = float((rows.wins @ theta).sum() - sums.sum())
     if prior:
         difference = theta[:, np.newaxis] - theta
@@ -239,7 +240,7 @@ def _derivatives(
     return slope, np.asarray(information, dtype=np.float64)
 
 
-def _fit_choices(rows: _Lists, prior: float, limits: tuple[int, float]) -> Fit:
+def _fit_choices(rows: _ChoiceLists, prior: float, limits: tuple[int, float]) -> Fit:
     items = len(rows.items)
     won = np.asarray(rows.wins.sum(axis=0), dtype=np.float64).ravel()
 

@@ -19,7 +19,7 @@ from quorum.statistics.aggregation.weights import ZERO_WEIGHTS, judgment_weights
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import ROUNDING, encode, finite_column, same_length
 
-# The thresholds at which H13 Table 1 reports mean grades.
+# The thresholds at which Table 1 of Hodosh et al. 2013 reports mean grades.
 GRADE_THRESHOLDS = (4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0)
 
 # A divisor below this share of the sum of weights is a rounding error, because one judgment has all the weight.
@@ -30,8 +30,9 @@ _MIN_FREEDOM_SHARE = 1e-9
 class StandardisedResult(Result):
     """Mean ratings and mean z-scores of (U,) units.
 
-    n: (U,) number of ratings. z_n: (U,) number of ratings by raters with z-scores. left_out: number of the (R,) raters
-    without z-scores, because they have a single rating or all their ratings are equal.
+    n: (U,) number of ratings. mean: (U,) mean rating. z_n: (U,) number of ratings by raters with z-scores. z: (U,) mean
+    z-score. left_out: number of the (R,) raters without z-scores, because they have a single rating or all their
+    ratings are equal.
     """
 
     units: NDArray[Any]

@@ -24,13 +24,13 @@ SIDE_NAMES: dict[float, str] = {
     NO_DIFFERENCE: "no difference",
     NEITHER: "neither",
 }
-MUCH = 10
-SURE = 100
+MUCH = 10  # added for "much better"
+SURE = 100  # added once for each degree of confidence
 CONFIDENCES = (1, 2, 3)
-# Every side, or strength of a side, with every confidence.
+# Every side, or strength of a side, with every confidence or none.
 ALL_ANSWERS = tuple(
-    SURE * sure + side
-    for sure in (0, *CONFIDENCES)
+    SURE * confidence + side
+    for confidence in (0, *CONFIDENCES)
     for side in (FIRST, SECOND, NO_DIFFERENCE, NEITHER, MUCH + FIRST, MUCH + SECOND)
 )
 SIMULATED_TIES = 0.4  # nu of Davidson's model, which says how often simulated people see no difference
@@ -38,15 +38,16 @@ SIMULATED_TIES = 0.4  # nu of Davidson's model, which says how often simulated p
 
 def sides_of(answers: ArrayLike) -> Ints:
     """Return (N,) sides: 1, 2, 0 for no difference, or 3 for neither. Raise BadValue for any other answer."""
-    answer = np.asarray(answers, dtype=np.float64)
-    whole = np.nan_to_num(answer, nan=-1.0).astype(np.int64)
-    side, strength, confidence = whole % 10, whole // MUCH % 10, whole // SURE
+    given_answers = np.asarray(answers, dtype=np.float64)
+    codes = np.nan_to_num(given_answers, nan=-1.0).astype(np.int64)
+    # The digits of an answer, from the last.
+    side, much, confidence = codes % 10, codes // MUCH % 10, codes // SURE
     names_side = (side == FIRST) | (side == SECOND)
-    is_valid = (answer == whole) & (whole >= 0) & (side <= NEITHER) & (confidence <= max(CONFIDENCES))
-    is_valid &= (strength == 0) | ((strength == 1) & names_side)
+    is_valid = (given_answers == codes) & (codes >= 0) & (side <= NEITHER) & (confidence <= max(CONFIDENCES))
+    is_valid &= (much == 0) | ((much == 1) & names_side)
     if not is_valid.all():
         where = int(np.flatnonzero(~is_valid)[0])
-        raise BadValue(f"answer {where} is {answer[where]:g}, expected a side, and 10 more for much")
+        raise BadValue(f"answer {where} is {given_answers[where]:g}, expected a side, and 10 more for much")
     return side
 
 
@@ -73,6 +74,7 @@ def confidences_of(answers: ArrayLike) -> Floats:
 
 def is_same_side(answer: Any, expected: Any) -> bool:
     """Return whether two answers choose the same side. Answers that are no whole numbers, as in files, have no side."""
+    # The last digit of an answer is its side.
     return isinstance(expected, int) and isinstance(answer, int) and answer % MUCH == expected % MUCH
 
 
@@ -91,11 +93,13 @@ def answer_probabilities(answers: Sequence[int], qualities: Sequence[float]) -> 
     "Neither" is as probable as a quarter of "no difference". "Much better" gains twice as much from the difference in
     quality as "better" does.
     """
+    # The confidence of an answer does not change its probability, so leave that digit out.
     weights = [_answer_weight(answer % SURE, qualities[0] - qualities[1]) for answer in answers]
     return [weight / sum(weights) for weight in weights]
 
 
 def _answer_weight(answer: int, difference: float) -> float:
+    """Return a number in proportion to the probability of an answer without its confidence."""
     if answer in (NO_DIFFERENCE, NEITHER):
         return SIMULATED_TIES if answer == NO_DIFFERENCE else SIMULATED_TIES / 4
     sign = 1 if answer % MUCH == FIRST else -1

@@ -1,4 +1,4 @@
-"""The winner of a candidate pair by the answers to its triplets (V15 section 3)."""
+"""The winner of a candidate pair by the answers to its triplets (Vedantam et al. 2015, V15, section 3)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ TRIPLET_TIES = ("set-aside", "count")
 class PairResult(Result):
     """Winners of (P,) pairs, and how many triplets the first candidate won, lost and tied.
 
-    winner: (P,) 1, 2, or 0 for a tie. share: max(wins, losses) / triplets. margin: |wins - losses| / triplets.
+    winner: (P,) 1, 2, or 0 for a tie. tie: (P,) whether the winner is 0. share: (P,) max(wins, losses) / triplets.
+    margin: (P,) |wins - losses| / triplets. triplet_ties: how tied triplets count, one of TRIPLET_TIES.
     """
 
     pairs: NDArray[Any]
@@ -69,5 +70,13 @@ def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str 
     winner = first.astype(np.int64) + 2 * second
     share = np.maximum(wins, losses) / n
     return PairResult(
-        names, wins, losses, ties, winner, winner == 0, share, np.abs(wins - losses) / n, triplet_ties
+        pairs=names,
+        wins=wins,
+        losses=losses,
+        ties=ties,
+        winner=winner,
+        tie=winner == 0,
+        share=share,
+        margin=np.abs(wins - losses) / n,
+        triplet_ties=triplet_ties,
     )

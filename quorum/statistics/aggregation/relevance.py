@@ -1,4 +1,4 @@
-"""The relevance of captions by their judges' votes (H13 section 4.3.2)."""
+"""The relevance of captions by their judges' votes (Hodosh et al. 2013, H13, section 4.3.2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from quorum.statistics.inputs import (
     BadValue,
     encode,
     finite_column,
-    one_per_row,
+    list_of_values,
     refuse_values,
     same_length,
 )
@@ -28,7 +28,11 @@ TWO_THIRDS = (2, 3)
 
 @dataclass(frozen=True, slots=True)
 class RelevanceResult(Result):
-    """(U,) numbers of yes votes and of all votes, and whether yes / n is at least the fraction `at_least`."""
+    """Votes on (U,) units.
+
+    yes, n: numbers of yes votes and of all votes. share: yes / n. relevant: whether the share is at least the fraction
+    `at_least`, a numerator and a denominator.
+    """
 
     units: NDArray[Any]
     yes: Ints
@@ -57,7 +61,7 @@ def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = 
 
     The comparison is exact, in whole numbers.
     """
-    share = one_per_row(at_least_share, "the share")
+    share = list_of_values(at_least_share, "the share")
     if not all(isinstance(number, (int, np.integer)) for number in share) or len(share) != 2:
         raise BadOption(f"the share is {at_least_share!r}, expected two whole numbers such as (2, 3)")
     numerator, denominator = share

@@ -107,7 +107,7 @@ class StrengthResult(ItemStrengths):
         All covariates are zero.
         """
         difference = np.array([self.log_strength[first] - self.log_strength[second]])
-        return _Model(self.model, self.levels).chances(difference, self.cuts)[0]
+        return _PreferenceModel(self.model, self.levels).chances(difference, self.cuts)[0]
 
     def gains(self) -> Floats:
         """Return the (K, K) gains of one more comparison of each pair.
@@ -122,7 +122,7 @@ class StrengthResult(ItemStrengths):
 
 
 @dataclass(frozen=True, slots=True)
-class _Model:
+class _PreferenceModel:
     """One of MODELS for (C,) levels. Differences d are (R,), and chances of the levels (R, C)."""
 
     name: str
@@ -130,6 +130,7 @@ class _Model:
 
     @property
     def magnitudes(self) -> Ints:
+        """The levels from 0 on."""
         return self.levels[self.levels >= 0]
 
     @property
@@ -142,7 +143,7 @@ class _Model:
         reference = 1 if self.has_ties else 0
         return [level for level in range(len(self.magnitudes)) if level != reference]
 
-    def start(self, counts: Floats) -> Floats:
+    def start_cuts(self, counts: Floats) -> Floats:
         """Return the cuts that fit the (C,) counts of the levels if all strengths are equal."""
         magnitude_counts = (counts + counts[::-1])[self.levels >= 0]
         if self.has_ties:
@@ -252,7 +253,7 @@ def preference_strengths(
     one_of(model, MODELS, "model")
     if not (is_real(tolerance) and tolerance >= 0):
         raise BadValue(f"tolerance is {tolerance!r}, expected a number from zero on")
-    rows = _Rows.from_columns(first, second, preferences, covariates, weights)
+    rows = _PreferenceRows.from_columns(first, second, preferences, covariates, weights)
     columns = cluster_columns(clusters)
     row_clusters = Clusters.from_columns(columns, len(rows.first)) if columns else None
     reason = rows.no_maximum_reason()
@@ -263,8 +264,11 @@ def preference_strengths(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """N comparisons of K items, with (N, P) covariates. `level` (N,) is the position of the preference in `levels`."""
+class _PreferenceRows:
+    """N comparisons of K items, with (N, P) covariates and (N,) weights.
+
+    first, second: (N,) positions in `items`. level: (N,) position of the preference in `levels`.
+    """
 
     items: NDArray[Any]
     first: Ints
@@ -282,7 +286,7 @@ class _Rows:
         preferences: ArrayLike,
         covariates: ArrayLike | None,
         weights: ArrayLike | None,
-    ) -> _Rows:
+    ) -> _PreferenceRows:
         items, first_item, second_item = encode_both(first, second, "first", "second")
         preference = finite_vector(preferences, "preferences")
         same_length(first=first_item, preferences=preference)
@@ -319,6 +323,7 @@ class _Rows:
         )
 
     def no_maximum_reason(self) -> str:
+        """Return the reason why the likelihood has no maximum, or "" if none is found."""
         items = len(self.items)
         if items < 2:
             return TOO_FEW_ITEMS
@@ -349,9 +354,9 @@ class _Rows:
         return design, weights.reshape(len(first), -1).astype(np.float64, copy=False)
 
 
-def _fit_rows(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | None, str]:
+def _fit_rows(rows: _PreferenceRows, name: str, limits: tuple[int, float]) -> tuple[Fit | None, str]:
     """Return the fit and "", or None and the reason why there is no fit."""
-    model = _Model(name, rows.levels)
+    model = _PreferenceModel(name, rows.levels)
     design, counts = rows.patterns()
     items, width = len(rows.items), design.shape[1]
 
@@ -375,7 +380,7 @@ def _fit_rows(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | 
         information[width:, width:] = row_information[:, 1:, 1:].sum(axis=0)
         return slope, information
 
-    start = np.r_[np.zeros(width), model.start(counts.sum(axis=0))]
+    start = np.r_[np.zeros(width), model.start_cuts(counts.sum(axis=0))]
     if not _is_identified(derivatives(evaluate(start))[1], items):
         return None, CONFOUNDED_REASON
     fit = maximise(evaluate, derivatives, start, np.ones(len(start), dtype=np.bool_), items, limits)
@@ -397,7 +402,7 @@ def _is_identified(information: Floats, items: int) -> bool:
 
 
 def _result(
-    rows: _Rows,
+    rows: _PreferenceRows,
     fit: Fit | None,
     name: str,
     confidence: float,
@@ -406,7 +411,7 @@ def _result(
     reason: str,
 ) -> StrengthResult:
     items, width = len(rows.items), rows.covariates.shape[1]
-    model, freedom = _Model(name, rows.levels), np.full(items, math.nan)
+    model, freedom = _PreferenceModel(name, rows.levels), np.full(items, math.nan)
     cuts, beta, half_width = np.empty(0), np.full(width, math.nan), np.full(width, math.nan)
     information = np.full((items, items), math.nan)
     if fit is not None:
@@ -437,11 +442,11 @@ def _result(
         coefficient_high=beta + half_width,
         information=information,
         comparisons=len(rows.first),
-        **strengths.shared(),
+        **strengths.fields_by_name(),
     )
 
 
-def _scores(rows: _Rows, model: _Model, fit: Fit) -> scipy.sparse.csr_array:
+def _scores(rows: _PreferenceRows, model: _PreferenceModel, fit: Fit) -> scipy.sparse.csr_array:
     """Return the (N, parameters) derivatives of each row's log-likelihood by strengths, coefficients and cuts."""
     items, n, width = len(rows.items), len(rows.first), rows.covariates.shape[1]
     beta, cuts = np.split(fit.parameters[items:], [width])

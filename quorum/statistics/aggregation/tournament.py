@@ -1,4 +1,4 @@
-"""Tournaments of systems (V15 section 7.3).
+"""Tournaments of systems (Vedantam et al. 2015, V15, section 7.3).
 
 If system i won w_ij of its n_ij comparisons with j, its fraction of wins is sum_j w_ij / sum_j n_ij.
 """
@@ -25,7 +25,7 @@ from quorum.statistics.crossed import (
     share_of_rows,
 )
 from quorum.statistics.inference import signed
-from quorum.statistics.inputs import check_positive_int, encode, one_of, one_per_row, same_length
+from quorum.statistics.inputs import check_positive_int, encode, list_of_values, one_of, same_length
 from quorum.statistics.resampling import RESAMPLES, Seed, bootstrap, generator_of, percentile_interval
 
 TIE_RULES = ("half", "no-win", "set-aside")
@@ -37,10 +37,11 @@ TOO_FEW_CLUSTERS = "there are fewer than two {}, which give no interval"
 class TournamentResult:
     """Fractions of comparisons that (K,) systems won, with intervals.
 
-    clusters: number of resampled units; with several columns, of the column with the fewest clusters.
-    table: (K, K) fraction of the comparisons of two systems that the row's system won. compared: (K, K) number of
-    comparisons. order: (K,) positions from the largest fraction down, nan last. resampled: "rows" or "clusters" if the
-    intervals are from a bootstrap; the names of the columns if there are several columns of clusters.
+    wins, losses, tied: (K,) numbers of comparisons. table: (K, K) fraction of the comparisons of two systems that the
+    row's system won. compared: (K, K) number of comparisons. order: (K,) positions from the largest fraction down, nan
+    last. ties: one of TIE_RULES. clusters: number of resampled units; with several columns, of the column with the
+    fewest clusters. resampled: "rows" or "clusters" if the intervals are from a bootstrap; the names of the columns if
+    there are several columns of clusters.
     """
 
     systems: NDArray[Any]
@@ -86,7 +87,7 @@ def tournament(
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
     systems, first_item, second_item, outcome, outcome_counts = encode_comparisons(first, second, winners)
-    comparisons = _Comparisons(first_item, second_item, outcome, ties)
+    comparisons = _SystemComparisons(first_item, second_item, outcome, ties)
     count, rows = len(systems), len(outcome)
     tie_counts, won, lost = outcome_counts
     wins, tied = won + lost.T, tie_counts + tie_counts.T
@@ -101,7 +102,7 @@ def tournament(
         clusters = None
     if isinstance(clusters, Mapping):
         resampled_units, resamples = "+".join(clusters), 0
-        units = min((len(set(one_per_row(column, name))) for name, column in clusters.items()), default=0)
+        units = min((len(set(list_of_values(column, name))) for name, column in clusters.items()), default=0)
     elif clusters is not None:
         cluster_names, cluster = encode(clusters, "clusters")
         same_length(first=first_item, clusters=cluster)
@@ -150,7 +151,7 @@ def tournament(
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparisons:
+class _SystemComparisons:
     """(N,) comparisons of two systems with outcomes 1, 2 or 0. `ties` is one of TIE_RULES."""
 
     first: Ints

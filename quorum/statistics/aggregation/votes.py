@@ -1,4 +1,4 @@
-"""A unit's most frequent answer, plain or weighted by the workers' accuracy or confidence."""
+"""A unit's most frequent answer, plain or by weights of the judgments."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class MajorityResult(JointAnswers):
 
     @property
     def n(self) -> Ints:
+        """The (U,) numbers of votes."""
         return self.counts.sum(axis=1)
 
 

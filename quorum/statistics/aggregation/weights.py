@@ -1,4 +1,4 @@
-"""Checks of counts and weights of judgments."""
+"""Check counts and weights of judgments, so that their sums and products neither overflow nor lose digits."""
 
 from __future__ import annotations
 

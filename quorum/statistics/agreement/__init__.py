@@ -1,7 +1,7 @@
 """Agreement of judges beyond chance.
 
-`reliability_data` is a (raters, units) table in which nan or None is a missing answer, or `Ratings`, which
-`ratings_of_judgments` makes from columns with one judgment in each row.
+`reliability_data` (`data` in `agreement`) is a (raters, units) table in which nan or None is a missing answer, or
+`Ratings`, which `ratings_of_judgments` makes from columns with one judgment in each row.
 
 `agreement(data, coefficient)` returns any coefficient with its interval: `Alpha`, `AlphaOfParts` (both Krippendorff's),
 `CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. For each there is also a function that returns only the value

@@ -97,6 +97,8 @@ def alpha_of_parts(
 
 @dataclass(frozen=True, slots=True)
 class Alpha:
+    """Krippendorff's alpha. `level` is one of LEVELS."""
+
     level: str = "nominal"
     name: ClassVar[str] = ALPHA
 
@@ -123,10 +125,10 @@ class AlphaOfParts:
 
     def sample(self, data: Parts) -> ReadData:
         one_of(self.level, LEVELS, "level")
-        units, unit, ratings = _read_parts(data)
+        unit_count, unit, ratings = _read_parts(data)
         if self.level != "nominal":
             check_numeric(ratings)
-        part, part_count, workers = ratings.unit, len(ratings.units), len(ratings.raters)
+        part, part_count, worker_count = ratings.unit, len(ratings.units), len(ratings.raters)
         unit_of_part = np.zeros(part_count, dtype=np.int64)
         unit_of_part[part] = unit
         if first_repeated(part, ratings.rater) is not None:
@@ -137,7 +139,9 @@ class AlphaOfParts:
             (np.ones(len(part)), (part, ratings.code)), shape=(part_count, len(ratings.labels))
         )
         frequency = np.ones(part_count, dtype=np.int64)
-        patterns = UnitPatterns(ratings.labels, counts, frequency, units, workers, len(part))
+        patterns = UnitPatterns(
+            ratings.labels, counts, frequency, units=unit_count, raters=worker_count, judgments=len(part)
+        )
         compared_units, compared_unit = np.unique(unit_of_part[patterns.sizes() >= 2], return_inverse=True)
         compared_patterns = patterns.comparable_patterns()
         alpha = AlphaOfWeights(compared_patterns, self.level)
@@ -145,10 +149,10 @@ class AlphaOfParts:
             of_units=lambda weights: alpha(weights[:, compared_unit]),
             frequency=np.ones(len(compared_units), dtype=np.int64),
             width=max(counts.shape[1], len(compared_unit)),
-            units=units,
+            units=unit_count,
             pairable=len(compared_units),
-            raters=workers,
-            judgments=len(np.unique(unit * max(workers, 1) + ratings.rater)),
+            raters=worker_count,
+            judgments=len(np.unique(unit * max(worker_count, 1) + ratings.rater)),
             reason=NO_VARIATION if len(compared_units) else NO_PAIRS,
         )
 
@@ -166,8 +170,9 @@ def _read_parts(data: Parts) -> tuple[int, Ints, Ratings]:
     workers, worker = encode(data[2], "workers")
     labels, code = encode(data[3], "values")
     same_length(units=unit, parts=part, workers=worker, values=code)
-    part_codes, part_code = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
-    return len(units), unit, Ratings(part_codes, workers, labels, part_code, worker, code)
+    # The parts of different units are different, even if they have the same name.
+    part_codes, unit_part = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
+    return len(units), unit, Ratings(part_codes, workers, labels, unit_part, worker, code)
 
 
 @declare

@@ -1,4 +1,8 @@
-"""Coefficients of agreement with their intervals. A coefficient reads the data; `agreement` adds the interval."""
+"""Coefficients of agreement with their intervals.
+
+A `Coefficient` reads the data (`ReadData`), and `agreement` adds the interval: by resampling units, or over items and
+raters by the influences of judgments.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +127,8 @@ def influences_of(coefficient: ClusteredCoefficient | PatternCoefficient, data: 
 class AgreementResult(Inference):
     """An agreement coefficient with its interval.
 
-    pairable: number of units with two judgments or more. clusters: empty if units were resampled.
+    statistic: the coefficient's name. level: the distance between answers that it uses. units, raters, judgments: how
+    many there are. pairable: number of units with two judgments or more. clusters: empty if units were resampled.
     """
 
     statistic: str
@@ -186,7 +191,7 @@ def agreement(
         raters=sample.raters,
         judgments=sample.judgments,
         level=coefficient.level,
-        **{**inference.shared(), "note": note},
+        **{**inference.fields_by_name(), "note": note},
     )
 
 
@@ -194,18 +199,19 @@ def careless_numbers(value: float, low: float, raters: int, confidence: float) -
     """Return the values to insert into CARELESS_NOTE, or None if alpha does not need the note.
 
     `low` is the lower limit of alpha. The note warns that the interval may be too high because, by chance, none of
-    these raters is careless. If a share c
-    of people answers at random, the probability that none of R raters does so is (1 - c)^R. The probability that both
-    judgments of a pair are by careful raters is (1 - c)^2, so alpha would be about (1 - c)^2 of its value.
+    these raters is careless. If a share c of people answers at random, the probability that none of R raters does so is
+    (1 - c)^R. The probability that both judgments of a pair are by careful raters is (1 - c)^2, so alpha would be about
+    (1 - c)^2 of its value.
     """
-    none_careless, alpha = (1 - CARELESS_SHARE) ** raters, value * (1 - CARELESS_SHARE) ** 2
-    if none_careless <= 1 - confidence or not low > alpha:
+    chance_of_none = (1 - CARELESS_SHARE) ** raters
+    alpha_with_careless = value * (1 - CARELESS_SHARE) ** 2
+    if chance_of_none <= 1 - confidence or not low > alpha_with_careless:
         return None
     return {
         "careless": f"{CARELESS_SHARE * 100:.0f} %",
-        "missed": f"{none_careless * 100:.0f} %",
+        "missed": f"{chance_of_none * 100:.0f} %",
         "raters": raters,
-        "alpha": f"{alpha:.2f}",
+        "alpha": f"{alpha_with_careless:.2f}",
     }
 
 

@@ -23,7 +23,7 @@ from quorum.statistics.agreement.cohen_cells import KappaOfCells, label_distance
 from quorum.statistics.agreement.influences import Influences
 from quorum.statistics.crossed import NAIVE
 from quorum.statistics.inference import Sampling, signed
-from quorum.statistics.inputs import BadOption, encode_both, encode_with, one_per_row, same_length
+from quorum.statistics.inputs import BadOption, encode_both, encode_with, list_of_values, same_length
 
 WEIGHTS = (None, "linear", "quadratic")
 NO_ANSWERS = "there are no answers to compare"
@@ -78,8 +78,8 @@ class CohenKappa:
             labels, first, second = encode_both(*data, "first", "second")
             check_order(self.weights, labels, "numbers, or their order in labels")
             return first, second, len(labels)
-        first = encode_with(one_per_row(data[0], "first"), self.labels, "first")
-        second = encode_with(one_per_row(data[1], "second"), self.labels, "second")
+        first = encode_with(list_of_values(data[0], "first"), self.labels, "first")
+        second = encode_with(list_of_values(data[1], "second"), self.labels, "second")
         same_length(first=first, second=second)
         return first, second, len(self.labels)
 
@@ -90,7 +90,7 @@ class CohenKappa:
         return ReadData(
             of_units=cells,
             frequency=cells.frequency,
-            width=2 * cells.labels,
+            width=2 * cells.label_count,
             units=cells.n,
             pairable=cells.n,
             raters=2,
@@ -114,6 +114,7 @@ class CohenKappa:
             self.level, distances.DIFFERENT
         )
         positions = np.arange(float(size))
+        # The distances of units, and for each label the sum of its distances from the other rater's labels.
         unit_distances = label_distances(first, second, self.weights)
         first_effects, second_effects = np.empty((2, size))
         counts = [np.bincount(codes, minlength=size).astype(np.float64) for codes in (first, second)]

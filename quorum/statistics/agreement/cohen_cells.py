@@ -1,4 +1,4 @@
-"""Cohen's kappa from the numbers of units with each pair of labels."""
+"""Cohen's kappa of many resamples at once, from the numbers of units with each pair of labels."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ def label_distances(first: Ints, second: Ints, weights: str | None) -> Floats:
 
 @declare
 class KappaOfCells:
-    """The function that returns kappa from weights of the occurring pairs of labels.
+    """The function that returns (B,) values of kappa from (B, P) weights of the P occurring pairs of labels.
 
     Attributes:
-        labels: number of labels.
+        label_count: number of labels.
         n: number of units.
-        frequency: number of units of each occurring pair.
+        frequency: (P,) number of units with each pair.
     """
 
-    def __init__(self, first: Ints, second: Ints, labels: int, weights: str | None) -> None:
+    def __init__(self, first: Ints, second: Ints, label_count: int, weights: str | None) -> None:
         self._weights = weights
-        self.labels = labels
+        self.label_count = label_count
         self.n = len(first)
-        codes = first * labels + second
-        if self.labels**2 <= max(MAX_TABLE_SIZE, 4 * self.n):
-            table = np.bincount(codes, minlength=self.labels**2)
+        codes = first * label_count + second
+        if self.label_count**2 <= max(MAX_TABLE_SIZE, 4 * self.n):
+            table = np.bincount(codes, minlength=self.label_count**2)
             pairs = np.flatnonzero(table)
             self.frequency = table[pairs]
         else:
             pairs, self.frequency = np.unique(codes, return_counts=True)
-        rows, columns = np.divmod(pairs, max(self.labels, 1))
+        rows, columns = np.divmod(pairs, max(self.label_count, 1))
         self._distance = label_distances(rows, columns, weights)
         ones = np.ones(len(pairs))
-        shape = (len(pairs), self.labels)
+        shape = (len(pairs), self.label_count)
         self._first = scipy.sparse.csr_array((ones, (np.arange(len(pairs)), rows)), shape=shape)
         self._second = scipy.sparse.csr_array((ones, (np.arange(len(pairs)), columns)), shape=shape)
 
@@ -63,7 +63,7 @@ class KappaOfCells:
             below_second = np.cumsum(second, axis=1)[:, :-1]
             total = n[:, np.newaxis]
             return (below_first * (total - below_second) + below_second * (total - below_first)).sum(axis=1)
-        position = np.arange(self.labels, dtype=np.float64)
+        position = np.arange(self.label_count, dtype=np.float64)
         return (
             n * (first @ position**2)
             + n * (second @ position**2)

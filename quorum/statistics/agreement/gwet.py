@@ -93,11 +93,11 @@ class Percent:
 
     def sample(self, data: Data | PatternedRatings) -> ReadData:
         patterns = patterns_of(data, numeric=False).comparable_patterns()
-        scale = _scale_of(patterns.labels, self.level, self.categories)
+        scale = _read_scale(patterns.labels, self.level, self.categories)
         return ReadData.of_patterns(patterns, _percent_of_units(patterns, scale), NO_PAIRS)
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
-        scale = _scale_of(patterns.labels, self.level, self.categories)
+        scale = _read_scale(patterns.labels, self.level, self.categories)
         return percent_influences(patterns, scale.kind, scale.label_positions, scale.max_distance)
 
 
@@ -114,7 +114,7 @@ class Gwet:
 
     def sample(self, data: Data | PatternedRatings) -> ReadData:
         patterns = patterns_of(data, numeric=False)
-        scale = _scale_of(patterns.labels, self.level, self.categories)
+        scale = _read_scale(patterns.labels, self.level, self.categories)
         correct_for_chance = _make_chance_correction(scale)
         percent = _percent_of_units(patterns, scale)
         unit_shares = scipy.sparse.csr_array(patterns.counts.multiply(1 / patterns.sizes()[:, np.newaxis]))
@@ -127,7 +127,7 @@ class Gwet:
         return ReadData.of_patterns(patterns, gwet, reason)
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
-        scale = _scale_of(patterns.labels, self.level, self.categories)
+        scale = _read_scale(patterns.labels, self.level, self.categories)
         percent = percent_influences(patterns, scale.kind, scale.label_positions, scale.max_distance)
         if percent is None or len(scale.positions) < 2:
             return None
@@ -151,8 +151,9 @@ class Gwet:
 class _Scale:
     """The scale of the answers.
 
-    label_positions: (V,) positions of the labels that occur. positions: (Q,) positions of all categories. kind: a
-    distance of `kernels.distances`. max_distance: D, or 1 if there are fewer than two categories.
+    kind: the distance between answers, a constant of `kernels.distances`. label_positions: (V,) positions of the labels
+    that occur. positions: (Q,) positions of all categories. max_distance: D, or 1 if there are fewer than two
+    categories.
     """
 
     kind: int
@@ -161,7 +162,7 @@ class _Scale:
     max_distance: float
 
 
-def _scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> _Scale:
+def _read_scale(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> _Scale:
     from quorum.statistics.kernels import distances
 
     if weights not in WEIGHTS:

@@ -13,7 +13,7 @@ import numpy as np
 
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns
-from quorum.statistics.agreement.positions import distance_at, positions_at
+from quorum.statistics.agreement.positions import distance_kind, positions_at
 from quorum.statistics.crossed import Clusters, coefficient_interval, share_interval
 
 
@@ -23,7 +23,7 @@ class Influences:
 
     values: (N,) influences of the judgments that count. counts: (M,) flags that say which of all M judgments count.
     items, raters: (N,) codes, or None if the data do not name them. judges: mean number of judgments of a unit.
-    chance_of_difference: probability that two random judgments differ. share: whether the coefficient is a mean of
+    chance_of_difference: probability that two random judgments differ. is_share: whether the coefficient is a mean of
     values from 0 to 1.
     """
 
@@ -33,12 +33,12 @@ class Influences:
     raters: Ints | None
     judges: float
     chance_of_difference: float = 1.0
-    share: bool = False
+    is_share: bool = False
 
     def interval(self, value: float, clusters: Clusters, confidence: float) -> tuple[float, float]:
         """Return the interval of the coefficient for rows with these clusters."""
         spread = clusters.spread(self.values)
-        if self.share:
+        if self.is_share:
             return share_interval(value, spread, clusters.cluster_count, confidence)
         return coefficient_interval(
             value,
@@ -62,7 +62,7 @@ class PatternInfluences:
     counts: Flags
     judges: float
     chance_of_difference: float = 1.0
-    share: bool = False
+    is_share: bool = False
 
     def of_judgments(self, rated: PatternedRatings) -> Influences:
         ratings, values = rated.ratings, rated.judgment_values(self.values)
@@ -72,7 +72,15 @@ class PatternInfluences:
         else:
             counts = self.counts[rated.unit_pattern][ratings.unit]
             values, items, raters = values[counts], ratings.unit[counts], ratings.rater[counts]
-        return Influences(values, counts, items, raters, self.judges, self.chance_of_difference, self.share)
+        return Influences(
+            values,
+            counts,
+            items,
+            raters,
+            judges=self.judges,
+            chance_of_difference=self.chance_of_difference,
+            is_share=self.is_share,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +116,14 @@ class _ComparedCells:
             np.float64
         )
         return cls(
-            counts, pattern, code, amounts * frequency[pattern], distances, sizes, disagreement, frequency
+            counts=counts,
+            pattern=pattern,
+            code=code,
+            weight=amounts * frequency[pattern],
+            distances=distances,
+            sizes=sizes,
+            disagreement=disagreement,
+            frequency=frequency,
         )
 
     def influences(self, values: Floats) -> PatternInfluences:
@@ -129,7 +144,7 @@ def alpha_influences(patterns: UnitPatterns, level: str) -> PatternInfluences | 
     """
     from quorum.statistics.kernels.distances import fill_value_distances
 
-    kind = distance_at(level)
+    kind = distance_kind(level)
     label_count = len(patterns.labels)
     totals = np.asarray(np.where(patterns.sizes() >= 2, patterns.frequency, 0) @ patterns.counts)
     positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else positions_at(level, patterns.labels)
@@ -197,4 +212,4 @@ def percent_influences(
     unit_effects += 2 / max_distance / units * (compared.disagreement / (sizes * pairs))
     effects = compared.distances * (-2 / max_distance / units / pairs)[compared.pattern]
     effects += unit_effects[compared.pattern]
-    return replace(compared.influences(effects), share=True)
+    return replace(compared.influences(effects), is_share=True)

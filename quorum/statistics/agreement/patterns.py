@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,9 +78,7 @@ class UnitPatterns:
         pairable_rows = np.flatnonzero(self.sizes() >= 2)
         counts = scipy.sparse.csr_array(self.counts[pairable_rows])
         counts.sort_indices()
-        return UnitPatterns(
-            self.labels, counts, self.frequency[pairable_rows], self.units, self.raters, self.judgments
-        )
+        return replace(self, counts=counts, frequency=self.frequency[pairable_rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +112,7 @@ class PatternedRatings:
 
 
 def patterned_ratings(data: Data | PatternedRatings) -> PatternedRatings:
+    """Return the data as `PatternedRatings`, without computing the patterns again."""
     return data if isinstance(data, PatternedRatings) else PatternedRatings.from_ratings(ratings_of(data))
 
 
@@ -181,6 +180,7 @@ def count_rows(table: Ints) -> tuple[Ints, Ints]:
 
 
 def _patterns_of_numbers(matrix: Floats) -> UnitPatterns:
+    """Return the patterns of the units of a (raters, units) table of numbers, faster than those of columns."""
     low = float(np.fmin.reduce(matrix, axis=None, initial=np.inf))
     high = float(np.fmax.reduce(matrix, axis=None, initial=-np.inf))
     if low > high:  # no answers at all
@@ -206,7 +206,7 @@ def _patterns_of_numbers(matrix: Floats) -> UnitPatterns:
     code_matrix = np.full(matrix.shape, np.nan)
     code_matrix[has_answer] = codes
     packed = _pack_counts(code_matrix, 0.0, bits)
-    assert packed is not None, "positions are whole numbers"
+    assert packed is not None, "codes are whole numbers"
     keys, raters = packed
     return _patterns_of_keys(*_count_keys(keys, bits * len(labels)), bits, labels, raters)
 

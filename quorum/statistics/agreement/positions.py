@@ -1,4 +1,4 @@
-"""Positions of labels at a level of alpha, and the kind of distance between them."""
+"""Positions of labels, from which the distance of answers at a level of alpha is computed, and its kind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def positions_at(level: str, labels: NDArray[Any]) -> Floats:
     return np.arange(float(len(labels)))
 
 
-def distance_at(level: str) -> int:
+def distance_kind(level: str) -> int:
     """Return the constant of `distances` for the distance at a level. At "ordinal", positions must be mid-ranks."""
     from quorum.statistics.kernels import distances
 

@@ -26,7 +26,8 @@ class PairAgreement(Result):
     """Agreement of the P pairs of raters with a common unit, in the order of the raters.
 
     raters: (R,) names. first, second: (P,) positions in `raters`, first < second. units: (P,) number of common units.
-    Weighted kappa uses the positions among all labels of the data, not only of the pair.
+    percent, kappa, alpha: (P,) percent agreement, kappa by `weights`, and alpha at `level`. Weighted kappa uses the
+    positions among all labels of the data, not only of the pair.
     """
 
     raters: NDArray[Any]

@@ -39,8 +39,9 @@ Spans = Sequence[tuple[int, int]]
 class SpanAgreement(Inference):
     """The agreement of marked spans, with an interval from resampled items.
 
-    texts, items, raters, judgments: numbers of those compared; texts with a single rater are left out. spans: number of
-    spans, where overlapping spans count as one. undefined_resamples: number of resamples without any span.
+    value: alpha-U, or F1. texts, items, raters, judgments: numbers of those compared; texts with a single rater are
+    left out. spans: number of spans, where overlapping spans count as one. undefined_resamples: number of resamples
+    without any span.
     """
 
     value: float
@@ -52,10 +53,10 @@ class SpanAgreement(Inference):
 
 
 @dataclass(frozen=True, slots=True)
-class _Marks:
+class _MarkedTexts:
     """J judgments of T texts in I items.
 
-    text, rater: (J,) codes. length: (J,) number of characters of the text. item: (T,) codes. labels: for each
+    text, rater: (J,) codes. length: (J,) number of characters of the text. item: (T,) codes. spans_by_label: for each
     label, (S,) judgments, starts and ends of its S spans, sorted by judgment and start.
     """
 
@@ -63,7 +64,7 @@ class _Marks:
     rater: Ints
     length: Ints
     item: Ints
-    labels: tuple[tuple[Ints, Ints, Ints], ...]
+    spans_by_label: tuple[tuple[Ints, Ints, Ints], ...]
 
     @property
     def rater_counts(self) -> Ints:
@@ -94,10 +95,10 @@ def span_alpha(
         labels: (J,) lists with one label for each span; by default all spans have the same label.
         items: (J,) item of the text, such as its document, resampled as a whole; by default, the text itself.
     """
-    marks = _read_marks(texts, raters, lengths, spans, labels, items)
-    other_raters = marks.rater_counts - 1
-    terms = [_label_disagreement(marks, other_raters, *label_spans) for label_spans in marks.labels]
-    text_lengths = np.bincount(marks.text, weights=marks.length, minlength=len(marks.item))
+    marked = _read_marked_texts(texts, raters, lengths, spans, labels, items)
+    other_raters = marked.rater_counts - 1
+    terms = [_label_disagreement(marked, other_raters, *label_spans) for label_spans in marked.spans_by_label]
+    text_lengths = np.bincount(marked.text, weights=marked.length, minlength=len(marked.item))
 
     def value(weights: Floats) -> float:
         total_weight = float(weights @ text_lengths)
@@ -105,7 +106,9 @@ def span_alpha(
         expected = sum(term.expected(weights, total_weight) for term in terms)
         return 1 - observed / expected if expected > 0 else math.nan
 
-    return _result(marks, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed))
+    return _result(
+        marked, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed)
+    )
 
 
 @signed("span-f1", data=("labels", "items"))
@@ -122,12 +125,12 @@ def span_f1(
     seed: Seed = 0,
 ) -> SpanAgreement:
     """Return the F1 of marked characters over all pairs of raters of a text. Arguments are those of `span_alpha`."""
-    marks = _read_marks(texts, raters, lengths, spans, labels, items)
-    other_raters = marks.rater_counts - 1
-    shared_sums, marked_sums = np.zeros(len(marks.item)), np.zeros(len(marks.item))
-    for judgment, start, end in marks.labels:
-        text = marks.text[judgment]
-        span, other_span = _overlaps(marks, judgment, start, end)
+    marked = _read_marked_texts(texts, raters, lengths, spans, labels, items)
+    other_raters = marked.rater_counts - 1
+    shared_sums, marked_sums = np.zeros(len(marked.item)), np.zeros(len(marked.item))
+    for judgment, start, end in marked.spans_by_label:
+        text = marked.text[judgment]
+        span, other_span = _overlaps(marked, judgment, start, end)
         overlap = np.minimum(end[span], end[other_span]) - np.maximum(start[span], start[other_span])
         np.add.at(shared_sums, text[span], overlap)  # each pair of raters counts twice, once in each order
         np.add.at(marked_sums, text, (end - start) * other_raters[text])
@@ -136,7 +139,9 @@ def span_f1(
         total_weight = float(weights @ marked_sums)
         return float(weights @ shared_sums) / total_weight if total_weight else math.nan
 
-    return _result(marks, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed))
+    return _result(
+        marked, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +173,12 @@ class _LabelDisagreement:
 
 
 def _label_disagreement(
-    marks: _Marks, other_raters: Ints, judgment: Ints, start: Ints, end: Ints
+    marked: _MarkedTexts, other_raters: Ints, judgment: Ints, start: Ints, end: Ints
 ) -> _LabelDisagreement:
     """Return the differences for a label, whose (S,) spans have these judgments, starts and ends."""
-    text, size = marks.text[judgment], (end - start).astype(np.float64)
-    span, other_span = _overlaps(marks, judgment, start, end)
-    observed = np.zeros(len(marks.item))
+    text, size = marked.text[judgment], (end - start).astype(np.float64)
+    span, other_span = _overlaps(marked, judgment, start, end)
+    observed = np.zeros(len(marked.item))
     np.add.at(
         observed, text[span], (start[span] - start[other_span]) ** 2 + (end[span] - end[other_span]) ** 2
     )
@@ -182,19 +187,19 @@ def _label_disagreement(
     gap_raters = other_raters[text] - np.bincount(meeting_span, minlength=len(size))
     np.add.at(observed, text, 2 * size**2 * gap_raters)
     observed /= other_raters
-    gap_text, gap_length = _gaps(marks, judgment, start, end)
+    gap_text, gap_length = _gaps(marked, judgment, start, end)
     order = np.argsort(-gap_length, kind="stable")
     gap_text, gap_length = gap_text[order], gap_length[order]
     fitting_gaps = np.searchsorted(-gap_length, -size, side="right")
     return _LabelDisagreement(observed, text, size, gap_text, gap_length.astype(np.float64), fitting_gaps)
 
 
-def _overlaps(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+def _overlaps(marked: _MarkedTexts, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     """Return all pairs of spans by different raters that share a character, as two columns of positions.
 
     The positions are those of the (S,) spans. Every pair is returned in both orders.
     """
-    text = marks.text[judgment]
+    text = marked.text[judgment]
     order = np.argsort(text, kind="stable")
     first = np.searchsorted(text[order], text, side="left")
     span_counts = np.searchsorted(text[order], text, side="right") - first
@@ -209,56 +214,57 @@ def _overlaps(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[In
     return span[overlaps], other_span[overlaps]
 
 
-def _gaps(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+def _gaps(marked: _MarkedTexts, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     """Return the (G,) texts and lengths of the gaps before, between and after the spans of each judgment."""
     # The end of the text is a last span without characters, so that every gap is before a span.
-    judgments = np.concatenate([judgment, np.arange(len(marks.text))])
-    starts = np.concatenate([start, marks.length])
-    ends = np.concatenate([end, marks.length])
+    judgments = np.concatenate([judgment, np.arange(len(marked.text))])
+    starts = np.concatenate([start, marked.length])
+    ends = np.concatenate([end, marked.length])
     order = np.lexsort((starts, judgments))
     judgments, starts, ends = judgments[order], starts[order], ends[order]
     gap_starts = np.concatenate([[0], ends[:-1]])
     gap_starts[np.concatenate([[True], judgments[1:] != judgments[:-1]])] = 0
     length = starts - gap_starts
-    return marks.text[judgments][length > 0], length[length > 0]
+    return marked.text[judgments][length > 0], length[length > 0]
 
 
-def _result(marks: _Marks, value: Callable[[Floats], float], options: Options) -> SpanAgreement:
+def _result(marked: _MarkedTexts, value: Callable[[Floats], float], options: Options) -> SpanAgreement:
     check_positive_int(options.resamples, "resamples")
-    size, spans = len(marks.item), sum(len(start) for _, start, _ in marks.labels)
-    items = int(marks.item.max(initial=-1)) + 1
+    text_count = len(marked.item)
+    span_count = sum(len(start) for _, start, _ in marked.spans_by_label)
+    item_count = int(marked.item.max(initial=-1)) + 1
     coefficient = math.nan
-    reason = NO_COMMON_TEXT if not size else "" if spans else NO_SPANS
+    reason = NO_COMMON_TEXT if not text_count else "" if span_count else NO_SPANS
     if not reason:
-        coefficient = value(np.ones(size))
-        reason = NO_EXPECTED_DISAGREEMENT if math.isnan(coefficient) else ONE_ITEM if items == 1 else ""
+        coefficient = value(np.ones(text_count))
+        reason = NO_EXPECTED_DISAGREEMENT if math.isnan(coefficient) else ONE_ITEM if item_count == 1 else ""
     inference = options.undefined_inference(reason)
     if not reason:
-        drawn_items = options.generator.integers(items, size=(options.resamples, items))
+        drawn_items = options.generator.integers(item_count, size=(options.resamples, item_count))
         draws = [
-            value(np.bincount(resample, minlength=items)[marks.item].astype(np.float64))
+            value(np.bincount(resample, minlength=item_count)[marked.item].astype(np.float64))
             for resample in drawn_items
         ]
         inference = options.interval_of_draws(np.array(draws))
     return SpanAgreement(
         value=coefficient,
-        texts=size,
-        items=items,
-        raters=len(np.unique(marks.rater)),
-        judgments=len(marks.text),
-        spans=spans,
-        **inference.shared(),
+        texts=text_count,
+        items=item_count,
+        raters=len(np.unique(marked.rater)),
+        judgments=len(marked.text),
+        spans=span_count,
+        **inference.fields_by_name(),
     )
 
 
-def _read_marks(
+def _read_marked_texts(
     texts: Iterable[Any],
     raters: Iterable[Any],
     lengths: Sequence[int],
     spans: Sequence[Spans],
     labels: Sequence[Sequence[Any]] | None,
     items: Iterable[Any] | None,
-) -> _Marks:
+) -> _MarkedTexts:
     _, text = encode(texts, "texts")
     _, rater = encode(raters, "raters")
     item = text if items is None else encode(items, "items")[1]
@@ -296,12 +302,12 @@ def _read_marks(
     tables = [np.array(rows, dtype=np.int64).T for rows in by_label.values()]
     compared_texts, own_text = np.unique(text[compared_rows], return_inverse=True)
     first_rows = np.unique(text, return_index=True)[1]
-    return _Marks(
+    return _MarkedTexts(
         text=own_text.astype(np.int64),
         rater=rater[compared_rows],
         length=length[compared_rows],
         item=np.unique(item[first_rows][compared_texts], return_inverse=True)[1].astype(np.int64),
-        labels=tuple((judgment, start, end) for judgment, start, end in tables),
+        spans_by_label=tuple((judgment, start, end) for judgment, start, end in tables),
     )
 
 

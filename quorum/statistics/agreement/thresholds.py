@@ -1,4 +1,7 @@
-"""Kappa of two sources of scores, after a threshold turns each score into yes or no (H13 Tables 8 to 10)."""
+"""Kappa of two sources of scores, after a threshold turns each score into yes or no.
+
+Hodosh et al. 2013 (H13), Tables 8 to 10, compare the crowd's shares of yes with experts' mean grades in this way.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,8 @@ from quorum.statistics.inputs import (
     encode,
     float_vector,
     is_real,
+    list_of_values,
     one_of,
-    one_per_row,
     same_length,
 )
 from quorum.statistics.resampling import bootstrap
@@ -59,9 +62,10 @@ UNDEFINED_ESTIMATE = CrossedEstimate(math.nan, math.nan, math.nan)
 class ThresholdAgreement(Inference):
     """Kappa, and precision, recall and F1 of the first source against the second.
 
-    both, first_only, second_only, neither: number of pairs to which both sources, only the first, only the second,
-    or none say yes. n: number of pairs compared. filled: number of pairs without a score, which counts as no. The
-    interval and `reason` are those of kappa.
+    first_at_least, second_at_least: the thresholds. both, first_only, second_only, neither: number of pairs to which
+    both sources, only the first, only the second, or none say yes. n: number of pairs compared. filled: number of pairs
+    without a score, which counts as no. left_out: number of pairs left out for want of a score. The interval and
+    `reason` are those of kappa.
     """
 
     first_at_least: float
@@ -81,7 +85,10 @@ class ThresholdAgreement(Inference):
 
 @dataclass(frozen=True, slots=True)
 class KappaGrid(Result):
-    """Kappas at every pair of thresholds, ordered by the first threshold. `best` has the highest defined kappa."""
+    """Kappas at every pair of thresholds.
+
+    cells: ordered by the first threshold, then by the second. best: the cell with the highest defined kappa.
+    """
 
     first_thresholds: tuple[float, ...]
     second_thresholds: tuple[float, ...]
@@ -174,7 +181,7 @@ def threshold_kappa(
         n=n,
         filled=filled,
         left_out=left_out,
-        **inference.shared(),
+        **inference.fields_by_name(),
     )
 
 
@@ -196,8 +203,8 @@ def kappa_grid(
             for name, column in clusters.items()
         }
     options["clusters"] = clusters
-    first_thresholds = one_per_row(first_thresholds, "first_thresholds")
-    second_thresholds = one_per_row(second_thresholds, "second_thresholds")
+    first_thresholds = list_of_values(first_thresholds, "first_thresholds")
+    second_thresholds = list_of_values(second_thresholds, "second_thresholds")
     if not len(first_thresholds) or not len(second_thresholds):
         raise BadOption("the grid has no threshold, expected one or more for each source")
     first, second = float_vector(first_scores, "first_scores"), float_vector(second_scores, "second_scores")

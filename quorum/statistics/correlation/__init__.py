@@ -14,6 +14,6 @@ from quorum.statistics.correlation.intervals import (
     pearson,
     spearman,
 )
-from quorum.statistics.correlation.observations import CONSTANT, observation_weights, observations
+from quorum.statistics.correlation.observations import CONSTANT, observation_weights, read_observations
 from quorum.statistics.correlation.raters_of_means import means_without_raters
 from quorum.statistics.correlation.value_pairs import ValuePairs

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Floats
 from quorum.statistics.correlation.coefficients import COEFFICIENTS, group_coefficients
 from quorum.statistics.correlation.influences import correlation_influences
-from quorum.statistics.correlation.observations import observation_weights, observations, why_undefined
+from quorum.statistics.correlation.observations import observation_weights, read_observations, why_undefined
 from quorum.statistics.correlation.raters_of_means import changes_without_raters
 from quorum.statistics.crossed import NO_DELETIONS, NO_SPREAD, Spread
 from quorum.statistics.inference import Clustering, Inference, Options, signed
@@ -26,7 +26,10 @@ EQUAL_RANKINGS = (
 
 @dataclass(frozen=True, slots=True)
 class CorrelationDifference(Inference):
-    """Two metrics' correlations with people, and their difference with its interval and its two-sided p by t."""
+    """Two metrics' correlations with people, and their difference with its interval and its two-sided p by t.
+
+    first, second: the correlations. n: number of observations. spread: of the difference.
+    """
 
     coefficient: str
     first: float
@@ -56,13 +59,16 @@ def correlation_difference(
     chosen_options, deletions = Options.with_raters(resamples=0, **options)
     chosen_options = replace(chosen_options, seed=None)
     one_of(coefficient, COEFFICIENTS, "coefficient")
-    columns, complete = observations(missing, first=first, second=second, people=people)
-    first_scores, second_scores, human = (column[complete] for column in columns)
-    n, weight, bounds = len(human), observation_weights(weights, complete), np.array([0, len(human)])
+    columns, complete = read_observations(missing, first=first, second=second, people=people)
+    first_scores, second_scores, people_scores = (column[complete] for column in columns)
+    n, weight = len(people_scores), observation_weights(weights, complete)
+    bounds = np.array([0, n])
     kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
-    reasons = (why_undefined(first_scores, human), why_undefined(second_scores, human))
+    reasons = (why_undefined(first_scores, people_scores), why_undefined(second_scores, people_scores))
     values = [
-        math.nan if reason else float(group_coefficients(scores, human, bounds, coefficient, weight)[0])
+        math.nan
+        if reason
+        else float(group_coefficients(scores, people_scores, bounds, coefficient, weight)[0])
         for scores, reason in zip((first_scores, second_scores), reasons, strict=True)
     ]
     difference, spread = values[0] - values[1], NO_SPREAD
@@ -72,7 +78,7 @@ def correlation_difference(
     if not inference.reason:
         metrics = tuple(zip((first_scores, second_scores), values, strict=True))
         influences = [
-            weight * correlation_influences(scores, human, coefficient, value, None, weight)
+            weight * correlation_influences(scores, people_scores, coefficient, value, None, weight)
             for scores, value in metrics
         ]
         grouped = chosen_options.clusters_of("observation", complete).with_weights(weight)
@@ -80,7 +86,7 @@ def correlation_difference(
 
         def changes() -> Iterator[Floats]:
             changes_of_metrics = (
-                changes_without_raters(scores, human, coefficient, kept_deletions, weight)
+                changes_without_raters(scores, people_scores, coefficient, kept_deletions, weight)
                 for scores, _ in metrics
             )
             return map(np.subtract, *changes_of_metrics)
@@ -91,5 +97,12 @@ def correlation_difference(
         if not inference.reason and math.isnan(spread.p(difference)):
             inference = replace(inference, reason=EQUAL_RANKINGS)
     return CorrelationDifference(
-        coefficient, values[0], values[1], difference, spread.p(difference), n, spread, **inference.shared()
+        coefficient,
+        values[0],
+        values[1],
+        difference,
+        spread.p(difference),
+        n,
+        spread,
+        **inference.fields_by_name(),
     )

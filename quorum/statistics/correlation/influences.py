@@ -1,4 +1,7 @@
-"""The influence of each observation on a coefficient, and Pearson's r without each cluster."""
+"""The influence of each observation on a coefficient, and Pearson's r without each cluster.
+
+Variances of coefficients are computed from influences; the variance of r is by the jackknife over clusters.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ def correlation_influences(
 ) -> Floats:
     """Return the (N,) influences of observations on the coefficient, followed by those of (V,) `further_points`.
 
-    Further points do not count in the coefficient. With `weights` (N,), an influence is that of one unit of weight.
+    `value` is the coefficient. Further points do not count in it. With `weights` (N,), an influence is that of one unit
+    of weight.
     """
     rows = len(x)
     row_weights = weights = np.ones(rows) if weights is None else weights
@@ -35,13 +39,14 @@ def correlation_influences(
     x_codes, y_codes = (np.unique(column, return_inverse=True)[1] for column in (x, y))
     if coefficient == "spearman":
         # The mean is zero, as ranks go from 1 to n.
-        first, second = ((mid_ranks(codes, weights) - 0.5) / n - 0.5 for codes in (x_codes, y_codes))
-        ranks_and_codes = (first, x_codes), (second, y_codes)
-        own_influences = [_rank_influences(ranks, codes, weights) for ranks, codes in ranks_and_codes]
-        spread = [float(row_weights @ ranks[:rows] ** 2) / n for ranks in (first, second)]
-        rank_shifts = _sums_over_rising(x_codes, second, weights) + _sums_over_rising(y_codes, first, weights)
-        influences = (first * second + rank_shifts / n) / np.sqrt(spread[0] * spread[1])
-        influences -= value * (own_influences[0] / spread[0] + own_influences[1] / spread[1]) / 2
+        x_ranks, y_ranks = ((mid_ranks(codes, weights) - 0.5) / n - 0.5 for codes in (x_codes, y_codes))
+        x_influences = _rank_influences(x_ranks, x_codes, weights)
+        y_influences = _rank_influences(y_ranks, y_codes, weights)
+        x_spread, y_spread = (float(row_weights @ ranks[:rows] ** 2) / n for ranks in (x_ranks, y_ranks))
+        rank_shifts = _sums_over_rising(x_codes, y_ranks, weights)
+        rank_shifts = rank_shifts + _sums_over_rising(y_codes, x_ranks, weights)
+        influences = (x_ranks * y_ranks + rank_shifts / n) / np.sqrt(x_spread * y_spread)
+        influences -= value * (x_influences / x_spread + y_influences / y_spread) / 2
         influences -= np.average(influences[:rows], weights=row_weights)
         return np.asarray(influences / n, dtype=np.float64)
     from quorum.statistics.kernels.concordance import balances
@@ -87,12 +92,12 @@ def _sums_over_rising(codes: Ints, values: Floats, weights: Floats) -> Floats:
     return np.asarray(above[codes], dtype=np.float64)
 
 
-def pearson_without_each(x: Floats, y: Floats, owner: Ints, weights: Floats) -> Floats:
-    """Return the (G,) values of r without each cluster, where `owner` (N,) has the clusters of the observations."""
+def pearson_without_clusters(x: Floats, y: Floats, clusters: Ints, weights: Floats) -> Floats:
+    """Return the (G,) values of r without each of G clusters. `clusters` (N,) has the cluster of each observation."""
     x, y = ((column - column.mean()) / column.std() for column in (_scale_to_one(x), _scale_to_one(y)))
     moments = (weights * column for column in (np.ones(len(x)), x, y, x * x, y * y, x * y))
     n, sum_x, sum_y, square_x, square_y, products = (
-        moment.sum() - np.bincount(owner, weights=moment) for moment in moments
+        moment.sum() - np.bincount(clusters, weights=moment) for moment in moments
     )
     spread = (n * square_x - sum_x**2) * (n * square_y - sum_y**2)
     is_varied = spread > _MIN_SPREAD
@@ -100,4 +105,5 @@ def pearson_without_each(x: Floats, y: Floats, owner: Ints, weights: Floats) -> 
 
 
 def _scale_to_one(values: Floats) -> Floats:
+    """Return the values divided by the largest magnitude, so that no square overflows."""
     return np.asarray(values / np.abs(values).max(), dtype=np.float64)

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats
 from quorum.statistics.correlation.coefficients import COEFFICIENTS, group_coefficients
-from quorum.statistics.correlation.influences import correlation_influences, pearson_without_each
-from quorum.statistics.correlation.observations import observation_weights, observations, why_undefined
+from quorum.statistics.correlation.influences import correlation_influences, pearson_without_clusters
+from quorum.statistics.correlation.observations import observation_weights, read_observations, why_undefined
 from quorum.statistics.correlation.raters_of_means import changes_without_raters
 from quorum.statistics.correlation.value_pairs import ValuePairs
 from quorum.statistics.crossed import NO_DELETIONS, Clusters, Spread, coefficient_interval
@@ -27,7 +27,10 @@ _MAX_ENUMERATED = 9  # largest n for which all n! orders are tried; 9! orders ta
 
 @dataclass(frozen=True, slots=True)
 class CorrelationResult(Inference):
-    """A correlation coefficient with its interval and its two-sided p."""
+    """A correlation coefficient with its interval and its two-sided p.
+
+    n: number of observations. left_out: number of rows left out, because a score is missing.
+    """
 
     coefficient: str
     value: float
@@ -56,7 +59,7 @@ def correlation(
     """
     chosen_options, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
-    (x, y), complete = observations(missing, first=first, second=second)
+    (x, y), complete = read_observations(missing, first=first, second=second)
     x, y = x[complete], y[complete]
     weight = observation_weights(weights, complete)
     kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
@@ -83,7 +86,7 @@ def correlation(
             patterns = ValuePairs(x, y, coefficient)
             inference = chosen_options.bootstrap(patterns, patterns.frequency, len(patterns.frequency))
     left_out = int((~complete).sum())
-    return CorrelationResult(coefficient, value, p, len(x), left_out, **inference.shared())
+    return CorrelationResult(coefficient, value, p, len(x), left_out, **inference.fields_by_name())
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float:
@@ -107,8 +110,8 @@ def _spread(
     """
     if coefficient != "pearson" or clusters.reason:
         return clusters.spread(weights * correlation_influences(x, y, coefficient, value, None, weights))
-    leave_one_out_values = (pearson_without_each(x, y, codes, weights) for codes in clusters.codes)
-    return clusters.spread_of([float(np.nansum(np.square(value - r))) for r in leave_one_out_values])
+    leave_one_out_values = (pearson_without_clusters(x, y, codes, weights) for codes in clusters.codes)
+    return clusters.spread_of_squares([float(np.nansum(np.square(value - r))) for r in leave_one_out_values])
 
 
 def _linear_p(r: float, n: int) -> float:

@@ -1,4 +1,4 @@
-"""The complete observations of several columns, and the reason if there are too few for a coefficient."""
+"""Read columns of scores, and find the observations without a missing score and why a coefficient is undefined."""
 
 from __future__ import annotations
 
@@ -6,19 +6,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Flags, Floats
-from quorum.statistics.inputs import BadValue, finite_vector, gappy_vector, one_of, same_length, score_vector
+from quorum.statistics.inputs import (
+    BadValue,
+    finite_vector,
+    one_of,
+    same_length,
+    score_vector,
+    score_vector_with_gaps,
+)
 
 TOO_FEW_OBSERVATIONS = "there are fewer than two observations"
 CONSTANT = "{} has the same value throughout"
 
 
-def observations(missing: str, **columns: ArrayLike) -> tuple[list[Floats], Flags]:
-    """Return the (N,) columns without rows that have nan, and (N,) flags of the complete rows.
+def read_observations(missing: str, **columns: ArrayLike) -> tuple[list[Floats], Flags]:
+    """Return the columns as (N,) float64, and (N,) flags of the complete rows, in which no column has nan.
 
     Raise BadValue if a column has nan and `missing` is "refuse".
     """
     one_of(missing, ("refuse", "leave-out"), "missing")
-    read_vector = score_vector if missing == "refuse" else gappy_vector
+    read_vector = score_vector if missing == "refuse" else score_vector_with_gaps
     vectors = {name: read_vector(values, name) for name, values in columns.items()}
     same_length(**vectors)
     complete: Flags = ~np.any([np.isnan(vector) for vector in vectors.values()], axis=0)

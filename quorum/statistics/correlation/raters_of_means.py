@@ -32,7 +32,7 @@ def means_without_raters(
     row, counts = position[first], np.bincount(cell, minlength=len(first))
     remaining_sum = np.bincount(position, rating)[row] - np.bincount(cell, rating, minlength=len(first))
     remaining_count = np.bincount(position)[row] - counts
-    return RaterDeletions(row, rater[first], ratio(remaining_sum, remaining_count), means=True)
+    return RaterDeletions(row, rater[first], ratio(remaining_sum, remaining_count), has_means=True)
 
 
 def changes_without_raters(
@@ -47,7 +47,7 @@ def changes_without_raters(
     """
     has_no_other_rater = np.isnan(deletions.value)  # the row is lost as a whole
     mean_decrease = np.where(has_no_other_rater, 0.0, y[deletions.row] - deletions.value)
-    has_few_raters = deletions.raters <= FEW_RATERS
+    has_few_raters = deletions.rater_count <= FEW_RATERS
     means_without_rater = _means_without_each(y, deletions, ~has_no_other_rater) if has_few_raters else []
     for means in means_without_rater or [y]:
         value = float(group_coefficients(x, means, np.array([0, len(x)]), coefficient, weights)[0])
@@ -63,7 +63,7 @@ def _means_without_each(y: Floats, deletions: RaterDeletions, has_mean: NDArray[
     `has_mean` (V,) says after which deletions a mean is left.
     """
     means_without_rater = []
-    for rater in range(deletions.raters):
+    for rater in range(deletions.rater_count):
         means, rater_mask = y.copy(), (deletions.rater == rater) & has_mean
         means[deletions.row[rater_mask]] = deletions.value[rater_mask]
         if means.min() < means.max():

@@ -21,7 +21,7 @@ from quorum.statistics.crossed.clusters import (
     joint_clusters,
     renumber_codes,
     spread_of_mean,
-    too_few,
+    too_few_clusters,
 )
 from quorum.statistics.crossed.deletions import (
     NO_DELETIONS,

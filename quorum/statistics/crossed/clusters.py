@@ -27,7 +27,10 @@ ClusterColumns = str | Mapping[str, Any]
 
 
 def column_codes(values: Iterable[Any], name: str, row_count: int, row: str = "a row") -> Ints:
-    """Return the (N,) codes of a column of clusters. Messages call it a column with one entry for `row`."""
+    """Return the (N,) codes of a column of clusters.
+
+    Raise BadShape if it does not have `row_count` entries. The message expects one entry for `row`, such as "a pair".
+    """
     column = f"clusters[{name!r}]"
     _, codes = encode(values, column)
     if len(codes) != row_count:
@@ -79,6 +82,7 @@ class Clusters:
         subset = self.cache.get(key)  # read it once, as another thread may replace it
         if subset is None:
             self.cache.clear()
+            # With two columns, the third codes are those of the cells.
             cells = self.codes[2][rows] if len(self.codes) > 2 else None
             subset = self.of_codes(
                 {name: renumber_codes(codes[rows]) for name, codes in self.columns.items()}, cells
@@ -87,10 +91,10 @@ class Clusters:
         return subset
 
     @classmethod
-    def of_codes(cls, columns: Mapping[str, Ints], pair_codes: Ints | None = None) -> Clusters:
+    def of_codes(cls, columns: Mapping[str, Ints], cell_codes: Ints | None = None) -> Clusters:
         """Return the clusters of columns of (N,) codes, which are from 0 without gaps.
 
-        `pair_codes` are codes of the pairs of both columns; if omitted, they are computed.
+        `cell_codes` (N,) are different for different cells of two columns; if omitted, they are computed.
         """
         counts = {name: int(codes.max(initial=-1)) + 1 for name, codes in columns.items()}
         used_columns = {name: codes for name, codes in columns.items() if counts[name] >= MIN_CLUSTERS}
@@ -98,13 +102,14 @@ class Clusters:
         reason = note = ""
         if not used_columns:
             largest_name = max(counts, key=lambda name: counts[name])
-            reason = too_few(largest_name, counts[largest_name])
+            reason = too_few_clusters(largest_name, counts[largest_name])
         elif unused_names:
             note = fixed_note(unused_names[0], counts[unused_names[0]])
         codes = tuple(used_columns.values())
         if len(codes) == 2:
-            cells = codes[0] * np.int64(codes[1].max() + 1) + codes[1] if pair_codes is None else pair_codes
-            codes = (*codes, renumber_codes(cells))
+            if cell_codes is None:
+                cell_codes = codes[0] * np.int64(codes[1].max() + 1) + codes[1]
+            codes = (*codes, renumber_codes(cell_codes))
         sizes = tuple(np.bincount(column).astype(np.float64) for column in codes)
         return cls(columns, counts, tuple(used_columns), codes, sizes, reason, note)
 
@@ -112,6 +117,11 @@ class Clusters:
     def cluster_count(self) -> int:
         """The number of clusters of the first used column."""
         return len(self.sizes[0]) if self.sizes else 0
+
+    @property
+    def cell_count(self) -> int:
+        """The number of cells of two used columns; of one column, the number of its clusters."""
+        return len(self.sizes[-1]) if self.sizes else 0
 
     def for_agreement(self) -> Clusters:
         """Return the clusters for a coefficient of agreement, without raters if there are only two.
@@ -139,11 +149,11 @@ class Clusters:
         """Return the spread of an estimate from the (N,) influences of rows, whose sum must be zero."""
         if self.reason:
             return NO_SPREAD
-        return self.spread_of(
+        return self.spread_of_squares(
             [float(np.square(np.bincount(codes, weights=influences)).sum()) for codes in self.codes]
         )
 
-    def spread_of(self, squares: Sequence[float]) -> Spread:
+    def spread_of_squares(self, squares: Sequence[float]) -> Spread:
         """Return the spread of an estimate from sums of squares of its influences, one sum for each of `codes`."""
         items = Spread.of_squares(squares[0], effective_number(self.sizes[0]))
         if len(squares) == 1:
@@ -161,21 +171,21 @@ class Clusters:
             return np.full((size, size), math.nan), np.full(size, math.nan)
         # Sum the influences by item and, if there are raters, by rater and by answer.
         rows = np.arange(len(self.codes[0]))
-        squares_by_kind: list[Floats] = []
+        squares_by_codes: list[Floats] = []
         for codes in self.codes:
             sums = scipy.sparse.csr_array((np.ones(len(codes)), (codes, rows))) @ influences
-            squares_by_kind.append(mixing.T @ (sums.T @ sums).toarray() @ mixing)
+            squares_by_codes.append(mixing.T @ (sums.T @ sums).toarray() @ mixing)
         effective_items = effective_number(self.sizes[0])
-        covariance: Floats = squares_by_kind[0] * cluster_correction(effective_items)
+        covariance: Floats = squares_by_codes[0] * cluster_correction(effective_items)
         freedom = np.full(size, max(effective_items, MIN_CLUSTERS) - 1)
-        if len(squares_by_kind) > 1:
-            by_item, by_rater, by_answer = squares_by_kind
+        if len(squares_by_codes) > 1:
+            by_item, by_rater, by_answer = squares_by_codes
             squares = Squares(by_item, by_rater, by_answer, self.cluster_count, self.sizes[1])
             return crossed_covariance(covariance, freedom, squares)
         return covariance, freedom
 
     def components(self, values: Floats) -> Floats:
-        """Return the variance components of (N,) values: by item, by rater and within. None is below zero.
+        """Return the variance components of (N,) values: by item, by rater and within, negative estimates as zero.
 
         With these components, the expected sums of squares equal the observed ones (Henderson 1953, method 1).
         """
@@ -184,7 +194,7 @@ class Clusters:
         return np.maximum(np.linalg.solve(_expected_squares(self.codes, self.sizes), squares), 0)
 
 
-def too_few(name: str, count: int) -> str:
+def too_few_clusters(name: str, count: int) -> str:
     """Return the sentence that a column has too few clusters for an interval."""
     are, s = ("there is", "") if count == 1 else ("there are", "s")
     return TOO_FEW_CLUSTERS.format(are=are, count=count, name=name, s=s, fewest=MIN_CLUSTERS)
@@ -225,15 +235,16 @@ def _expected_squares(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Flo
     Its entry in row p and column q is the expected sum by clustering p if the variance by clustering q is 1. If two
     clusters have n_pq rows in common, the entry is the sum over all clusters p and q of (n_pq - n_p n_q / N)^2.
     """
-    # If p and q differ, n_pq is the size of a cell; summed over rows, n_p n_q of their clusters gives sum_pq n_pq n_p
-    # n_q.
-    rows, pairs = len(codes[0]), np.zeros((len(codes), len(codes)))
-    for block in parts_of(rows):
+    # If p and q differ, n_pq is the size of a cell. The sum over rows of n_p n_q of their clusters is the sum over p
+    # and q of n_pq n_p n_q.
+    n, products = len(codes[0]), np.zeros((len(codes), len(codes)))
+    for block in parts_of(n):
         row_sizes = np.stack([size[column[block]] for column, size in zip(codes, sizes, strict=True)])
-        pairs += row_sizes @ row_sizes.T
+        products += row_sizes @ row_sizes.T
     squares = np.array([np.square(size).sum() for size in sizes])
-    shared_squares = np.where(np.eye(len(codes), dtype=np.bool_), squares, squares[-1])
-    expected_squares: Floats = shared_squares - 2 * pairs / rows + np.outer(squares, squares) / rows**2
+    # The last sizes are those of the cells.
+    common_squares = np.where(np.eye(len(codes), dtype=np.bool_), squares, squares[-1])
+    expected_squares: Floats = common_squares - 2 * products / n + np.outer(squares, squares) / n**2
     return expected_squares
 
 

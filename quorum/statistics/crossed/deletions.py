@@ -31,13 +31,13 @@ class RaterDeletions:
 
     row, rater: (V,) positions of rows, and codes of raters from 0. value: for winners, (V, 2) chances that the
     first, and the second, wins with the rater's vote, minus the chances without it; for means, (V,) the mean
-    without the rater, nan if there is no other rater. means: whether the values are means.
+    without the rater, nan if there is no other rater. has_means: whether the values are means.
     """
 
     row: Ints
     rater: Ints
     value: Floats
-    means: bool = False
+    has_means: bool = False
 
     @classmethod
     def of_leads(cls, row: Ints, rater: Ints, contribution: ArrayLike, lead: ArrayLike) -> RaterDeletions:
@@ -83,35 +83,38 @@ class RaterDeletions:
     def at(self, positions: Ints) -> RaterDeletions:
         """Return the deletions at these positions. Rows keep their positions; raters are renumbered."""
         rater = renumber_codes(self.rater[positions])
-        return RaterDeletions(self.row[positions], rater, self.value[positions], self.means)
+        return RaterDeletions(self.row[positions], rater, self.value[positions], self.has_means)
 
-    def of_rows(self, keep: Flags, name: str) -> RaterDeletions:
+    def of_rows(self, keep: Flags, row_name: str) -> RaterDeletions:
         """Return the deletions in the rows for which `keep` (N,) is true, with rows and raters renumbered.
 
-        Raise BadShape if a deletion is of a row that does not exist; the message calls a row `name`.
+        Raise BadShape as `check` does.
         """
-        self.check(len(keep), name)
+        self.check(len(keep), row_name)
         deletions = self.subset(keep)
         return replace(deletions, row=(np.cumsum(keep) - 1)[deletions.row])
 
-    def check(self, rows: int, name: str) -> None:
-        """Raise BadShape if the position of a row is not below `rows`. The message calls a row `name`."""
-        last = int(self.row.max(initial=-1))
-        if last >= rows:
-            raise BadShape(f"clusters[{RATER!r}] names {name} {last}, expected one of {rows} from 0 on")
+    def check(self, row_count: int, row_name: str) -> None:
+        """Raise BadShape if a deletion is of a row that does not exist. The message calls a row `row_name`."""
+        last_row = int(self.row.max(initial=-1))
+        if last_row >= row_count:
+            raise BadShape(
+                f"clusters[{RATER!r}] names {row_name} {last_row}, expected one of {row_count} from 0 on"
+            )
 
     @property
-    def raters(self) -> int:
+    def rater_count(self) -> int:
         return int(self.rater.max(initial=-1)) + 1
 
     def widen(
         self, spread: Spread, items: Clusters, changes: Callable[[], Floats | Iterator[Floats]]
     ) -> tuple[Spread, Clusters]:
-        """Return the spread and the clusters of the items with the raters added.
+        """Return the spread of the items with the raters' variance added, and the clusters with the raters added.
 
-        If there is one rater, only a note is added. `changes` returns the changes for the method `spread`.
+        If there is one rater, only a note is added. `changes` returns the argument of the method `spread`; it is called
+        only if it is needed.
         """
-        if self.raters < MIN_CLUSTERS or items.reason:
+        if self.rater_count < MIN_CLUSTERS or items.reason:
             return spread, self.add_raters(items)
         return self.spread(spread, changes()), self.add_raters(items)
 
@@ -120,10 +123,10 @@ class RaterDeletions:
 
         If there is one rater, only a note is added.
         """
-        if not self.raters or items.reason:
+        if not self.rater_count or items.reason:
             return items
-        note = fixed_note(RATER, self.raters) if self.raters < MIN_CLUSTERS else ""
-        return replace(items, counts={**items.counts, RATER: self.raters}, note=note)
+        note = fixed_note(RATER, self.rater_count) if self.rater_count < MIN_CLUSTERS else ""
+        return replace(items, counts={**items.counts, RATER: self.rater_count}, note=note)
 
     def spread(self, items: Spread, changes: Floats | Iterator[Floats]) -> Spread:
         """Return the spread of the items with the raters' variance added.
@@ -145,7 +148,7 @@ class RaterDeletions:
     def _squares(self, changes: Floats) -> Squares:
         sizes = np.bincount(self.rater)
         deviations = changes - changes.mean(axis=0)
-        if self.means:
+        if self.has_means:
             # Without a rater, a mean changes by R / (R - 1) times the rater's contribution (the jackknife's factor).
             # A row without another rater disappears from the estimate.
             deviations[~np.isnan(self.value)] /= cluster_correction(effective_number(sizes))
@@ -207,9 +210,9 @@ def answers_by_cell(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
 
     A cell is a row with a rater.
     """
-    cell = row * (int(rater.max(initial=0)) + 1) + rater
-    _, first, number = np.unique(cell, return_index=True, return_inverse=True)
-    return first, number
+    cell_codes = row * (int(rater.max(initial=0)) + 1) + rater
+    _, first_answers, cell = np.unique(cell_codes, return_index=True, return_inverse=True)
+    return first_answers, cell
 
 
 def cluster_columns(clusters: ClusterColumns) -> Mapping[str, Iterable[Any]]:
@@ -246,13 +249,13 @@ def columns_and_deletions(clusters: ClusterColumns) -> tuple[ClusterColumns, Rat
 def positions_and_raters(
     name: str, positions: ArrayLike, raters: Iterable[Any], row_count: int
 ) -> tuple[Ints, Ints]:
-    """Return the (V,) rows of answers and the (V,) codes of their raters.
+    """Return the (V,) positions of rows, and the (V,) codes of raters, of answers.
 
-    Raise BadShape if a row is not below `number`.
+    `name` is what messages call the positions. Raise BadValue if one is not from 0 to `row_count` - 1.
     """
-    numbers = finite_vector(positions, name)
+    given_positions = finite_vector(positions, name)
     _, rater = encode(raters, "raters")
-    same_length(**{name: numbers, "raters": rater})
-    position = numbers.astype(np.int64)
-    refuse_values(numbers, (position < 0) | (position >= row_count), name, f"0 to {row_count - 1}")
+    same_length(**{name: given_positions, "raters": rater})
+    position = given_positions.astype(np.int64)
+    refuse_values(given_positions, (position < 0) | (position >= row_count), name, f"0 to {row_count - 1}")
     return position, rater

@@ -38,7 +38,7 @@ def check_confidence(value: float, name: str = "confidence") -> float:
 
 @dataclass(frozen=True, slots=True)
 class ClusteredInterval:
-    """The interval of a share, and the `p` of the hypothesis that the share is a half."""
+    """The interval of a share over rows with these clusters, and the `p` of the hypothesis that the share is a half."""
 
     low: float
     high: float
@@ -57,7 +57,7 @@ def share_of_rows(
 ) -> ClusteredInterval:
     """Return the interval of the (weighted) mean of (N,) outcomes from 0 to 1, over the rows for which `keep` is true.
 
-    `widen` adds further variance, such as that of raters.
+    `widen` adds further variance to the spread and the clusters, as `RaterDeletions.widen` does that of raters.
     """
     if isinstance(columns, Clusters):
         clusters = columns if keep is None else columns.subset(keep)
@@ -84,35 +84,35 @@ def share_of_rows(
     return ClusteredInterval(low, high, spread_if_even(share, spread, cluster_count).p(share - 0.5), clusters)
 
 
-def independent_rows(share: float, spread: Spread, cluster_count: float) -> float:
+def count_independent_rows(share: float, spread: Spread, cluster_count: float) -> float:
     """Return the number of independent rows that would give the share the same variance.
 
     If the share is 0 or 1, its variance is uninformative, and the number is `cluster_count`. The variance of
     independent rows would also be estimated from these few items, so the correction for few items
     (`cluster_correction`) is left out.
     """
-    spread_of_row = share * (1 - share)
-    if not (spread.has_variance and spread_of_row > 0):
+    variance_of_row = share * (1 - share)
+    if not (spread.has_variance and variance_of_row > 0):
         return cluster_count
     by_items = spread.variance - spread.by_raters
     if not math.isnan(spread.items):
         by_items /= cluster_correction(spread.items)
-    return spread_of_row / (by_items + spread.by_raters)
+    return variance_of_row / (by_items + spread.by_raters)
 
 
 def spread_if_even(share: float, spread: Spread, cluster_count: float) -> Spread:
     """Return the spread that the share would have if its true value were a half (for a score test).
 
-    The variance is that of a share of a half in the number of rows that `independent_rows` returns, as in
+    The variance is that of a share of a half in the number of rows that `count_independent_rows` returns, as in
     `share_interval`.
     """
-    return spread.with_variance(0.25 / independent_rows(share, spread, cluster_count))
+    return spread.with_variance(0.25 / count_independent_rows(share, spread, cluster_count))
 
 
 def share_interval(
     share: float, spread: Spread, cluster_count: float, confidence: float
 ) -> tuple[float, float]:
-    """Return Wilson's interval of a share of `independent_rows`, with a quantile of t instead of z.
+    """Return Wilson's interval of a share of `count_independent_rows` rows, with a quantile of t instead of z.
 
     For a share of 0 or 1, return the exact interval of Clopper and Pearson. Its number of rows is `cluster_count`,
     reduced by the ratio of squared quantiles of t (Korn, Graubard 1998).
@@ -124,7 +124,7 @@ def share_interval(
         rows = cluster_count * min(quantile_of(confidence, max(cluster_count - 1, 1)) / z, 1) ** 2
         length = 1 - ((1 - confidence) / 2) ** (1 / rows)
         return (0.0, length) if share == 0 else (1 - length, 1.0)
-    rows = independent_rows(share, spread, cluster_count)
+    rows = count_independent_rows(share, spread, cluster_count)
     scale = 1 + z**2 / rows
     centre = (share + z**2 / (2 * rows)) / scale
     half_width = z / scale * math.sqrt(share * (1 - share) / rows + z**2 / (4 * rows**2))
@@ -135,7 +135,8 @@ def share_interval(
 class DifferenceOfShares:
     """The share of rows on which the first of two metrics is right, minus the share on which the second is right.
 
-    A row is discordant if exactly one metric is right. If no row is discordant, all rows are taken as discordant.
+    A row is discordant if exactly one metric is right. discordant_rows, discordant_share: their number, and their share
+    of all rows. If no row is discordant, all rows are taken as discordant.
     """
 
     value: float
@@ -162,13 +163,13 @@ class DifferenceOfShares:
         which the first metric is right (McNemar 1947). The variance added by raters is proportional to q (1 - q), as
         in `share_interval`.
         """
-        # A difference x is not rejected if (value - x)^2 <= items + raters (s^2 - x^2). Solve for x.
+        # A difference x is not rejected if (value - x)^2 <= by_items + by_raters (s^2 - x^2). Solve for x.
         square = quantile_of(confidence, self.spread.df) ** 2
-        items = square * (self.spread.variance - self.spread.by_raters)
-        raters = square * self._by_raters_of_row
-        constant = self.value**2 - items - raters * self.discordant_share**2
-        root = math.sqrt(max(self.value**2 - (1 + raters) * constant, 0.0))
-        low, high = ((self.value + side * root) / (1 + raters) for side in (-1, 1))
+        by_items = square * (self.spread.variance - self.spread.by_raters)
+        by_raters = square * self._by_raters_of_row
+        constant = self.value**2 - by_items - by_raters * self.discordant_share**2
+        root = math.sqrt(max(self.value**2 - (1 + by_raters) * constant, 0.0))
+        low, high = ((self.value + side * root) / (1 + by_raters) for side in (-1, 1))
         return max(low, -1.0), min(high, 1.0)
 
     @property
@@ -190,12 +191,13 @@ def coefficient_interval(
     judges: float = 2.0,
     chance_of_difference: float = 1.0,
 ) -> tuple[float, float]:
-    """Return the interval of a coefficient, v or `value`, with maximum 1.
+    """Return the interval of a coefficient v, the `value`, with maximum 1.
 
-    It is symmetric on the scale log((1 + (m - 1) v) / (1 - v)), where m is `judges`. On this scale the variance of an
-    intraclass correlation of m judges hardly depends on its value (Fisher 1925). If the variance is zero, as for a
-    coefficient of 1, half of the interval's width is u / chance_of_difference. Here u is the upper limit of the share
-    of units on which judges differ if none of `cluster_count` units has such a difference (`share_interval`).
+    It is symmetric on the scale log((1 + (m - 1) v) / (1 - v)), where m is `judges`, the mean number of judgments of a
+    unit. On this scale the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925).
+    If the variance is zero, as for a coefficient of 1, half of the interval's width is u / chance_of_difference. Here u
+    is the upper limit of the share of units on which judges differ if none of `cluster_count` units has such a
+    difference (`share_interval`). `chance_of_difference` is the probability that two random judgments differ.
     """
     if math.isnan(value) or math.isnan(spread.df):
         return math.nan, math.nan

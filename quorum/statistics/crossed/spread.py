@@ -31,8 +31,9 @@ class Spread:
 
     by_raters: the variance that raters add, included in `variance`. within: the variance by raters that the noise of
     single answers explains. items, raters: effective numbers of items and of raters; inf if the variance is not
-    over them. items is nan if only the degrees of freedom are known. people: number of raters. independent: if the
-    estimate is a share of independent zeros and ones, their number; else nan.
+    over them. items is nan if only the degrees of freedom are known. rater_count: the number of raters, who may have
+    given different numbers of answers. independent_rows: if the estimate is a share of independent zeros and ones,
+    their number; else nan.
     """
 
     variance: float
@@ -41,13 +42,13 @@ class Spread:
     within: float = 0.0
     items: float = math.nan
     raters: float = math.inf
-    people: float = math.inf
-    independent: float = math.nan
+    rater_count: float = math.inf
+    independent_rows: float = math.nan
 
     @classmethod
     def of_share(cls, share: float, number: int) -> Spread:
         """Return the spread of a share of independent zeros and ones, whose variance is computed from the share."""
-        return cls(share * (1 - share) / number, math.inf, independent=number)
+        return cls(share * (1 - share) / number, math.inf, independent_rows=number)
 
     @classmethod
     def of_squares(cls, squares: float, number: float) -> Spread:
@@ -59,38 +60,46 @@ class Spread:
         ratio = variance / self.variance if self.variance > 0 else 0.0
         return replace(self, variance=variance, by_raters=self.by_raters * ratio, within=self.within * ratio)
 
-    def of_larger_study(self, items: float, raters: float) -> Spread:
-        """Return the spread in a study with `items` times the items and `raters` times the raters (Brennan 2001).
+    def of_larger_study(self, item_factor: float, rater_factor: float) -> Spread:
+        """Return the spread in a study with so many times the items, and so many times the raters (Brennan 2001).
 
         The number of answers to each item stays the same.
         """
-        number, raters_number = self.number * items, self.raters * raters
-        by_items, by_raters = (self.variance - self.by_raters) / items, self.by_raters / raters
-        within, people = self.within / items, self.people * raters
-        max_added = max_rater_variance(by_raters + within, within, raters_number, people)
-        items_df, raters_df = max(number, MIN_CLUSTERS) - 1, max(raters_number, MIN_CLUSTERS) - 1
-        df = float(satterthwaite(by_items, items_df, max_added, raters_df))
-        independent = self.independent * items
-        return Spread(by_items + by_raters, df, by_raters, within, number, raters_number, people, independent)
+        items, raters = self.effective_items * item_factor, self.raters * rater_factor
+        by_items = (self.variance - self.by_raters) / item_factor
+        by_raters = self.by_raters / rater_factor
+        within, rater_count = self.within / item_factor, self.rater_count * rater_factor
+        max_added = max_rater_variance(by_raters + within, within, raters, rater_count)
+        items_df, raters_df = max(items, MIN_CLUSTERS) - 1, max(raters, MIN_CLUSTERS) - 1
+        return Spread(
+            variance=by_items + by_raters,
+            df=float(satterthwaite(by_items, items_df, max_added, raters_df)),
+            by_raters=by_raters,
+            within=within,
+            items=items,
+            raters=raters,
+            rater_count=rater_count,
+            independent_rows=self.independent_rows * item_factor,
+        )
 
     @property
-    def number(self) -> float:
-        """The effective number of items from which the variance by items is estimated."""
-        if not math.isnan(self.independent) and self.df < math.inf:
-            return self.independent
+    def effective_items(self) -> float:
+        """The effective number of items from which the variance by items is estimated, also if `items` is nan."""
+        if not math.isnan(self.independent_rows) and self.df < math.inf:
+            return self.independent_rows
         return self.df + 1 if math.isnan(self.items) else self.items
 
     def power(self, difference: float, level: float) -> float:
         """Return the power of a two-sided t test at `level`: the chance that it finds the difference with its sign.
 
-        If the estimate is a share of `independent` zeros and ones, the difference is that between the share and a half.
+        If the estimate is a share of independent zeros and ones, the difference is that between the share and a half.
         """
         if math.isnan(difference) or math.isnan(self.variance):
             return math.nan
         if not self.variance > 0:
             return float(difference != 0)
         critical, shift = quantile_of(1 - level, self.df), abs(difference) / math.sqrt(self.variance)
-        if not math.isnan(self.independent):
+        if not math.isnan(self.independent_rows):
             # The test uses the variance of a half. The variance of another share p is 4 p (1 - p) times as large.
             deviation = math.sqrt(max(1 - 4 * difference**2, MIN_VARIANCE))
             critical, shift = critical / deviation, shift / deviation
@@ -160,13 +169,20 @@ def crossed_spread(items: Spread, squares: Squares) -> Spread:
     rater_variance = float(credible_variance(squares.rater_variance, squares.error))
     if rater_variance <= ROUNDING * float(squares.by_answer):  # zero, or a rounding error of zero
         rater_variance = 0.0
-    independent = math.nan if items.df < math.inf else float(squares.items)
+    independent_rows = math.nan if items.df < math.inf else float(squares.items)
     items_df = items.df if items.df < math.inf else max(squares.items, MIN_CLUSTERS) - 1
     raters_df = max(squares.raters, MIN_CLUSTERS) - 1
     df = float(satterthwaite(items.variance, items_df, squares.max_rater_variance, raters_df)[0])
-    variance, within = items.variance + rater_variance, float(squares.noise_variance)
-    raters, people = squares.raters, len(squares.sizes)
-    return Spread(variance, df, rater_variance, within, items.items, raters, people, independent)
+    return Spread(
+        variance=items.variance + rater_variance,
+        df=df,
+        by_raters=rater_variance,
+        within=float(squares.noise_variance),
+        items=items.items,
+        raters=squares.raters,
+        rater_count=len(squares.answers_by_rater),
+        independent_rows=independent_rows,
+    )
 
 
 def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tuple[Floats, Floats]:

@@ -28,14 +28,15 @@ MIN_RATERS = 5  # fewer raters may be alike by chance, so their variance has no 
 class Squares:
     """Sums of squares of an estimate's influences by item, by rater, and by answer (an item with a rater).
 
-    Each is a number, or (K, K) for K estimates. items: number of items. sizes: (R,) number of answers of each rater.
+    Each is a number, or (K, K) for K estimates. items: number of items. answers_by_rater: (R,) number of answers of
+    each rater.
     """
 
     by_item: Any
     by_rater: Any
     by_answer: Any
     items: int
-    sizes: Floats | Ints
+    answers_by_rater: Floats | Ints
 
     @classmethod
     def mean(cls, squares: Sequence[Squares]) -> Squares:
@@ -50,7 +51,8 @@ class Squares:
 
     @property
     def raters(self) -> float:
-        return effective_number(self.sizes)
+        """The effective number of raters."""
+        return effective_number(self.answers_by_rater)
 
     @property
     def rater_variance(self) -> Any:
@@ -75,21 +77,24 @@ class Squares:
         It is the standard deviation of the sum, over all pairs of answers by one rater, of the product of their
         influences.
         """
-        sizes = np.asarray(self.sizes, dtype=np.float64)
-        return self.by_answer / sizes.sum() * math.sqrt(2 * (sizes * (sizes - 1)).sum()) * self._scale
+        answers = np.asarray(self.answers_by_rater, dtype=np.float64)
+        return self.by_answer / answers.sum() * math.sqrt(2 * (answers * (answers - 1)).sum()) * self._scale
 
     @property
     def max_rater_variance(self) -> Any:
         """The upper limit of the variance that raters add, for each estimate."""
         tables = self.by_rater, self.noise_variance
         by_rater, within = (np.diagonal(np.atleast_2d(table)) for table in tables)
-        return max_rater_variance(by_rater * self._scale, within, self.raters, len(self.sizes))
+        return max_rater_variance(by_rater * self._scale, within, self.raters, len(self.answers_by_rater))
 
     @property
     def _scale(self) -> float:
         """The factor of sums of squares by rater: the correction for few raters, and that of `rater_variance`."""
-        answers, squares = self.sizes.sum(), np.square(self.sizes, dtype=np.float64).sum()
-        raters = len(self.sizes)
+        answers, squares = (
+            self.answers_by_rater.sum(),
+            np.square(self.answers_by_rater, dtype=np.float64).sum(),
+        )
+        raters = len(self.answers_by_rater)
         missing_raters = max(raters - answers / self.items, 0.0) / (raters - 1)
         scale = (squares - answers * missing_raters) / (squares - answers) if squares > answers else 1.0
         return cluster_correction(self.raters) * float(scale)
@@ -119,12 +124,13 @@ def credible_variance(estimate: Any, error: Any) -> Any:
     return np.divide(estimate**3, total, out=np.zeros_like(total), where=total > 0)
 
 
-def max_rater_variance(by_rater: Any, within: Any, raters: float, people: float) -> Any:
+def max_rater_variance(by_rater: Any, within: Any, raters: float, rater_count: float) -> Any:
     """Return the upper limit of the variance that raters add, from the chi-squared distribution of `by_rater`.
 
-    The limit is infinite for few people, so that the degrees of freedom of t are those of the raters.
+    `within` is the part of `by_rater` that the noise of single answers explains, and `raters` the effective number of
+    raters. The limit is infinite for few raters, so that the degrees of freedom of t are those of the raters.
     """
-    if people < MIN_RATERS:
+    if rater_count < MIN_RATERS:
         return np.full_like(by_rater, math.inf, dtype=np.float64)
     df = max(raters, MIN_CLUSTERS) - 1
     return np.maximum(by_rater * (df / scipy.special.chdtri(df, RATERS_LIMIT)) - within, 0.0)

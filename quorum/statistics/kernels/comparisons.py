@@ -1,11 +1,11 @@
-"""Counts of comparisons."""
+"""The compiled loop that counts comparisons of items by their outcome."""
 
 from quorum.numeric.arrays import Ints
 from quorum.numeric.compiling import compiled
 
 
 @compiled
-def tally_comparisons(first: Ints, second: Ints, outcomes: Ints, table: Ints) -> int:
+def count_comparisons(first: Ints, second: Ints, outcomes: Ints, table: Ints) -> int:
     """Count the comparisons by outcome, first and second item in `table` (3, K, K), which must be zeros.
 
     Return the first row that compares an item with itself, or -1.

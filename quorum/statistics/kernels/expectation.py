@@ -11,7 +11,7 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.compiling import compiled
 
 # Numbers are multiplied until the product exceeds this limit, which is faster than adding their logarithms.
-_MAX_EVIDENCE = 1e200
+_MAX_PRODUCT = 1e200
 
 
 @compiled
@@ -75,7 +75,7 @@ def _expect_of_two(
     """Perform the E step for two labels. Without arrays and loops over labels, it takes two thirds of the time."""
     change = 0.0
     log_likelihood = 0.0
-    evidence = 1.0
+    product = 1.0
     for unit in range(len(posterior)):
         first, second = log_prior[0], log_prior[1]
         for row in range(starts[unit], starts[unit + 1]):
@@ -86,10 +86,10 @@ def _expect_of_two(
         # The chance of the less probable label, divided by that of the more probable one.
         ratio = math.exp(-abs(first - second))
         total = 1.0 + ratio
-        evidence *= total
-        if evidence > _MAX_EVIDENCE:
-            log_likelihood += math.log(evidence)
-            evidence = 1.0
+        product *= total
+        if product > _MAX_PRODUCT:
+            log_likelihood += math.log(product)
+            product = 1.0
         first, second = (1.0 / total, ratio / total) if first >= second else (ratio / total, 1.0 / total)
         change = max(change, abs(first - posterior[unit, 0]), abs(second - posterior[unit, 1]))
         posterior[unit, 0] = first
@@ -100,7 +100,7 @@ def _expect_of_two(
             answer = answers[row]
             counts[answer, 0] += first
             counts[answer, 1] += second
-    return change, log_likelihood + math.log(evidence)
+    return change, log_likelihood + math.log(product)
 
 
 @compiled
@@ -126,7 +126,7 @@ def expect(
     joint = np.empty(labels)
     change = 0.0
     log_likelihood = 0.0
-    evidence = 1.0
+    product = 1.0
     for unit in range(len(posterior)):
         for label in range(labels):
             joint[label] = log_prior[label]
@@ -147,10 +147,10 @@ def expect(
                 total += joint[label]
         joint[best] = 1.0
         log_likelihood += largest
-        evidence *= total
-        if evidence > _MAX_EVIDENCE:
-            log_likelihood += math.log(evidence)
-            evidence = 1.0
+        product *= total
+        if product > _MAX_PRODUCT:
+            log_likelihood += math.log(product)
+            product = 1.0
         for label in range(labels):
             probability = joint[label] / total
             change = max(change, abs(probability - posterior[unit, label]))
@@ -160,4 +160,4 @@ def expect(
             answer = answers[row]
             for label in range(labels):
                 counts[answer, label] += posterior[unit, label]
-    return change, log_likelihood + math.log(evidence)
+    return change, log_likelihood + math.log(product)

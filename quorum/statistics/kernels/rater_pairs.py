@@ -1,4 +1,4 @@
-"""Agreement of every two raters on their common units."""
+"""The compiled loops that compute the agreement of every two raters on their common units."""
 
 import math
 from typing import Any
@@ -70,7 +70,7 @@ def pair_figures(
     partners = np.empty(raters, dtype=np.int64)
     firsts = np.empty(max_rows, dtype=np.int32)
     seconds = np.empty(max_rows, dtype=np.int32)
-    scratch = np.zeros((2, len(positions)))
+    label_counts = np.zeros((2, len(positions)))
     pair = 0
     for first in range(raters):
         # Find the raters after the first who share units with it, and count these units.
@@ -104,7 +104,7 @@ def pair_figures(
             stop = starts[second] + common_units[second]
             first_codes, second_codes = firsts[starts[second] : stop], seconds[starts[second] : stop]
             pairs[pair, 0], pairs[pair, 1], pairs[pair, 2] = first, second, common_units[second]
-            figures[pair] = two_raters(first_codes, second_codes, positions, weights, level, scratch)
+            figures[pair] = two_raters(first_codes, second_codes, positions, weights, level, label_counts)
             common_units[second] = 0
             pair += 1
 
@@ -116,14 +116,14 @@ def two_raters(
     positions: Floats,
     weights: int,
     level: int,
-    scratch: Floats,
+    label_counts: Floats,
 ) -> Floats:
     """Return percent agreement, kappa and alpha of two raters from their codes of common units.
 
-    scratch: (2, V) buffer, zero before and after.
+    label_counts: (2, V) buffer for both raters' numbers of judgments by label, zero before and after.
     """
     units = len(first_codes)
-    first_counts, second_counts = scratch[0], scratch[1]
+    first_counts, second_counts = label_counts[0], label_counts[1]
     given_codes = np.empty(min(2 * units, len(positions)), dtype=np.int64)
     code_count = 0
     for code in first_codes:

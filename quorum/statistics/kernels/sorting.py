@@ -5,7 +5,7 @@ import numpy as np
 from quorum.numeric.arrays import Ints
 from quorum.numeric.compiling import compiled
 
-_BITS = 16  # counts of so many bits' values fit into the processor's cache
+_DIGIT_BITS = 16  # bits of a digit; the counts of all digits fit into the processor's cache
 
 
 @compiled
@@ -16,16 +16,16 @@ def radix_order(codes: Ints) -> Ints:
     """
     order, sorted_order = np.arange(len(codes)), np.empty(len(codes), dtype=np.int64)
     highest = codes.max() if len(codes) else 0
-    for shift in range(0, 64, _BITS):
+    for shift in range(0, 64, _DIGIT_BITS):
         if not highest >> shift:
             break
-        starts = np.zeros((1 << _BITS) + 1, dtype=np.int64)
+        starts = np.zeros((1 << _DIGIT_BITS) + 1, dtype=np.int64)
         for code in codes:
-            starts[((code >> shift) & ((1 << _BITS) - 1)) + 1] += 1
-        for digit in range(1 << _BITS):
+            starts[((code >> shift) & ((1 << _DIGIT_BITS) - 1)) + 1] += 1
+        for digit in range(1 << _DIGIT_BITS):
             starts[digit + 1] += starts[digit]
         for row in order:
-            digit = (codes[row] >> shift) & ((1 << _BITS) - 1)
+            digit = (codes[row] >> shift) & ((1 << _DIGIT_BITS) - 1)
             sorted_order[starts[digit]] = row
             starts[digit] += 1
         order, sorted_order = sorted_order, order

@@ -1,4 +1,6 @@
-"""Accuracy: how often a metric names people's winner (V15 section 3), also by number of references (V15 figure 3).
+"""Accuracy: how often a metric names people's winner of a pair.
+
+The measure is that of Vedantam et al. 2015 (V15), section 3; the accuracy by number of references, that of figure 3.
 
 Halves of the votes (V15 section 7.4) measure people and metrics by the same standard, and show the highest accuracy
 that is possible. The votes on a pair (or its triplets, each won, lost or tied) are split into two halves. If their
@@ -42,8 +44,8 @@ from quorum.statistics.inputs import (
     encode,
     finite_vector,
     floats_of,
+    list_of_values,
     one_of,
-    one_per_row,
     refuse_values,
     same_length,
     score_vector,
@@ -172,8 +174,9 @@ class AccuracyResult(Inference):
     """Accuracy of a metric on the pairs of one kind, with its interval.
 
     value: `correct` / `n`, where n is the number of pairs with a consensus, and a metric's tie is wrong, as in V15.
-    value_ties_half: the same figure with half a point for a metric's tie. value_all_pairs: the figure over all `pairs`,
-    with half a point for naming a winner of a pair without a consensus.
+    metric_ties: number of these pairs that the metric ties. no_consensus: number of the other pairs. value_ties_half:
+    the same figure with half a point for a metric's tie. value_all_pairs: the figure over all `pairs`, with half a
+    point for naming a winner of a pair without a consensus. interval: "clustered" or "wilson".
     """
 
     kind: str
@@ -203,7 +206,11 @@ Credit = Callable[[Ints, Floats], Floats]
 
 @dataclass(frozen=True, slots=True)
 class PeoplesWinners:
-    """People's winners of (P,) candidate pairs (1, 2, or 0 for none), and the clusters of the pairs."""
+    """People's winners of (P,) candidate pairs (1, 2, or 0 for none), and the clusters of the pairs.
+
+    columns: (P,) codes of clusters by name. deletions: the winners without each rater, or None. confidence: that of all
+    intervals.
+    """
 
     winners: Floats
     columns: Mapping[str, Ints]
@@ -259,7 +266,7 @@ class PeoplesWinners:
             value_ties_half=(correct + ties / 2) / n if n else math.nan,
             value_all_pairs=(correct + named_without_consensus / 2) / pair_count if pair_count else math.nan,
             interval="clustered" if n and self.has_clusters else "wilson",
-            **inference.shared(),
+            **inference.fields_by_name(),
         )
 
     def contrast(self, first: Ints, second: Ints, pairs: Flags) -> Contrast:
@@ -279,7 +286,9 @@ class PeoplesWinners:
         n = int(has_consensus.sum())
         if not n:
             undefined = Inference(confidence=self.confidence, reason=NO_CONSENSUS)
-            return AccuracyDifference(kind, math.nan, math.nan, math.nan, math.nan, 0, **undefined.shared())
+            return AccuracyDifference(
+                kind, math.nan, math.nan, math.nan, math.nan, 0, **undefined.fields_by_name()
+            )
         difference, cluster_count, inference = self._difference(first, second, pairs)
         value, spread = difference.value, difference.spread
         low, high = difference.interval(self.confidence)
@@ -298,7 +307,7 @@ class PeoplesWinners:
             value,
             p,
             n,
-            **replace(inference, low=low, high=high).shared(),
+            **replace(inference, low=low, high=high).fields_by_name(),
         )
 
     def _difference(
@@ -366,8 +375,7 @@ class PeoplesWinners:
         inference = Inference(
             confidence=self.confidence, reason=items.reason, note=items.note, clusters=items.counts
         )
-        # Of two columns, the last sizes are those of the cells, which are an item with a rater.
-        return mean, spread, len(items.sizes[-1]) if items.sizes else n, inference
+        return mean, spread, items.cell_count or n, inference
 
 
 def credit_difference(first: Ints, second: Ints) -> Credit:
@@ -437,7 +445,10 @@ def pair_credits(
 
 @dataclass(frozen=True, slots=True)
 class AccuracyDifference(Inference):
-    """Two metrics' accuracies on the pairs of one kind with a consensus, and their difference with an interval by t."""
+    """Two metrics' accuracies on the pairs of one kind, and their difference with an interval by t.
+
+    first, second: the accuracies on the `n` pairs with a consensus.
+    """
 
     kind: str
     first: float
@@ -483,7 +494,7 @@ def consensus_winners(winners: ArrayLike) -> Floats:
 
 
 def kinds_of(kinds: Iterable[Any] | None, pair_count: int) -> dict[str, Flags]:
-    """Return (P,) flags of the pairs of each kind, and, as the last entry, of all pairs as "all".
+    """Return the (P,) flags of the pairs of each kind. The last entry, "all", has those of all pairs.
 
     Raise BadValue if a kind is named "all".
     """
@@ -505,7 +516,7 @@ class ReferenceCurve(Result):
 
     value: mean over `draws` random subsets of references. low, high: interval over pairs (Wilson's, of the mean
     number of right pairs). draws_low, draws_high: percentiles over subsets of references. deviation: standard deviation
-    over subsets.
+    over subsets. value_ties_half, n, no_consensus, pairs: as in `AccuracyResult`.
     """
 
     kind: str
@@ -571,7 +582,7 @@ def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> 
 
 
 def _named_sides(number: int, scores: tuple[ArrayLike, ArrayLike], pair_count: int) -> Ints:
-    scores_by_side = one_per_row(scores, f"scores[{number}]")
+    scores_by_side = list_of_values(scores, f"scores[{number}]")
     if len(scores_by_side) != 2:
         raise BadShape(f"scores[{number}] has {len(scores_by_side)} sides, expected those of both candidates")
     tables = [np.atleast_2d(floats_of(side_scores, f"scores[{number}]")) for side_scores in scores_by_side]

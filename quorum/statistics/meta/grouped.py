@@ -21,7 +21,7 @@ from quorum.statistics.correlation import (
     correlation_influences,
     group_coefficients,
     observation_weights,
-    observations,
+    read_observations,
 )
 from quorum.statistics.crossed import (
     CONFIDENCE,
@@ -44,8 +44,9 @@ FEW_SYSTEMS = "with only a few systems, the correlation of means has no interval
 class GroupedCorrelationResult(Inference):
     """A coefficient averaged over groups, with its interval.
 
-    value: mean over the groups in which the coefficient is defined. groups: number of all groups, including the
-    `undefined_groups`; there is a single group for the groupings "none" and "system-level". resampled: whether the
+    value: mean over the groups in which the coefficient is defined. n: number of rows with both scores. left_out:
+    number of rows without. items, systems: how many there are in the n rows. groups: number of all groups, including
+    the `undefined_groups`; there is a single group for the groupings "none" and "system-level". resampled: whether the
     interval resamples items or systems.
     """
 
@@ -74,8 +75,8 @@ class PooledValue(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CodedTable:
-    """(N,) codes of items and systems, their names, and the number of rows left out."""
+class OutputTable:
+    """(N,) codes of the items and systems of outputs, their names, and the number of rows left out."""
 
     items: Ints
     systems: Ints
@@ -113,7 +114,7 @@ def grouped_correlation(
         )
     if chosen_options.columns and grouping == "system-level":
         raise BadOption("clusters has columns at the system level, expected 'naive': it has no interval")
-    x, y, table, complete = long_table(first, second, items, systems, missing)
+    x, y, table, complete = read_outputs(first, second, items, systems, missing)
     if weights is not None and grouping != "item":
         raise BadOption(f"there are weights, expected grouping 'item' and not {grouping!r}")
     weight = observation_weights(weights, complete)
@@ -147,7 +148,7 @@ def grouped_correlation(
         groups=len(values),
         undefined_groups=int((~is_defined).sum()),
         resampled=resampled,
-        **inference.shared(),
+        **inference.fields_by_name(),
     )
 
 
@@ -223,11 +224,11 @@ def _changes_without_raters(
     return np.asarray((np.nan_to_num(values - mean)[group] - changed_values) / count, dtype=np.float64)
 
 
-def long_table(
+def read_outputs(
     first: ArrayLike, second: ArrayLike, items: Iterable[Any], systems: Iterable[Any], missing: str
-) -> tuple[Floats, Floats, CodedTable, Flags]:
+) -> tuple[Floats, Floats, OutputTable, Flags]:
     """Return the scores of complete rows, their items and systems, and (N,) flags of the complete rows."""
-    (x, y), complete = observations(missing, first=first, second=second)
+    (x, y), complete = read_observations(missing, first=first, second=second)
     columns = []
     for values, name in ((items, "items"), (systems, "systems")):
         names, codes = encode(values, name)
@@ -236,7 +237,7 @@ def long_table(
         used_codes, codes = np.unique(codes[complete], return_inverse=True)
         columns.append((names[used_codes], codes.astype(np.int64, copy=False)))
     (item_names, item_codes), (system_names, system_codes) = columns
-    table = CodedTable(item_codes, system_codes, item_names, system_names, int((~complete).sum()))
+    table = OutputTable(item_codes, system_codes, item_names, system_names, int((~complete).sum()))
     return x[complete], y[complete], table, complete
 
 
@@ -247,7 +248,7 @@ def round_means(means: Floats, scores: Floats) -> Floats:
 
 
 def _estimator_of(
-    x: Floats, y: Floats, table: CodedTable, coefficient: str, grouping: str, weights: Floats
+    x: Floats, y: Floats, table: OutputTable, coefficient: str, grouping: str, weights: Floats
 ) -> tuple[Estimator, Floats]:
     """Return the function that computes the mean coefficient of resamples, and the (G,) coefficients of the groups."""
     if not len(x):
@@ -272,7 +273,7 @@ def _estimator_of(
     return _mean_estimator(values), values
 
 
-def _item_estimator(x: Floats, y: Floats, table: CodedTable, coefficient: str) -> Estimator:
+def _item_estimator(x: Floats, y: Floats, table: OutputTable, coefficient: str) -> Estimator:
     patterns = ValuePairs(x, y, coefficient)
 
     def statistic(weights: Floats) -> Floats:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Flags, Floats, Ints, ratio, starts_of
-from quorum.statistics.correlation import observations
+from quorum.statistics.correlation import read_observations
 from quorum.statistics.correlation.coefficients import group_levels, groups_of_rows
 from quorum.statistics.crossed import CONFIDENCE, NAIVE, ClusterColumns, share_of_rows
 from quorum.statistics.inference import Inference, Options, Result, signed
@@ -54,9 +54,11 @@ NOT_COMPARED = "no two systems were compared"
 class PairwiseAccuracyResult(Inference):
     """Share of pairs that a metric orders as people do, ties included, averaged over groups.
 
-    The interval resamples groups. tied_both, tied_metric, tied_people: number of pairs tied by both, by the metric
-    only, by people only. epsilon: largest difference of scores that is a tie. calibrated: whether epsilon was chosen
-    on these data, from `pairs_searched` pairs.
+    value: the mean over groups. The interval resamples groups. concordant, discordant: number of pairs that both order,
+    in the same way or not. tied_both, tied_metric, tied_people: number of pairs tied by both, by the metric only, by
+    people only. pairs: their sum. epsilon: largest difference of scores that is a tie. calibrated: whether epsilon was
+    chosen on these data, from `pairs_searched` pairs. n: number of observations with both scores. left_out: number of
+    those without. groups: number of all groups, including the `undefined_groups`, which have no pair.
     """
 
     value: float
@@ -100,7 +102,7 @@ def pairwise_accuracy(
     is_calibrated = isinstance(epsilon, str) and epsilon == CALIBRATED_EPSILON
     if not is_calibrated and not (is_real(epsilon) and 0 <= epsilon < math.inf):
         raise BadOption(f"epsilon is {epsilon!r}, expected a number from zero on, or {CALIBRATED_EPSILON}")
-    (metric, human), complete = observations(missing, first=scores, second=people)
+    (metric, people_scores), complete = read_observations(missing, first=scores, second=people)
     codes = np.zeros(len(complete), dtype=np.int64)
     if groups is not None:
         codes = encode(groups, "groups")[1]
@@ -108,15 +110,15 @@ def pairwise_accuracy(
     # Number only the groups of complete observations.
     _, first_rows, codes = np.unique(codes[complete], return_index=True, return_inverse=True)
     codes = codes.astype(np.int64, copy=False)
-    data = _Groups(metric[complete], human[complete], codes)
+    data = _ScoreGroups(metric[complete], people_scores[complete], codes)
     pairs_searched = 0
     tie_gap = 0.0 if is_calibrated else float(epsilon)
     if is_calibrated and data.pairs.sum():
         tie_gap, pairs_searched = _best_epsilon(data, max_pairs, options.generator)
     counts = data.counts(tie_gap)
-    right = counts[:, 0] + counts[:, 2]  # concordant, and tied by both
+    right_counts = counts[:, 0] + counts[:, 2]  # concordant, and tied by both
     has_pairs = data.pairs > 0
-    accuracies = right[has_pairs] / data.pairs[has_pairs]
+    accuracies = right_counts[has_pairs] / data.pairs[has_pairs]
     inference = options.undefined_inference("" if len(accuracies) else NO_PAIR)
     if options.columns and len(accuracies):
         columns = {
@@ -146,7 +148,7 @@ def pairwise_accuracy(
         left_out=int((~complete).sum()),
         groups=len(has_pairs),
         undefined_groups=int((~has_pairs).sum()),
-        **inference.shared(),
+        **inference.fields_by_name(),
     )
 
 
@@ -164,7 +166,7 @@ def _clusters_of_groups(values: Iterable[Any], name: str, complete: Flags, codes
     return clusters[firsts]
 
 
-class _Groups:
+class _ScoreGroups:
     """Scores of a metric and of people, sorted by group (0 to G - 1) and by the metric's score."""
 
     def __init__(self, scores: Floats, people: Floats, codes: Ints) -> None:
@@ -196,7 +198,7 @@ class _Groups:
         return np.stack([concordant, discordant, tied_both, metric_only, people_only], axis=1)
 
 
-def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[float, int]:
+def _best_epsilon(data: _ScoreGroups, max_pairs: int, generator: np.random.Generator) -> tuple[float, int]:
     """Return the smallest epsilon with the highest accuracy, and the number of pairs that were searched.
 
     If epsilon reaches a pair's gap, the pair becomes right if people tie it, and wrong if it was concordant.
@@ -220,7 +222,7 @@ def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator)
     return (float(gaps[best]) if gaps[best] > data.tolerance else 0.0), len(lower)
 
 
-def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[Ints, Ints, Floats]:
+def _pairs(data: _ScoreGroups, max_pairs: int, generator: np.random.Generator) -> tuple[Ints, Ints, Floats]:
     """Return the positions of pairs' lower and higher scores, and the pairs' weights in the average over groups."""
     total = int(data.pairs.sum())
     pair_weights = ratio(1.0, data.pairs, otherwise=0.0)
@@ -249,8 +251,8 @@ class SoftAccuracyResult(Result):
     """Soft pairwise accuracy of a metric on systems.
 
     value: soft pairwise accuracy. pairwise: share of pairs of systems whose means have the same order for metric and
-    people. p_scores, p_people: (S, S) one-sided p that the row's system is better than the column's; nan on the
-    diagonal. n: number of items with all scores.
+    people. p_scores, p_people: (S, S) one-sided p that the row's system is better than the column's, by the metric and
+    by people; nan on the diagonal. n: number of items with all scores. left_out: number of the other items.
     """
 
     value: float
@@ -282,21 +284,22 @@ def soft_pairwise_accuracy(
     one_of(missing, ("refuse", "leave-out"), "missing")
     check_positive_int(reassignments, "reassignments")
     generator, reported_seed = generator_of(seed)
-    metric, human = _read_table(scores, "scores", missing), _read_table(people, "people", missing)
-    if metric.shape != human.shape:
-        raise BadShape(f"scores has shape {metric.shape} and people {human.shape}, expected the same")
-    complete: Flags = ~np.isnan(np.concatenate([metric, human])).any(axis=0)
-    metric, human = metric[:, complete], human[:, complete]
+    metric = _read_table(scores, "scores", missing)
+    people_scores = _read_table(people, "people", missing)
+    if metric.shape != people_scores.shape:
+        raise BadShape(f"scores has shape {metric.shape} and people {people_scores.shape}, expected the same")
+    complete: Flags = ~np.isnan(np.concatenate([metric, people_scores])).any(axis=0)
+    metric, people_scores = metric[:, complete], people_scores[:, complete]
     systems, n = metric.shape
     upper = np.triu_indices(systems, 1)
     value = pairwise = math.nan
     p_scores, p_people = np.full((2, systems, systems), np.nan)
     reason = TOO_FEW_SYSTEMS if systems < 2 else "" if n else NO_ITEM
     if not reason:
-        all_scores = np.concatenate([metric, human])
+        all_scores = np.concatenate([metric, people_scores])
         p_scores, p_people = _one_sided_ps(all_scores, systems, reassignments, generator)
         value = float(1 - np.abs(p_people - p_scores)[upper].mean())
-        orders = [np.sign(_score_gaps(table))[upper] for table in (metric, human)]
+        orders = [np.sign(_score_gaps(table))[upper] for table in (metric, people_scores)]
         pairwise = float((orders[0] == orders[1]).mean())
     return SoftAccuracyResult(
         value=value,
@@ -363,7 +366,8 @@ class SoftComparisonsResult(Result):
     """Soft pairwise accuracy of a metric on systems, from comparisons.
 
     value: soft pairwise accuracy. pairwise: share of pairs of systems of which metric and people find the same system
-    better. p_scores, p_people: (pairs,) one-sided p that the system whose name comes first is better.
+    better. pairs, comparisons: how many there are. p_scores, p_people: (pairs,) one-sided p that the system whose name
+    comes first is better, by the metric and by people.
     """
 
     value: float

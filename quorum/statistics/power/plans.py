@@ -11,14 +11,14 @@ import numpy as np
 from quorum.statistics.inputs import BadOption
 from quorum.statistics.power.questions import Question, Size
 from quorum.statistics.power.simulation import PowerResult, power_of
-from quorum.statistics.power.voters import People
+from quorum.statistics.power.voters import VoterModel
 
 MAX_DESIGNS = 2_000  # designs in a grid
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The designs that were tried, with their costs in cents.
+    """The designs that were tried, and their costs in cents, in the same order.
 
     best: the cheapest design whose interval of power is above `required_power`; of equally cheap designs, the one with
     the fewest judgments. fewer_votes, half_the_pairs: smaller designs for comparison. These three are simulated again,
@@ -35,7 +35,7 @@ class Plan:
 
 def plan_design(
     question: Question,
-    people: People,
+    people: VoterModel,
     *,
     pairs: Sequence[int],
     references: Sequence[int],
@@ -47,10 +47,21 @@ def plan_design(
     seed: int = 0,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Plan:
-    """Simulate every design in a grid, and return a plan. ``cost`` returns a design's cost in whole cents."""
+    """Simulate every design in a grid, and return a plan.
+
+    ``cost`` returns a design's cost in whole cents, ``wanted`` is the required power, and ``progress`` is called with
+    the share of the work that is done.
+    """
     if not 0 < wanted < 1:
         raise BadOption(f"wanted is {wanted!r}, expected a power between 0 and 1")
-    sizes = sorted({Size(p, r, v) for p in pairs for r in references for v in votes})
+    sizes = sorted(
+        {
+            Size(pair_count, reference_count, vote_count)
+            for pair_count in pairs
+            for reference_count in references
+            for vote_count in votes
+        }
+    )
     if not 1 <= len(sizes) <= MAX_DESIGNS:
         raise BadOption(f"there are {len(sizes):,} designs to try, expected 1 to {MAX_DESIGNS:,}")
     simulate = partial(power_of, question, people, alpha=alpha, simulations=simulations)
@@ -62,19 +73,19 @@ def plan_design(
     # The cheapest design that reaches the power; of equally cheap designs, the one with the fewest judgments.
     best = min(sufficient, key=lambda number: (costs[number], sizes[number].judgments))
     size = sizes[best]
-    fewer = Size(size.pairs, size.references, size.votes - 1) if size.votes > 1 else None
-    half = Size(size.pairs // 2, size.references, size.votes) if size.pairs > 1 else None
+    fewer_votes = Size(size.pairs, size.references, size.votes - 1) if size.votes > 1 else None
+    half_the_pairs = Size(size.pairs // 2, size.references, size.votes) if size.pairs > 1 else None
     # Simulate the design together with the smaller ones, which then use votes of its simulations.
-    compared_sizes = [smaller for smaller in (fewer, half) if smaller is not None] + [size]
-    results_by_size = dict(zip(compared_sizes, simulate(compared_sizes, seed=fresh_seed(seed)), strict=True))
+    final_sizes = [smaller for smaller in (fewer_votes, half_the_pairs) if smaller is not None] + [size]
+    results_by_size = dict(zip(final_sizes, simulate(final_sizes, seed=fresh_seed(seed)), strict=True))
     progress(1.0)
     return Plan(
         tried=tuple(results),
         costs=tuple(costs),
         required_power=wanted,
         best=results_by_size[size],
-        fewer_votes=results_by_size.get(fewer) if fewer else None,
-        half_the_pairs=results_by_size.get(half) if half else None,
+        fewer_votes=results_by_size.get(fewer_votes) if fewer_votes else None,
+        half_the_pairs=results_by_size.get(half_the_pairs) if half_the_pairs else None,
     )
 
 

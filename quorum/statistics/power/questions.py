@@ -1,4 +1,4 @@
-"""The questions that a planned study may answer, and the sizes of a study."""
+"""The question that a planned study is to answer, and the size of the study."""
 
 from __future__ import annotations
 
@@ -58,9 +58,15 @@ class TwoMetrics:
     @property
     def table(self) -> tuple[float, float, float, float]:
         """The chances that both metrics are right, only the first, only the second, and neither."""
-        both = (self.first + self.second - (1 - self.agreement)) / 2
-        neither = 1 - self.first - self.second + both
-        return max(0.0, both), max(0.0, self.first - both), max(0.0, self.second - both), max(0.0, neither)
+        both_right = (self.first + self.second - (1 - self.agreement)) / 2
+        neither_right = 1 - self.first - self.second + both_right
+        # A rounding error may make a chance of zero negative.
+        return (
+            max(0.0, both_right),
+            max(0.0, self.first - both_right),
+            max(0.0, self.second - both_right),
+            max(0.0, neither_right),
+        )
 
 
 Question = TwoSystems | TwoMetrics

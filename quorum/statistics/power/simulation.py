@@ -15,7 +15,7 @@ from quorum.statistics.crossed import ITEM, RATER, RaterDeletions, renumber_code
 from quorum.statistics.inputs import BadOption
 from quorum.statistics.meta.accuracy import PeoplesWinners
 from quorum.statistics.power.questions import Question, Size, TwoSystems
-from quorum.statistics.power.voters import People, beta_draws
+from quorum.statistics.power.voters import VoterModel, beta_draws
 from quorum.statistics.resampling import streams
 from quorum.statistics.significance import wilson_interval
 
@@ -24,8 +24,9 @@ VOTES_PER_BATCH = 2_000_000  # number of votes in one chunk of simulations; an a
 MAX_UNITS = 2_000_000
 MAX_DRAWS = 20_000_000_000  # votes in all simulations together
 
-# (simulations, 5) columns: whether the first is significantly better, worse, or neither (1, -1, 0); which one is ahead
-# (1, -1, 0); number of pairs with a right consensus; with a true winner and a consensus; without consensus.
+# (simulations, 5) columns: whether the evaluation finds the first significantly better, worse, or neither (1, -1, 0);
+# which one is ahead (1, -1, 0); number of pairs with a right consensus; number of pairs with a true winner and a
+# consensus; number of pairs without consensus.
 Outcomes = Ints
 
 
@@ -34,7 +35,8 @@ class PowerResult:
     """The power of a design.
 
     Attributes:
-        power: share of simulations with p <= alpha and the right sign, with a Wilson interval.
+        size: the design.
+        power: share of simulations with p <= alpha and the right sign, with a Wilson interval (low, high).
         type_s: share of significant simulations with the wrong sign.
         wrong: share of simulations in which the wrong side leads.
         right_consensus: share of pairs with a right consensus, among the pairs with a true winner and a consensus.
@@ -56,7 +58,7 @@ class PowerResult:
 
 def power_of(
     question: Question,
-    people: People,
+    people: VoterModel,
     sizes: Sequence[Size],
     *,
     alpha: float = 0.05,
@@ -110,7 +112,7 @@ def power_of(
 
 @declare
 def _simulate_batch(
-    shared: tuple[Question, People, Size, Sequence[Size], float], batch: tuple[np.random.Generator, int]
+    shared: tuple[Question, VoterModel, Size, Sequence[Size], float], batch: tuple[np.random.Generator, int]
 ) -> list[tuple[Size, Outcomes]]:
     question, people, largest_size, sizes, alpha = shared
     rng, count = batch
@@ -136,12 +138,12 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
 class _Votes:
     """Votes of S simulated studies with P pairs and V votes on each unit.
 
-    truth, favours: (S, P), see `_draw_truth`. is_right: (S, P, references, V) whether a vote is right. rater: (S, P, V)
-    codes.
+    has_winner, favours: (S, P), see `_draw_truth`. is_right: (S, P, references, V) whether a vote is right. rater:
+    (S, P, V) codes.
     """
 
     question: Question
-    truth: Ints
+    has_winner: Ints
     favours: Ints
     is_right: Flags
     rater: Ints
@@ -149,7 +151,7 @@ class _Votes:
     def outcomes(self, size: Size, alpha: float) -> Outcomes:
         """Return the outcomes of a design that uses only the first pairs, references and votes."""
         votes = self.is_right[:, : size.pairs, : size.references, : size.votes].astype(np.int64)
-        truth, favours = self.truth[:, : size.pairs], self.favours[:, : size.pairs]
+        has_winner, favours = self.has_winner[:, : size.pairs], self.favours[:, : size.pairs]
         right_votes = votes.sum(axis=3)
         # The majority of a unit's votes decides the unit, and the majority of units decides the pair.
         balance = 2 * right_votes - size.votes
@@ -172,8 +174,8 @@ class _Votes:
             [
                 np.array(rows, dtype=np.int64),
                 np.sign((winner * favours).sum(axis=1)),
-                ((winner > 0) & (truth == 1)).sum(axis=1),
-                ((winner != 0) & (truth == 1)).sum(axis=1),
+                ((winner > 0) & (has_winner == 1)).sum(axis=1),
+                ((winner != 0) & (has_winner == 1)).sum(axis=1),
                 (winner == 0).sum(axis=1),
             ]
         )
@@ -213,20 +215,20 @@ def _credit_of_first(_pairs: Ints, winners: Floats) -> Floats:
 
 
 def _draw_votes(
-    question: Question, people: People, count: int, size: Size, rng: np.random.Generator
+    question: Question, people: VoterModel, count: int, size: Size, rng: np.random.Generator
 ) -> _Votes:
     """Return the votes of `count` studies of this size."""
-    truth, favours = _draw_truth(question, (count, size.pairs), rng)
+    has_winner, favours = _draw_truth(question, (count, size.pairs), rng)
     shape = (count, size.pairs, size.references)
     pair_chances = beta_draws(people.right, people.pair_spread, shape[:2], rng)
     chances = beta_draws(pair_chances[:, :, np.newaxis], people.unit_spread, shape, rng)
-    chances = np.where(truth[:, :, np.newaxis] == 1, chances, 0.5)[..., np.newaxis]
+    chances = np.where(has_winner[:, :, np.newaxis] == 1, chances, 0.5)[..., np.newaxis]
     block = np.arange(size.pairs) // people.pairs_each
-    slot_count = (int(block[-1]) + 1) * size.votes
-    worker_count = people.raters or slot_count
+    place_count = (int(block[-1]) + 1) * size.votes  # a place is a rater's share of a block
+    worker_count = people.raters or place_count
     # Each block of pairs is judged by the next workers, in a random order.
     order = rng.permuted(np.broadcast_to(np.arange(worker_count), (count, worker_count)), axis=1)
-    rater = order[:, np.arange(slot_count) % worker_count].reshape(count, -1, size.votes)[:, block]
+    rater = order[:, np.arange(place_count) % worker_count].reshape(count, -1, size.votes)[:, block]
     care = beta_draws(1 - people.careless, people.worker_spread, (count, worker_count), rng)
     study = np.arange(count)[:, np.newaxis, np.newaxis]
     care = care[study, rater][:, :, np.newaxis]
@@ -236,16 +238,18 @@ def _draw_votes(
         chances = chances * odds / (chances * odds + 1 - chances)
     # A careless vote is right with probability 1/2.
     is_right = rng.random((*shape, size.votes)) < 0.5 + (chances - 0.5) * care
-    return _Votes(question, truth, favours, is_right, rater)
+    return _Votes(question, has_winner, favours, is_right, rater)
 
 
 def _result(
     question: Question, size: Size, outcomes: Outcomes, alpha: float, simulations: int, seed: int
 ) -> PowerResult:
     decision, leader, right, decided, undecided = outcomes.T
-    lead = question.win_rate - 0.5 if isinstance(question, TwoSystems) else question.first - question.second
-    better = 1 if lead > 0 else -1
-    hits, misses = int((decision == better).sum()), int((decision == -better).sum())
+    true_lead = (
+        question.win_rate - 0.5 if isinstance(question, TwoSystems) else question.first - question.second
+    )
+    better_side = 1 if true_lead > 0 else -1
+    hits, misses = int((decision == better_side).sum()), int((decision == -better_side).sum())
     low, high = wilson_interval(hits, simulations)
     return PowerResult(
         size=size,
@@ -253,7 +257,7 @@ def _result(
         low=low,
         high=high,
         type_s=misses / (hits + misses) if hits + misses else math.nan,
-        wrong=float((leader == -better).mean()),
+        wrong=float((leader == -better_side).mean()),
         right_consensus=float(right.sum() / decided.sum()) if decided.any() else math.nan,
         undecided=float(undecided.sum() / (size.pairs * simulations)),
         alpha=alpha,

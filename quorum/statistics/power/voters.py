@@ -22,8 +22,8 @@ MAX_TASTE = 10.0  # log odds; above this, hardly any votes depend on the pair
 
 @declare
 @dataclass(frozen=True, slots=True)
-class People:
-    """Assumptions about voters.
+class VoterModel:
+    """A model of how people vote, with assumed parameters.
 
     Attributes:
         right: mean chance that a careful vote is right.
@@ -78,7 +78,7 @@ def beta_draws(
 
 
 @dataclass(frozen=True, slots=True)
-class PilotPeople:
+class PilotModel:
     """The model fitted to the votes of a pilot.
 
     ``right`` and ``spread`` (over units) maximise the likelihood of the units' votes. If units have too few votes,
@@ -94,7 +94,7 @@ class PilotPeople:
     reason: str
 
 
-def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> PilotPeople:
+def fit_voter_model(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> PilotModel:
     """Fit the model to (U,) units with `votes` (U,), of which `first` (U,) are for the first option.
 
     Units with a single vote are left out; raise BadValue if there are no others. The model is an equal mixture of
@@ -123,7 +123,7 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
 
     if agreement == 1.0:
         reason = f"all votes agree, so the spread over units is assumed: {spread:g}"
-        return PilotPeople(1.0, spread, agreement, int(counts.size), int(totals.sum()), True, reason)
+        return PilotModel(1.0, spread, agreement, int(counts.size), int(totals.sum()), True, reason)
 
     def loss(values: Any) -> float:
         right = 0.5 + 0.5 * scipy.special.expit(values[0])
@@ -140,7 +140,7 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
         ),
         key=lambda fit: fit.fun,
     )
-    return PilotPeople(
+    return PilotModel(
         right=0.5 + 0.5 * float(scipy.special.expit(best.x[0])),
         spread=MAX_SPREAD * float(scipy.special.expit(best.x[1])) if is_fitted else spread,
         agreement=agreement,

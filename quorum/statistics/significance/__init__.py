@@ -1,6 +1,7 @@
-"""Tests of the difference between two systems (H13 sections 4.2.1 and 4.2.2), and intervals of one sample.
+"""Tests of the difference between two systems, and intervals of one sample.
 
-To compare two correlations with people, use `quorum.statistics.correlation.correlation_difference`.
+The tests are those of Hodosh et al. 2013 (H13), sections 4.2.1 and 4.2.2, and some more. To compare two correlations
+with people, use `quorum.statistics.correlation.correlation_difference`.
 """
 
 from quorum.statistics.significance.bootstrap import BootstrapResult, bootstrap_interval

@@ -22,7 +22,7 @@ METHODS = ("percentile", "basic", "bca")
 _RESAMPLES = 10_000
 
 # If each distinct value occurs at least this often on average, drawing a count for each is faster.
-_SMALL_SAMPLE = 8
+_MIN_REPETITIONS = 8
 TOO_FEW_VALUES = "there are fewer than two values"
 ONE_SIDED_RESAMPLES = "all resamples are on the same side of the value, so BCa cannot correct the bias"
 
@@ -37,7 +37,7 @@ _ROW_STATISTICS: dict[str, RowStatistic] = {
 
 @dataclass(frozen=True, slots=True)
 class BootstrapResult(Inference):
-    """A statistic of (N,) values, with its bootstrap interval and standard error."""
+    """A statistic of (N,) values, with its bootstrap interval and standard error. `method` is one of METHODS."""
 
     statistic: str
     value: float
@@ -85,12 +85,13 @@ def bootstrap_interval(
             low, high = 2 * value - high, 2 * value - low
         standard_error = float(draws.std(ddof=1)) if resamples > 1 else math.nan
     inference = replace(options.undefined_inference(reason), low=low, high=high)
-    return BootstrapResult(name, value, standard_error, n, method, **inference.shared())
+    return BootstrapResult(name, value, standard_error, n, method, **inference.fields_by_name())
 
 
 def _draws(
     sample: Floats, name: str, function: RowStatistic, resamples: int, generator: np.random.Generator
 ) -> Floats:
+    """Return the statistics of all resamples, faster for Quorum's own mean and median than for other functions."""
     n = len(sample)
     if name == "mean":
         return _mean_draws(sample, resamples, generator)
@@ -107,7 +108,7 @@ def _draws(
 def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
     n = len(sample)
     levels, frequency = np.unique(sample, return_counts=True)
-    if len(levels) * _SMALL_SAMPLE <= n:  # few distinct values, such as grades: draw how often each occurs
+    if len(levels) * _MIN_REPETITIONS <= n:  # few distinct values, such as grades: draw how often each occurs
         return bootstrap(
             lambda weights: np.asarray(weights @ levels / n, dtype=np.float64),
             frequency.astype(np.int64),

@@ -15,19 +15,20 @@ from quorum.statistics.inputs import BadShape, check_positive_int, one_of, same_
 from quorum.statistics.resampling import ALTERNATIVES, CELLS, Seed, coin_tosses, count_extreme, generator_of
 from quorum.statistics.significance.bootstrap import RowStatistic, row_statistic
 
-# The number of reassignments in H13.
+# The number of reassignments in Hodosh et al. 2013.
 REASSIGNMENTS = 100_000
 
 # Number of sums computed at once, few enough for the processor's first cache.
 _MEAN_BLOCK = 8192
-_Draw = Callable[[np.random.Generator, int], Floats]
+_Draw = Callable[[np.random.Generator, int], Floats]  # draws so many differences by random reassignments
 
 
 @dataclass(frozen=True, slots=True)
 class RandomizationResult(Result):
     """The result of Fisher's randomisation test.
 
-    p = (c + 1) / (n + 1), where c of n reassignments are at least as extreme as the observed difference.
+    p = (c + 1) / (r + 1), where c (`as_extreme`) of r `reassignments` are at least as extreme as the observed
+    `difference`. n: number of items.
     """
 
     statistic: str

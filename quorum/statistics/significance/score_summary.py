@@ -1,4 +1,4 @@
-"""Summaries of the scores of captions, over captions and over images (WG16 section 4)."""
+"""Summaries of the scores of captions, over captions and over images (Wang, Gaizauskas 2016, section 4)."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class ScoreSummary:
 
 
 def summary_of_scores(scores: Floats, means: Floats, *, resamples: int, seed: Seed) -> ScoreSummary:
+    """Summarise the (captions,) scores, and the (images,) means of the scores of each image's captions."""
     interval = bootstrap_interval(means, resamples=resamples, seed=seed)
     return ScoreSummary(
         micro=float(scores.mean()),

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.crossed import check_confidence
 from quorum.statistics.inference import signed
-from quorum.statistics.inputs import BadShape, BadValue, floats_of, one_of, one_per_row, score_vector
+from quorum.statistics.inputs import BadShape, BadValue, floats_of, list_of_values, one_of, score_vector
 from quorum.statistics.significance.several_tests import CORRECTIONS, adjusted_p_values
 
 LEVEL = 0.05  # significance level of two-sided tests
@@ -48,7 +48,8 @@ class ClusterResult:
 class BestResult:
     """(S,) systems or metrics in descending order of value, with tests of the best against each other one.
 
-    p: (S,) with Holm's correction; nan for the best itself and without a test.
+    p: (S,) with Holm's correction; nan for the best itself and without a test. Leaders are the best one and those that
+    are not significantly worse.
     """
 
     names: tuple[str, ...]
@@ -126,7 +127,7 @@ def clusters_of_p_values(
     if not np.array_equal(p, p.T, equal_nan=True):
         raise BadValue("p_values is not symmetric, expected the same p of both orders of a pair")
     one_of(correction, CORRECTIONS, "correction")
-    labels = range(1, size + 1) if names is None else one_per_row(names, "names")
+    labels = range(1, size + 1) if names is None else list_of_values(names, "names")
     systems = [str(label) for label in labels]
     if len(systems) != size or len(set(systems)) != size:
         raise BadShape(

@@ -20,6 +20,8 @@ CORRECTIONS = ("holm", "benjamini-hochberg", "benjamini-yekutieli", "none")
 
 @dataclass(frozen=True, slots=True)
 class AdjustedPValues(Result):
+    """Adjusted p-values by a method of CORRECTIONS. `undefined` counts those that are nan, `tests` the others."""
+
     values: Floats
     method: str
     tests: int

@@ -1,4 +1,4 @@
-"""Comparisons as rows and as tables of counts, and the covariance of strengths if the rows have clusters."""
+"""Read comparisons, as rows or as tables of counts, and compute the covariance of strengths of clustered rows."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class ComparisonRows:
         covariance, freedom = self.clusters.covariance(self.scores(fit, settings), fit.covariance)
         deletions = self.deletions or NO_DELETIONS
         # A rater's vote changes the chances of the outcomes of a row, and thereby the row's expected scores.
-        if deletions.raters >= MIN_CLUSTERS and not self.clusters.reason:
+        if deletions.rater_count >= MIN_CLUSTERS and not self.clusters.reason:
             tied, first, second = (
-                self.subset(deletions.row, np.full(len(deletions.row), winner)).scores(fit, settings)
+                self.with_outcomes(deletions.row, np.full(len(deletions.row), winner)).scores(fit, settings)
                 for winner in (0, 1, 2)
             )
             # how much the chances of the first and of the second winner change
@@ -49,7 +49,8 @@ class ComparisonRows:
             covariance, freedom = deletions.covariance(covariance, freedom, parameter_changes)
         return covariance, freedom, deletions.add_raters(self.clusters)
 
-    def subset(self, rows: Ints, outcome: Ints) -> ComparisonRows:
+    def with_outcomes(self, rows: Ints, outcome: Ints) -> ComparisonRows:
+        """Return the comparisons at (V,) positions with other (V,) outcomes, only for `scores`."""
         return replace(self, first=self.first[rows], second=self.second[rows], outcome=outcome)
 
     def scores(self, fit: Fit, settings: FitSettings) -> scipy.sparse.csr_array:
@@ -83,7 +84,7 @@ def encode_comparisons(
     Return the (K,) items, the (N,) codes of the first and of the second items, the (N,) outcomes 1, 2 or 0, and the
     (3, K, K) counts.
     """
-    from quorum.statistics.kernels.comparisons import tally_comparisons
+    from quorum.statistics.kernels.comparisons import count_comparisons
 
     items, first_item, second_item = encode_both(first, second, "first", "second")
     if 3 * len(items) ** 2 > MAX_TABLE_CELLS:
@@ -94,7 +95,7 @@ def encode_comparisons(
     outcome = outcomes_of(winners)
     same_length(first=first_item, winners=outcome)
     counts = np.zeros((3, len(items), len(items)), dtype=np.int64)
-    own_row = tally_comparisons(first_item, second_item, outcome, counts)
+    own_row = count_comparisons(first_item, second_item, outcome, counts)
     if own_row >= 0:
         name = items.tolist()[first_item[own_row]]
         raise BadValue(f"row {own_row} sets {name!r} against itself, expected two different items")

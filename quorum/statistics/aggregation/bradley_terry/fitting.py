@@ -45,7 +45,7 @@ from quorum.statistics.crossed import (
     quantile_of,
 )
 from quorum.statistics.inference import signed
-from quorum.statistics.inputs import BadShape, BadValue, encode, one_per_row, same_length
+from quorum.statistics.inputs import BadShape, BadValue, encode, list_of_values, same_length
 
 NO_TIES = "no comparison was tied, so nu is zero and has no interval"
 
@@ -78,7 +78,7 @@ def bradley_terry(
             raise BadValue("ties is not symmetric, expected ties[i, j] = ties[j, i]")
     names = np.arange(len(table))
     if items is not None:
-        item_names = one_per_row(items, "items")
+        item_names = list_of_values(items, "items")
         encode(item_names, "items")  # raises for a missing name
         names = np.empty(len(item_names), dtype=object)
         names[:] = item_names
@@ -198,5 +198,5 @@ def _result(
         order_effect=order.value,
         order_effect_low=order.low,
         order_effect_high=order.high,
-        **{**strengths.shared(), "note": note, "freedom": known_freedom},
+        **{**strengths.fields_by_name(), "note": note, "freedom": known_freedom},
     )

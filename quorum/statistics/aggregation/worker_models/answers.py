@@ -1,4 +1,4 @@
-"""Code shared by models of workers with unknown true labels: encoded answers, and means of equally good solutions."""
+"""Encoded answers, and means of equally good solutions, for models of workers with unknown true labels."""
 
 from __future__ import annotations
 

@@ -24,9 +24,10 @@ _CORRECTIONS = 30
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """The highest optimum.
+    """The highest optimum that was found.
 
-    early: the point a few steps after the first start. The other fields are documented in `aggregation`.
+    point: its parameters. early: the point a few steps after the first start. The other fields are documented in
+    `aggregation`.
     """
 
     point: Floats

@@ -39,7 +39,7 @@ from quorum.statistics.inputs import (
 MODELS = ("full", "one-coin")
 
 # Smaller probabilities are replaced by this before their logarithm is taken. It is too small to change a posterior.
-_FLOOR = 1e-300
+_MIN_PROBABILITY = 1e-300
 
 # Number of plain steps before the first leap.
 _PLAIN_STEPS = 50
@@ -128,7 +128,7 @@ def dawid_skene(
         prior.fill(0.0)
         counts.fill(0.0)
         tables = parameters.prior, parameters.errors
-        log_prior, log_errors = (np.log(np.maximum(table, _FLOOR)) for table in tables)
+        log_prior, log_errors = (np.log(np.maximum(table, _MIN_PROBABILITY)) for table in tables)
         return expect(starts, answers, log_prior, log_errors.reshape(-1, width), posterior, prior, counts)
 
     converged = False
@@ -225,7 +225,7 @@ def _log_prior(parameters: _Parameters, model: str, smoothing: float) -> float:
         return 0.0
     # A worker's one-coin table has the right probability in L cells, and the wrong one in L (L - 1) cells.
     added_count = smoothing if model == "full" else smoothing / len(parameters.prior)
-    return added_count * float(np.log(np.maximum(parameters.errors, _FLOOR)).sum())
+    return added_count * float(np.log(np.maximum(parameters.errors, _MIN_PROBABILITY)).sum())
 
 
 def _maximise_errors(counts: Floats, model: str, smoothing: float) -> Floats:

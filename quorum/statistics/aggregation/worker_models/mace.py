@@ -72,7 +72,7 @@ def mace(
     check_positive_int(max_iterations, "max_iterations")
     check_positive_float(tolerance, "tolerance")
     answers = WorkerAnswers.from_columns(units, workers, values, labels)
-    objective = _Variational(answers) if training == "variational" else _Smoothed(answers)
+    objective = _VariationalBound(answers) if training == "variational" else _SmoothedLikelihood(answers)
     _, n_workers, width = answers.shape
     generator = np.random.default_rng(seed)
     drawn_starts = (
@@ -117,7 +117,7 @@ def _expected_counts(
     return posterior, objective, known_counts, answers.sum_by_worker(1.0 - known_probability)
 
 
-class _Smoothed:
+class _SmoothedLikelihood:
     """The likelihood with smoothed counts. A point has a logit of theta for each worker, then (W, L) logits of xi."""
 
     def __init__(self, answers: WorkerAnswers) -> None:
@@ -155,7 +155,7 @@ class _Smoothed:
         return objective, np.concatenate([theta_gradient, xi_gradient.ravel()])
 
 
-class _Variational:
+class _VariationalBound:
     """The variational lower bound of the likelihood.
 
     A point has the logarithms of the (W, 2) parameters of Beta, then those of the (W, L) parameters of Dirichlet.
