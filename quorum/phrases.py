@@ -134,7 +134,7 @@ def count_texts_by_ngram(
 
 def frequent_phrases(
     text: str,
-    spread: Counter[str],
+    text_counts: Counter[str],
     stop_words: Collection[str],
     longest: int = MAX_WORDS,
     most: int = MAX_OFFERED,
@@ -142,20 +142,24 @@ def frequent_phrases(
     """Return n-grams that occur twice in ``text``, or in several texts.
 
     Leave out an n-gram inside a longer one that is as frequent. If more than ``most`` are left, take the most frequent.
-    Return them in the order of the text. ``spread`` has the number of texts with each n-gram.
+    Return them in the order of the text. ``text_counts`` has the number of texts with each n-gram.
     """
     counts: Counter[str] = Counter()
     first_positions: dict[str, int] = {}
     for position, (gram, _) in enumerate(_candidates(text, stop_words, longest)):
         counts[gram] += 1
         first_positions.setdefault(gram, position)
-    frequent = [gram for gram in counts if counts[gram] >= MIN_OCCURRENCES or spread[gram] >= MIN_OCCURRENCES]
+    frequent = [
+        gram for gram in counts if counts[gram] >= MIN_OCCURRENCES or text_counts[gram] >= MIN_OCCURRENCES
+    ]
     shorter_grams = {
-        (shorter, counts[gram], spread[gram]) for gram in frequent for shorter, _ in ngrams(gram.split(), longest)
+        (shorter, counts[gram], text_counts[gram]) for gram in frequent for shorter, _ in ngrams(gram.split(), longest)
         if shorter != gram
     }  # fmt: skip
-    longest_grams = [gram for gram in frequent if (gram, counts[gram], spread[gram]) not in shorter_grams]
-    longest_grams.sort(key=lambda gram: (-counts[gram], -spread[gram], first_positions[gram]))
+    longest_grams = [
+        gram for gram in frequent if (gram, counts[gram], text_counts[gram]) not in shorter_grams
+    ]
+    longest_grams.sort(key=lambda gram: (-counts[gram], -text_counts[gram], first_positions[gram]))
     return sorted(longest_grams[:most], key=first_positions.__getitem__)
 
 

@@ -264,9 +264,10 @@ def _read_sets(sets: Sequence[Boxes], name_of: Callable[[int], str]) -> _BoxSets
             f"{name_of(index)} holds {box!r}, expected whole numbers of boxes from 0 to {_BOX_LIMIT - 1}"
         )
     boxes = np.fromiter(boxes_of_all, dtype=np.int64, count=len(boxes_of_all))
-    keys = np.unique((np.repeat(np.arange(sizes.size), sizes) << _BOX_BITS) | boxes)
-    starts = starts_of(np.bincount(keys >> _BOX_BITS, minlength=sizes.size))
-    return _BoxSets(keys & (_BOX_LIMIT - 1), starts)
+    # The set's number is in the high bits of a key, and the box in the low bits.
+    set_boxes = np.unique((np.repeat(np.arange(sizes.size), sizes) << _BOX_BITS) | boxes)
+    starts = starts_of(np.bincount(set_boxes >> _BOX_BITS, minlength=sizes.size))
+    return _BoxSets(set_boxes & (_BOX_LIMIT - 1), starts)
 
 
 def _checked_sizes(collections: Sequence[Collection[Any]], name_of: Callable[[int], str]) -> Ints:

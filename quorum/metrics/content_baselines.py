@@ -133,8 +133,8 @@ def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or np.any(sizes < 0):
         raise InvalidInput("counts is no list of whole numbers from 0 on, expected the boxes of each image")
     starts = starts_of(sizes)
-    keys = generator.random(int(starts[-1]))
-    return _rank_boxes("content-random", keys, starts, None, seed=_seed_field(seed))
+    sort_keys = generator.random(int(starts[-1]))
+    return _rank_boxes("content-random", sort_keys, starts, None, seed=_seed_field(seed))
 
 
 def size_ranks(boxes: Sequence[ArrayLike], *, ties: Seed = None) -> BoxRanks:
@@ -280,12 +280,13 @@ def _rank_boxes(name: str, sort_keys: Floats, starts: Ints, tie_seed: Seed, **fi
     return BoxRanks(ranks, is_selected, places, starts, signature)
 
 
-def _places(keys: Floats, starts: Ints, ties: Seed) -> Ints:
-    """Return the (boxes,) places of boxes in their image's order, by ascending keys."""
+def _places(sort_keys: Floats, starts: Ints, ties: Seed) -> Ints:
+    """Return the (boxes,) places of boxes in their image's order, by ascending sort keys."""
     if ties is None:
-        order = np.lexsort((keys, _image_of(starts)))
+        order = np.lexsort((sort_keys, _image_of(starts)))
     else:
-        order = np.lexsort((_generator_of(ties, "ties").random(keys.size), keys, _image_of(starts)))
+        tie_keys = _generator_of(ties, "ties").random(sort_keys.size)
+        order = np.lexsort((tie_keys, sort_keys, _image_of(starts)))
     return _places_in_order(order, starts)
 
 

@@ -81,8 +81,8 @@ def tf_idf(
         training_counts, training_name = _count_terms(training, "training"), _training_field(training)
     own_documents = int(training is None)  # the training documents that are the document itself
     frequencies = Counter(chain.from_iterable(training_counts))
-    total = len(training_counts) - own_documents
-    if total < 1:
+    document_count = len(training_counts) - own_documents
+    if document_count < 1:
         raise InvalidInput(
             "there is no other document, expected training documents or two documents at least"
         )
@@ -90,7 +90,7 @@ def tf_idf(
     for counts in term_counts:
         size = counts.total()
         weighted_terms = [
-            (term, count / size * math.log(total / max(frequencies[term] - own_documents, 1)))
+            (term, count / size * math.log(document_count / max(frequencies[term] - own_documents, 1)))
             for term, count in selection.allowed_terms(counts).items()
         ]
         # The sort is stable: terms with equal weights keep the order of the document.

@@ -137,8 +137,8 @@ class Options:
 
     def interval_of_draws(self, draws: Floats) -> Inference:
         """Return the percentile interval of (B,) draws."""
-        low, high, undefined = percentile_interval(draws, self.confidence)
-        return replace(self.undefined_inference(), low=low, high=high, undefined_resamples=undefined)
+        low, high, undefined_count = percentile_interval(draws, self.confidence)
+        return replace(self.undefined_inference(), low=low, high=high, undefined_resamples=undefined_count)
 
     def interval_of_clusters(self, clusters: Clusters, limits: tuple[float, float]) -> Inference:
         """Return the interval with these limits, and with the reason, note and counts of the clusters."""

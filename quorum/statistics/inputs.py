@@ -220,12 +220,12 @@ def refuse_values(values: NDArray[Any], is_wrong: Flags, name: str, expected: st
 def first_repeated(rows: Ints, columns: Ints) -> tuple[int, int] | None:
     """Return the smallest (row, column) that occurs twice in two columns of (N,) codes, or None if all are distinct."""
     width = int(columns.max(initial=0)) + 1
-    keys = rows * width + columns
-    if (keys[1:] > keys[:-1]).all():  # they are in order, as judgments from a study are
+    cell_codes = rows * width + columns
+    if (cell_codes[1:] > cell_codes[:-1]).all():  # they are in order, as judgments from a study are
         return None
-    keys.sort()
-    repeated_keys = keys[:-1][keys[1:] == keys[:-1]]
-    return divmod(int(repeated_keys[0]), width) if repeated_keys.size else None
+    cell_codes.sort()
+    repeated_codes = cell_codes[:-1][cell_codes[1:] == cell_codes[:-1]]
+    return divmod(int(repeated_codes[0]), width) if repeated_codes.size else None
 
 
 def finite_column(values: Iterable[Any], name: str) -> Floats:

@@ -46,10 +46,10 @@ def raw_tokens(caption: str) -> list[str]:
         if ignored:
             position = ignored.end()
             continue
-        single = _SINGLE_TOKEN.match(text, position)
-        if single and single.group().lower() not in SPECIAL_WORDS:
-            position = single.end()
-            tokens.append(single.group().lower())
+        single_token = _SINGLE_TOKEN.match(text, position)
+        if single_token and single_token.group().lower() not in SPECIAL_WORDS:
+            position = single_token.end()
+            tokens.append(single_token.group().lower())
             continue
         token = _longest_match(text, position)
         position += len(token)

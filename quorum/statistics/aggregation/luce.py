@@ -184,8 +184,10 @@ class _ChoiceLists:
         beat = np.asarray((self.wins.sign().T @ self.weights.sign()).toarray(), dtype=np.float64)
         np.fill_diagonal(beat, 0)
         no_counts = np.zeros_like(beat)
-        count, groups = connected_groups(OutcomeCounts(beat, no_counts, no_counts))
-        return UNBOUNDED_REASON.format(count, group_names(groups, self.items)) if count > 1 else ""
+        group_count, groups = connected_groups(OutcomeCounts(beat, no_counts, no_counts))
+        if group_count == 1:
+            return ""
+        return UNBOUNDED_REASON.format(group_count, group_names(groups, self.items))
 
 
 def _owners_of(option: Any, owners: Mapping[Any, Sequence[Any]] | None) -> list[Any]:

@@ -332,23 +332,26 @@ class _PreferenceRows:
         table = np.zeros((3, items, items))
         np.add.at(table, (np.sign(self.levels[self.level]), self.first, self.second), 1.0)
         # Signs are positions in the table: 1 if the first won, -1 (the last) if the second won, and 0 for a tie.
-        count, groups = connected_groups(OutcomeCounts(table[1], table[-1], table[0]))
-        return UNBOUNDED_REASON.format(count, group_names(groups, self.items)) if count > 1 else ""
+        group_count, groups = connected_groups(OutcomeCounts(table[1], table[-1], table[0]))
+        if group_count == 1:
+            return ""
+        return UNBOUNDED_REASON.format(group_count, group_names(groups, self.items))
 
     def patterns(self) -> tuple[scipy.sparse.csr_array, Floats]:
         """Return the (R, K + P) design of distinct rows, and (R, C) sums of their weights by level."""
-        count, width = len(self.items), self.covariates.shape[1]
+        item_count, width = len(self.items), self.covariates.shape[1]
         if width:
             first, second, covariates = self.first, self.second, self.covariates
             pattern = np.arange(len(first))
         else:
-            pairs, pattern = np.unique(self.first * count + self.second, return_inverse=True)
-            first, second, covariates = pairs // count, pairs % count, np.zeros((len(pairs), 0))
+            pairs, pattern = np.unique(self.first * item_count + self.second, return_inverse=True)
+            first, second = pairs // item_count, pairs % item_count
+            covariates = np.zeros((len(pairs), 0))
         rows = np.arange(len(first))
         data = np.concatenate([np.ones(len(first)), -np.ones(len(first)), covariates.ravel()])
         row = np.concatenate([rows, rows, np.repeat(rows, width)])
-        column = np.concatenate([first, second, np.tile(count + np.arange(width), len(first))])
-        design = scipy.sparse.csr_array((data, (row, column)), shape=(len(first), count + width))
+        column = np.concatenate([first, second, np.tile(item_count + np.arange(width), len(first))])
+        design = scipy.sparse.csr_array((data, (row, column)), shape=(len(first), item_count + width))
         cells = pattern * len(self.levels) + self.level
         weights = np.bincount(cells, weights=self.weights, minlength=len(first) * len(self.levels))
         return design, weights.reshape(len(first), -1).astype(np.float64, copy=False)
@@ -472,7 +475,7 @@ def _scores(rows: _PreferenceRows, model: _PreferenceModel, fit: Fit) -> scipy.s
 class RankBands(Result):
     """The (K,) best and worst ranks of items; all true ranks together lie between them with the given confidence.
 
-    critical: quantile, at that confidence, of the largest |t| of all pairs.
+    critical: quantile, at that confidence, of the largest |t| of all pairs. draws: number of simulated draws.
     """
 
     best: Ints

@@ -88,44 +88,47 @@ def tournament(
     check_confidence(confidence)
     systems, first_item, second_item, outcome, outcome_counts = encode_comparisons(first, second, winners)
     comparisons = _SystemComparisons(first_item, second_item, outcome, ties)
-    count, rows = len(systems), len(outcome)
-    tie_counts, won, lost = outcome_counts
-    wins, tied = won + lost.T, tie_counts + tie_counts.T
+    system_count, comparison_count = len(systems), len(outcome)
+    # The tables of `encode_comparisons` have the system that is named first in the row.
+    tie_counts, first_won, second_won = outcome_counts
+    wins, tied = first_won + second_won.T, tie_counts + tie_counts.T
     credits, compared = _count_wins(wins, tied, ties)
     fraction = ratio(credits.sum(axis=1), compared.sum(axis=1))
     undefined_systems = [str(systems.tolist()[position]) for position in np.flatnonzero(np.isnan(fraction))]
     reason = NO_COMPARISONS.format(", ".join(undefined_systems)) if undefined_systems else ""
 
     # Resample rows, or one column of clusters, or nothing if intervals follow from several columns.
-    resampled_units, units = "rows", rows
+    resampled_units, unit_count = "rows", comparison_count
     if isinstance(clusters, str) and clusters == NAIVE:
         clusters = None
     if isinstance(clusters, Mapping):
         resampled_units, resamples = "+".join(clusters), 0
-        units = min((len(set(list_of_values(column, name))) for name, column in clusters.items()), default=0)
+        unit_count = min(
+            (len(set(list_of_values(column, name))) for name, column in clusters.items()), default=0
+        )
     elif clusters is not None:
         cluster_names, cluster = encode(clusters, "clusters")
         same_length(first=first_item, clusters=cluster)
-        resampled_units, units = "clusters", len(cluster_names)
+        resampled_units, unit_count = "clusters", len(cluster_names)
     generator, reported_seed = generator_of(seed)
-    low, high = np.full(count, math.nan), np.full(count, math.nan)
-    undefined_counts = np.zeros(count, dtype=np.int64)
+    low, high = np.full(system_count, math.nan), np.full(system_count, math.nan)
+    undefined_counts = np.zeros(system_count, dtype=np.int64)
     if isinstance(clusters, Mapping):
-        for position in range(count):
+        for position in range(system_count):
             interval = comparisons.interval(position, clusters, confidence)
             low[position], high[position] = interval.low, interval.high
             if interval.clusters.reason and not reason:
                 reason = interval.clusters.reason
-    elif units < 2:
+    elif unit_count < 2:
         reason = "; ".join(filter(None, (reason, TOO_FEW_CLUSTERS.format(resampled_units))))
     elif resamples:
         check_positive_int(resamples, "resamples")
         if clusters is None:
             draws = _resample_rows(wins, tied, ties, resamples, generator)
         else:
-            draws = comparisons.resampled_wins(cluster, count, resamples, generator)
+            draws = comparisons.resampled_wins(cluster, system_count, resamples, generator)
         undefined_counts = np.isnan(draws).sum(axis=0)
-        for position in range(count):
+        for position in range(system_count):
             low[position], high[position], _ = percentile_interval(draws[:, position], confidence)
     return TournamentResult(
         systems=systems,
@@ -139,8 +142,8 @@ def tournament(
         compared=wins + wins.T + tied,
         order=np.argsort(-fraction, kind="stable"),
         ties=ties,
-        comparisons=rows,
-        clusters=units,
+        comparisons=comparison_count,
+        clusters=unit_count,
         resampled=resampled_units,
         confidence=float(confidence),
         resamples=resamples,

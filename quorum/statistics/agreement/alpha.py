@@ -216,11 +216,11 @@ class AlphaOfWeights:
     def _expected(self, weights: Floats, n: Floats) -> Floats:
         """Return the (B,) sums of distances over all ordered pairs of judgments."""
         if self._level == "interval":
-            first = weights @ (self._counts @ self._values)
-            second = weights @ (self._counts @ self._values**2)
-            spread = 2 * (n * second - first**2)
+            sums = weights @ (self._counts @ self._values)
+            squares = weights @ (self._counts @ self._values**2)
+            spread = 2 * (n * squares - sums**2)
             # Set the variation to zero if it is only the rounding error of equal values.
-            return np.where(spread > ROUNDING * n * second, spread, 0.0)
+            return np.where(spread > ROUNDING * n * squares, spread, 0.0)
         totals = weights @ self._counts
         if self._level == "nominal":
             return n**2 - (totals**2).sum(axis=1)
@@ -231,10 +231,10 @@ class AlphaOfWeights:
         totals = weights @ self._counts
         n = totals.sum(axis=1)
         ranks = np.cumsum(totals, axis=1) - totals / 2 - n[:, np.newaxis] / 2
-        first = self._counts @ ranks.T
-        second = self._counts @ (ranks**2).T
+        sums = self._counts @ ranks.T
+        squares = self._counts @ (ranks**2).T
         size = self._size[:, np.newaxis]
-        disagreement = 2 * (size * second - first**2) / (size - 1)
+        disagreement = 2 * (size * squares - sums**2) / (size - 1)
         observed = np.einsum("bp,pb->b", weights, disagreement)
         # Weighted by their totals, mid-ranks have the mean n / 2, so the second moment is enough.
         expected = 2 * n * (totals * ranks**2).sum(axis=1)

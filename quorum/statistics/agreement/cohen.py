@@ -85,8 +85,8 @@ class CohenKappa:
 
     def sample(self, data: tuple[Iterable[Any], Iterable[Any]]) -> ReadData:
         check_weights(self.weights)
-        first, second, size = self._encode_labels(data)
-        cells = KappaOfCells(first, second, size, self.weights)
+        first, second, label_count = self._encode_labels(data)
+        cells = KappaOfCells(first, second, label_count, self.weights)
         return ReadData(
             of_units=cells,
             frequency=cells.frequency,
@@ -107,17 +107,17 @@ class CohenKappa:
         """
         from quorum.statistics.kernels import distances
 
-        first, second, size = self._encode_labels(data)
+        first, second, label_count = self._encode_labels(data)
         if not len(first):
             return None
         kind = {"linear": distances.ABSOLUTE, "quadratic": distances.SQUARED}.get(
             self.level, distances.DIFFERENT
         )
-        positions = np.arange(float(size))
+        positions = np.arange(float(label_count))
         # The distances of units, and for each label the sum of its distances from the other rater's labels.
         unit_distances = label_distances(first, second, self.weights)
-        first_effects, second_effects = np.empty((2, size))
-        counts = [np.bincount(codes, minlength=size).astype(np.float64) for codes in (first, second)]
+        first_effects, second_effects = np.empty((2, label_count))
+        counts = [np.bincount(codes, minlength=label_count).astype(np.float64) for codes in (first, second)]
         distances.fill_value_distances(kind, positions, counts[1], first_effects)
         distances.fill_value_distances(kind, positions, counts[0], second_effects)
         n, observed, expected = len(first), float(unit_distances.sum()), float(counts[0] @ first_effects)

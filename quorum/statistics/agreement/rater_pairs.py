@@ -64,16 +64,16 @@ def agreement_by_pair(
     ratings = ratings_of(reliability_data, numeric=level != "nominal")
     check_order(weights, ratings.labels, "numbers in their order")
     by_unit, by_rater = ratings.by_unit(), ratings.by_rater()
-    count, max_rows = count_rater_pairs(by_unit, by_rater)
-    pairs = np.empty((count, 3), dtype=np.int64)
-    figures = np.empty((count, 3))
+    pair_count, max_rows = count_rater_pairs(by_unit, by_rater)
+    pairs = np.empty((pair_count, 3), dtype=np.int64)
+    figures = np.empty((pair_count, 3))
     positions = positions_at(level, ratings.labels)
     pair_figures(
         by_unit, by_rater, max_rows, positions, WEIGHTS.index(weights), LEVELS.index(level), pairs, figures
     )
     first, second, units = pairs.T
     percent, kappa, alpha = figures.T
-    reason = NO_COMMON_UNIT if not count else SAME_ANSWER if np.isnan(alpha).any() else ""
+    reason = NO_COMMON_UNIT if not pair_count else SAME_ANSWER if np.isnan(alpha).any() else ""
     return PairAgreement(
         raters=ratings.raters,
         first=first,

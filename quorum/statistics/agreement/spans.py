@@ -200,18 +200,19 @@ def _overlaps(marked: _MarkedTexts, judgment: Ints, start: Ints, end: Ints) -> t
     The positions are those of the (S,) spans. Every pair is returned in both orders.
     """
     text = marked.text[judgment]
+    # Pair each span with all spans of its text.
     order = np.argsort(text, kind="stable")
-    first = np.searchsorted(text[order], text, side="left")
-    span_counts = np.searchsorted(text[order], text, side="right") - first
+    first_of_text = np.searchsorted(text[order], text, side="left")
+    span_counts = np.searchsorted(text[order], text, side="right") - first_of_text
     span = np.repeat(np.arange(len(text)), span_counts)
     offsets = np.arange(len(span)) - np.repeat(np.cumsum(span_counts) - span_counts, span_counts)
-    other_span = order[np.repeat(first, span_counts) + offsets]
-    overlaps = (
+    other_span = order[np.repeat(first_of_text, span_counts) + offsets]
+    do_overlap = (
         (judgment[span] != judgment[other_span])
         & (start[span] < end[other_span])
         & (start[other_span] < end[span])
     )
-    return span[overlaps], other_span[overlaps]
+    return span[do_overlap], other_span[do_overlap]
 
 
 def _gaps(marked: _MarkedTexts, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:

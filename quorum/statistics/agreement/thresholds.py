@@ -350,21 +350,25 @@ def _expected_differences(table: Floats) -> float:
 def _prepare_scores(
     first_scores: ArrayLike, second_scores: ArrayLike, missing: str
 ) -> tuple[Floats, Floats, int, int]:
-    """Return the scores to compare, and the numbers of pairs without a score that count as no, and are left out."""
+    """Return both sources' scores, the number of pairs that count as no, and the number of pairs that are left out.
+
+    These are pairs without a score of one of the sources. Raise BadValue if there are any and `missing` is "refuse".
+    """
     one_of(missing, MISSING_CHOICES, "missing")
     first = float_vector(first_scores, "first_scores")
     second = float_vector(second_scores, "second_scores")
     same_length(first_scores=first, second_scores=second)
     is_incomplete = np.isnan(first) | np.isnan(second)
-    count = int(is_incomplete.sum())
-    if not count:
+    incomplete_count = int(is_incomplete.sum())
+    if not incomplete_count:
         return first, second, 0, 0
     if missing == "refuse":
-        where = int(np.flatnonzero(is_incomplete)[0])
-        raise BadValue(f"pair {where} lacks a score, expected both (or missing='leave-out' or missing='no')")
+        pair = int(np.flatnonzero(is_incomplete)[0])
+        raise BadValue(f"pair {pair} lacks a score, expected both (or missing='leave-out' or missing='no')")
     if missing == "leave-out":
-        return first[~is_incomplete], second[~is_incomplete], 0, count
-    return np.nan_to_num(first, nan=-np.inf), np.nan_to_num(second, nan=-np.inf), count, 0
+        return first[~is_incomplete], second[~is_incomplete], 0, incomplete_count
+    # Minus infinity reaches no threshold, so it counts as no.
+    return np.nan_to_num(first, nan=-np.inf), np.nan_to_num(second, nan=-np.inf), incomplete_count, 0
 
 
 @declare

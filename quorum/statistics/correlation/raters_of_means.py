@@ -18,21 +18,22 @@ FEW_RATERS = 20  # more raters take longer, and their tastes hardly cancel out b
 
 
 def means_without_raters(
-    rows: ArrayLike, raters: Iterable[Any], ratings: ArrayLike, number: int
+    rows: ArrayLike, raters: Iterable[Any], ratings: ArrayLike, row_count: int
 ) -> RaterDeletions:
-    """Return the mean ratings of `number` rows without each of their raters, to pass as the raters of `clusters`.
+    """Return the mean ratings of `row_count` rows without each of their raters, to pass as the raters of `clusters`.
 
     rows, raters, ratings: (V,) columns with one rating in each entry; `rows` are positions from 0. A rater may rate
     a row several times.
     """
     rating = finite_vector(ratings, "ratings")
-    position, rater = positions_and_raters("rows", rows, raters, number)
+    position, rater = positions_and_raters("rows", rows, raters, row_count)
     same_length(rows=position, ratings=rating)
-    first, cell = answers_by_cell(position, rater)
-    row, counts = position[first], np.bincount(cell, minlength=len(first))
-    remaining_sum = np.bincount(position, rating)[row] - np.bincount(cell, rating, minlength=len(first))
-    remaining_count = np.bincount(position)[row] - counts
-    return RaterDeletions(row, rater[first], ratio(remaining_sum, remaining_count), has_means=True)
+    first_answers, cell = answers_by_cell(position, rater)
+    row, own_counts = position[first_answers], np.bincount(cell, minlength=len(first_answers))
+    own_sums = np.bincount(cell, rating, minlength=len(first_answers))
+    other_sums = np.bincount(position, rating)[row] - own_sums
+    other_counts = np.bincount(position)[row] - own_counts
+    return RaterDeletions(row, rater[first_answers], ratio(other_sums, other_counts), has_means=True)
 
 
 def changes_without_raters(
@@ -48,7 +49,7 @@ def changes_without_raters(
     has_no_other_rater = np.isnan(deletions.value)  # the row is lost as a whole
     mean_decrease = np.where(has_no_other_rater, 0.0, y[deletions.row] - deletions.value)
     has_few_raters = deletions.rater_count <= FEW_RATERS
-    means_without_rater = _means_without_each(y, deletions, ~has_no_other_rater) if has_few_raters else []
+    means_without_rater = _means_without_raters(y, deletions, ~has_no_other_rater) if has_few_raters else []
     for means in means_without_rater or [y]:
         value = float(group_coefficients(x, means, np.array([0, len(x)]), coefficient, weights)[0])
         points_after_deletion = x[deletions.row], means[deletions.row] - mean_decrease
@@ -57,7 +58,7 @@ def changes_without_raters(
         yield np.asarray(weights[deletions.row] * changes, dtype=np.float64)
 
 
-def _means_without_each(y: Floats, deletions: RaterDeletions, has_mean: NDArray[np.bool_]) -> list[Floats]:
+def _means_without_raters(y: Floats, deletions: RaterDeletions, has_mean: NDArray[np.bool_]) -> list[Floats]:
     """Return people's means `y` without each rater, but not those that are all equal.
 
     `has_mean` (V,) says after which deletions a mean is left.

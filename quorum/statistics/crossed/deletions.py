@@ -52,25 +52,27 @@ class RaterDeletions:
         """
         contributions, leads = np.asarray(contribution, dtype=np.float64), np.asarray(lead, dtype=np.float64)
         # Sum the contributions of a rater who answered a row several times.
-        first, cell = answers_by_cell(row, rater)
-        row, rater = row[first], rater[first]
-        cell_contributions = np.bincount(cell, contributions, len(first)).astype(np.float64)
+        first_answers, cell = answers_by_cell(row, rater)
+        row, rater = row[first_answers], rater[first_answers]
+        cell_contributions = np.bincount(cell, contributions, len(first_answers)).astype(np.float64)
         value = _gains(leads[row], cell_contributions)
-        # Replace the values of rows whose lead counts votes, if they have enough votes to leave out several.
-        votes = np.bincount(row, minlength=len(leads))
-        for_first, for_second, for_none = (
+        # Replace the values of rows whose lead is a difference of votes, if they have enough votes to leave out
+        # several.
+        vote_counts = np.bincount(row, minlength=len(leads))
+        for_first, for_second, for_neither = (
             np.bincount(row[cell_contributions == vote], minlength=len(leads)) for vote in (1, -1, 0)
         )
-        counts_votes = (for_first + for_second + for_none == votes) & (for_first - for_second == leads)
-        cells = np.flatnonzero((counts_votes & (jackknife_size(votes) > 0))[row])
-        counts = np.stack([row_counts[row[cells]] for row_counts in (for_first, for_second, for_none)])
+        has_votes_alone = for_first + for_second + for_neither == vote_counts
+        is_vote_lead = has_votes_alone & (for_first - for_second == leads)
+        cells = np.flatnonzero((is_vote_lead & (jackknife_size(vote_counts) > 0))[row])
+        counts = np.stack([row_counts[row[cells]] for row_counts in (for_first, for_second, for_neither)])
         own_votes = cell_contributions[cells]
         # Compute the gains once for each distinct case, which is the numbers of votes and the rater's own vote.
-        base = int(votes.max(initial=0)) + 1
+        base = int(vote_counts.max(initial=0)) + 1
         case_codes = np.ravel_multi_index((*counts, own_votes.astype(np.int64) + 1), (base, base, base, 3))
-        _, examples, case_numbers = np.unique(case_codes, return_index=True, return_inverse=True)
+        _, examples, case_of_cell = np.unique(case_codes, return_index=True, return_inverse=True)
         gains = [_gains_of_vote(tuple(counts[:, i].tolist()), float(own_votes[i])) for i in examples.tolist()]
-        value[cells] = np.array(gains).reshape(-1, 2)[case_numbers]
+        value[cells] = np.array(gains).reshape(-1, 2)[case_of_cell]
         return cls(row, rater, value)
 
     def subset(self, rows: Flags) -> RaterDeletions:
@@ -185,15 +187,16 @@ def _gains_of_vote(counts: tuple[int, ...], vote: float) -> Floats:
 
     counts: number of votes for the first, the second, and neither.
     """
-    # Sum over all numbers of votes for the first and for the second that are left out, with their chances.
-    votes = sum(counts)
-    size = int(jackknife_size(votes))
-    first, second = np.ogrid[: size + 1, : size + 1]
+    # Sum over all numbers of other votes, for the first, the second and neither, that are left out, with their chances.
+    vote_count = sum(counts)
+    size = int(jackknife_size(vote_count))
+    first_out, second_out = np.ogrid[: size + 1, : size + 1]
+    neither_out = size - first_out - second_out
     other_counts = np.array(counts) - (np.array([1, -1, 0]) == vote)
-    log_ways = sum(map(_log_binomial, other_counts, (first, second, size - first - second)))
-    chance = np.exp(log_ways - _log_binomial(votes - 1, size))
-    gains = _gains(counts[0] - counts[1] - (first - second), vote)
-    return np.asarray(np.einsum("ij,ijk->k", chance, gains) * (1 - size / votes))
+    log_ways = sum(map(_log_binomial, other_counts, (first_out, second_out, neither_out)))
+    chances = np.exp(log_ways - _log_binomial(vote_count - 1, size))
+    gains = _gains(counts[0] - counts[1] - (first_out - second_out), vote)
+    return np.asarray(np.einsum("ij,ijk->k", chances, gains) * (1 - size / vote_count))
 
 
 def _log_binomial(number: Any, choices: Any) -> Any:
@@ -206,9 +209,9 @@ NO_DELETIONS = RaterDeletions(np.empty(0, np.int64), np.empty(0, np.int64), np.e
 
 
 def answers_by_cell(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
-    """Return the position of each cell's first answer, and the (V,) cells of answers.
+    """Return the position of each cell's first answer, and the (V,) cells of the answers.
 
-    A cell is a row with a rater.
+    A cell is a row with a rater, who may have answered the row several times.
     """
     cell_codes = row * (int(rater.max(initial=0)) + 1) + rater
     _, first_answers, cell = np.unique(cell_codes, return_index=True, return_inverse=True)

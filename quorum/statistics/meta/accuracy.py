@@ -406,20 +406,19 @@ def pair_accuracy(
 
 
 def winners_without_raters(
-    pairs: ArrayLike, raters: Iterable[Any], votes: ArrayLike, number: int
+    pairs: ArrayLike, raters: Iterable[Any], votes: ArrayLike, pair_count: int
 ) -> RaterDeletions:
-    """Return the winners of `number` pairs without each of their raters, to pass as the raters of `clusters`.
+    """Return the winners of `pair_count` pairs without each of their raters, to pass as the raters of `clusters`.
 
     pairs, raters, votes: (V,) columns with one vote in each entry. `pairs` are positions from 0; votes are 1, 2, or
     0 for no difference. The winner has the most votes. A rater may vote several times on a pair.
     """
     vote = consensus_winners(votes)
-    position, rater = positions_and_raters("pairs", pairs, raters, number)
+    position, rater = positions_and_raters("pairs", pairs, raters, pair_count)
     same_length(pairs=position, votes=vote)
-    lead = (vote == 1) * 1 - (vote == 2)
-    return RaterDeletions.of_leads(
-        position, rater, lead, np.bincount(position, weights=lead, minlength=number)
-    )
+    contribution = (vote == 1) * 1 - (vote == 2)
+    leads = np.bincount(position, weights=contribution, minlength=pair_count)
+    return RaterDeletions.of_leads(position, rater, contribution, leads)
 
 
 def pair_credits(

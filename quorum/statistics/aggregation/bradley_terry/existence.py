@@ -42,8 +42,8 @@ def connected_groups(tables: OutcomeCounts) -> tuple[int, Ints]:
     from scipy.sparse.csgraph import connected_components  # 9 MiB, which web servers never need
 
     beats = (tables.first + tables.second.T + tables.tied + tables.tied.T) > 0
-    count, groups = connected_components(beats, directed=True, connection="strong")
-    return int(count), groups.astype(np.int64)
+    group_count, groups = connected_components(beats, directed=True, connection="strong")
+    return int(group_count), groups.astype(np.int64)
 
 
 def strengths_explain_order(tables: OutcomeCounts) -> bool:
@@ -77,7 +77,7 @@ def has_no_maximum(tables: OutcomeCounts, has_ties: bool, has_order_effect: bool
 
     items = len(tables.first)
     rows, columns, gains = [], [], []
-    count = 0
+    contrast_count = 0
     # A contrast compares an observed outcome with another one of its pair. It has two coefficients of twice the log of
     # the ratio of their chances: that of theta_i and of the order effect (its opposite is that of theta_j), and that of
     # 2 log(nu). A win is compared with a loss and with a tie, and a tie with a win and with a loss.
@@ -90,18 +90,18 @@ def has_no_maximum(tables: OutcomeCounts, has_ties: bool, has_order_effect: bool
         for theta_gain, nu_gain in contrasts:
             if nu_gain and not has_ties:
                 continue
-            rows += [np.arange(count, count + len(first))] * 4
-            count += len(first)
+            rows += [np.arange(contrast_count, contrast_count + len(first))] * 4
+            contrast_count += len(first)
             columns += [first, second, np.full_like(first, items), np.full_like(first, items + 1)]
             contrast_gains = (theta_gain, -theta_gain, nu_gain, theta_gain * has_order_effect)
             gains += [np.full(len(first), gain) for gain in contrast_gains]
-    shape = (count, items + 2)
+    shape = (contrast_count, items + 2)
     gain_table = scipy.sparse.coo_array(
         (np.concatenate(gains).astype(np.float64), (np.concatenate(rows), np.concatenate(columns))), shape
     )
     # The type stubs lack sparse arrays, which linprog takes.
     solution = linprog(  # type: ignore[call-overload]
-        -gain_table.sum(axis=0), A_ub=-gain_table, b_ub=np.zeros(count), bounds=(-1, 1)
+        -gain_table.sum(axis=0), A_ub=-gain_table, b_ub=np.zeros(contrast_count), bounds=(-1, 1)
     )
     return bool(-solution.fun > _MIN_RISE)
 

@@ -131,15 +131,15 @@ def _fit_result(
     prior_wins = settings.prior / 2 * (1 - np.eye(len(items)))
     tables = OutcomeCounts(tables.first + prior_wins, tables.second + prior_wins, tables.tied)
     if settings.tie_model == "half":
-        half = tables.tied / 2
-        tables = OutcomeCounts(tables.first + half, tables.second + half, np.zeros_like(half))
+        half_ties = tables.tied / 2
+        tables = OutcomeCounts(tables.first + half_ties, tables.second + half_ties, np.zeros_like(half_ties))
     has_ties = bool(tables.tied.any())
-    count, groups = connected_groups(tables)
+    group_count, groups = connected_groups(tables)
     reason = ""
     if len(items) < 2:
         reason = TOO_FEW_ITEMS
-    elif count > 1:
-        reason = UNBOUNDED_REASON.format(count, group_names(groups, items))
+    elif group_count > 1:
+        reason = UNBOUNDED_REASON.format(group_count, group_names(groups, items))
     elif settings.order_effect and strengths_explain_order(tables):
         reason = CONFOUNDED_REASON
     elif has_no_maximum(tables, has_ties, settings.order_effect):

@@ -47,42 +47,49 @@ def maximise(
     evaluate: Callable[[Floats], TrialFit],
     derivatives: Callable[[TrialFit], tuple[Floats, Floats]],
     start: Floats,
-    free: Flags,
+    is_free: Flags,
     items: int,
     limits: tuple[int, float],
 ) -> Fit:
     """Find the maximum, which must exist, by Newton's method with halved, bounded steps.
 
-    `derivatives` returns the slope and the information at a trial fit. Only parameters that are `free` (P,) are
-    changed; the first `items` of them are strengths. `limits` are the largest number of iterations, and the
+    `derivatives` returns the slope and the information at a trial fit. Only parameters for which `is_free` (P,) is true
+    are changed; the first `items` of them are strengths. `limits` are the largest number of iterations, and the
     tolerance. The covariance is the inverse of the `invertible_information`.
     """
     max_iterations, tolerance = limits
     current = evaluate(start)
     converged, iterations = False, 0
-    slope, information = _free_derivatives(derivatives(current), free)
+    slope, information = _free_derivatives(derivatives(current), is_free)
     while not converged and iterations < max_iterations:
         iterations += 1
         step = np.zeros(len(start))
-        step[free] = np.linalg.solve(invertible_information(information, items), slope)
-        size = min(1.0, _MAX_STEP / max(float(np.abs(step).max()), _ROUNDING))
-        candidate = evaluate(current.parameters + size * step)
+        step[is_free] = np.linalg.solve(invertible_information(information, items), slope)
+        factor = min(1.0, _MAX_STEP / max(float(np.abs(step).max()), _ROUNDING))
+        candidate = evaluate(current.parameters + factor * step)
         # Halve the step until the likelihood decreases by no more than a rounding error.
         min_log_likelihood = current.log_likelihood - _ROUNDING * abs(current.log_likelihood)
-        while not candidate.log_likelihood >= min_log_likelihood and size >= _ROUNDING:
-            size /= 2
-            candidate = evaluate(current.parameters + size * step)
+        while not candidate.log_likelihood >= min_log_likelihood and factor >= _ROUNDING:
+            factor /= 2
+            candidate = evaluate(current.parameters + factor * step)
         # sqrt(slope * step) is an upper limit of every parameter's step in units of its standard error.
-        standardised_step = math.sqrt(max(float(slope @ step[free]), 0.0))
+        standardised_step = math.sqrt(max(float(slope @ step[is_free]), 0.0))
         converged = bool(min(float(np.abs(step).max()), standardised_step) <= tolerance)
         current = candidate
-        slope, information = _free_derivatives(derivatives(current), free)
+        slope, information = _free_derivatives(derivatives(current), is_free)
     covariance: Floats = np.linalg.inv(invertible_information(information, items)).astype(
         np.float64, copy=False
     )
-    theta, gradient = current.parameters[:items], float(np.abs(slope).max())
-    parameters, log_likelihood, _ = current
-    return Fit(theta, parameters, covariance, information, log_likelihood, iterations, converged, gradient)
+    return Fit(
+        theta=current.parameters[:items],
+        parameters=current.parameters,
+        covariance=covariance,
+        information=information,
+        log_likelihood=current.log_likelihood,
+        iterations=iterations,
+        converged=converged,
+        gradient=float(np.abs(slope).max()),
+    )
 
 
 def remove_fixed_level(fit: Fit) -> Fit:
@@ -93,9 +100,10 @@ def remove_fixed_level(fit: Fit) -> Fit:
     return replace(fit, covariance=covariance)
 
 
-def _free_derivatives(derivatives: tuple[Floats, Floats], free: Flags) -> tuple[Floats, Floats]:
+def _free_derivatives(derivatives: tuple[Floats, Floats], is_free: Flags) -> tuple[Floats, Floats]:
+    """Return the slope and the information for the free parameters alone."""
     slope, information = derivatives
-    return slope[free], information[np.ix_(free, free)]
+    return slope[is_free], information[np.ix_(is_free, is_free)]
 
 
 def invertible_information(information: Floats, items: int) -> Floats:

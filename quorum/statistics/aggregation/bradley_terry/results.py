@@ -50,16 +50,26 @@ class ItemStrengths(Result):
         clusters: Clusters | None,
     ) -> ItemStrengths:
         """Return the strengths of a fit, with intervals by t with (K,) degrees of `freedom`; nan if `fit` is None."""
-        count = len(items)
+        item_count = len(items)
         order = np.empty(0, dtype=np.int64)
         if fit is None:
-            undefined, undefined_table = np.full(count, math.nan), np.full((count, count), math.nan)
-            fit = Fit(undefined, undefined, undefined_table, undefined_table, math.nan, 0, False, math.nan)
+            undefined = np.full(item_count, math.nan)
+            undefined_table = np.full((item_count, item_count), math.nan)
+            fit = Fit(
+                theta=undefined,
+                parameters=undefined,
+                covariance=undefined_table,
+                information=undefined_table,
+                log_likelihood=math.nan,
+                iterations=0,
+                converged=False,
+                gradient=math.nan,
+            )
         else:
             order = np.argsort(-fit.theta, kind="stable")
-        covariance = fit.covariance[:count, :count]
+        covariance = fit.covariance[:item_count, :item_count]
         standard_error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        half_width = standard_error * [quantile_of(confidence, df) for df in freedom[:count]]
+        half_width = standard_error * [quantile_of(confidence, df) for df in freedom[:item_count]]
         strengths = ItemStrengths(
             items=items,
             log_strength=fit.theta,
@@ -67,7 +77,7 @@ class ItemStrengths(Result):
             low=fit.theta - half_width,
             high=fit.theta + half_width,
             covariance=covariance,
-            freedom=freedom[:count],
+            freedom=freedom[:item_count],
             order=order,
             log_likelihood=fit.log_likelihood,
             confidence=float(confidence),
@@ -93,9 +103,10 @@ def shares_of(log_strength: Floats) -> Floats:
 class BradleyTerryResult(ItemStrengths):
     """Strengths from comparisons. `freedom` is empty without clusters.
 
-    strength: (K,) with sum 1. groups: (K,) number of the item's group; within a group, chains of wins or ties lead from
-    each item to every other one, and strengths are defined only if there is a single group. nu: 0 without ties, nan for
-    "half". order_effect: log of the factor for being shown first.
+    strength: (K,) with sum 1. prior, tie_model: the options. comparisons: number of comparisons. groups: (K,) number of
+    the item's group; within a group, chains of wins or ties lead from each item to every other one, and strengths are
+    defined only if there is a single group. nu: 0 without ties, nan for "half". order_effect: log of the factor for
+    being shown first.
     """
 
     strength: Floats
@@ -123,8 +134,9 @@ class BradleyTerryResult(ItemStrengths):
             - 2 * self.covariance[first, second]
         )
         df = float(self.freedom[[first, second]].min()) if len(self.freedom) else math.inf
-        half = quantile_of(self.confidence, df) * math.sqrt(max(variance, 0.0))
-        low, chance, high = (float(scipy.special.expit(difference + shift)) for shift in (-half, 0.0, half))
+        half_width = quantile_of(self.confidence, df) * math.sqrt(max(variance, 0.0))
+        shifts = (-half_width, 0.0, half_width)
+        low, chance, high = (float(scipy.special.expit(difference + shift)) for shift in shifts)
         return chance, low, high
 
     def _check_positions(self, *positions: int) -> None:

@@ -1,4 +1,4 @@
-"""The options of a fit."""
+"""The checked options of a Bradley-Terry fit."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ TIE_MODELS = ("half", "davidson")
 
 @dataclass(frozen=True, slots=True)
 class FitSettings:
+    """The options of `bradley_terry_of_comparisons`, which documents them."""
+
     tie_model: str
     order_effect: bool
     prior: float
