@@ -82,6 +82,7 @@ def words_for(line: list[str]) -> Words:
 
 
 def _run_line(line: list[str]) -> None:
+    """Run a subcommand, or print the help of Quorum or of a group of subcommands."""
     first = line[0] if line else "--help"
     words = words_for(line)
     command, rest = split(line)
@@ -173,6 +174,7 @@ def _load_command(name: str, rest: list[str]) -> BaseCommand:
 
 
 def _set_up_django() -> None:
+    """Load settings and apps. Exit with the message of a wrong setting."""
     import django
     from django.core.exceptions import ImproperlyConfigured
 
@@ -223,6 +225,7 @@ def _add_run_options(parser: ArgumentParser) -> None:
 
 
 def _print_completion(rest: list[str]) -> None:
+    """Print the code that a shell needs for completion."""
     import argcomplete
 
     parser = ArgumentParser(
@@ -274,6 +277,7 @@ def _make_parser(line: list[str]) -> ArgumentParser:
 
 
 def _study_slugs(**_: object) -> list[str]:
+    """Return the slugs of all studies, for completion."""
     from django.db import DatabaseError
 
     from judgments.models import Study

@@ -144,6 +144,7 @@ class Connection:
             raise
 
     def _fetch_file(self, path: str, file: BinaryIO) -> None:
+        """Write a file of the server. After an error, resume the download if the file is unchanged."""
         etag, attempt = "", 1
         while True:
             # Do not compress, because ranges refer to the bytes sent.

@@ -96,7 +96,9 @@ def test_power_is_the_same_from_any_number_of_workers(monkeypatch: pytest.Monkey
     for workers in (1, 2, 3):
         with use_pool(LocalPool(workers)):
             results.append(
-                power.power_of(power.TwoSystems(0.6), VoterModel(0.8), [power.Size(100, 1, 3)], simulations=200)
+                power.power_of(
+                    power.TwoSystems(0.6), VoterModel(0.8), [power.Size(100, 1, 3)], simulations=200
+                )
             )
     assert results[0] == results[1] == results[2]
 

@@ -74,6 +74,7 @@ def read_candidates(path: Path) -> Candidates:
 
 
 def _reference_rows(path: Path, document: Any) -> Iterator[_CaptionRow]:
+    """Yield the captions of a document of references."""
     if not isinstance(document, _JsonObject):
         _refuse(path, document, "COCO captions JSON or an object of lists of captions")
     annotations = document.get("annotations")
@@ -92,6 +93,7 @@ def _reference_rows(path: Path, document: Any) -> Iterator[_CaptionRow]:
 
 
 def _candidate_rows(path: Path, document: Any) -> Iterator[_CaptionRow]:
+    """Yield the captions of a document of candidates."""
     if isinstance(document, list):
         yield from _coco_rows(path, document)
         return
@@ -104,6 +106,7 @@ def _candidate_rows(path: Path, document: Any) -> Iterator[_CaptionRow]:
 
 
 def _coco_rows(path: Path, rows: list[Any]) -> Iterator[_CaptionRow]:
+    """Yield the captions of a list of objects with `image_id` and `caption`."""
     for number, value in enumerate(rows, start=1):
         where = f"{path}, row {number}"
         if not isinstance(value, dict):
@@ -165,6 +168,7 @@ def _is_row(line: str) -> bool:
 
 
 def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_CaptionRow]:
+    """Yield the captions of JSON lines, each with the number of its line."""
     line_prefix = f"{path}, line "  # made once, because there may be millions of lines
     for number, line in lines:
         if not line.strip():
@@ -184,6 +188,7 @@ def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Capti
 def _parse_json(
     path: Path, first_line: int, text: str, decode: Callable[[str], Any] = _DECODE_DOCUMENT
 ) -> Any:
+    """Return the parsed text, which begins at the line `first_line`. Raise InvalidFile if it cannot be parsed."""
     try:
         return decode(text)
     except json.JSONDecodeError as error:

@@ -234,6 +234,7 @@ def _make_score(
 
 
 def _read_gold(descriptions: Sequence[Sequence[Boxes]]) -> _GoldDescriptions:
+    """Return the gold descriptions. Raise InvalidInput if there are none, or if one is no set of boxes."""
     check_collection(descriptions, "descriptions", "the gold descriptions of each image")
     sizes = _checked_sizes(descriptions, lambda image: f"descriptions[{image}]")
     if not sizes.size:

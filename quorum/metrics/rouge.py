@@ -342,6 +342,7 @@ class _LCSShares(NamedTuple):
 
 
 def _lcs_shares(comparison: ReferenceComparison, tokenization: Tokenization) -> _LCSShares:
+    """Return the shares of all pairs of a candidate and a reference."""
     lengths = comparison.tokens(tokenization).lengths
     candidate_lengths = np.repeat(lengths[: comparison.candidate_count], comparison.reference_counts)
     reference_lengths = lengths[comparison.pair_references]
@@ -379,6 +380,7 @@ def lcs_overlap(comparison: ReferenceComparison, tokenization: Tokenization) -> 
 def weighted_lcs_overlap(
     comparison: ReferenceComparison, tokenization: Tokenization, weight: float
 ) -> Overlap:
+    """Weigh the runs of the longest common subsequences (ROUGE-W): a run of k words weighs k ^ `weight`."""
     tokens, pairs = comparison.tokens(tokenization), comparison.text_pairs(tokenization)
     longest = int(tokens.lengths.max())
     # Python and the script use the C library's power; numpy's may differ in the last digit.

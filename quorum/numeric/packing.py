@@ -121,6 +121,8 @@ def _attributes(value: Any) -> list[Any]:
 
 
 class _Reader:
+    """A reader of a packed value, and of its arrays, which follow in the file."""
+
     def __init__(self, file: BinaryIO, packages: Collection[str]) -> None:
         self._file, self._packages = file, packages
 

@@ -475,6 +475,7 @@ class _RaterPairs:
 
 
 def _pair_raters(answers: WorkerAnswers) -> _RaterPairs:
+    """Return all pairs of raters with a common unit."""
     units, workers, width = answers.shape
     columns = answers.unit * width + answers.value
     ones = np.ones(len(columns))

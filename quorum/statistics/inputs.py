@@ -108,6 +108,7 @@ def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[N
 
 
 def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Ints]:
+    """Encode values of any type. Raise BadValue if one is missing or cannot be compared for equality."""
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise BadShape(f"{name} has {values.ndim} dimensions, expected one")
     refuse_nan_texts(values, name)

@@ -417,6 +417,7 @@ class _EstimateInfluences:
     def from_labels(
         cls, label: Floats, prediction: Floats, labelled: Ints, unlabelled: Ints, codes: tuple[str, Ints]
     ) -> _EstimateInfluences:
+        """Return the influences, for the positions of labelled and other units, and one column of clusters."""
         name, cluster = codes
         clusters = Clusters.of_codes({name: renumber_codes(cluster[labelled])})
         labels = (label[labelled] - label[labelled].mean()) / len(labelled)

@@ -262,6 +262,7 @@ def _judge_rankings(
 def _read_rankings(
     rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, unjudged: str
 ) -> JudgedRankings:
+    """Return the judged rankings, without unjudged items if `unjudged` is "leave-out"."""
     one_of(unjudged, UNJUDGED_CHOICES, "unjudged")
     if isinstance(rankings, JudgedRankings):
         if relevant is not None:
@@ -319,6 +320,7 @@ def _result(
     per_query: Floats,
     best: Floats,
 ) -> RankingResult:
+    """Return a measure from its (Q,) values, and from those if unjudged items were relevant (`best`)."""
     if unjudged == "refuse" and unjudged_counts.any():
         where = int(np.flatnonzero(unjudged_counts)[0])
         raise BadValue(

@@ -196,6 +196,7 @@ class _Terms(NamedTuple):
 
 @compiled
 def _terms(counts: Ints, stage_weights: Floats) -> _Terms:
+    """Return P, R, F and Pen from the (FIELDS,) statistics of an alignment."""
     weighted = np.zeros(2)
     matched = np.zeros(2)
     for kind in range(2):  # content words, then function words: add in the program's order

@@ -147,6 +147,7 @@ def load_tables() -> MeteorTables:
 
 
 def _find_source(location: str) -> _Source | None:
+    """Return the files at a location, by default of the installed package; None if there are none."""
     if not location:
         return _installed_source()
     if location == NO_TABLES.digest:
@@ -184,6 +185,7 @@ def _installed_source() -> _Source | None:
 
 @cache
 def _load_source(source: _Source) -> MeteorTables:
+    """Return the tables of these files, from the cache folder if they were parsed before."""
     members = _read_members(source)
     tail = _read_tail(source)
     checksum = sha256(tail)
@@ -207,6 +209,7 @@ def _load_source(source: _Source) -> MeteorTables:
 
 
 def _read_members(source: _Source) -> dict[str, bytes]:
+    """Return the files of the jar. Raise InvalidFile if it is not that of METEOR 1.5."""
     try:
         with source.open(source.jar) as file, ZipFile(file) as jar:
             if VERSION_CONSTANT not in jar.read(VERSION_CLASS):
@@ -249,6 +252,7 @@ def _parse_abbreviations(lines: list[str]) -> dict[str, bool]:
 
 
 def _parse_synsets(lines: list[str], source: _Source) -> Arrays:
+    """Return the arrays of WordNet, from lines that have an entry and the numbers of its synonym sets in turn."""
     try:
         numbers = [list(map(int, line.split())) for line in lines[1::2]]
     except ValueError:
@@ -263,6 +267,7 @@ def _parse_synsets(lines: list[str], source: _Source) -> Arrays:
 
 
 def _parse_synonyms(arrays: Arrays, lines: list[str]) -> Synonyms:
+    """Return the synonyms, from the arrays of `_parse_synsets` and the lines of irregular words."""
     bases: dict[str, tuple[str, ...]] = {}
     # A line with a basic form and a line with its irregular forms take turns. A last line without a pair is dropped.
     for base, forms in zip(lines[0::2], lines[1::2], strict=False):
@@ -346,6 +351,7 @@ def _load_arrays(digest: str) -> Arrays | None:
 
 
 def _save_arrays(digest: str, arrays: Arrays) -> None:
+    """Store arrays in the cache folder, atomically. Do nothing if the folder cannot be written."""
     path = _cache_path(digest)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -388,6 +394,7 @@ class CaptionPhrases(NamedTuple):
 
 
 def no_phrases() -> CaptionPhrases:
+    """Return an empty table of phrases, for alignments without the paraphrase stage."""
     no_numbers, starts = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
     trie, bits, phrase_of_node = _build_trie(no_numbers, starts[:0])
     return CaptionPhrases(

@@ -25,6 +25,7 @@ _ORDER_OF_STEPS = {"order": Option("stop-first", choices=h13_overlap.STEP_ORDERS
 
 
 def _rouge155_metric(name: str, what: str, compute: Compute, **further_options: Option) -> Metric:
+    """Return a metric of the ROUGE-1.5.5 script, with the options that all of them have."""
     return Metric(
         name,
         f"{what} as ROUGE-1.5.5 computes it (Lin 2004)",
@@ -47,6 +48,7 @@ def _rouge155_metric(name: str, what: str, compute: Compute, **further_options: 
 def _cider_metric(
     name: str, what: str, variant: cider.CiderVariant = _CIDER, *, stem: str = "porter"
 ) -> Metric:
+    """Return a variant of CIDEr, with the options that all of them have."""
     return Metric(
         name,
         what,

@@ -109,6 +109,7 @@ class PreparedReferences:
     def from_references(
         cls, references: Sequence[Sequence[str]], metrics: Iterable[str], tokenizer: str = "ptb"
     ) -> "PreparedReferences":
+        """Tokenize the references. Raise InvalidInput if they cannot be used."""
         check_lists(references, "references")
         for position, texts in enumerate(references):
             check_texts(texts, f"references[{position}]")
@@ -139,6 +140,7 @@ def _scores(
     tokenizer: str,
     corpus_name: str,
 ) -> Scores:
+    """Compute the metrics in order, and return their scores with signatures and warnings."""
     default_tokenizer = tokenizer_named(tokenizer)
     scores: dict[str, MetricScore] = {}
     tokenizers_used: dict[str, Tokenizer] = {}

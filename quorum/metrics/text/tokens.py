@@ -97,6 +97,7 @@ class TextPieces:
         self.distinct: list[str] = unified.chunk(0).dictionary.to_pylist()
 
     def tokenize_pieces(self, tokenizer: Tokenizer) -> TokenizedTexts:
+        """Return the texts as numbered words."""
         numbers, starts, distinct = self.numbers, self.starts, self.distinct
         if tokenizer.edges is not None:
             edge_bits = np.fromiter(map(tokenizer.edges, distinct), np.int32, len(distinct))
@@ -173,6 +174,7 @@ def _arrow_array(texts: list[str]) -> pa.Array:
 
 @compiled
 def _drop_tokens(tokens: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numbers, Ints]:
+    """Return the texts without the tokens whose word is dropped, as tokens and starts."""
     kept_tokens = np.empty(tokens.size, dtype=np.int32)
     new_starts = np.zeros(starts.size, dtype=np.int64)
     end = 0

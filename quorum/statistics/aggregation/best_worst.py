@@ -217,6 +217,7 @@ class _ListAnswers:
 
 
 def _read_answers(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]) -> _ListAnswers:
+    """Return the answers. Raise BadValue if a list repeats an item, or lacks its best or its worst item."""
     lists = [
         list_of_values(row, f"shown[{number}]") for number, row in enumerate(list_of_values(shown, "shown"))
     ]

@@ -132,6 +132,7 @@ class _ChoiceLists:
     def from_choices(
         cls, shown: Iterable[Sequence[Any]], best: Iterable[Any], owners: Mapping[Any, Sequence[Any]] | None
     ) -> _ChoiceLists:
+        """Check lists, chosen options and owners. Raise BadValue if they cannot be used."""
         lists = [
             list_of_values(row, f"shown[{number}]")
             for number, row in enumerate(list_of_values(shown, "shown"))
@@ -217,6 +218,7 @@ def _chances(rows: _ChoiceLists, theta: Floats) -> tuple[scipy.sparse.csr_array,
 
 
 def _log_likelihood(rows: _ChoiceLists, theta: Floats, sums: Floats, prior: float) -> float:
+    """Return the log-likelihood, with the prior, up to a constant. `sums` (N,) are as in `_chances`."""
     log_likelihood = float((rows.wins @ theta).sum() - sums.sum())
     if prior:
         difference = theta[:, np.newaxis] - theta
@@ -243,6 +245,7 @@ def _derivatives(
 
 
 def _fit_choices(rows: _ChoiceLists, prior: float, limits: tuple[int, float]) -> Fit:
+    """Return the strengths that maximise the likelihood, which must have a maximum. `limits` are as in `maximise`."""
     items = len(rows.items)
     won = np.asarray(rows.wins.sum(axis=0), dtype=np.float64).ravel()
 

@@ -102,6 +102,7 @@ def weighted_mean(units: Iterable[Any], values: Iterable[Any], weights: ArrayLik
 
 
 def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -> MeanResult:
+    """Return the mean grade of each unit, with (N,) weights or None."""
     names, unit_codes = encode(units, "units")
     grades = finite_column(values, "values")
     same_length(units=unit_codes, values=grades)

@@ -156,6 +156,7 @@ class _PreferenceModel:
         return scipy.special.logit((1 + share_below) / 2)
 
     def chances(self, difference: Floats, cuts: Floats) -> Floats:
+        """Return the (R, C) chances of the levels."""
         if self.name == "adjacent":
             log_weight = difference[:, np.newaxis] * self.levels / 2 + self._offsets(cuts)
             weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
@@ -287,6 +288,7 @@ class _PreferenceRows:
         covariates: ArrayLike | None,
         weights: ArrayLike | None,
     ) -> _PreferenceRows:
+        """Check the columns. Raise BadValue or BadShape if they cannot be used."""
         items, first_item, second_item = encode_both(first, second, "first", "second")
         preference = finite_vector(preferences, "preferences")
         same_length(first=first_item, preferences=preference)
@@ -413,6 +415,7 @@ def _result(
     weighted: bool,
     reason: str,
 ) -> StrengthResult:
+    """Return the result of a fit, or of None with the reason why there is none."""
     items, width = len(rows.items), rows.covariates.shape[1]
     model, freedom = _PreferenceModel(name, rows.levels), np.full(items, math.nan)
     cuts, beta, half_width = np.empty(0), np.full(width, math.nan), np.full(width, math.nan)

@@ -163,6 +163,7 @@ class _Scale:
 
 
 def _read_scale(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> _Scale:
+    """Return the scale of the labels. Raise BadOption or BadValue if the weights do not suit it."""
     from quorum.statistics.kernels import distances
 
     if weights not in WEIGHTS:

@@ -65,6 +65,7 @@ class PatternInfluences:
     is_share: bool = False
 
     def of_judgments(self, rated: PatternedRatings) -> Influences:
+        """Return the influences of the judgments of these ratings."""
         ratings, values = rated.ratings, rated.judgment_values(self.values)
         if self.counts.all():
             counts = np.ones(len(values), dtype=np.bool_)

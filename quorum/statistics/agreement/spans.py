@@ -230,6 +230,7 @@ def _gaps(marked: _MarkedTexts, judgment: Ints, start: Ints, end: Ints) -> tuple
 
 
 def _result(marked: _MarkedTexts, value: Callable[[Floats], float], options: Options) -> SpanAgreement:
+    """Return the coefficient `value` of all texts, with its bootstrap interval over items."""
     check_positive_int(options.resamples, "resamples")
     text_count = len(marked.item)
     span_count = sum(len(start) for _, start, _ in marked.spans_by_label)
@@ -266,6 +267,7 @@ def _read_marked_texts(
     labels: Sequence[Sequence[Any]] | None,
     items: Iterable[Any] | None,
 ) -> _MarkedTexts:
+    """Check the columns, and return only texts with two judgments or more, with joined spans."""
     _, text = encode(texts, "texts")
     _, rater = encode(raters, "raters")
     item = text if items is None else encode(items, "items")[1]

@@ -70,6 +70,7 @@ def _centre_and_scale(levels: Floats, values: Floats) -> Floats:
 
 
 def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
+    """Return (B,) values of r from (B, P) weights of pairs of values."""
     n = weights.sum(axis=1)
     sum_x, sum_y = weights @ x, weights @ y
     squares_x, squares_y = weights @ x**2, weights @ y**2

@@ -162,6 +162,7 @@ def _kappa(
     second_counts: Floats,
     weights: int,
 ) -> float:
+    """Return kappa of two raters, from their codes of units and their numbers of judgments by code."""
     n = float(len(first_codes))
     kind = DIFFERENT if weights == PLAIN else ABSOLUTE if weights == LINEAR else SQUARED
     observed = 0.0
@@ -201,6 +202,7 @@ def _alpha(
     positions: Floats,
     level: int,
 ) -> float:
+    """Return alpha of two raters, from their codes of units and their numbers of judgments by code."""
     n = 2.0 * len(first_codes)
     kind = DIFFERENT if level == NOMINAL else RATIO if level == RATIOS else SQUARED
     scale = positions

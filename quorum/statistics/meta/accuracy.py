@@ -581,6 +581,7 @@ def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> 
 
 
 def _named_sides(number: int, scores: tuple[ArrayLike, ArrayLike], pair_count: int) -> Ints:
+    """Return the (D, P) winners that a metric names with D subsets of `number` references."""
     scores_by_side = list_of_values(scores, f"scores[{number}]")
     if len(scores_by_side) != 2:
         raise BadShape(f"scores[{number}] has {len(scores_by_side)} sides, expected those of both candidates")
@@ -597,6 +598,7 @@ def _named_sides(number: int, scores: tuple[ArrayLike, ArrayLike], pair_count: i
 def _curve(
     kind: str, numbers: list[int], named_sides: list[Ints], people: PeoplesWinners, pairs: Flags
 ) -> ReferenceCurve:
+    """Return the accuracies on the pairs of one kind, for each number of references."""
     has_consensus = pairs & (people.winners != 0)
     n = int(has_consensus.sum())
     inference = Inference(reason="" if n else NO_CONSENSUS)

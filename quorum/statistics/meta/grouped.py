@@ -274,6 +274,7 @@ def _estimator_of(
 
 
 def _item_estimator(x: Floats, y: Floats, table: OutputTable, coefficient: str) -> Estimator:
+    """Return the function that computes the coefficient of all rows from (B, items) weights of items."""
     patterns = ValuePairs(x, y, coefficient)
 
     def statistic(weights: Floats) -> Floats:
@@ -289,6 +290,7 @@ def _item_estimator(x: Floats, y: Floats, table: OutputTable, coefficient: str) 
 
 
 def _mean_estimator(values: Floats) -> Estimator:
+    """Return the function that computes the mean of the defined (G,) values from (B, G) weights of groups."""
     is_defined = (~np.isnan(values)).astype(np.float64)
     filled = np.nan_to_num(values)
 

@@ -244,6 +244,7 @@ def _draw_votes(
 def _result(
     question: Question, size: Size, outcomes: Outcomes, alpha: float, simulations: int, seed: int
 ) -> PowerResult:
+    """Return the power of a design from the outcomes of its simulations."""
     decision, leader, right, decided, undecided = outcomes.T
     true_lead = (
         question.win_rate - 0.5 if isinstance(question, TwoSystems) else question.first - question.second

@@ -106,6 +106,7 @@ def _draws(
 
 
 def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
+    """Return means of resamples, faster than by resampling rows."""
     n = len(sample)
     levels, frequency = np.unique(sample, return_counts=True)
     if len(levels) * _MIN_REPETITIONS <= n:  # few distinct values, such as grades: draw how often each occurs

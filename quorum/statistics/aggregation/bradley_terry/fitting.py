@@ -126,6 +126,7 @@ def bradley_terry_of_comparisons(
 def _fit_result(
     tables: OutcomeCounts, items: NDArray[Any], settings: FitSettings, rows: ComparisonRows | None = None
 ) -> BradleyTerryResult:
+    """Fit the model to (K, K) counts, with the covariance of clustered `rows` if they are given."""
     comparisons = float((tables.first + tables.second + tables.tied).sum())
     # Half of the prior's wins goes to each of the two orders in which items are shown.
     prior_wins = settings.prior / 2 * (1 - np.eye(len(items)))
@@ -167,6 +168,7 @@ def _result(
     settings: FitSettings,
     freedom: Floats,
 ) -> BradleyTerryResult:
+    """Return the result of a fit, or of None if there is no maximum."""
     nu = order = CrossedEstimate(math.nan, math.nan, math.nan)
     if fit is not None:
         peak = StrengthParameters.from_values(fit.parameters)
