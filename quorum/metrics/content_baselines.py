@@ -36,7 +36,7 @@ class BoxRanks:
 
     ranks: (boxes,) from 1 on. Of an image's N_box boxes, N_s are selected; the others share the rank
     0.5 ((N_box + 1) - N_s) + N_s. is_selected: (boxes,) flags. places: (boxes,) position in the image's order, from 0;
-    unlike ranks, places are never shared.
+    unlike ranks, places are never shared. signature: of the baseline and its options.
     """
 
     ranks: Floats

@@ -19,6 +19,7 @@ class TopicModel:
 
     words: (K, V), and documents: (D, K), parameters of Dirichlet distributions: of the words of each topic, and of the
     topics of each document. prior: the parameter of both symmetric priors. sweeps: number of updates of all parameters.
+    converged: whether the last one changed little.
     """
 
     words: Floats

@@ -61,10 +61,10 @@ _START_DEVIATION = 2.0
 class SoftLabels(Result):
     """The distribution of answers to each unit.
 
-    counts, shares: (U, L) numbers and shares of answers. judgments: (U,) number of answers. entropy: (U,) estimated
-    entropy, which is the lowest expected cross-entropy that a prediction can reach; nan if a single judgment allows no
-    estimate. floor: mean entropy. concentration: (L,) parameters of the Dirichlet distribution of units; nan unless
-    `correction` is "dirichlet".
+    counts, shares: (U, L) numbers and shares of answers, by labels. judgments: (U,) number of answers. entropy: (U,)
+    estimated entropy, which is the lowest expected cross-entropy that a prediction can reach; nan if a single judgment
+    allows no estimate. floor: mean entropy. concentration: (L,) parameters of the Dirichlet distribution of units; nan
+    unless `correction` is "dirichlet".
     """
 
     units: NDArray[Any]

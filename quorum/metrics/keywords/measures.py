@@ -152,8 +152,8 @@ class KeywordScore:
 class KeywordOverlap:
     """Precision, recall and F1 of the guesses by image, with counts as in `KeywordScore`. A repeated guess counts once.
 
-    For an image without a guess only the recall is defined. `f1` is the harmonic mean of `precision` and `recall`
-    (MC12), and `mean_f1` the mean of `image_f1`.
+    image_precision, image_recall, image_f1: (images,) values. For an image without a guess only the recall is defined.
+    precision, recall: means over images. f1: their harmonic mean (MC12). mean_f1: the mean of `image_f1`.
     """
 
     precision: float
@@ -286,7 +286,7 @@ def keyword_f1(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _GuessedKeywords:
-    """Guesses to compare with the gold tags, by image.
+    """Guesses and the gold tags to compare them with, by image.
 
     tag_totals: (images,) sums of the tags' counts. has_repeated: (images,) flags of images with a repeated guess.
     """

@@ -37,8 +37,9 @@ LENGTH_BITS, POSITION_BITS = 4, 27
 class MatchingData(NamedTuple):
     """What the search for matches reads: all texts, and which of their words and phrases match.
 
-    tokens, starts: as in `TokenizedTexts`. is_function: (vocabulary,) flags of function words. max_matches: number of
-    matches after which `find_matches` stops, at the end of a word.
+    tokens, starts: as in `TokenizedTexts`. is_function: (vocabulary,) flags of function words. relations, phrases: the
+    words and the phrases that match. max_matches: number of matches after which `find_matches` stops, at the end of a
+    word.
     """
 
     tokens: Numbers

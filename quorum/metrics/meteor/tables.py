@@ -98,7 +98,8 @@ class Paraphrases:
 class MeteorTables:
     """The tables, and a digest of them, which signatures state.
 
-    abbreviations[a] is whether abbreviation a keeps its full stop only before a number.
+    abbreviations[a] is whether abbreviation a keeps its full stop only before a number. synonyms, paraphrases: None if
+    these tables are missing.
     """
 
     digest: str

@@ -63,8 +63,8 @@ class BestWorstResult(Result):
 class SplitHalfResult(Result):
     """Correlation between the scores of two random halves: mean and standard deviation over random splits.
 
-    There is no Spearman-Brown correction. items: mean number of items with answers in both halves. answers: number of
-    all answers. undefined: number of the `splits` without a coefficient.
+    pearson, spearman: the means. There is no Spearman-Brown correction. items: mean number of items with answers in
+    both halves. answers: number of all answers. undefined: number of the `splits` without a coefficient.
     """
 
     pearson: float

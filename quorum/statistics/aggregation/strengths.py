@@ -88,8 +88,9 @@ class StrengthResult(ItemStrengths):
         levels: (C,) observed preferences and their opposites.
         cuts: in the adjacent model, a_|c| of the levels c >= 0 except the lowest positive one, whose a is 0; in the
             cumulative model, the thresholds t above zero.
-        coefficients: (P,) coefficients of the covariates.
+        coefficients: (P,) coefficients of the covariates, with limits `coefficient_low` and `coefficient_high`.
         information: (K, K) Fisher information about d in one more comparison.
+        comparisons: number of comparisons.
     """
 
     model: str

@@ -39,9 +39,9 @@ class TournamentResult:
 
     wins, losses, tied: (K,) numbers of comparisons. table: (K, K) fraction of the comparisons of two systems that the
     row's system won. compared: (K, K) number of comparisons. order: (K,) positions from the largest fraction down, nan
-    last. ties: one of TIE_RULES. clusters: number of resampled units; with several columns, of the column with the
-    fewest clusters. resampled: "rows" or "clusters" if the intervals are from a bootstrap; the names of the columns if
-    there are several columns of clusters.
+    last. low, high: (K,) limits of the fractions. undefined_resamples: (K,). ties: one of TIE_RULES. clusters: number
+    of resampled units; with several columns, of the column with the fewest clusters. resampled: "rows" or "clusters" if
+    the intervals are from a bootstrap; the names of the columns if there are several columns of clusters.
     """
 
     systems: NDArray[Any]

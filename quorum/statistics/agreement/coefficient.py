@@ -127,8 +127,9 @@ def influences_of(coefficient: ClusteredCoefficient | PatternCoefficient, data: 
 class AgreementResult(Inference):
     """An agreement coefficient with its interval.
 
-    statistic: the coefficient's name. level: the distance between answers that it uses. units, raters, judgments: how
-    many there are. pairable: number of units with two judgments or more. clusters: empty if units were resampled.
+    statistic, value: the coefficient's name and value. level: the distance between answers that it uses. units, raters,
+    judgments: how many there are. pairable: number of units with two judgments or more. clusters: empty if units were
+    resampled.
     """
 
     statistic: str

@@ -87,7 +87,8 @@ class ThresholdAgreement(Inference):
 class KappaGrid(Result):
     """Kappas at every pair of thresholds.
 
-    cells: ordered by the first threshold, then by the second. best: the cell with the highest defined kappa.
+    first_thresholds, second_thresholds: those of each source. cells: ordered by the first threshold, then by the
+    second. best: the cell with the highest defined kappa.
     """
 
     first_thresholds: tuple[float, ...]

@@ -29,7 +29,8 @@ _MAX_ENUMERATED = 9  # largest n for which all n! orders are tried; 9! orders ta
 class CorrelationResult(Inference):
     """A correlation coefficient with its interval and its two-sided p.
 
-    n: number of observations. left_out: number of rows left out, because a score is missing.
+    coefficient, value: its name and value. n: number of observations. left_out: number of rows left out, because a
+    score is missing.
     """
 
     coefficient: str

@@ -45,7 +45,7 @@ class Clusters:
     columns: (N,) codes by name. counts: number of clusters by name. columns_used: names of the columns with two
     clusters or more. codes: (N,) codes of each used column; if there are two columns, also of their cells, which are
     an item with a rater. sizes: for each of `codes`, the (G,) numbers of rows of the clusters. reason: why there is
-    no interval. note: a warning about the interval.
+    no interval. note: a warning about the interval. cache: the last result of `subset`.
     """
 
     columns: Mapping[str, Ints]
@@ -55,7 +55,7 @@ class Clusters:
     sizes: tuple[Floats, ...]
     reason: str
     note: str
-    cache: dict[bytes, Clusters] = field(default_factory=dict, compare=False, repr=False)  # see `subset`
+    cache: dict[bytes, Clusters] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def from_columns(

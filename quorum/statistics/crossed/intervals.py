@@ -135,8 +135,9 @@ def share_interval(
 class DifferenceOfShares:
     """The share of rows on which the first of two metrics is right, minus the share on which the second is right.
 
-    A row is discordant if exactly one metric is right. discordant_rows, discordant_share: their number, and their share
-    of all rows. If no row is discordant, all rows are taken as discordant.
+    value, spread: of the difference. A row is discordant if exactly one metric is right. discordant_rows,
+    discordant_share: their number, and their share of all rows. If no row is discordant, all rows are taken as
+    discordant.
     """
 
     value: float

@@ -27,7 +27,7 @@ MIN_VARIANCE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The variance of an estimate, and the degrees of freedom of its t statistic.
+    """The variance of an estimate, and the degrees of freedom `df` of its t statistic.
 
     by_raters: the variance that raters add, included in `variance`. within: the variance by raters that the noise of
     single answers explains. items, raters: effective numbers of items and of raters; inf if the variance is not

@@ -446,7 +446,7 @@ def pair_credits(
 class AccuracyDifference(Inference):
     """Two metrics' accuracies on the pairs of one kind, and their difference with an interval by t.
 
-    first, second: the accuracies on the `n` pairs with a consensus.
+    first, second: the accuracies on the `n` pairs with a consensus. p: by t with clusters, else McNemar's.
     """
 
     kind: str

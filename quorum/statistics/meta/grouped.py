@@ -44,10 +44,10 @@ FEW_SYSTEMS = "with only a few systems, the correlation of means has no interval
 class GroupedCorrelationResult(Inference):
     """A coefficient averaged over groups, with its interval.
 
-    value: mean over the groups in which the coefficient is defined. n: number of rows with both scores. left_out:
-    number of rows without. items, systems: how many there are in the n rows. groups: number of all groups, including
-    the `undefined_groups`; there is a single group for the groupings "none" and "system-level". resampled: whether the
-    interval resamples items or systems.
+    grouping: one of GROUPINGS. value: mean over the groups in which the coefficient is defined. n: number of rows with
+    both scores. left_out: number of rows without. items, systems: how many there are in the n rows. groups: number of
+    all groups, including the `undefined_groups`; there is a single group for the groupings "none" and "system-level".
+    resampled: whether the interval resamples items or systems.
     """
 
     coefficient: str

@@ -253,6 +253,7 @@ class SoftAccuracyResult(Result):
     value: soft pairwise accuracy. pairwise: share of pairs of systems whose means have the same order for metric and
     people. p_scores, p_people: (S, S) one-sided p that the row's system is better than the column's, by the metric and
     by people; nan on the diagonal. n: number of items with all scores. left_out: number of the other items.
+    reassignments: number of random assignments behind each p.
     """
 
     value: float
@@ -367,7 +368,7 @@ class SoftComparisonsResult(Result):
 
     value: soft pairwise accuracy. pairwise: share of pairs of systems of which metric and people find the same system
     better. pairs, comparisons: how many there are. p_scores, p_people: (pairs,) one-sided p that the system whose name
-    comes first is better, by the metric and by people.
+    comes first is better, by the metric and by people. reassignments: number of random assignments behind each p.
     """
 
     value: float

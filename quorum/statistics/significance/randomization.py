@@ -28,7 +28,7 @@ class RandomizationResult(Result):
     """The result of Fisher's randomisation test.
 
     p = (c + 1) / (r + 1), where c (`as_extreme`) of r `reassignments` are at least as extreme as the observed
-    `difference`. n: number of items.
+    `difference` of the `statistic`. n: number of items. alternative: one of ALTERNATIVES.
     """
 
     statistic: str

@@ -26,7 +26,8 @@ LEVEL = 0.05  # significance level of two-sided tests
 class ClusterResult:
     """(S,) systems in descending order of value, and clusters of systems that differ at `level`.
 
-    A system beats another if its value is higher and the adjusted p is at most `level`. clusters: every member of a
+    names, values: of the systems. correction: one of CORRECTIONS. A system beats another if its value is higher and the
+    adjusted p is at most `level`. clusters: every member of a
     cluster beats every member of lower clusters. rank_low: (S,) 1 + the number of systems that beat the system.
     rank_high: (S,) S - the number of systems that it beats. p, adjusted_p: (S, S), nan on the diagonal and without
     a test.

@@ -22,7 +22,11 @@ from quorum.statistics.inputs import MAX_TABLE_CELLS, BadShape, BadValue, encode
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRows:
-    """(N,) positions of the first and second items, (N,) outcomes 1, 2 or 0 for a tie, and the rows' clusters."""
+    """Comparisons with clusters, one in each row.
+
+    first, second: (N,) positions of the items. outcome: (N,) 1, 2, or 0 for a tie. deletions: the outcomes without each
+    rater, if they are winners by votes.
+    """
 
     first: Ints
     second: Ints

@@ -22,7 +22,7 @@ class Fit:
     """The maximum of a log-likelihood.
 
     parameters: (P,), of which the first are theta. theta: (K,) log-strengths with mean zero. covariance, information:
-    matrices for the free parameters.
+    matrices for the free parameters. iterations, converged, gradient: how the fit ended (see `quorum.statistics`).
     """
 
     theta: Floats

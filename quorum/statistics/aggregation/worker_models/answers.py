@@ -32,7 +32,10 @@ _EQUAL_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class WorkerAnswers:
-    """The distinct units, workers and labels, and for each of (N,) judgments its position in each of the three."""
+    """Judgments as codes.
+
+    units, workers, labels: the distinct ones, ascending. unit, worker, value: (N,) positions in these arrays.
+    """
 
     units: NDArray[Any]
     workers: NDArray[Any]
