@@ -1,4 +1,7 @@
-"""Wages: what sessions earn per hour, and the top-ups that raise them to the study's wage floor."""
+"""Wages: what sessions earn per hour, and the top-ups that raise them to the study's wage floor.
+
+Pages cache ``Pay``, ``Overclaim`` and ``Wages`` as JSON. An alias is the key under which a field is cached.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from statistics import median
+from typing import Annotated, NamedTuple
 
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
+from pydantic import Field
 
 from annotation.crowds import backend_of
 from annotation.models import CrowdCall, CrowdSession, at_crowd
@@ -26,10 +31,12 @@ class Pay:
 
     Attributes:
         session: row id.
+        worker: the worker's name.
         seconds: active time, at most what the server observed.
         reward_cents, bonus_cents: amounts without fees; bonuses include pending ones.
         wage_cents: the hourly pay at this pace.
         top_up_cents: the amount by which the pay is below the study's wage floor, rounded up.
+        approved: whether the crowd approved the session, so that a top-up can be paid.
     """
 
     session: int
@@ -55,85 +62,91 @@ class Overclaim:
     """A session for which the browser sent more active time than the server observed. The excess is not paid.
 
     Attributes:
-        claimed: the seconds that the browser sent; the judgments keep them.
-        observed: the seconds between claim and submission that are within the lease and not paid for other work.
+        session: row id.
+        worker: the worker's name.
+        claimed_seconds: the seconds that the browser sent; the judgments keep them.
+        observed_seconds: the seconds between claim and submission that are within the lease and not paid for other
+            work.
     """
 
     session: int
     worker: str
-    claimed: float
-    observed: float
+    claimed_seconds: Annotated[float, Field(alias="claimed")]
+    observed_seconds: Annotated[float, Field(alias="observed")]
 
     @property
     def sentence(self) -> str:
         return _("%(claimed)s reported by the browser, %(seen)s measured by the server") % {
-            "claimed": spell_seconds(self.claimed),
-            "seen": spell_seconds(self.observed),
+            "claimed": spell_seconds(self.claimed_seconds),
+            "seen": spell_seconds(self.observed_seconds),
         }
 
 
 def pay_of_sessions(study: Study) -> list[Pay]:
-    """Return the pay of submitted and approved sessions with known time, in order of the wage, in five queries."""
-    return pay_and_overclaims(study)[0]
+    """Return the pay of submitted and approved sessions with known time, lowest wage first, in five queries."""
+    return pay_and_overclaims(study).pays
 
 
 def overclaims_of(study: Study) -> list[Overclaim]:
     """Return the sessions with more active time than the server observed, largest difference first."""
-    return pay_and_overclaims(study)[1]
+    return pay_and_overclaims(study).overclaims
 
 
-def pay_and_overclaims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
-    """Return both the pay of sessions and the overclaims, in the five queries that one of them takes."""
-    floor = design_of(study).crowd.floor_cents_per_hour
-    rows = list(_payable_rows(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
+class PayAndOverclaims(NamedTuple):
+    pays: list[Pay]
+    overclaims: list[Overclaim]
+
+
+def pay_and_overclaims(study: Study) -> PayAndOverclaims:
+    """Return ``pay_of_sessions`` and ``overclaims_of`` together, in the five queries that each of them takes."""
+    floor_cents = design_of(study).crowd.floor_cents_per_hour
+    sessions = _payable_sessions(study)
+    rows = list(sessions.values_list("pk", "worker__name", "publication__reward_cents", "status"))
     if not rows:  # without paid sessions, avoid a scan of all judgments
-        return [], []
-    times, bonuses = paid_times(_payable_rows(study)), _bonus_cents_by_session(study)
+        return PayAndOverclaims([], [])
+    times, bonus_cents = paid_times(sessions), _bonus_cents_by_session(study)
     pays, overclaims = [], []
-    for pk, worker, reward, status in rows:
+    for pk, worker, reward_cents, status in rows:
         time = times.get(pk)
         if time is None:
             continue
         if time.exceeds_tolerance:
-            overclaims.append(
-                Overclaim(session=pk, worker=worker, claimed=time.claimed_seconds, observed=time.paid_seconds)
-            )
+            overclaims.append(Overclaim(pk, worker, time.claimed_seconds, time.paid_seconds))
         if not time.paid_seconds:
             continue
-        cents = reward + bonuses.get(pk, 0)
+        cents = reward_cents + bonus_cents.get(pk, 0)
         pays.append(
             Pay(
                 session=pk,
                 worker=worker,
                 seconds=time.paid_seconds,
-                reward_cents=reward,
-                bonus_cents=bonuses.get(pk, 0),
+                reward_cents=reward_cents,
+                bonus_cents=bonus_cents.get(pk, 0),
                 wage_cents=round(cents * SECONDS_PER_HOUR / time.paid_seconds),
-                top_up_cents=cents_below_floor(cents, time.paid_seconds, floor),
+                top_up_cents=cents_below_floor(cents, time.paid_seconds, floor_cents),
                 approved=status == CrowdSession.Status.APPROVED,
             )
         )
     pays.sort(key=lambda pay: (pay.wage_cents, pay.session))
-    overclaims.sort(key=lambda claim: (claim.observed - claim.claimed, claim.session))
-    return pays, overclaims
+    overclaims.sort(key=lambda claim: (claim.observed_seconds - claim.claimed_seconds, claim.session))
+    return PayAndOverclaims(pays, overclaims)
 
 
-def _payable_rows(study: Study) -> QuerySet[CrowdSession]:
-    sessions = at_crowd(CrowdSession, study)
-    return sessions.filter(status__in=PAYABLE_STATUSES)
+def _payable_sessions(study: Study) -> QuerySet[CrowdSession]:
+    return at_crowd(CrowdSession, study).filter(status__in=PAYABLE_STATUSES)
 
 
 def _bonus_cents_by_session(study: Study) -> dict[int, int]:
     """Return the cents of bonuses by the session's row id: paid, pending and indeterminate ones.
 
-    Indeterminate bonuses keep their reservation.
+    A failed bonus without a reservation was refused by the crowd. An indeterminate one keeps its reservation.
     """
-    sums: dict[int, int] = {}
+    bonus_cents: dict[int, int] = {}
     calls = CrowdCall.objects.filter(study=study, kind="bonus", session__isnull=False)
     is_refused = Q(state=CrowdCall.State.FAILED, reserved_cents=0)
     for session, payload in calls.exclude(is_refused).values_list("session", "payload"):
-        sums[session] = sums.get(session, 0) + int(payload.get("bonus_cents", 0))
-    return sums
+        bonus_cents[session] = bonus_cents.get(session, 0) + int(payload.get("bonus_cents", 0))
+    return bonus_cents
 
 
 def cents_below_floor(cents: int, seconds: float, floor_cents_per_hour: int) -> int:
@@ -147,17 +160,18 @@ class Wages:
     """A summary of wages, in cents per hour.
 
     Attributes:
-        counted: number of sessions with known time.
-        below: number of sessions below the wage floor.
+        session_count: number of sessions with known time.
+        below_floor_count: number of sessions below the wage floor.
         top_up_count: number of approved sessions below the wage floor.
         top_up_cents: the sum that would raise all approved sessions to the floor.
+        top_up_fee_cents: the crowd's fees for these top-ups.
     """
 
-    counted: int
+    session_count: Annotated[int, Field(alias="counted")]
     median_cents: int | None
     lowest_cents: int | None
     floor_cents: int
-    below: int
+    below_floor_count: Annotated[int, Field(alias="below")]
     top_up_count: int
     top_up_cents: int
     top_up_fee_cents: int
@@ -166,14 +180,14 @@ class Wages:
 def wages_of(study: Study, pays: Sequence[Pay]) -> Wages:
     backend = backend_of(study)
     wages = [pay.wage_cents for pay in pays]
-    underpaid = [pay for pay in pays if pay.top_up_cents and pay.approved]
+    top_ups = [pay for pay in pays if pay.top_up_cents and pay.approved]
     return Wages(
-        counted=len(pays),
+        session_count=len(pays),
         median_cents=round(median(wages)) if wages else None,
         lowest_cents=min(wages, default=None),
         floor_cents=design_of(study).crowd.floor_cents_per_hour,
-        below=sum(pay.top_up_cents > 0 for pay in pays),
-        top_up_count=len(underpaid),
-        top_up_cents=sum(pay.top_up_cents for pay in underpaid),
-        top_up_fee_cents=sum(backend.bonus_fee(pay.top_up_cents) for pay in underpaid),
+        below_floor_count=sum(pay.top_up_cents > 0 for pay in pays),
+        top_up_count=len(top_ups),
+        top_up_cents=sum(pay.top_up_cents for pay in top_ups),
+        top_up_fee_cents=sum(backend.bonus_fee(pay.top_up_cents) for pay in top_ups),
     )

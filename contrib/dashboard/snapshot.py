@@ -118,8 +118,8 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
         "wages": {
             "median": wages.median_cents,
             "floor": wages.floor_cents,
-            "below": wages.below,
-            "n": wages.counted,
+            "below": wages.below_floor_count,
+            "n": wages.session_count,
         },
         "unused": unused_answers(study, table),
     }

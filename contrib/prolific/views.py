@@ -45,7 +45,7 @@ add_crowd_form(
             "Fetch the demographics that the design names, for participants who submitted work. "
             "The export “demographics” contains them."
         ),
-        key="demographics",
+        setting="demographics",
     ),
     before="qualify-worker",
 )

@@ -1,10 +1,15 @@
-"""Figures of the crowd page that take long to compute: wages, cost, and work without objections."""
+"""Figures of the crowd page that take long to compute: wages, cost, and work without objections.
+
+They are cached as JSON. An alias is the key under which a field is cached.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from annotation.money.forecast import Forecast, forecast_of
 from annotation.money.previews import top_ups_of
@@ -32,47 +37,50 @@ class CrowdFigures:
     """Figures about all work of a study.
 
     Attributes:
-        pays: the sessions with the lowest wages below the floor.
-        top_ups: the top-ups of the people in ``pays``.
-        confirm: the word that confirms the top-ups of all people.
-        overclaims: the largest overclaims.
-        overclaimed: the number of all overclaims.
+        underpaid_sessions: the sessions with the lowest wages below the floor.
+        unopposed_count: number of submitted assignments without objections.
+        largest_overclaims: the first of all overclaims, of which there are ``overclaim_count``.
+        top_ups: the top-ups of the people in ``underpaid_sessions``.
+        top_ups_confirmation: the word that confirms the top-ups of all people.
     """
 
     forecast: Forecast
     wages: Wages
-    pays: list[Pay]
-    unopposed: int
+    underpaid_sessions: Annotated[list[Pay], Field(alias="pays")]
+    unopposed_count: Annotated[int, Field(alias="unopposed")]
     # figures that an older version cached lack these fields
-    overclaims: list[Overclaim] = field(default_factory=list)
-    overclaimed: int = 0
+    largest_overclaims: Annotated[list[Overclaim], Field(alias="overclaims")] = field(default_factory=list)
+    overclaim_count: Annotated[int, Field(alias="overclaimed")] = 0
     top_ups: list[TopUp] = field(default_factory=list)
-    confirm: str = ""
+    top_ups_confirmation: Annotated[str, Field(alias="confirm")] = ""
 
     @property
-    def rows(self) -> int:
-        """The estimated number of rows that were counted."""
-        return UNITS_PER_HIT * (self.forecast.places + self.wages.counted + self.unopposed)
+    def row_count(self) -> int:
+        """The estimated number of rows from which the figures were computed."""
+        return UNITS_PER_HIT * (self.forecast.places + self.wages.session_count + self.unopposed_count)
+
+
+_STORED_FIGURES = TypeAdapter(CrowdFigures)
 
 
 def crowd_figures(study: Study) -> CrowdFigures:
     pays, overclaims = pay_and_overclaims(study)
-    lowest = [pay for pay in pays if pay.top_up_cents][:MAX_LINES_SHOWN]
+    underpaid_sessions = [pay for pay in pays if pay.top_up_cents][:MAX_LINES_SHOWN]
     previews = [
         top_ups_of(study, pays, overclaims, worker)
-        for worker in dict.fromkeys(pay.worker for pay in lowest if pay.approved)
+        for worker in dict.fromkeys(pay.worker for pay in underpaid_sessions if pay.approved)
     ]
     return CrowdFigures(
         forecast=forecast_of(study),
         wages=wages_of(study, pays),
-        pays=lowest,
+        underpaid_sessions=underpaid_sessions,
         top_ups=[
             TopUp(preview.facts["worker"], preview.total_cents, preview.confirm) for preview in previews
         ],
-        confirm=top_ups_of(study, pays, overclaims).confirm if previews else "",
-        unopposed=len(assignments_without_objection(study)) if study.opened_at else 0,
-        overclaims=overclaims[:MAX_LINES_SHOWN],
-        overclaimed=len(overclaims),
+        top_ups_confirmation=top_ups_of(study, pays, overclaims).confirm if previews else "",
+        unopposed_count=len(assignments_without_objection(study)) if study.opened_at else 0,
+        largest_overclaims=overclaims[:MAX_LINES_SHOWN],
+        overclaim_count=len(overclaims),
     )
 
 
@@ -80,9 +88,9 @@ FIGURES = add_figures(
     Figures(
         "crowd",
         crowd_figures,
-        rows=lambda figures: figures.rows,
-        as_json=asdict,
-        from_json=TypeAdapter(CrowdFigures).validate_python,
+        rows=lambda figures: figures.row_count,
+        as_json=partial(_STORED_FIGURES.dump_python, by_alias=True),
+        from_json=_STORED_FIGURES.validate_python,
         is_large=has_many_assignments,
     )
 )

@@ -1,4 +1,7 @@
-"""The forms of the crowd page, and the operations that they call."""
+"""The forms of the crowd page, and the operations that they call.
+
+Each form shows a step, which ``add_operation`` makes of an operation.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ class CrowdForm:
     """The form of a step on the crowd page.
 
     Attributes:
+        step: the name of the step, as ``add_operation`` has it.
         ability: the ability that the crowd must have; None if any crowd will do.
         button: the CSS class of the button, if it is not the usual one.
-        key: the setting of the design that must be on; "" if there is no such condition.
+        setting: the setting of the design's ``crowd`` that must be on; "" if there is no such condition.
     """
 
     step: str
@@ -29,7 +33,7 @@ class CrowdForm:
     help: str = ""
     ability: Ability | None = None
     button: str = ""
-    key: str = ""
+    setting: str = ""
 
 
 FORMS = [
@@ -68,7 +72,7 @@ FORMS = [
             "pauses the study."
         ),
         Ability.EXTEND,
-        key="screen_outs",
+        setting="screen_outs",
     ),
     CrowdForm(
         "qualify-worker",
@@ -94,7 +98,7 @@ FORMS = [
 
 def add_crowd_form(form: CrowdForm, *, before: str) -> None:
     """Add a form to the crowd page, before the form of the step ``before``."""
-    steps = [other.step for other in FORMS]
+    steps = [shown_form.step for shown_form in FORMS]
     FORMS.insert(steps.index(before), form)
 
 

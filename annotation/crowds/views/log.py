@@ -1,4 +1,4 @@
-"""The latest calls of a study to its crowd, described for people."""
+"""The calls to the crowd on the crowd page: those that failed, and a log in which similar calls share a line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from annotation.crowds import Ability
 from annotation.crowds.views.figures import MAX_LINES_SHOWN
 from annotation.models import CrowdCall
 
-LATEST_CALLS = 200  # number of latest calls that are read; similar ones are shown in one line
+MAX_CALLS_READ = 200  # number of latest calls that are read; similar ones are shown in one line
 ORDER_PHRASES = {
     Ability.PUBLISH: gettext_noop("publish"),
     Ability.EXTEND: gettext_noop("extend the offer, or add places"),
@@ -34,51 +34,59 @@ class LogLine:
     """A line of the log. It stands for one call, or for several similar calls.
 
     Attributes:
-        subject: the worker or the HIT.
-        cents: the sum of bonuses, without fees.
+        newest_call: the newest of the calls.
+        call_count: the number of calls.
+        order: what was asked of the crowd, in words.
+        subject: the worker or the HIT; "" if there are several calls, or if the call concerns the study.
+        bonus_cents: the sum of bonuses, without fees.
     """
 
-    first: CrowdCall
-    count: int
+    newest_call: CrowdCall
+    call_count: int
     order: str
     subject: str
-    cents: int
+    bonus_cents: int
 
 
-def parked_calls(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
-    """Return failed and indeterminate calls for the page. A person decides on the indeterminate ones."""
-    rows = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")[
-        :MAX_LINES_SHOWN
-    ]
+def failed_calls(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
+    """Return the first failed calls for the page.
+
+    If a call's outcome is unknown, a person must check it at the crowd. Publications are the exception: trying again
+    finds one that exists.
+    """
+    rows = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")
     return [
         {
             "call": call,
-            "what": _describe_order(call),
-            "about": _describe_subject(call),
-            "unsure": call.unsure and call.kind != Ability.PUBLISH,
+            "order": _describe_order(call),
+            "subject": _describe_subject(call),
+            "needs_check": call.unsure and call.kind != Ability.PUBLISH,
         }
-        for call in rows
+        for call in rows[:MAX_LINES_SHOWN]
     ]
 
 
 def log_lines(calls: QuerySet[CrowdCall]) -> list[LogLine]:
-    rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LATEST_CALLS]
+    """Return the lines of the latest calls, newest first. Consecutive similar calls share a line."""
+    rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:MAX_CALLS_READ]
     lines = []
-    for _key, group in groupby(rows, key=_group_key):
+    for _key, group in groupby(rows, key=_similarity_key):
         similar_calls = list(group)
+        newest_call = similar_calls[0]
         lines.append(
             LogLine(
-                first=similar_calls[0],
-                count=len(similar_calls),
-                order=_describe_order(similar_calls[0]),
-                subject=_describe_subject(similar_calls[0]) if len(similar_calls) == 1 else "",
-                cents=sum(int(call.payload.get("bonus_cents", 0)) for call in similar_calls),
+                newest_call=newest_call,
+                call_count=len(similar_calls),
+                order=_describe_order(newest_call),
+                subject=_describe_subject(newest_call) if len(similar_calls) == 1 else "",
+                bonus_cents=sum(int(call.payload.get("bonus_cents", 0)) for call in similar_calls),
             )
         )
     return lines
 
 
-def _group_key(call: CrowdCall) -> tuple[object, ...]:
+def _similarity_key(call: CrowdCall) -> tuple[object, ...]:
+    """Return what similar calls have in common: all but their subjects, with the time to the minute."""
     return call.kind, call.state, call.why, call.made_by_id, call.made_at.replace(second=0, microsecond=0)
 
 

@@ -1,4 +1,7 @@
-"""The crowd page of a study."""
+"""The page of a study at its crowd: what it costs and pays, what is published, and the requests to the crowd.
+
+Each part of the page's context has a function. Figures over all work are cached (``figures``).
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
-from annotation.crowds import Ability, UnavailableBackend, backend_of
+from annotation.crowds import Ability, CrowdBackend, UnavailableBackend, backend_of
 from annotation.crowds.base import ABILITY_PHRASES
 from annotation.crowds.people import uses_public_link
 from annotation.crowds.sync.schedule import SYNC
-from annotation.crowds.views.figures import FIGURES, MAX_LINES_SHOWN
+from annotation.crowds.views.figures import FIGURES, MAX_LINES_SHOWN, CrowdFigures
 from annotation.crowds.views.forms import FORMS, CrowdForm
-from annotation.crowds.views.log import log_lines, parked_calls
+from annotation.crowds.views.log import failed_calls, log_lines
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Qualification, Worker, at_crowd
 from annotation.money.wages import Wages
 from common.amounts import spell_cents, spell_seconds
@@ -28,7 +31,7 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import Refusal, take_refusal
 from judgments.studies.study_page import STEPS, study_page
 
-MAX_SUGGESTIONS = 200  # number of workers' names suggested in a field
+MAX_SUGGESTIONS = 200  # number of workers' names that a field suggests
 # abilities whose lack the page mentions
 ABILITIES = (
     Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.LIST, Ability.APPROVE, Ability.REJECT, Ability.BONUS,
@@ -40,8 +43,8 @@ def _concerns_a_crowd(study: Study) -> bool:
     """Return whether the study uses a crowd, pays money, or uses qualifications."""
     design = design_of(study)
     workers = design.workers
-    names_qualification = workers.requires or workers.forbids or workers.grants
-    return bool(backend_of(study).sends_people or design.crowd.reward_cents or names_qualification)
+    uses_qualifications = workers.requires or workers.forbids or workers.grants
+    return bool(backend_of(study).sends_people or design.crowd.reward_cents or uses_qualifications)
 
 
 @study_page(
@@ -54,70 +57,108 @@ def _concerns_a_crowd(study: Study) -> bool:
     help="crowds/README.md",
 )
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    backend, design = backend_of(study), design_of(study)
+    backend = backend_of(study)
     if isinstance(backend, UnavailableBackend):
         raise backend.error()
+    shown_figures = cached_figures(study, FIGURES)
+    figures = required_figures(shown_figures)
+    budget = at_crowd(Budget, study).first()
     calls = CrowdCall.objects.filter(study=study)
-    spending = at_crowd(Budget, study).first()
-    can_be_asked = bool(study.platform) and backend.sends_people and context["may_review"]
+    forms = _offered_forms(study, backend, context)
     refusal = take_refusal(request, study)
-    crowd_figures = cached_figures(study, FIGURES)
-    figures = required_figures(crowd_figures)
-    budget_cents = spending.budget_cents if spending else 0
-    can = backend.can if study.state == Study.State.OPEN else backend.can - {Ability.EXTEND}
-    forms = [
-        form
-        for form in FORMS
-        if (can_be_asked or form.step == "qualify-worker")
-        and (form.ability is None or form.ability in can)
-        and (not form.key or getattr(design.crowd, form.key))
-        and STEPS[form.step].permission in context["rights"]
-    ]
-    states = dict(calls.values_list("state").annotate(n=Count("pk")).order_by())
     context |= {
+        "counted": shown_figures,  # the base template says if these are being recomputed
         "backend": backend,
-        "design": design,
-        "can": {ability.value for ability in backend.can},
-        "cannot": [_(ABILITY_PHRASES[ability]) for ability in ABILITIES if ability not in backend.can],
-        "where": backend.describe_entrance(study) if study.platform else "",
-        "counted": crowd_figures,
-        "forecast": figures.forecast,
-        "spending": spending,
-        "wages": figures.wages,
-        "pays": figures.pays,
-        "top_ups": figures.top_ups,
-        "top_up_confirm": figures.confirm,
-        "spending_requests": study.spending_requests.filter(state="waiting").select_related("asked_by")[
-            :MAX_LINES_SHOWN
-        ],
-        "publications": _count_by(at_crowd(Publication, study), "state", Publication.State),
-        "sessions": _count_by(at_crowd(CrowdSession, study), "status", CrowdSession.Status),
-        "unopposed": figures.unopposed,
-        "overclaims": figures.overclaims,
-        "overclaimed": figures.overclaimed,
-        "parked": parked_calls(calls) if states.get("parked") else [],
-        "parked_count": states.get("parked", 0),
-        "waiting": states.get("waiting", 0) + states.get("started", 0),
-        "held_up": calls.filter(state="waiting").exclude(problem="").order_by("-next_at").first()
-        if states.get("waiting")
-        else None,
-        "latest": log_lines(calls)[:MAX_LINES_SHOWN] if states else [],
+        "design": design_of(study),
         "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:MAX_LINES_SHOWN]),
-        "compared": _last_comparison(study),
-        "qualifications": _qualifications(study, design.workers),
-        "pause": spell_seconds(settings.CROWD_SYNC_SECONDS),
+        **_money_context(study, budget, figures),
+        **_offer_context(study, backend),
+        **_calls_context(calls),
         "forms": forms,
-        "names": _suggested_names(study) if can_be_asked else [],
-        "begin": {
-            "set-budget": {"amount": spell_cents(budget_cents)},
-            "extend-crowd": {"hours": design.crowd.lifetime_hours},
-            # the form is refused if a bonus was ordered after the page loaded
-            "bonus": {"seen": calls.latest("pk").pk if states else 0},
-        },
+        "begin": _initial_values(study, budget, calls),  # read by the tag step_form
+        "suggested_names": _suggested_names(study) if _takes_requests(study, backend, context) else [],
         "refusal": refusal,
-        "refusal_alone": refusal is not None and not _is_shown_in_form(refusal, forms, figures.wages),
+        "shows_refusal_on_top": refusal is not None and not _is_shown_in_form(refusal, forms, figures.wages),
     }
     return TemplateResponse(request, "admin/annotation/study_crowd.html", context)
+
+
+def _money_context(study: Study, budget: Budget | None, figures: CrowdFigures) -> Context:
+    """Return what the study costs and pays, and work and orders that wait for a person's decision."""
+    orders = study.spending_requests.filter(state="waiting").select_related("asked_by")
+    return {
+        "budget": budget,
+        "forecast": figures.forecast,
+        "wages": figures.wages,
+        "underpaid_sessions": figures.underpaid_sessions,
+        "top_ups": figures.top_ups,
+        "top_ups_confirmation": figures.top_ups_confirmation,
+        "overclaims": figures.largest_overclaims,
+        "overclaim_count": figures.overclaim_count,
+        "unopposed_count": figures.unopposed_count,
+        "unconfirmed_orders": orders[:MAX_LINES_SHOWN],
+    }
+
+
+def _offer_context(study: Study, backend: CrowdBackend) -> Context:
+    """Return what the crowd can do, and what it holds of the study: publications, sessions and qualifications."""
+    unsupported = [ability for ability in ABILITIES if ability not in backend.can]
+    return {
+        "abilities": {ability.value for ability in backend.can},
+        "unsupported_abilities": [_(ABILITY_PHRASES[ability]) for ability in unsupported],
+        "entrance": backend.describe_entrance(study) if study.platform else "",
+        "publication_counts": _count_by(at_crowd(Publication, study), "state", Publication.State),
+        "session_counts": _count_by(at_crowd(CrowdSession, study), "status", CrowdSession.Status),
+        "qualification_counts": _count_qualifications(study, design_of(study).workers),
+        "last_sync": _last_sync(study),
+        "sync_interval": spell_seconds(settings.CROWD_SYNC_SECONDS),
+    }
+
+
+def _calls_context(calls: QuerySet[CrowdCall]) -> Context:
+    """Return the calls to the crowd: the failed ones, the unsent ones, and the log of all."""
+    states = CrowdCall.State
+    counts = dict(calls.values_list("state").annotate(n=Count("pk")).order_by())
+    delayed_calls = calls.filter(state=states.WAITING).exclude(problem="").order_by("-next_at")
+    return {
+        "failed_calls": failed_calls(calls) if counts.get(states.FAILED) else [],
+        "failed_call_count": counts.get(states.FAILED, 0),
+        "unsent_call_count": counts.get(states.WAITING, 0) + counts.get(states.STARTED, 0),
+        "delayed_call": delayed_calls.first() if counts.get(states.WAITING) else None,
+        "log_lines": log_lines(calls)[:MAX_LINES_SHOWN] if counts else [],
+    }
+
+
+def _takes_requests(study: Study, backend: CrowdBackend, context: Context) -> bool:
+    """Return whether the crowd can be sent requests about the study, and the account may send them."""
+    return bool(study.platform) and backend.sends_people and context["may_review"]
+
+
+def _offered_forms(study: Study, backend: CrowdBackend, context: Context) -> list[CrowdForm]:
+    takes_requests, crowd = _takes_requests(study, backend, context), design_of(study).crowd
+    # an offer is extended only while the study is open
+    abilities = backend.can if study.state == Study.State.OPEN else backend.can - {Ability.EXTEND}
+    return [
+        form
+        for form in FORMS
+        if (takes_requests or form.step == "qualify-worker")  # Quorum stores the qualifications itself
+        and (form.ability is None or form.ability in abilities)
+        and (not form.setting or getattr(crowd, form.setting))
+        and STEPS[form.step].permission in context["rights"]
+    ]
+
+
+def _initial_values(
+    study: Study, budget: Budget | None, calls: QuerySet[CrowdCall]
+) -> dict[str, dict[str, object]]:
+    """Return the initial values of the forms' fields, by step."""
+    newest_call = calls.order_by("pk").last()
+    return {
+        "set-budget": {"amount": spell_cents(budget.budget_cents if budget else 0)},
+        "extend-crowd": {"hours": design_of(study).crowd.lifetime_hours},
+        # the form is refused if a bonus was ordered after the page loaded
+        "bonus": {"seen": newest_call.pk if newest_call else 0},
+    }
 
 
 def _is_shown_in_form(refusal: Refusal, forms: list[CrowdForm], wages: Wages) -> bool:
@@ -136,7 +177,7 @@ def _count_by(rows: QuerySet[Any], field: str, choices: type[TextChoices]) -> li
     return [(str(label), counts[value]) for value, label in choices.choices if value in counts]
 
 
-def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
+def _count_qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
     names = {*workers.requires, *workers.forbids, *filter(None, [workers.grants])}
     if not names:
         return []
@@ -145,12 +186,16 @@ def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
     return list(rows.values_list("name").annotate(n=Count("pk")).order_by("name"))
 
 
-def _last_comparison(study: Study) -> dict[str, object] | None:
-    """Return the findings of the last sync, without failed calls, which the page shows separately."""
+def _last_sync(study: Study) -> dict[str, object] | None:
+    """Return when the last sync ended, and its discrepancies without failed calls, which the page shows separately."""
     job = Job.objects.filter(kind=SYNC, args__study=study.slug, state=Job.State.DONE).first()
     if job is None or not job.result:
         return None
     discrepancies = [
         discrepancy for discrepancy in job.result.get("discrepancies", []) if discrepancy["kind"] != "parked"
     ]
-    return {"at": job.finished_at, "found": discrepancies[:MAX_LINES_SHOWN], "count": len(discrepancies)}
+    return {
+        "finished_at": job.finished_at,
+        "discrepancies": discrepancies[:MAX_LINES_SHOWN],
+        "discrepancy_count": len(discrepancies),
+    }

@@ -98,7 +98,7 @@ def test_a_claim_of_a_day_an_answer_is_not_paid(turk: MTurkEmulator) -> None:
     assert (shown["payments"], shown["total_cents"], shown["claims_not_paid"]) == (0, 0, 1)
     assert set(Judgment.objects.values_list("seconds", flat=True)) == {A_DAY}  # as they were sent
     (claim,) = overclaims_of(study)
-    assert (claim.worker, claim.claimed, claim.observed) == (pay.worker, 10 * A_DAY, 35.0)
+    assert (claim.worker, claim.claimed_seconds, claim.observed_seconds) == (pay.worker, 10 * A_DAY, 35.0)
 
 
 def test_the_least_of_the_claim_the_servers_clock_and_the_lease_is_paid(turk: MTurkEmulator) -> None:
@@ -122,7 +122,9 @@ def test_the_least_of_the_claim_the_servers_clock_and_the_lease_is_paid(turk: MT
         "greedy": (35.0, 9 - 2),  # 8.75 cents
         "away": (600.0, 150 - 2),
     }
-    claims = {names[claim.worker]: (claim.claimed, claim.observed) for claim in overclaims_of(study)}
+    claims = {
+        names[claim.worker]: (claim.claimed_seconds, claim.observed_seconds) for claim in overclaims_of(study)
+    }
     assert claims == {"greedy": (10 * A_DAY, 35.0), "away": (10 * A_DAY, 600.0), "instant": (600.0, 0.0)}
 
 
@@ -155,7 +157,7 @@ def test_work_taken_up_again_is_not_paid_for_the_time_away(turk: MTurkEmulator) 
     (pay,) = pay_of_sessions(study)
     assert pay.seconds == 3_630.0
     assert pay.top_up_cents == 908 - 7  # 907.5 cents, rounded up
-    assert [one.observed for one in overclaims_of(study)] == [3_630.0]
+    assert [one.observed_seconds for one in overclaims_of(study)] == [3_630.0]
 
 
 def test_work_taken_up_again_counts_both_leases(turk: MTurkEmulator) -> None:
@@ -192,7 +194,7 @@ def test_work_taken_up_again_and_again_is_paid_for_one_lease_with_its_extensions
 
     (pay,) = pay_of_sessions(study)
     assert pay.seconds == 20 * 60
-    assert [one.observed for one in overclaims_of(study)] == [20 * 60]
+    assert [one.observed_seconds for one in overclaims_of(study)] == [20 * 60]
 
 
 def earlier(*, minutes: int) -> None:
@@ -261,7 +263,7 @@ def test_each_hit_of_a_session_is_held_to_its_own_time(turk: MTurkEmulator) -> N
 
     assert (pay.session, pay.seconds) == (honest.session.pk, 60.0 + 20.0)
     assert pay.top_up_cents == 19  # 80 s are 20 cents
-    assert [(one.claimed, one.observed) for one in overclaims_of(study)] == [(120.0, 80.0)]
+    assert [(one.claimed_seconds, one.observed_seconds) for one in overclaims_of(study)] == [(120.0, 80.0)]
 
 
 @pytest.mark.parametrize(
