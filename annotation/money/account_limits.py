@@ -16,7 +16,7 @@ from annotation.money.limits import cents_committed_today, committed_cents, entr
 from common.audit import current_act
 from common.errors import ObjectNotFound, WrongState
 
-MAX_SHOWN = 30  # accounts that are shown for each reason
+MAX_SHOWN = 30  # number of accounts that are shown for each reason
 
 # limits that only the row of the installation may have, whose account is empty
 INSTALLATION_FIELDS = ("account_day_cents", "account_total_cents", "confirm_cents")
@@ -25,37 +25,45 @@ VIEW_LIMITS = "annotation.view_spendinglimit"
 SET_LIMITS = (VIEW_LIMITS, "annotation.add_spendinglimit", "annotation.change_spendinglimit")
 
 
-def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | None]) -> None:
-    """Raise WrongState if the limits of one account have a field that only the installation's limits may have."""
-    if account is not None and any(sums.get(name) is not None for name in INSTALLATION_FIELDS):
+def refuse_installation_limits_of_account(account: User | None, limits: Mapping[str, int | None]) -> None:
+    """Raise WrongState if the limits of an account contain one that only the installation may have."""
+    if account is not None and any(limits.get(name) is not None for name in INSTALLATION_FIELDS):
         raise WrongState(
             _("Limits for each account can only be set together with the limits of the whole installation.")
         )
 
 
 @transaction.atomic
-def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None) -> SpendingLimit:
-    """Set all limits of an account, or of the installation (""), in one currency. None means no limit."""
+def set_limits(*, account: str = "", currency: str, by: User, **limits: int | None) -> SpendingLimit:
+    """Set all limits of an account, or of the installation, in one currency.
+
+    Args:
+        account: the account's name; "" for the installation.
+        limits: the limits in cents, by their names in LIMIT_FIELDS. A missing one, or None, means no limit.
+    """
     owner = User.objects.filter(username=account, is_staff=True).first() if account else None
     if account and owner is None:
         raise ObjectNotFound(
             _("Nothing was changed: there is no staff account %(account)r.") % {"account": account[:80]}
         )
-    refuse_rules_of_one_account(owner, sums)
+    refuse_installation_limits_of_account(owner, limits)
     lock_limits(currency)
     row, created = SpendingLimit.objects.update_or_create(
-        account=owner, currency=currency, defaults={name: sums.get(name) for name in LIMIT_FIELDS}
+        account=owner, currency=currency, defaults={name: limits.get(name) for name in LIMIT_FIELDS}
     )
-    limits_text = ", ".join(f"{name} {sums.get(name)}" for name in LIMIT_FIELDS)
+    limits_text = ", ".join(f"{name} {limits.get(name)}" for name in LIMIT_FIELDS)
     message = f"{limits_text} ({current_act().door})"
+    # the admin page logs its changes, too
     flag = ADDITION if created else CHANGE
-    # the same as on the admin page
     LogEntry.objects.log_actions(by.pk, [row], flag, message, single_object=True)
     return row
 
 
 def lock_limits(currency: str) -> None:
-    """Lock the installation's row of limits; create it if it is missing. All orders lock this row."""
+    """Lock the installation's row of limits, and create it if it is missing.
+
+    Every order locks this row while it is checked, so no order is checked against limits that are being changed.
+    """
     SpendingLimit.objects.get_or_create(account=None, currency=currency)
     SpendingLimit.objects.select_for_update().get(account=None, currency=currency)
 
@@ -65,7 +73,11 @@ class AccountSpending:
     """The commitments and limits of an account, or of the installation (``account`` is "").
 
     Attributes:
-        limit: row id of the account's own limit; None if it has none.
+        today_cents: the cents committed since midnight.
+        committed_cents: the reserved and spent cents of all time.
+        day_cents, total_cents: the limits of these; None if there is no limit.
+        confirm_cents: the sum above which a second person confirms an order; None for accounts.
+        limit: row id of the account's own limits; None if it has none.
     """
 
     account: str
@@ -81,18 +93,20 @@ class AccountSpending:
 def spending_by_account() -> list[AccountSpending]:
     """Return, for each currency, the installation and the accounts with limits or with the largest commitments."""
     # the accounts to show: those with the largest commitments, of all time and of today, and those with limits
-    shares = Commitment.objects.filter(account__isnull=False).order_by()
+    commitments = Commitment.objects.filter(account__isnull=False).order_by()
     own_limits = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
     entries = entries_of_today().filter(by__isnull=False).order_by()
-    accounts = {
-        *shares.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0).order_by("-n")[:MAX_SHOWN],
-        *entries.values_list("by").annotate(n=Sum("moved")).order_by("-n")[:MAX_SHOWN],
+    sums = commitments.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0)
+    sums_of_today = entries.values_list("by").annotate(n=Sum("moved"))
+    account_ids = {
+        *(account for account, _cents in sums.order_by("-n")[:MAX_SHOWN]),
+        *(account for account, _cents in sums_of_today.order_by("-n")[:MAX_SHOWN]),
+        *own_limits.values_list("account", flat=True)[:MAX_SHOWN],
     }
-    account_ids = {pk for pk, _ in accounts} | set(own_limits.values_list("account", flat=True)[:MAX_SHOWN])
     # by currency and account, where None is the installation
     committed: dict[tuple[str, int | None], int] = {
         (currency, account): cents
-        for currency, account, cents in shares.filter(account__in=account_ids)
+        for currency, account, cents in commitments.filter(account__in=account_ids)
         .values_list("budget__currency", "account")
         .annotate(Sum("cents"))
         if cents
@@ -110,28 +124,30 @@ def spending_by_account() -> list[AccountSpending]:
     names = dict(User.objects.filter(pk__in=account_ids).values_list("pk", "username"))
     currencies = {
         *Budget.objects.order_by().values_list("currency", flat=True).distinct(),
-        *(key[0] for key in limits),
+        *(currency for currency, _account in limits),
     }
     rows = []
     for currency in sorted(currencies):
-        installation = limits.get((currency, None)) or SpendingLimit(currency=currency)
+        installation_limits = limits.get((currency, None)) or SpendingLimit(currency=currency)
         committed[currency, None] = committed_cents(currency)
         committed_today[currency, None] = cents_committed_today(currency)
-        for pk, name in [(None, ""), *sorted(names.items(), key=lambda pair: pair[1])]:
-            key = (currency, pk)
+        for account_id, name in [(None, ""), *sorted(names.items(), key=lambda item: item[1])]:
+            key = (currency, account_id)
             if key not in limits and key not in committed and key not in committed_today:
                 continue
-            limit = limits.get(key) if pk else installation
+            limit_row = limits.get(key) if account_id else installation_limits
             rows.append(
                 AccountSpending(
                     account=name,
                     currency=currency,
                     today_cents=committed_today.get(key, 0),
-                    day_cents=limit.day_cents if limit else installation.account_day_cents,
+                    day_cents=limit_row.day_cents if limit_row else installation_limits.account_day_cents,
                     committed_cents=committed.get(key, 0),
-                    total_cents=limit.total_cents if limit else installation.account_total_cents,
-                    confirm_cents=None if pk else installation.confirm_cents,
-                    limit=limit.pk if limit else None,
+                    total_cents=limit_row.total_cents
+                    if limit_row
+                    else installation_limits.account_total_cents,
+                    confirm_cents=None if account_id else installation_limits.confirm_cents,
+                    limit=limit_row.pk if limit_row else None,
                 )
             )
     return rows

@@ -1,4 +1,7 @@
-"""Orders above the installation's limit for one person. They wait until another account confirms them."""
+"""Orders above the sum that one person may spend. They wait as spending requests until another account confirms them.
+
+A request is carried out only if the situation is unchanged: its digest is stored, and compared at the confirmation.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,8 @@ _confirmable: dict[str, _Confirmable] = {}
 
 @dataclass(frozen=True, slots=True)
 class _Confirmable:
+    """An operation whose orders may wait for a second person. See ``with_confirmation`` for its attributes."""
+
     carry_out: Callable[..., Outcome]
     preview: Callable[..., Preview] | None
     right: Right
@@ -50,33 +55,35 @@ def with_confirmation(
     The outcome of a waiting order has ``is_pending``.
 
     Args:
+        name: the name of the operation.
         preview: returns the cost that the requester saw. If the cost changes, the order is void.
         right: the right that the requester must still have when the request is confirmed.
     """
 
-    def declare_operation(do: Callable[..., Outcome]) -> Callable[..., Outcome]:
-        _confirmable[name] = _Confirmable(do, preview, right)
+    def decorate(carry_out: Callable[..., Outcome]) -> Callable[..., Outcome]:
+        _confirmable[name] = _Confirmable(carry_out, preview, right)
 
-        @wraps(do)
-        def ask_or_do(*, study: Study, by: User | None, **values: Any) -> Outcome:
+        @wraps(carry_out)
+        def carry_out_or_request(*, study: Study, by: User | None, **values: Any) -> Outcome:
             try:
-                return do(study=study, by=by, **values)
+                return carry_out(study=study, by=by, **values)
             except NeedsConfirmation as error:
                 study.refresh_from_db()
                 return _request_confirmation(name, study, by, values, error)
 
-        return ask_or_do
+        return carry_out_or_request
 
-    return declare_operation
+    return decorate
 
 
 @transaction.atomic
 def _request_confirmation(
     name: str, study: Study, by: User | None, values: dict[str, Any], error: NeedsConfirmation
 ) -> Outcome:
-    # The study as stored, since the refused service changed the caller's object. Equal orders become one request.
+    # the study as stored, since the refused service changed the caller's object
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     stored_values = json.loads(json.dumps(values, default=_storable_value))
+    # equal orders become one request
     request, created = SpendingRequest.objects.get_or_create(
         study=study,
         operation=name,
@@ -115,13 +122,15 @@ def _storable_value(value: Any) -> Any:
 def _situation_digest(name: str, study: Study, values: dict[str, Any]) -> str:
     """Return a digest of the facts on which an order was based: the design, the state, and the preview of the cost."""
     preview = _confirmable[name].preview
-    parameters = {key: value for key, value in values.items() if key not in IGNORED_PARAMETERS}
-    word = preview(study=study, **parameters).confirm if preview is not None else ""
-    return content_key("situation", study.design, study.state, study.platform, study.paused_at is None, word)
+    parameters = {name: value for name, value in values.items() if name not in IGNORED_PARAMETERS}
+    confirmation = preview(study=study, **parameters).confirm if preview is not None else ""
+    return content_key(
+        "situation", study.design, study.state, study.platform, study.paused_at is None, confirmation
+    )
 
 
-def confirm_request(*, request: int, by: User) -> SpendingRequest:
-    """Carry out a request of another account, once.
+def confirm_request(*, request_id: int, by: User) -> SpendingRequest:
+    """Carry out the order of another account's spending request, once.
 
     Raises:
         WrongState: the account made the request itself, or the request is over, or circumstances have changed.
@@ -129,7 +138,7 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
     """
     problem = ""
     with transaction.atomic():
-        order = _lock_waiting_request(request)
+        order = _lock_waiting_request(request_id)
         if by.pk == order.asked_by_id:
             raise WrongState(
                 _(
@@ -157,9 +166,9 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
 
 
 @transaction.atomic
-def refuse_request(*, request: int, by: User, why: str = "") -> SpendingRequest:
-    """Reject a spending request. Its requester may also call this to withdraw it."""
-    order = _lock_waiting_request(request)
+def refuse_request(*, request_id: int, by: User, why: str = "") -> SpendingRequest:
+    """Refuse a spending request. Its requester may also call this to withdraw it."""
+    order = _lock_waiting_request(request_id)
     _end_order(order, State.REFUSED, why.strip(), by)
     message = (
         f"Request {order.pk} ({order.operation}) for {spell_cents(order.cents, order.currency)} is refused."
@@ -183,11 +192,12 @@ def _lock_waiting_request(pk: int) -> SpendingRequest:
 
 
 def _carry_out(order: SpendingRequest) -> Outcome:
-    study, asker, act = order.study, order.asked_by, current_act()
-    if asker is not None and not has_right(asker, _confirmable[order.operation].right, study):
+    study, requester, act = order.study, order.asked_by, current_act()
+    operation = _confirmable[order.operation]
+    if requester is not None and not has_right(requester, operation.right, study):
         raise WrongState(
             _("%(name)s made this request, but is no longer allowed to spend money of study %(slug)r.")
-            % {"name": asker.get_username(), "slug": study.slug}
+            % {"name": requester.get_username(), "slug": study.slug}
         )
     if _situation_digest(order.operation, study, order.values) != order.situation:
         raise WrongState(
@@ -196,10 +206,10 @@ def _carry_out(order: SpendingRequest) -> Outcome:
         )
     with (
         transaction.atomic(),
-        acting_as(lambda: asker, door=act.door, call=act.call),
+        acting_as(lambda: requester, door=act.door, call=act.call),
         without_second_person(order.cents),
     ):
-        return _confirmable[order.operation].carry_out(study=study, by=asker, **order.values)
+        return operation.carry_out(study=study, by=requester, **order.values)
 
 
 def _end_order(order: SpendingRequest, state: str, message: str, by: User) -> None:

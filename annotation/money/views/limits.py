@@ -9,7 +9,7 @@ from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
@@ -34,6 +34,8 @@ MAX_REQUESTS_SHOWN = 20
 
 
 class LimitForm(_Form):
+    """The form of one row of limits: those of the installation (without an account), or of one account."""
+
     account = forms.ModelChoiceField(
         queryset=User.objects.filter(is_staff=True).order_by("username"),
         required=False,
@@ -77,7 +79,7 @@ class LimitForm(_Form):
     def clean(self) -> dict[str, Any]:
         values = super().clean() or {}
         try:
-            account_limits.refuse_rules_of_one_account(values.get("account"), values)
+            account_limits.refuse_installation_limits_of_account(values.get("account"), values)
         except WrongState as problem:
             raise forms.ValidationError(str(problem)) from problem
         rows = SpendingLimit.objects.filter(account=values.get("account"), currency=values.get("currency"))
@@ -95,7 +97,7 @@ class SpendingLimitAdmin(QuorumAdmin):
     def get_urls(self) -> list[URLPattern]:
         decide_path = path(
             "requests/<int:pk>/<str:decision>/",
-            self.admin_site.admin_view(require_POST(self.decide_view)),
+            self.admin_site.admin_view(require_POST(self.decide_on_request)),
             name="annotation_spendingrequest_decide",
         )
         return [decide_path, *super().get_urls()]
@@ -103,14 +105,15 @@ class SpendingLimitAdmin(QuorumAdmin):
     def changelist_view(self, request: HttpRequest, *args: Any, **options: Any) -> TemplateResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        rows = SpendingRequest.objects.select_related("study", "asked_by", "decided_by").order_by("-pk")
+        orders = SpendingRequest.objects.select_related("study", "asked_by", "decided_by").order_by("-pk")
+        waiting_orders = orders.filter(state="waiting").order_by("pk")
         context = {
             **self.admin_site.each_context(request),
             "title": _("Money"),
             "spending_by_account": account_limits.spending_by_account(),
-            "waiting": list(rows.filter(state="waiting").order_by("pk")[:MAX_REQUESTS_SHOWN]),
-            "waiting_count": rows.filter(state="waiting").count(),
-            "decided": list(rows.exclude(state="waiting")[:MAX_REQUESTS_SHOWN]),
+            "waiting_orders": list(waiting_orders[:MAX_REQUESTS_SHOWN]),
+            "waiting_order_count": waiting_orders.count(),
+            "decided_orders": list(orders.exclude(state="waiting")[:MAX_REQUESTS_SHOWN]),
             "may_change": self.has_change_permission(request),
             "may_add": self.has_add_permission(request),
             "may_confirm": request.user.has_perm(CONFIRM_PERMISSION),
@@ -119,19 +122,22 @@ class SpendingLimitAdmin(QuorumAdmin):
 
     def save_model(self, request: HttpRequest, obj: SpendingLimit, form: Any, change: bool) -> None:
         with transaction.atomic():
-            if obj.account is not None:
+            if obj.account is not None:  # otherwise the row that orders lock is the one that is saved
                 account_limits.lock_limits(obj.currency)
             super().save_model(request, obj, form, change)
 
-    def decide_view(self, request: HttpRequest, pk: int, decision: str) -> HttpResponse:
+    def decide_on_request(self, request: HttpRequest, pk: int, decision: str) -> HttpResponse:
+        """Confirm or refuse the order of a spending request; ``decision`` is "confirm" or "refuse"."""
         by = signed_in(request)
+        if decision not in ("confirm", "refuse"):
+            raise Http404
         if not by.has_perm(CONFIRM_PERMISSION) or not self.has_view_permission(request):
             raise PermissionDenied
         try:
             if decision == "confirm":
-                messages.success(request, confirm_request(request=pk, by=by).words)
+                messages.success(request, confirm_request(request_id=pk, by=by).words)
             else:
-                refuse_request(request=pk, by=by, why=request.POST.get("why", ""))
+                refuse_request(request_id=pk, by=by, why=request.POST.get("why", ""))
                 messages.success(request, _("Request %(pk)s is refused.") % {"pk": pk})
         except QuorumError as error:
             messages.error(request, str(error))

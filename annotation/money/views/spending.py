@@ -1,4 +1,4 @@
-"""Over HTTP: orders that a second person confirms, and limits with their commitments."""
+"""The HTTP interface of spending requests (orders that a second person confirms) and of limits."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class SpendingRequestResource(Resource):
         row = self.get_object()
         if not staff_of(request).has_perm(CONFIRM_PERMISSION):
             raise PermissionDenied
-        return self._answer(confirm_request(request=row.pk, by=staff_of(request)))
+        return self._respond_with(confirm_request(request_id=row.pk, by=staff_of(request)))
 
     @extend_schema(request=RefusalRequest, responses=DECISION_RESPONSES)
     @action(detail=True, methods=["post"])
@@ -76,14 +76,15 @@ class SpendingRequestResource(Resource):
         row, by = self.get_object(), staff_of(request)
         if not by.has_perm(CONFIRM_PERMISSION) and by.pk != row.asked_by_id:
             raise PermissionDenied
-        return self._answer(refuse_request(request=row.pk, by=by, **RefusalRequest.read(request.data)))
+        decided_row = refuse_request(request_id=row.pk, by=by, **RefusalRequest.read(request.data))
+        return self._respond_with(decided_row)
 
-    def _answer(self, row: SpendingRequest) -> Response:
+    def _respond_with(self, row: SpendingRequest) -> Response:
         return Response(self.get_serializer(row).data)
 
 
 class StandingReply(bodies.Schema):
-    """The commitments and limits of an account, or of the installation (an empty name).
+    """The commitments and limits of an account, or of the installation (``account`` is "").
 
     A limit of null is no limit.
     """
@@ -107,7 +108,7 @@ class SpendingView(APIView):
         token = token_of(request)
         if not staff_of(request).has_perm(VIEW_LIMITS) or (token is not None and token.limited):
             raise PermissionDenied
-        return self._spending()
+        return self._list_spending()
 
     @extend_schema(
         request=LimitsRequest,
@@ -125,7 +126,7 @@ class SpendingView(APIView):
         if not by.has_perms(SET_LIMITS) or (token is not None and token.limited):
             raise PermissionDenied
         set_limits(by=by, **LimitsRequest.read(request.data))
-        return self._spending()
+        return self._list_spending()
 
-    def _spending(self) -> Response:
+    def _list_spending(self) -> Response:
         return Response(StandingReply([asdict(row) for row in spending_by_account()], many=True).data)

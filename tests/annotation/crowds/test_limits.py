@@ -267,7 +267,7 @@ def test_a_request_is_void_once_the_situation_has_changed(
 def test_an_order_about_somebody_who_is_erased_names_nobody_and_pays_nobody(
     study: Study, olga: User, ada: CrowdSession, asked: SpendingRequest
 ) -> None:
-    refuse_request(request=asked.pk, by=olga, why=f"{ada.worker} was paid before.")
+    refuse_request(request_id=asked.pk, by=olga, why=f"{ada.worker} was paid before.")
     again = bonus(study, olga, ada, 50, key="again").json()["request"]
     erase_person(study=study, worker=ada.worker)
     assert ada.worker.name not in all_text()
@@ -293,6 +293,19 @@ def test_the_page_shows_limits_and_requests_and_confirms(
     assert CrowdCall.objects.get(kind="bonus").reserved_cents == 60
     stranger = signed_in(olga)
     assert (stranger.get(PAGE).status_code, stranger.post(decide).status_code) == (403, 403)
+
+
+def test_an_address_with_another_word_decides_nothing(asked: SpendingRequest) -> None:
+    client = signed_in(confirmer())
+    for word in ("confrim", "Confirm", "delete"):
+        decide = reverse("admin:annotation_spendingrequest_decide", args=[asked.pk, word])
+        assert client.post(decide).status_code == 404
+    asked.refresh_from_db()
+    assert asked.state == "waiting"
+    refuse = reverse("admin:annotation_spendingrequest_decide", args=[asked.pk, "refuse"])
+    assert client.post(refuse).status_code == 302
+    asked.refresh_from_db()
+    assert asked.state == "refused"
 
 
 def test_an_owner_of_the_installation_sets_limits_as_amounts(
