@@ -1,4 +1,8 @@
-"""The pseudonyms of crowd workers; their raw ids are stored separately."""
+"""The pseudonyms of crowd workers, and their raw ids, which are stored separately.
+
+Pseudonyms, session ids, tokens and the marks of erased people are HMACs under the installation's key. Raw ids are kept
+out of stored messages, and can be deleted.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-ID_REPLACEMENT = "…"
+ID_REPLACEMENT = "…"  # what stands for an id that is removed from a text
 PUBLIC_LINK_PLATFORMS = ("", "local")  # platforms of studies with a public link
 # The platform of people in result files. People from Mechanical Turk's API have rows of their own.
 MTURK_FILES = "mturk-files"
@@ -53,6 +57,7 @@ def worker_name(name: str) -> str:
 
 
 def session_pseudonym(platform: str, raw: str) -> str:
+    """Return the pseudonym of a submission, whose id at the crowd is ``raw``."""
     return f"s-{_digest('session', platform, raw)[:24]}"
 
 
@@ -62,9 +67,9 @@ def installation_id() -> str:
 
 
 def worker_token(platform: str, name: str) -> str:
-    """Return the token of a person sent by a panel.
+    """Return the token by which the browsers of a person sent by a panel are recognised.
 
-    It is the same in every browser, since people come by the panel's link.
+    It depends only on the person, so that the panel's link works in every browser.
     """
     return _digest("token", platform, name)
 
@@ -74,24 +79,25 @@ def keyed_hash(*parts: str) -> str:
     return _digest("mark", *parts)
 
 
-def erased_worker_hash(source: str, platform: str, name: str) -> str:
+def erasure_mark(source: str, platform: str, name: str) -> str:
+    """Return the mark that is stored when a worker is erased. Without the installation's key it reveals nothing."""
     return keyed_hash("erased", source, platform, name)
 
 
-def erased_people(study: Study) -> frozenset[str]:
+def erasure_marks(study: Study) -> frozenset[str]:
     """Return the marks of people erased from a study, by which they are recognised in later lists of the crowd."""
     return frozenset(Erasure.objects.filter(study=study).values_list("mark", flat=True))
 
 
-def is_session_of(session: CrowdSession, name: str, erased: Collection[str]) -> bool:
+def is_session_of(session: CrowdSession, name: str, marks: Collection[str]) -> bool:
     """Return whether a session belongs to a person, who may have been erased.
 
     Args:
         name: the person's pseudonym.
-        erased: ``erased_people`` of the session's study.
+        marks: ``erasure_marks`` of the session's study.
     """
     if session.worker.erased:
-        return erased_worker_hash(session.worker.source, session.platform, name) in erased
+        return erasure_mark(session.worker.source, session.platform, name) in marks
     return session.worker.name == name
 
 
@@ -104,28 +110,30 @@ def _digest(*parts: str) -> str:
     return hmac.new(settings.PSEUDONYM_KEY.encode(), text, hashlib.sha256).hexdigest()
 
 
-def without_ids(text: str, values: Iterable[str]) -> str:
-    """Replace each of the ids in a text, unless it is part of a longer word."""
-    for value in sorted(values, key=len, reverse=True):
-        if value in text:
-            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", ID_REPLACEMENT, text)
+def without_ids(text: str, ids: Iterable[str]) -> str:
+    """Return a text in which each of the ids is replaced, unless it is part of a longer word."""
+    for raw in sorted(ids, key=len, reverse=True):
+        if raw in text:
+            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(raw)}(?![A-Za-z0-9])", ID_REPLACEMENT, text)
     return text
 
 
 def error_of_call(call: CrowdCall, text: str) -> str:
-    """Return the error message of a call without the crowd's ids of the people whom the call is about."""
-    rows = RawId.objects.none()
+    """Return the error message ``text`` of a call, without the crowd's ids of the people whom the call is about."""
+    raw_ids = RawId.objects.none()
     if call.session is not None:
-        rows = RawId.objects.filter(Q(session=call.session) | Q(worker=call.session.worker_id, session=None))
+        raw_ids = RawId.objects.filter(
+            Q(session=call.session) | Q(worker=call.session.worker_id, session=None)
+        )
     elif call.worker_id is not None:
-        rows = RawId.objects.filter(worker=call.worker_id, session=None)
+        raw_ids = RawId.objects.filter(worker=call.worker_id, session=None)
     elif call.publication is not None:  # a publish call sends the ids of people with a qualification
         workers = design_of(call.study).workers
         qualifications = Qualification.objects.filter(name__in=(*workers.requires, *workers.forbids))
-        rows = RawId.objects.filter(
+        raw_ids = RawId.objects.filter(
             worker__in=qualifications.values("worker"), worker__platform=call.platform, session=None
         )
-    return without_ids(text, rows.values_list("value", flat=True))
+    return without_ids(text, raw_ids.values_list("value", flat=True))
 
 
 def ids_not_passed_on(platform: str, qualification: str) -> list[str]:
@@ -134,15 +142,15 @@ def ids_not_passed_on(platform: str, qualification: str) -> list[str]:
         worker=OuterRef("worker"), platform=platform, kind="qualify", payload__qualification=qualification
     )
     holders = Qualification.objects.filter(~Exists(calls), name=qualification, worker__platform=platform)
-    rows = RawId.objects.filter(worker__in=holders.values("worker"), session=None).order_by("pk")
-    return list(rows.values_list("value", flat=True))
+    raw_ids = RawId.objects.filter(worker__in=holders.values("worker"), session=None).order_by("pk")
+    return list(raw_ids.values_list("value", flat=True))
 
 
-def remove_ids(rows: Collection[RawId]) -> None:
+def remove_ids_from_texts(raw_ids: Collection[RawId]) -> None:
     """Remove ids from stored calls and answers, before the ids are deleted. People copy their ids into forms."""
     ids_by_worker: dict[int, list[str]] = {}
-    for row in rows:
-        ids_by_worker.setdefault(row.worker_id, []).append(row.value)
+    for raw_id in raw_ids:
+        ids_by_worker.setdefault(raw_id.worker_id, []).append(raw_id.value)
     is_about_them = Q(worker__in=ids_by_worker) | Q(session__worker__in=ids_by_worker)
     for call in CrowdCall.objects.filter(is_about_them).select_related("session").iterator():
         worker = call.worker_id or (call.session.worker_id if call.session else 0)
@@ -155,9 +163,10 @@ def remove_ids(rows: Collection[RawId]) -> None:
     sessions = CrowdSession.objects.filter(worker__in=ids_by_worker).exclude(receipt="", feedback="")
     for session in sessions.iterator():
         ids = ids_by_worker[session.worker_id]
-        new_texts = (without_ids(session.receipt, ids), without_ids(session.feedback, ids))
-        if new_texts != (session.receipt, session.feedback):
-            session.receipt, session.feedback = new_texts
+        old_fields = (session.receipt, session.feedback)
+        new_fields = tuple(without_ids(text, ids) for text in old_fields)
+        if new_fields != old_fields:
+            session.receipt, session.feedback = new_fields
             session.save(update_fields=["receipt", "feedback"])
 
 
@@ -175,9 +184,10 @@ def _remove_ids_within(value: Any, ids: Collection[str]) -> Any:
 def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     """Delete the raw ids of people who are in no other study, and the demographics of the study.
 
-    These people can no longer be paid or messaged. Some ids belong to people who never came: they got a
-    qualification that the study names, or the study wrote its crowd a message about them. These are deleted as
-    well.
+    These people can no longer be paid or messaged. The ids of people who never came are deleted as well: of those who
+    got a qualification that the study names, or about whom the study wrote its crowd a message.
+
+    Return the number of deleted ids. Raise WrongState if the study is open.
     """
     if study.state == Study.State.OPEN:
         raise WrongState(
@@ -201,17 +211,17 @@ def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
         participations=None,
         crowd_sessions=None,
     )
-    raw_ids = RawId.objects.filter(Q(worker__in=participants) | Q(worker__in=absent_workers)).exclude(
+    ids_of_workers = RawId.objects.filter(Q(worker__in=participants) | Q(worker__in=absent_workers)).exclude(
         worker__in=other_participants
     )
-    rows = list(raw_ids | RawId.objects.filter(session__study=study))
+    raw_ids = list(ids_of_workers | RawId.objects.filter(session__study=study))
     # Wait until demographics that are being stored are committed.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     Demographics.objects.filter(study=study).delete()
-    remove_ids(rows)
-    RawId.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    remove_ids_from_texts(raw_ids)
+    RawId.objects.filter(pk__in=[raw_id.pk for raw_id in raw_ids]).delete()
     ids_forgotten.send(Study, study=study)
-    id_count = len(rows)
+    id_count = len(raw_ids)
     note_event(
         study=study, what="forget-ids", sentence=f"{id_count} raw ids of participants were deleted.", by=by
     )

@@ -1,4 +1,8 @@
-"""The sessions of workers sent by a crowd: their arrival, HITs and answers, and what the crowd reports about them."""
+"""The sessions of workers sent by a crowd: their arrival, HITs and answers, and what the crowd reports about them.
+
+Anybody can invent an id, so a session is unconfirmed until the crowd reports it. Answers of a session that the crowd
+does not know are excluded ("apart"): stored, but not counted and not paid.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from django.utils.translation import gettext as _
 from annotation.crowds import CrowdBackend, backend_of
 from annotation.crowds.base import CrowdWork, SubmittedAnswers
 from annotation.crowds.outbox.effects import DECIDED_STATUSES, settle_session
-from annotation.crowds.people import erased_people, is_session_of, pseudonym
+from annotation.crowds.people import erasure_marks, is_session_of, pseudonym
 from annotation.errors import ArrivalRefused, RequirementNotMet, SlotTaken, StoredTooLate, TooLate
 from annotation.models import (
     Assignment,
@@ -61,7 +65,9 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-MAX_EXTRA_SLOTS = 20  # extra slots of a HIT for people whom the crowd neither confirms nor denies
+MAX_EXTRA_SLOTS = (
+    20  # extra slots of a HIT for people of whom the crowd says neither that it knows them nor not
+)
 
 Status = CrowdSession.Status
 SUBMITTED_STATUSES = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
@@ -71,7 +77,11 @@ MINUTES_TO_STORE = 10  # minutes of a lease that is only taken to store existing
 
 @transaction.atomic
 def worker_for_crowd_id(*, study: Study, raw: str, name: str) -> Worker:
-    """Return the worker whose id at the crowd is ``raw``. ``name`` is the kind of id, such as WorkerId."""
+    """Return the worker whose id at the crowd is ``raw``; create the worker if the id is new.
+
+    Args:
+        name: the crowd's name for this kind of id, such as WorkerId.
+    """
     worker, created = Worker.objects.get_or_create(
         source=Worker.Source.CROWD, platform=study.platform, name=pseudonym(study.platform, raw)
     )
@@ -82,9 +92,9 @@ def worker_for_crowd_id(*, study: Study, raw: str, name: str) -> Worker:
 
 @transaction.atomic
 def open_session(*, publication: Publication, worker: Worker, external_id: str) -> CrowdSession:
-    """Return the worker's session with this external id.
+    """Return the worker's session with this external id; create it if it is missing.
 
-    If another worker's session had the id before, that session is ended (psiTurk#184).
+    If another worker's session has the id, that session is ended (psiTurk#184).
     """
     earlier_sessions = CrowdSession.objects.filter(
         platform=publication.platform, external_id=external_id, status=Status.WORKING
@@ -114,11 +124,13 @@ def receive_worker(
     sessions = CrowdSession.objects.filter(platform=publication.platform, external_id=external_id)
     if not sessions.filter(worker__name=pseudonym(publication.platform, raw)).exists():
         rate_limits.count_use("join", publication.study.slug)
-    return _receive_work(publication, raw, external_id, consent=consent)
+    return _join_and_open_session(publication, raw, external_id, consent=consent)
 
 
 @transaction.atomic
-def _receive_work(publication: Publication, raw: str, external_id: str, *, consent: bool) -> CrowdSession:
+def _join_and_open_session(
+    publication: Publication, raw: str, external_id: str, *, consent: bool
+) -> CrowdSession:
     worker = worker_for_crowd_id(study=publication.study, raw=raw, name="WorkerId")
     join_from_crowd(study=publication.study, worker=worker, consent=consent)
     session = open_session(publication=publication, worker=worker, external_id=external_id)
@@ -129,22 +141,23 @@ def _receive_work(publication: Publication, raw: str, external_id: str, *, conse
                 "from your worker’s page, or return it."
             )
         )
-    rows = CrowdSession.objects.filter(pk=session.pk, status__in=[Status.RETURNED, Status.TIMED_OUT])
-    rows.update(status=Status.WORKING)
-    _move_work(session)
+    ended_rows = CrowdSession.objects.filter(pk=session.pk, status__in=[Status.RETURNED, Status.TIMED_OUT])
+    ended_rows.update(status=Status.WORKING)
+    _take_over_work(session)
     session.refresh_from_db(fields=["status"])
     return session
 
 
-def _move_work(session: CrowdSession) -> None:
-    """Move a worker's unconfirmed work on a HIT from earlier sessions to the new session of the same HIT."""
+def _take_over_work(session: CrowdSession) -> None:
+    """Move the worker's unconfirmed work on the same HIT from their earlier sessions to this session."""
     sessions = CrowdSession.objects.filter(publication=session.publication, worker=session.worker_id)
-    for old in sessions.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
-        if old.status == Status.WORKING:
-            end_session(session=old, status=Status.RETURNED)
-        elif old.status == Status.SUBMITTED and old.booked == CrowdSession.Booked.NOTHING:
-            Assignment.objects.filter(session=old).update(session=session, external_id=session.external_id)
-            CrowdSession.objects.filter(pk=old.pk).update(status=Status.RETURNED)
+    for earlier in sessions.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
+        if earlier.status == Status.WORKING:
+            end_session(session=earlier, status=Status.RETURNED)
+        elif earlier.status == Status.SUBMITTED and earlier.booked == CrowdSession.Booked.NOTHING:
+            work = Assignment.objects.filter(session=earlier)
+            work.update(session=session, external_id=session.external_id)
+            CrowdSession.objects.filter(pk=earlier.pk).update(status=Status.RETURNED)
             CrowdSession.objects.filter(pk=session.pk).update(status=Status.SUBMITTED)
 
 
@@ -161,32 +174,36 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
     """Claim the HIT that the crowd gave this worker, or return the session's current claim.
 
     If no slot is open, somebody left without notice, or came with an invented id. If the crowd confirms the worker,
-    a slot is added, since the crowd limits the number of its workers; otherwise the claim is refused. A worker who
-    gets the HIT again after their lease expired finds their draft.
+    a slot is added, since the crowd limits the number of its workers. If the crowd does not know the worker, the claim
+    is refused. A worker who gets the HIT again after their lease expired finds their draft.
 
     Args:
-        late: whether to claim also in a closed study, to store answers that the crowd accepted.
+        late: whether to claim even in a closed study, to store answers that the crowd accepted.
+
+    Raises:
+        SlotTaken: the crowd does not know the assignment, the worker holds or did the HIT, or no slot is open.
+        RequirementNotMet: the worker has done as many HITs as one person may.
     """
     for _attempt in range(MAX_ATTEMPTS):
         earlier = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
         if earlier is not None and earlier.state in LIVE_STATES and not _has_expired(earlier):
             return Claim(assignment=earlier, is_new=False, page_units=page_units_of(earlier))
-        _refuse_second_time(session, hit)
+        _refuse_second_claim(session, hit)
         if not late:
             refuse_paused_study(session.study)
         if earlier is None and not late:
             _refuse_beyond_limit(session)
         candidate = _make_candidate(session, hit)
-        max_slots: int | None = 0  # that may be added; None for any number
+        max_extra_slots: int | None = 0
         if _is_full(hit):  # ask the crowd only if the HIT is full, since the visitor waits for the response
-            max_slots = None if session.confirmed or late else _slots_to_add(session)
+            max_extra_slots = None if session.confirmed or late else _max_extra_slots(session)
         try:
             with transaction.atomic():
                 if not late:
                     share_pause_lock(session.study)
                 own_assignments = Assignment.objects.filter(hit=hit, worker=session.worker_id)
                 release_slots(own_assignments.overdue(timezone.now()), Assignment.State.EXPIRED)
-                make_room(hit, max_extra_slots=max_slots)
+                ensure_open_slot(hit, max_extra_slots=max_extra_slots)
                 claim = claim_slot(candidate, session=session, allow_closed=late)
                 if claim is not None:
                     _restore_draft(claim.assignment)
@@ -198,8 +215,10 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
     raise SlotTaken(_("You cannot take this page of work now: the study accepts no more work."))
 
 
-def _slots_to_add(session: CrowdSession) -> int | None:
-    """Return how many slots may be added to a HIT; None for any number.
+def _max_extra_slots(session: CrowdSession) -> int | None:
+    """Return how many slots a HIT may have beyond its places at the crowd; None for any number.
+
+    It asks the crowd whether it knows the session's assignment.
 
     Raises:
         SlotTaken: the crowd does not know the assignment.
@@ -237,12 +256,13 @@ def _refuse_beyond_limit(session: CrowdSession) -> None:
 
 
 def _has_expired(assignment: Assignment) -> bool:
+    """Return whether the lease of an assignment is over, although no sweep has marked it as expired yet."""
     if assignment.state != Assignment.State.ACCEPTED or assignment.expires_at is None:
         return False
     return assignment.expires_at <= timezone.now()
 
 
-def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
+def _refuse_second_claim(session: CrowdSession, hit: HIT) -> None:
     """Raise SlotTaken if the worker holds or did the HIT in another session."""
     assignments = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
     if any(not _has_expired(assignment) for assignment in assignments.filter(state__in=LIVE_STATES)):
@@ -253,25 +273,27 @@ def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
 
 def _restore_draft(assignment: Assignment) -> None:
     """Copy the worker's draft from their last lease of the HIT, if the page has the same order and sides."""
-    earlier = Assignment.objects.filter(
+    earlier_leases = Assignment.objects.filter(
         hit=assignment.hit_id, worker=assignment.worker_id, state__in=["returned", "expired"]
     )
-    last = earlier.order_by("-accepted_at").first()
+    last = earlier_leases.order_by("-accepted_at").first()
     if last is not None and last.answers and (last.order, last.flips) == (assignment.order, assignment.flips):
         assignment.answers = last.answers
         assignment.save(update_fields=["answers"])
 
 
 def _make_candidate(session: CrowdSession, hit: HIT) -> CandidateHIT:
+    """Return the HIT as a candidate for the session's worker. Raise an error if the worker was stopped."""
     study, worker = session.study, session.worker
     participation = Participation.objects.get(study=study, worker=worker)
     refuse_stopped_worker(participation.standing)
     units = units_of_hit(hit.pk)
-    by_hit = seen_control_items(study, worker) if may_repeat_controls(study) else {}
-    if hit.pk in by_hit:
-        excluded = controls_left_out_before(hit, worker, units)
+    seen_items_by_hit = seen_control_items(study, worker) if may_repeat_controls(study) else {}
+    if hit.pk in seen_items_by_hit:  # the worker had this HIT before, and finds it unchanged
+        excluded_items = controls_left_out_before(hit, worker, units)
     else:
-        excluded = controls_seen_before(study, units, {item for items in by_hit.values() for item in items})
+        seen_items = {item for items in seen_items_by_hit.values() for item in items}
+        excluded_items = controls_seen_before(study, units, seen_items)
     return CandidateHIT(
         study=study,
         worker=worker,
@@ -279,18 +301,19 @@ def _make_candidate(session: CrowdSession, hit: HIT) -> CandidateHIT:
         hit=hit,
         cursor=participation.cursor,
         units=units,
-        excluded_items=excluded,
+        excluded_items=excluded_items,
     )
 
 
 def _is_full(hit: HIT) -> bool:
+    """Return whether the HIT has no open slot, and no expired lease that could be released."""
     if HIT.objects.filter(pk=hit.pk, open_slots__gt=0).exists():
         return False
     return not Assignment.objects.overdue(timezone.now()).filter(hit=hit).exists()
 
 
-def make_room(hit: HIT, *, max_extra_slots: int | None = None) -> None:
-    """Give the HIT an open slot if it has none: release expired leases or, failing that, add a slot.
+def ensure_open_slot(hit: HIT, *, max_extra_slots: int | None = None) -> None:
+    """Give the HIT an open slot if it has none: release expired leases or, if there are none, add a slot.
 
     No slot is added if the HIT has reached the limit. Call this function in a transaction.
 
@@ -312,7 +335,9 @@ class IncompleteWork(QuorumError):
 
 
 def record_work(*, backend: CrowdBackend, publication: Publication, work: CrowdWork) -> CrowdSession:
-    """Store the crowd's report about a submission; a repeated call changes nothing.
+    """Store the crowd's report about a submission: its status, its answers and its payment.
+
+    A repeated call changes nothing.
 
     Raises:
         IncompleteWork: answers are missing; everything else is stored.
@@ -326,7 +351,7 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: CrowdW
     problem: QuorumError | None = None
     if work.status in SUBMITTED_STATUSES and not session.worker.erased:
         try:
-            _fetch_missing_answers(backend, session, publication, work)
+            _store_missing_answers(backend, session, publication, work)
         except QuorumError as error:
             problem = IncompleteWork(str(error))
     elif work.status in ENDED_EARLY_STATUSES:
@@ -349,10 +374,10 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: CrowdW
 def _find_or_open_session(backend: CrowdBackend, publication: Publication, work: CrowdWork) -> CrowdSession:
     study, platform = publication.study, publication.platform
     external_id = backend.session_id(platform, work.external_id)
-    name, erased = pseudonym(platform, work.worker), erased_people(study)
+    name, marks = pseudonym(platform, work.worker), erasure_marks(study)
     rows = CrowdSession.objects.filter(platform=platform, external_id=external_id, worker__platform=platform)
     for session in rows.filter(Q(worker__name=name) | Q(worker__erased=True)).select_related("worker"):
-        if is_session_of(session, name, erased):
+        if is_session_of(session, name, marks):
             return session
     worker = worker_for_crowd_id(study=study, raw=work.worker, name=backend.person_of(design_of(study)))
     return open_session(publication=publication, worker=worker, external_id=external_id)
@@ -361,18 +386,19 @@ def _find_or_open_session(backend: CrowdBackend, publication: Publication, work:
 @transaction.atomic
 def _move_session(session: CrowdSession, publication: Publication) -> None:
     """Move a session to the external HIT that the crowd reports. Answers to another HIT are excluded."""
-    fits = Q(study=publication.study) if publication.hit_id is None else Q(hit=publication.hit_id)
-    misfits = Assignment.objects.filter(session=session).exclude(fits)
-    pages = list(misfits.select_for_update().order_by("pk"))
+    belongs = Q(study=publication.study) if publication.hit_id is None else Q(hit=publication.hit_id)
+    foreign_work = Assignment.objects.filter(session=session).exclude(belongs)
+    foreign_assignments = list(foreign_work.select_for_update().order_by("pk"))
     locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
     if locked.booked:
         return
-    submitted_pages = [page for page in pages if page.state == Assignment.State.SUBMITTED]
-    _mark_pages_apart(submitted_pages)
-    release_slots(Assignment.objects.filter(pk__in=[page.pk for page in pages]), Assignment.State.RETURNED)
-    for study in {page.study for page in submitted_pages}:
+    submitted = [work for work in foreign_assignments if work.state == Assignment.State.SUBMITTED]
+    _mark_as_excluded(submitted)
+    work = Assignment.objects.filter(pk__in=[assignment.pk for assignment in foreign_assignments])
+    release_slots(work, Assignment.State.RETURNED)
+    for study in {assignment.study for assignment in submitted}:
         recount_system_pairs(study)
-    Assignment.objects.filter(pk__in=[page.pk for page in pages]).update(session=None)
+    work.update(session=None)
     locked.publication, locked.study = publication, publication.study
     locked.save(update_fields=["publication", "study"])
     session.refresh_from_db()
@@ -385,26 +411,30 @@ def _store_report(session: CrowdSession, work: CrowdWork) -> None:
     locked.confirmed, locked.seen_at = True, timezone.now()
     locked.submitted_at = work.submitted_at or locked.submitted_at
     locked.auto_approval_at = work.auto_approval_at
-    locked.receipt = work.receipt.replace("\x00", "�")
+    locked.receipt = work.receipt.replace("\x00", "�")  # PostgreSQL stores no null character
     if not locked.booked and locked.status not in SUBMITTED_STATUSES and work.status in SUBMITTED_STATUSES:
         locked.status = Status.SUBMITTED
     locked.save()
     session.refresh_from_db()
 
 
-def _fetch_missing_answers(
+def _store_missing_answers(
     backend: CrowdBackend, session: CrowdSession, publication: Publication, work: CrowdWork
 ) -> None:
-    """Store the answers of submitted work, unless they are stored: those at the crowd, or else the draft here."""
+    """Store the answers of submitted work, unless they are stored: those at the crowd, or else the draft here.
+
+    Raises:
+        IncompleteWork: neither the crowd nor the draft has all answers.
+    """
     assignment = Assignment.objects.filter(session=session).order_by("-accepted_at").first()
     if assignment is not None and assignment.state == Assignment.State.APART:
         _restore_excluded(assignment)
         return
     if assignment is not None and assignment.submitted_at is not None:
         return
-    answers = backend.fetch_answers(publication, work)
-    if answers is not None:
-        _submit_crowd_answers(session, publication, answers)
+    crowd_answers = backend.fetch_answers(publication, work)
+    if crowd_answers is not None:
+        _submit_crowd_answers(session, publication, crowd_answers)
         return
     if publication.hit is None:
         return  # workers of a panel do several HITs, and their pages show what is missing
@@ -460,10 +490,10 @@ def _take_slot(assignment: Assignment) -> None:
     hit = assignment.hit_id
     assert hit is not None  # crowd work is never imported
     lock_for_settling(study=assignment.study, hits=[hit])
-    live = Assignment.objects.filter(hit=hit, state__in=LIVE_STATES)
-    if live.filter(worker=assignment.worker_id).exists():
+    live_assignments = Assignment.objects.filter(hit=hit, state__in=LIVE_STATES)
+    if live_assignments.filter(worker=assignment.worker_id).exists():
         raise IncompleteWork("Its participant has done the same page of work again.")
-    make_room(HIT.objects.get(pk=hit))
+    ensure_open_slot(HIT.objects.get(pk=hit))
     if not HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
         raise IncompleteWork("No slot of its HIT is open.")
     Assignment.objects.filter(pk=assignment.pk).update(slot=free_slot(hit))
@@ -472,8 +502,8 @@ def _take_slot(assignment: Assignment) -> None:
 @transaction.atomic
 def exclude_unknown_work(*, session: CrowdSession) -> int:
     """Exclude work that the crowd does not know, and reopen its slots. Return the number of excluded assignments."""
-    rows = Assignment.objects.filter(session=session, state=Assignment.State.SUBMITTED)
-    pages = list(rows.select_for_update().order_by("pk"))
+    work = Assignment.objects.filter(session=session, state=Assignment.State.SUBMITTED)
+    assignments = list(work.select_for_update().order_by("pk"))
     locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
     if locked.confirmed or locked.booked:
         return 0
@@ -481,16 +511,17 @@ def exclude_unknown_work(*, session: CrowdSession) -> int:
     CrowdCall.objects.filter(
         session=locked, state=CrowdCall.State.WAITING, kind__in=["approve", "reject"]
     ).update(state=CrowdCall.State.DROPPED, problem="The crowd never knew of this work.")
-    _mark_pages_apart(pages)
+    _mark_as_excluded(assignments)
     recount_system_pairs(locked.study)
-    return len(pages)
+    return len(assignments)
 
 
-def _mark_pages_apart(pages: Sequence[Assignment]) -> None:
-    Assignment.objects.filter(pk__in=[page.pk for page in pages]).update(state=Assignment.State.APART)
-    for page in pages:
-        if page.hit_id is not None:
-            reopen_slots(study=page.study, freed={page.hit_id: 1})
+def _mark_as_excluded(assignments: Sequence[Assignment]) -> None:
+    ids = [assignment.pk for assignment in assignments]
+    Assignment.objects.filter(pk__in=ids).update(state=Assignment.State.APART)
+    for assignment in assignments:
+        if assignment.hit_id is not None:
+            reopen_slots(study=assignment.study, freed={assignment.hit_id: 1})
 
 
 @transaction.atomic
@@ -513,23 +544,25 @@ def remove_extra_slots(*, study: Study) -> int:
 
 @transaction.atomic
 def _remove_excess_slots(study: Study, hit: int, min_slots: int) -> int:
-    live = list(Assignment.objects.filter(hit=hit, state__in=LIVE_STATES).select_for_update().order_by("pk"))
+    """Remove the open slots of a HIT beyond ``min_slots``. Return their number."""
+    work = Assignment.objects.filter(hit=hit, state__in=LIVE_STATES)
+    live_assignments = list(work.select_for_update().order_by("pk"))
     lock_for_settling(study=study, hits=[hit])
     row = HIT.objects.select_for_update(no_key=True).get(pk=hit)
     # only open slots are removed, and as many stay as the design asks for and as are taken or saved
-    excess = min(row.open_slots, row.required - max(min_slots, len(live) + row.spared))
-    if excess <= 0:
+    excess_count = min(row.open_slots, row.required - max(min_slots, len(live_assignments) + row.spared))
+    if excess_count <= 0:
         return 0
-    required = row.required - excess
+    slot_count = row.required - excess_count
     # assignments in slots that are removed move to the lowest free ones
-    taken_slots = {assignment.slot for assignment in live if assignment.slot < required}
-    for assignment in live:
-        if assignment.slot >= required:
+    taken_slots = {assignment.slot for assignment in live_assignments if assignment.slot < slot_count}
+    for assignment in live_assignments:
+        if assignment.slot >= slot_count:
             assignment.slot = next(slot for slot in count() if slot not in taken_slots)
             taken_slots.add(assignment.slot)
             assignment.save(update_fields=["slot"])
-    HIT.objects.filter(pk=hit).update(required=required, open_slots=F("open_slots") - excess)
-    return excess
+    HIT.objects.filter(pk=hit).update(required=slot_count, open_slots=F("open_slots") - excess_count)
+    return excess_count
 
 
 def hand_in(
@@ -560,6 +593,7 @@ def late_note() -> str:
 
 
 def record_handed_in(*, session: CrowdSession) -> bool:
+    """Mark a running session as submitted. Return False if it had ended."""
     running_sessions = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING)
     return bool(running_sessions.update(status=Status.SUBMITTED))
 
@@ -579,11 +613,12 @@ def store_late_answers(
     merged = merge_answers(locked.answers, sheet.answers)
     Assignment.objects.filter(pk=locked.pk, state=Assignment.State.EXPIRED).update(answers=merged)
     if all(key in merged.get(str(page_unit.position), {}) for page_unit in sheet.page_units):
-        _store_apart(locked, sheet, merged)
+        _store_excluded(locked, sheet, merged)
     CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(status=Status.TIMED_OUT)
 
 
-def _store_apart(locked: Assignment, sheet: CheckedAnswers, answers: Mapping[str, dict[str, Any]]) -> None:
+def _store_excluded(locked: Assignment, sheet: CheckedAnswers, answers: Mapping[str, dict[str, Any]]) -> None:
+    """Store complete late answers as judgments of an excluded assignment. ``answers`` are keyed by position."""
     now = timezone.now()
     row_count = Assignment.objects.filter(pk=locked.pk, state=Assignment.State.EXPIRED).update(
         state=Assignment.State.APART, submitted_at=now

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.crowds.panel.payouts import unlisted_bonuses
-from annotation.crowds.people import erased_worker_hash, pseudonym
+from annotation.crowds.people import erasure_mark, pseudonym
 from annotation.models import Assignment, CrowdCall, CrowdSession, Erasure, Participation, RawId, Worker
 from annotation.privacy.personal_rows import PAID_PREFIX, work_of
 from common.errors import ObjectNotFound
@@ -47,7 +47,7 @@ def find_person(study: Study, name: str) -> Worker | None:
 def erasure_of(study: Study, name: str) -> Erasure | None:
     """Return the erasure of the person with this name, pseudonym or crowd id; None if there is none."""
     marks = [
-        erased_worker_hash(source, platform, identity)
+        erasure_mark(source, platform, identity)
         for source, platform, identity in _possible_identities(study, name.strip())
     ]
     return Erasure.objects.filter(study=study, mark__in=marks).first()
@@ -65,7 +65,7 @@ def _possible_identities(study: Study, name: str) -> list[tuple[str, str, str]]:
 
 
 def erasure_mark_of(worker: Worker) -> str:
-    return erased_worker_hash(worker.source, worker.platform, worker.name)
+    return erasure_mark(worker.source, worker.platform, worker.name)
 
 
 def why_not_erasable(study: Study, worker: Worker) -> str:

@@ -1,6 +1,8 @@
-"""The backend of panels without an API: a person copies the link, the codes and the lists. Nothing is sent.
+"""Panels: the backend of those without an API, the ids in their links, completion codes, and sessions.
 
-Links may be signed: an HMAC proves that an id comes from the panel.
+A panel sends people to Quorum by a link with their ids, and pays them by a completion code. Without an API, a person
+copies the link, the codes and the lists, and nothing is sent. Links may be signed: an HMAC proves that the ids come
+from the panel. Study files name this backend "external".
 """
 
 from __future__ import annotations
@@ -45,9 +47,9 @@ Status = CrowdSession.Status
 MANUAL_ABILITIES = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
 CODE_LENGTH = 10
 MAX_ID_LENGTH = 100
-MAX_LINKS = 20_000  # that are signed at once
+MAX_LINKS = 20_000  # number of links that are signed at once
 DAY_SECONDS = 24 * 3600
-SALT = "quorum.panel"
+SALT = "quorum.panel"  # for the signature of ids in the form of the first page
 # an id starts with a letter or digit, so that no spreadsheet takes it for a formula
 ID_PATTERN = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@+:~-]{{0,{MAX_ID_LENGTH - 1}}}")
 # states in which an assignment counts for its session; returned and expired ones do not count
@@ -65,9 +67,10 @@ OUTCOMES_BY_STATUS: dict[str, str] = {
 
 
 class ExternalBackend(CrowdBackend):
-    """The backend of an external panel. A session has ``panel.hits`` HITs.
+    """The backend of a panel without an API, and the base of backends of panels with one.
 
-    The whole study is one external HIT, with one slot per session.
+    The panel pays for a session, in which a person does ``panel.hits`` HITs. The whole study is published as one
+    external HIT, and each of its places is for one session.
     """
 
     name = "external"
@@ -78,10 +81,10 @@ class ExternalBackend(CrowdBackend):
         return worker_parameter(design.panel)
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
-        hits = HIT.objects.filter(study=study).count()
-        if hits < design.panel.hits:
+        hit_count = HIT.objects.filter(study=study).count()
+        if hit_count < design.panel.hits:
             raise WrongState(
-                f"Study {study.slug!r} has {hits} HITs, fewer than the {design.panel.hits} of a person's session "
+                f"Study {study.slug!r} has {hit_count} HITs, fewer than the {design.panel.hits} of a person's session "
                 "(panel.hits)."
             )
         if design.access.join != "open":
@@ -105,29 +108,31 @@ class ExternalBackend(CrowdBackend):
         return sentence if design_of(study).panel.knows_its_people else f"{sentence} {describe_unsigned()}"
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
-        reward = design.crowd.reward_cents * design.panel.hits
-        return Price(reward_cents=reward, fee_cents=self.fee(design, reward))
+        reward_cents = design.crowd.reward_cents * design.panel.hits
+        return Price(reward_cents=reward_cents, fee_cents=self.fee(design, reward_cents))
 
     def fee(self, design: StudyDesign, cents: int) -> int:
+        """Return the panel's fee for a payment of ``cents``."""
         return fee_of(cents, Decimal(str(design.crowd.fee_percent)))
 
     def publication_plans(self, study: Study) -> Iterable[HITPlan]:
-        """Yield one external HIT with one slot per session. The last session may have fewer HITs."""
+        """Yield one external HIT with one place per session. The last session may have fewer HITs."""
         design = StudyDesign.model_validate(study.design)
-        slots = HIT.objects.filter(study=study).aggregate(n=Sum("open_slots"))["n"] or 0
-        yield HITPlan(hit=None, places=ceil(slots / design.panel.hits))
+        slot_count = HIT.objects.filter(study=study).aggregate(n=Sum("open_slots"))["n"] or 0
+        yield HITPlan(hit=None, places=ceil(slot_count / design.panel.hits))
 
-    def slots_of_publications(self, design: StudyDesign, *, hits: int) -> list[int]:
+    def places_of_publications(self, design: StudyDesign, *, hits: int) -> list[int]:
         return [ceil(hits * design.judgments_per_unit / design.panel.hits)]
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """Complete a call without contacting anybody. Such calls only change Quorum's own records."""
+        """Return the result of a call at once: it only changes Quorum's own records, and a person acts at the panel."""
         if call.kind not in MANUAL_ABILITIES:
             raise CrowdRefusal(f"The crowd {self.title} cannot be asked to {call.kind}.")
         return {"external_id": call.key} if call.kind == Ability.PUBLISH else {}
 
 
 def describe_unsigned() -> str:
+    """Return the warning about a panel whose links are not signed."""
     return pgettext(
         "staff",
         "The links of the panel are not signed. Anyone who has a link can join several times with "
@@ -136,6 +141,7 @@ def describe_unsigned() -> str:
 
 
 def entry_path(study: Study, design: StudyDesign) -> str:
+    """Return the path and the query of the link by which the panel sends people, with its placeholders for ids."""
     query = entry_query(design.panel)
     return f"/s/{study.slug}/panel/" + (f"?{query}" if query else "")
 
@@ -145,6 +151,8 @@ def panel_title(design: StudyDesign) -> str:
 
 
 class LinkProblem(QuorumError):
+    """Raised if the link by which somebody came from a panel cannot be used."""
+
     title = gettext_noop("This link is not complete")
 
 
@@ -158,6 +166,7 @@ class PanelIds:
 
 
 def ids_of_link(panel: Panel, query: Mapping[str, str]) -> PanelIds:
+    """Return the ids in the query of a link. Raise LinkProblem if one is missing or is not valid."""
     return PanelIds(
         worker=_read_id(query, worker_parameter(panel)),
         session=_read_id(query, session_parameter(panel)),
@@ -209,11 +218,11 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
     if code:
         return code
     session_part = [session] if design.panel.personal_codes and session else []
-    number = int(keyed_hash("code", str(study.pk), study.slug, outcome, *session_part), 16)
+    hash_value = int(keyed_hash("code", str(study.pk), study.slug, outcome, *session_part), 16)
     letters = []  # the digits of the hash in the base of the alphabet
-    for _letter in range(CODE_LENGTH):
-        number, letter = divmod(number, len(CAPITALS))
-        letters.append(CAPITALS[letter])
+    for _position in range(CODE_LENGTH):
+        hash_value, letter_index = divmod(hash_value, len(CAPITALS))
+        letters.append(CAPITALS[letter_index])
     return "".join(letters)
 
 
@@ -252,29 +261,34 @@ def latest_session(*, study: Study, worker: Worker) -> CrowdSession | None:
 
 
 def session_with_room(*, study: Study, design: StudyDesign, worker: Worker) -> CrowdSession | None:
+    """Return the worker's running session if it may have another HIT, else None."""
     session = latest_session(study=study, worker=worker)
     if session is None or session.status != Status.WORKING:
         return None
-    taken = Assignment.objects.filter(session=session, state__in=COUNTED_STATES).count()
-    return session if taken < design.panel.hits else None
+    hit_count = Assignment.objects.filter(session=session, state__in=COUNTED_STATES).count()
+    return session if hit_count < design.panel.hits else None
 
 
-def pages_handed_in(session: CrowdSession) -> int:
+def count_submitted_pages(session: CrowdSession) -> int:
     return Assignment.objects.filter(session=session, submitted_at__isnull=False).count()
 
 
 def complete_session_after(*, assignment: Assignment) -> None:
-    """Complete the session of a submitted assignment if this was its last. Call it in the submission's transaction.
+    """Complete the session of a submitted assignment if this was its last one.
 
-    The completion must be stored before anybody is notified (Dallinger PR#6183).
+    Call this in the transaction of the submission: the completion must be stored before anybody is notified
+    (Dallinger PR#6183).
     """
     session = panel_sessions(assignment.study).filter(assignments=assignment).first()
-    if session is not None and pages_handed_in(session) >= design_of(assignment.study).panel.hits:
+    if session is not None and count_submitted_pages(session) >= design_of(assignment.study).panel.hits:
         end_session_with_status(session=session, status=Status.SUBMITTED)
 
 
 def end_session_with_status(*, session: CrowdSession, status: str, why: str = "") -> bool:
-    """End a running session, and store the completion code for its outcome. Return False if it had ended before."""
+    """End a running session, and store the completion code for its outcome. Return False if it had ended before.
+
+    Its assignments are not changed; ``panel.people.end_panel_session`` releases them, too.
+    """
     now = timezone.now()
     row_count = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(
         status=status,
@@ -303,15 +317,19 @@ def link_key(study: Study) -> str:
 
 
 def link_signature_of(study: Study, ids: PanelIds) -> str:
-    """Return the HMAC-SHA256 of the person's id. If links have a submission's id, it follows on a second line."""
-    text = f"{ids.worker}\n{ids.session}" if ids.session else ids.worker
-    return hmac.new(link_key(study).encode(), text.encode(), hashlib.sha256).hexdigest()
+    """Return the signature of a link: the HMAC-SHA256 of the person's id.
+
+    If the link has a submission's id, the HMAC covers it, too, on a second line.
+    """
+    signed_text = f"{ids.worker}\n{ids.session}" if ids.session else ids.worker
+    return hmac.new(link_key(study).encode(), signed_text.encode(), hashlib.sha256).hexdigest()
 
 
 def refuse_unsigned(*, study: Study, design: StudyDesign, ids: PanelIds, query: Mapping[str, str]) -> None:
-    name = design.panel.signature
-    signature = query.get(name, "").strip().lower() if name else ""
-    if name and not hmac.compare_digest(signature.encode(), link_signature_of(study, ids).encode()):
+    """Raise LinkProblem if the panel signs its links, and ``query`` has no valid signature of ``ids``."""
+    parameter = design.panel.signature
+    signature = query.get(parameter, "").strip().lower() if parameter else ""
+    if parameter and not hmac.compare_digest(signature.encode(), link_signature_of(study, ids).encode()):
         raise LinkProblem(
             _(
                 "Nothing was recorded: the link that you followed was changed or is not complete. "

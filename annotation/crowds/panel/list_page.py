@@ -6,7 +6,7 @@ is stored until a job has read it and a page has shown the result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -42,10 +42,10 @@ from judgments.studies.study_page import add_step, study_page_address
 
 SALT = "quorum.panel-list"  # for the signature of a list in the page
 LIST_SECONDS = 3600  # seconds within which such a list can be confirmed
-MAX_LIST_BYTES = 5_000_000  # of an uploaded list
-READ_LIST = "read_panel_list"  # the kind of job
-MAX_SHOWN_LINES = 300  # of each group on the page; the list to download has all
-# Each group of the page, in order: the verdict on its sessions, its title and its explanation.
+MAX_LIST_BYTES = 5_000_000  # the size of an uploaded list
+READ_LIST = "read_panel_list"  # the kind of the job that reads a large list
+MAX_SHOWN_LINES = 300  # number of lines of each group on the page; the list to download has all
+# Each group of the page, in order: the verdict on its submissions, its title and its explanation.
 VERDICT_GROUPS = (
     ("pay", gettext_noop("To be paid"), gettext_noop("Finished here, not yet approved at the panel.")),
     ("no", gettext_noop("Not to be paid"), gettext_noop("Each row gives the reason.")),
@@ -67,25 +67,24 @@ VERDICT_GROUPS = (
 def _reconcile_list(request: HttpRequest, study: Study) -> HttpResponse:
     """Compare an uploaded list: in a job if it is large, or if a job could not find its columns; otherwise at once."""
     columns = {kind: request.POST.get(f"column-{kind}", "").strip() for kind in LIST_COLUMNS}
-    upload = request.FILES.get("list")
+    uploaded_file = request.FILES.get("list")
     if "job" in request.POST:
-        return _start_job(
-            request, study, _find_list_job(request, study, request.POST["job"]).args["upload"], columns
-        )
-    if upload is not None and MAX_REQUEST_BYTES < (upload.size or 0) <= MAX_LIST_BYTES:
-        upload.name = "list.csv"
-        return _start_job(request, study, uploads.store_upload([upload]), columns)
+        upload = _find_list_job(request, study, request.POST["job"]).args["upload"]
+        return _start_list_job(request, study, upload, columns)
+    if uploaded_file is not None and MAX_REQUEST_BYTES < (uploaded_file.size or 0) <= MAX_LIST_BYTES:
+        uploaded_file.name = "list.csv"
+        return _start_list_job(request, study, uploads.store_upload([uploaded_file]), columns)
     text = _read_list_text(request)
     try:
         submissions = read_submissions(text, design_of(study).panel, columns=columns)
     except ListProblem as problem:
-        sealed = signing.dumps(text, salt=SALT, compress=True) if problem.columns else ""
-        context = {"problem": str(problem), "columns": problem.columns, "hidden": ("text", sealed)}
-        return _show_problem(request, study, context)
+        sealed_text = signing.dumps(text, salt=SALT, compress=True) if problem.columns else ""
+        return _show_problem(request, study, str(problem), problem.columns, {"text": sealed_text})
     return _show_list(request, study, submissions)
 
 
-def _start_job(request: HttpRequest, study: Study, upload: str, columns: dict[str, str]) -> HttpResponse:
+def _start_list_job(request: HttpRequest, study: Study, upload: str, columns: dict[str, str]) -> HttpResponse:
+    """Start a job that reads a stored upload, and show its page."""
     args = {"study": study.slug, "upload": upload, "columns": columns}
     job = enqueue(kind=READ_LIST, args=args, user=signed_in(request))
     return redirect("admin:judgments_job_change", job.pk)
@@ -103,44 +102,60 @@ def show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse:
     try:
         result = load_json(uploads.job_file(upload).read_text())
         if "rows" not in result:
-            return _show_problem(request, study, result | {"hidden": ("job", pk)})
+            return _show_problem(request, study, result["problem"], result["columns"], {"job": pk})
         uploads.discard_upload(upload)
         return _show_list(request, study, [PanelListLine(*row) for row in result["rows"]])
     except FileNotFoundError:
-        return _show_problem(
-            request, study, {"problem": _("The uploaded list has expired; please upload it again.")}
-        )
+        return _show_problem(request, study, _("The uploaded list has expired; please upload it again."))
     except WrongState as error:
-        return _show_problem(request, study, {"problem": str(error)})
+        return _show_problem(request, study, str(error))
 
 
-def _show_problem(request: HttpRequest, study: Study, problem: dict[str, Any]) -> HttpResponse:
-    context = _page_context(request, study) | problem
+def _show_problem(
+    request: HttpRequest,
+    study: Study,
+    problem: str,
+    columns: Sequence[str] = (),
+    hidden_fields: Mapping[str, str] | None = None,
+) -> HttpResponse:
+    """Show why a list cannot be used.
+
+    Args:
+        columns: the columns of the list if the person has to choose one.
+        hidden_fields: the list, or its job, for the form with which the person chooses.
+    """
+    context = _page_context(request, study) | {
+        "problem": problem,
+        "list_columns": columns,
+        "hidden_fields": hidden_fields or {},
+    }
     return TemplateResponse(request, "admin/annotation/study_panel.html", context, status=400)
 
 
 def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelListLine]) -> HttpResponse:
+    """Show the comparison of a list with the sessions, and the form that books it."""
     context = _page_context(request, study)
     compared = compare_panel_list(study=study, submissions=submissions)
     json_lines = [submission.as_json() for submission in submissions]
     context |= {
         "subtitle": _("The panel's list"),
         "groups": [
-            {"title": _(title), "about": _(about), "rows": group[:MAX_SHOWN_LINES], "count": len(group)}
-            for name, title, about in VERDICT_GROUPS
-            if (group := [row for row in compared if row.verdict == name])
+            {"title": _(title), "about": _(about), "rows": group[:MAX_SHOWN_LINES], "row_count": len(group)}
+            for verdict, title, about in VERDICT_GROUPS
+            if (group := [row for row in compared if row.verdict == verdict])
         ],
-        "odd": sum(row.is_contradictory for row in compared),
-        "count": len(submissions),
-        "pay": sum(row.verdict == "pay" for row in compared),
-        "to_approve": sum(_needs_approval(row) for row in compared),
-        "books": sum(bool(row.new_status or row.unmatched_payment) for row in compared),
-        "sealed": signing.dumps([study.pk, json_lines], salt=SALT, compress=True),
+        "submission_count": len(submissions),
+        "contradictory_count": sum(row.is_contradictory for row in compared),
+        "payable_count": sum(row.verdict == "pay" for row in compared),
+        "unapproved_count": sum(_needs_approval(row) for row in compared),
+        "unbooked_count": sum(bool(row.new_status or row.unmatched_payment) for row in compared),
+        "sealed_list": signing.dumps([study.pk, json_lines], salt=SALT, compress=True),
     }
     return TemplateResponse(request, "admin/annotation/study_reconcile.html", context)
 
 
 def _needs_approval(row: ComparedSubmission) -> bool:
+    """Return whether the session is to be paid but not yet approved here."""
     return (
         row.verdict == "pay"
         and row.session is not None
@@ -154,19 +169,21 @@ def _page_context(request: HttpRequest, study: Study) -> dict[str, Any]:
 
 
 def _read_list_text(request: HttpRequest) -> str:
-    upload = request.FILES.get("list")
-    if upload is None:
+    """Return the text of an uploaded list, or of the signed list in the form with which its columns are chosen."""
+    uploaded_file = request.FILES.get("list")
+    if uploaded_file is None:
         try:
             return str(signing.loads(request.POST.get("text", ""), salt=SALT, max_age=LIST_SECONDS))
         except signing.BadSignature:
             raise WrongState(_("Nothing was compared: choose the panel's list (a CSV file) first.")) from None
     try:
-        return uploaded_text(upload, max_bytes=MAX_LIST_BYTES)
+        return uploaded_text(uploaded_file, max_bytes=MAX_LIST_BYTES)
     except TextRefused as error:
         raise WrongState(_("Nothing was compared: %(error)s") % {"error": error}) from None
 
 
 def _read_signed_list(request: HttpRequest, study: Study) -> list[PanelListLine]:
+    """Return the list that the page of the comparison contains. Raise WrongState if it is too old."""
     try:
         pk, rows = signing.loads(request.POST.get("sealed", ""), salt=SALT, max_age=LIST_SECONDS)
         if pk == study.pk:
@@ -177,32 +194,32 @@ def _read_signed_list(request: HttpRequest, study: Study) -> list[PanelListLine]
 
 
 def _book_list(request: HttpRequest, study: Study) -> HttpResponse:
-    counts = book_list(
+    booked = book_list(
         study=study,
         submissions=_read_signed_list(request, study),
         approve="approve" in request.POST,
         by=signed_in(request),
     )
-    if counts.change_count:
+    if booked.change_count:
         message = (
             _(
                 "Sessions recorded as approved: %(approved)s; as rejected: %(rejected)s; as "
                 "ended: %(ended)s. Payments at the panel without a session on this site: "
                 "%(unmatched)s. Uploading the same list again changes nothing."
             )
-            if counts.unmatched
+            if booked.unmatched
             else _(
                 "Sessions recorded as approved: %(approved)s; as rejected: %(rejected)s; as "
                 "ended: %(ended)s. Uploading the same list again changes nothing."
             )
         )
-        messages.success(request, message % asdict(counts))
+        messages.success(request, message % asdict(booked))
     else:
         messages.info(request, _("Nothing was changed: everything in the list is already recorded."))
     return redirect(study_page_address(study, "panel"))
 
 
-def _payment_list(request: HttpRequest, study: Study) -> HttpResponse:
+def _download_payment_list(request: HttpRequest, study: Study) -> HttpResponse:
     with translation.override("en"):  # the file is in English, like the one that the command writes
         compared = compare_panel_list(study=study, submissions=_read_signed_list(request, study))
     return csv_download(payment_list(study, compared), f"{study.slug}-payments.csv")
@@ -222,7 +239,10 @@ add_step(
 )
 add_step(
     StudyStep(
-        name="payment-list", label="Download the payment list", run=_payment_list, permission=Right.VIEW
+        name="payment-list",
+        label="Download the payment list",
+        run=_download_payment_list,
+        permission=Right.VIEW,
     )
 )
 add_step(StudyStep(name="book-list", label="Record the panel's list", run=_book_list))

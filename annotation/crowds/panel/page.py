@@ -14,7 +14,7 @@ from annotation.crowds.outbox.delivery import carry_out_calls
 from annotation.crowds.panel.backend import ExternalBackend, signed_links
 from annotation.crowds.panel.list_page import csv_download, show_read_list
 from annotation.crowds.panel.page_context import panel_context, site_address
-from annotation.crowds.panel.payouts import bonus_list, pay_pages
+from annotation.crowds.panel.payouts import make_bonus_list, pay_pages
 from annotation.crowds.people import forget_raw_ids
 from annotation.money.orders import with_confirmation
 from common.errors import WrongState
@@ -46,35 +46,35 @@ def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResp
     )
 
 
-def _bonus_list(request: HttpRequest, study: Study) -> HttpResponse:
+def _download_bonus_list(request: HttpRequest, study: Study) -> HttpResponse:
     number_text = request.POST.get("number", "")
-    number, lines = bonus_list(
+    bonus_list = make_bonus_list(
         study=study,
         # 0 makes a new list
         number=int(number_text) if number_text.isdecimal() and len(number_text) < 6 else 0,
         by=signed_in(request),
     )
-    return csv_download(lines, f"{study.slug}-bonuses-{number}.csv")
+    return csv_download(bonus_list.lines, f"{study.slug}-bonuses-{bonus_list.number}.csv")
 
 
-def _signed_links(request: HttpRequest, study: Study) -> HttpResponse:
+def _download_signed_links(request: HttpRequest, study: Study) -> HttpResponse:
     lines = signed_links(study=study, people=request.POST.get("people", ""), address=site_address(request))
     return csv_download([("id", "link"), *lines], f"{study.slug}-links.csv")
 
 
 @with_confirmation("pay-pages")
-def _pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
-    count = pay_pages(study=study, why=why, by=by)
+def _order_pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
+    bonus_count = pay_pages(study=study, why=why, by=by)
     message = ngettext(
         "One bonus is recorded; it will be in the next bonus list.",
         "%(count)s bonuses are recorded; they will be in the next bonus list.",
-        count,
+        bonus_count,
     )
-    return Outcome(message % {"count": count})
+    return Outcome(message % {"count": bonus_count})
 
 
 def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
-    outcome = _pay_for_pages(study=study, by=signed_in(request), why=request.POST.get("why", ""))
+    outcome = _order_pay_for_pages(study=study, by=signed_in(request), why=request.POST.get("why", ""))
     if not outcome.is_pending:
         carry_out_calls(study=study)
     messages.success(request, outcome.message)
@@ -84,14 +84,14 @@ def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
 def _forget_ids(request: HttpRequest, study: Study) -> HttpResponse:
     if request.POST.get("typed", "").strip() != study.slug:
         raise WrongState(_("Nothing was deleted: to confirm, type %(slug)s.") % {"slug": study.slug})
-    count = forget_raw_ids(study=study, by=signed_in(request))
-    message = ngettext("One raw id is deleted.", "%(gone)s raw ids are deleted.", count)
-    messages.success(request, message % {"gone": count})
+    id_count = forget_raw_ids(study=study, by=signed_in(request))
+    message = ngettext("One raw id is deleted.", "%(gone)s raw ids are deleted.", id_count)
+    messages.success(request, message % {"gone": id_count})
     return redirect(study_page_address(study, "panel"))
 
 
-add_step(StudyStep(name="signed-links", label="Make signed links", run=_signed_links))
-add_step(StudyStep(name="bonus-list", label="Make a bonus list", run=_bonus_list))
+add_step(StudyStep(name="signed-links", label="Make signed links", run=_download_signed_links))
+add_step(StudyStep(name="bonus-list", label="Make a bonus list", run=_download_bonus_list))
 add_step(
     StudyStep(name="pay-pages", label="Pay for pages of work in sessions that ended early", run=_pay_pages)
 )

@@ -1,4 +1,7 @@
-"""The context of a study's page "Panel"."""
+"""The context of a study's page "Panel".
+
+It has a module of its own, since ``list_page`` shows the same page with the problem of an uploaded list.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,8 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-# each outcome of a session, and when a session has it
-OUTCOME_WORDS = {
+# when a session has each outcome, in words
+OUTCOME_CONDITIONS = {
     "completed": gettext_noop("all pages of work of the session are submitted"),
     "screened-out": gettext_noop("a requirement, the quiz or a detector screened the participant out"),
     "timed-out": gettext_noop("the participant was away too long, and the place went to somebody else"),
@@ -40,21 +43,21 @@ OUTCOME_WORDS = {
 def panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
     design = design_of(study)
     link = site_address(request) + entry_path(study, design)
-    unpaid = unpaid_pages(study) if study.platform else []
+    unpaid_sessions = unpaid_pages(study) if study.platform else []
     return {
         "design": design,
         "panel_title": panel_title(design),
         "link": link,
         "outcomes": [_describe_outcome(study, design, outcome) for outcome in OUTCOMES],
         "pay_cents": design.crowd.reward_cents * design.panel.hits,
-        "places": _count_places(study),
-        "kinds": LIST_COLUMNS,
-        "partial": len(unpaid),
-        "partial_cents": sum(pages.cents for pages in unpaid),
-        "bonus_lists": range(1, last_bonus_list(study) + 1),
-        "unlisted": unlisted_bonuses(study).count(),
-        "raw_ids": RawId.objects.filter(worker__crowd_sessions__study=study).distinct().count(),
-        "undecided": CrowdSession.objects.filter(study=study, status="submitted").count(),
+        "published_place_count": _count_places(study),
+        "column_kinds": LIST_COLUMNS,
+        "unpaid_session_count": len(unpaid_sessions),
+        "unpaid_session_cents": sum(pages.cents for pages in unpaid_sessions),
+        "bonus_list_numbers": range(1, last_bonus_list(study) + 1),
+        "unlisted_bonus_count": unlisted_bonuses(study).count(),
+        "raw_id_count": RawId.objects.filter(worker__crowd_sessions__study=study).distinct().count(),
+        "undecided_count": CrowdSession.objects.filter(study=study, status="submitted").count(),
         "needs_address": _needs_address(design),
         "link_key": link_key(study) if design.panel.signature else "",
         "signs_sessions": bool(session_parameter(design.panel)),
@@ -75,9 +78,9 @@ def _describe_outcome(study: Study, design: StudyDesign, outcome: str) -> dict[s
     placeholder_ids = PanelIds(worker="WORKER", session="SESSION")
     return {
         "name": outcome,
-        "when": _(OUTCOME_WORDS[outcome]),
+        "condition": _(OUTCOME_CONDITIONS[outcome]),
         "code": "" if design.panel.personal_codes else code,
-        "back": address_back(design, outcome, code=code, ids=placeholder_ids),
+        "return_address": address_back(design, outcome, code=code, ids=placeholder_ids),
     }
 
 

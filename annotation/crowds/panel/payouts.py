@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -26,11 +27,13 @@ from judgments.design.panels import PANEL_PRESETS
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-# Number of the bonus that pays for a session's pages. It is larger than the numbers of bonuses that people give.
-PARTIAL_BONUS = 900
+# The number of the bonus that pays for the pages of an incomplete session. It is larger than the numbers of bonuses
+# that people give, so that the keys of their calls differ.
+PARTIAL_BONUS_NUMBER = 900
 
 
 def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[list[object]]:
+    """Return the lines of the list of submissions to pay at the panel, header first."""
     publications = {publication.pk: publication for publication in study.publications.all()}
     header = ["participant id", "submission id", "amount", "status there", "code there", "why"]
     rows: list[list[object]] = [[*header]]
@@ -48,7 +51,7 @@ class UnpaidPages:
     """A session that ended early: the number of its submitted assignments, and their pay."""
 
     session: CrowdSession
-    pages: int
+    page_count: int
     cents: int
 
 
@@ -57,30 +60,37 @@ def unpaid_pages(study: Study) -> list[UnpaidPages]:
 
     Rejected assignments, and sessions whose pages were paid before, are left out.
     """
-    reward = design_of(study).crowd.reward_cents
-    requests = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
+    reward_cents = design_of(study).crowd.reward_cents
+    if not reward_cents:
+        return []
     is_submitted = Q(assignments__state__in=["submitted", "approved"])
-    unmatched = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
+    paid_here = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
+    paid_by_panel = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
     sessions = panel_sessions(study).filter(status__in=ABANDONED_STATUSES)
-    sessions = sessions.exclude(pk__in=requests.values("session")).exclude(pk__in=unmatched.values("session"))
-    counted = sessions.annotate(n=Count("assignments", filter=is_submitted)).filter(n__gt=0).order_by("pk")
-    rows = counted.select_related("worker", "study") if reward else ()
-    return [UnpaidPages(session, session.n, session.n * reward) for session in rows]
+    sessions = sessions.exclude(pk__in=paid_here.values("session"))
+    sessions = sessions.exclude(pk__in=paid_by_panel.values("session"))
+    sessions = sessions.annotate(n=Count("assignments", filter=is_submitted)).filter(n__gt=0).order_by("pk")
+    return [
+        UnpaidPages(session, page_count=session.n, cents=session.n * reward_cents)
+        for session in sessions.select_related("worker", "study")
+    ]
 
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
     """Book a bonus for each session of ``unpaid_pages``; return their number."""
     with one_order(study, by.pk if by else None):
-        unpaid = unpaid_pages(study)
-        if not unpaid:
+        unpaid_sessions = unpaid_pages(study)
+        if not unpaid_sessions:
             raise WrongState(_("Nothing was paid: there are no unpaid pages of sessions that ended early."))
-        for row in unpaid:
-            call = ask_for_bonus(session=row.session, cents=row.cents, why=why, number=PARTIAL_BONUS, by=by)
+        for unpaid in unpaid_sessions:
+            call = ask_for_bonus(
+                session=unpaid.session, cents=unpaid.cents, why=why, number=PARTIAL_BONUS_NUMBER, by=by
+            )
             CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
-        total = spell_cents(sum(row.cents for row in unpaid), design_of(study).currency)
-        message = f"Bonuses of {total} for the pages of {len(unpaid)} sessions."
+        total = spell_cents(sum(unpaid.cents for unpaid in unpaid_sessions), design_of(study).currency)
+        message = f"Bonuses of {total} for the pages of {len(unpaid_sessions)} sessions."
         note_event(study=study, what="partial-pay", sentence=message, by=by)
-    return len(unpaid)
+    return len(unpaid_sessions)
 
 
 def last_bonus_list(study: Study) -> int:
@@ -103,9 +113,19 @@ def unlisted_bonuses(study: Study) -> QuerySet[CrowdCall]:
     return _paid_bonuses(study).filter(answer__list__isnull=True).exclude(worker__erased=True)
 
 
+class BonusList(NamedTuple):
+    """A list of bonuses to upload at a panel.
+
+    Each of ``lines`` has the panel's id of the submission or person, and an amount.
+    """
+
+    number: int
+    lines: list[tuple[str, str]]
+
+
 @transaction.atomic
-def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tuple[int, list[tuple[str, str]]]:
-    """Return the number of a list and its lines. A line is the panel's id of the submission or person, and an amount.
+def make_bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> BonusList:
+    """Make a list of the bonuses that are in no list yet, or return an earlier list again.
 
     Each bonus is in one list only, so uploading each list once pays each bonus once. Lines of people whose id was
     deleted are left out; the other lines stay the same.
@@ -118,7 +138,7 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # one list at a time
     calls = _paid_bonuses(study).filter(answer__list=number) if number else unlisted_bonuses(study)
     bonus_calls = list(calls.order_by("pk"))
-    if not bonus_calls:
+    if not bonus_calls:  # the number of a list that does not exist, or no new bonuses
         if number:
             raise WrongState(_("There is no bonus list %(number)s.") % {"number": number})
         raise WrongState(_("No list was created: every bonus is already in a list."))
@@ -143,7 +163,7 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
             sentence=f"Bonus list {number} was made, with {len(lines)} lines{omission}.",
             by=by,
         )
-    return number, list(lines.values())
+    return BonusList(number, list(lines.values()))
 
 
 def _bonus_lines(study: Study, calls: list[CrowdCall]) -> dict[int, tuple[str, str]]:
@@ -153,12 +173,12 @@ def _bonus_lines(study: Study, calls: list[CrowdCall]) -> dict[int, tuple[str, s
     """
     panel = design_of(study).panel
     pays_by_session = PANEL_PRESETS[panel.preset].pays_by_session
-    sessions = dict(
+    ids_by_session = dict(
         RawId.objects.filter(session__study=study, name=session_parameter(panel)).values_list(
             "session", "value"
         )
     )
-    workers = dict(
+    ids_by_worker = dict(
         RawId.objects.filter(
             worker__crowd_sessions__study=study, session=None, name=worker_parameter(panel)
         ).values_list("worker", "value")
@@ -167,8 +187,8 @@ def _bonus_lines(study: Study, calls: list[CrowdCall]) -> dict[int, tuple[str, s
     for call in calls:
         assert call.session_id is not None  # a bonus belongs to a session
         assert call.worker_id is not None
-        raw_id = sessions.get(call.session_id) if pays_by_session else None
-        raw_id = raw_id or workers.get(call.worker_id)
+        raw_id = ids_by_session.get(call.session_id) if pays_by_session else None
+        raw_id = raw_id or ids_by_worker.get(call.worker_id)
         if raw_id is not None:
             lines[call.pk] = (raw_id, spell_cents(int(call.payload["bonus_cents"])))
     return lines

@@ -1,8 +1,8 @@
 """Admit people sent by a panel, end their sessions, and send them back to the panel.
 
-A completed session takes a slot. A session that was returned, timed out or screened out leaves its slot and
-reservation to the next person. Open slots are released when the study closes. People with invented ids may take
-slots, but not from somebody whom the panel confirms (docs/decisions/0009-crowds.md).
+A completed session keeps its place. A session that was returned, timed out or screened out leaves its place and
+reservation to the next person. Open places are released when the study closes. People with invented ids may take
+places, but not from somebody whom the panel confirms (docs/decisions/0009-crowds.md).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from annotation.crowds.panel.backend import (
     LinkProblem,
     PanelIds,
     code_for,
+    count_submitted_pages,
     end_session_with_status,
     idle_sessions,
-    pages_handed_in,
     panel_sessions,
     session_name,
 )
@@ -58,8 +58,8 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
-MAX_ENTRIES = 5  # attempts to find a slot for a person whom the crowd confirms
-# statuses of sessions that take a place, and of sessions whose person took part
+MAX_ENTRIES = 5  # number of attempts to find a place for a person whom the crowd confirms
+# statuses of sessions that have a place, and of sessions whose person took part
 PLACE_STATUSES = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)
 PARTICIPANT_STATUSES = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
 SCREENING_ERRORS = (CountryProblem, RequirementNotMet, WorkPaused, WorkerExcluded)
@@ -67,7 +67,7 @@ TOOK_PART_BEFORE = "The person took part before."
 
 
 class PlacesTaken(Exception):
-    """Raised if all slots are taken. People with invented ids may hold some of them."""
+    """Raised if all places are taken. People with invented ids may have some of them."""
 
 
 def find_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
@@ -94,7 +94,9 @@ def find_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
 
 
 def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> CrowdSession:
-    """Return the person's session, or create it. If no slot is free, the new session ends at once.
+    """Return the person's session, or create it. If no place is free, the new session ends at once.
+
+    While all places are taken, first free one that may belong to somebody with an invented id.
 
     Raises:
         LinkProblem, JoinRefused, CountryProblem, StudyPaused, TooManyAttempts: nothing is stored.
@@ -106,26 +108,32 @@ def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = 
             raise JoinRefused(_("Please read the consent text and agree to it before you join."))
         rate_limits.count_use("join", study.slug)
     country = checked_country(country)
-    attempt = partial(_enter_session, study, design, ids, consent=consent, country=country)
+    enter = partial(_enter_session, study, design, ids, consent=consent, country=country)
     outcome = FreeingOutcome.FREED
-    for _try in range(MAX_ENTRIES):  # another person may take the freed slot first
+    for _try in range(MAX_ENTRIES):  # another person may take the freed place first
         try:
-            return _retry_on_conflict(attempt)
+            return _retry_on_conflict(enter)
         except PlacesTaken:
-            outcome = _free_slot(study, ids)
+            outcome = _free_place(study, ids)
             if outcome is not FreeingOutcome.FREED:
                 break
-    return _retry_on_conflict(partial(attempt, replace=outcome is FreeingOutcome.UNCLEAR))
+    return _retry_on_conflict(partial(enter, replace=outcome is FreeingOutcome.UNCLEAR))
 
 
 class FreeingOutcome(Enum):
+    """What became of the attempt to free a place for somebody."""
+
     FREED = "the place of somebody whom the crowd does not know"
     NONE = "the crowd knows everybody who has a place"
     UNCLEAR = "the crowd does not say whom it knows, so people who answered nothing have to make room"
 
 
-def _free_slot(study: Study, ids: PanelIds) -> FreeingOutcome:
-    """Free a slot held by a person whom the crowd does not confirm, for ``ids``, whom it confirms."""
+def _free_place(study: Study, ids: PanelIds) -> FreeingOutcome:
+    """Free the place of a person whom the crowd does not know, if the crowd confirms ``ids``.
+
+    Raises:
+        AllSlotsTaken: the crowd does not know ``ids``.
+    """
     publication, backend = _publications(study).last(), backend_of(study)
     if publication is None or design_of(study).panel.signature:  # the ids in signed links cannot be invented
         return FreeingOutcome.NONE
@@ -143,15 +151,17 @@ def _free_slot(study: Study, ids: PanelIds) -> FreeingOutcome:
     for session in _unmatched_sessions(publication):
         if session.external_id in work_ids:
             continue
-        raw = ids_of(session)  # the list of ids may be out of date, so ask about this submission
-        if not raw.session:  # the raw ids were deleted
+        raw_ids = ids_of(session)
+        if not raw_ids.session:  # the raw ids were deleted
             continue
-        if backend.knows_work(publication, worker=raw.worker, work=raw.session, at_work=False) is False:
+        # the list of work may be out of date, so ask about this submission
+        is_known = backend.knows_work(publication, worker=raw_ids.worker, work=raw_ids.session, at_work=False)
+        if is_known is False:
             why = "The panel does not know of it."
-            is_ended = end_panel_session(session=session, status=Status.RETURNED, why=why)
-            if pages_handed_in(session) and exclude_unknown_work(session=session):
-                is_ended = True
-            if is_ended:  # otherwise another request has ended it
+            is_freed = end_panel_session(session=session, status=Status.RETURNED, why=why)
+            if count_submitted_pages(session) and exclude_unknown_work(session=session):
+                is_freed = True
+            if is_freed:  # otherwise another request has freed it
                 return FreeingOutcome.FREED
     return FreeingOutcome.NONE
 
@@ -161,7 +171,7 @@ def _publications(study: Study) -> QuerySet[Publication]:
 
 
 def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
-    """Return sessions that hold a slot and that the crowd has not confirmed, oldest first."""
+    """Return sessions that have a place and that the crowd has not confirmed, oldest first."""
     sessions = CrowdSession.objects.filter(
         publication=publication, status__in=[Status.WORKING, Status.SUBMITTED]
     )
@@ -169,27 +179,31 @@ def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
 
 
 def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
-    """Return unconfirmed sessions that may be replaced, ordered by the time ``due`` from which they may.
+    """Return unconfirmed sessions that may be replaced, ordered by the time ``replaceable_at`` from which they may.
 
-    If several people hold slots at a session's address, the session may be replaced some time after its last
-    answer. Otherwise it may be replaced only while it has no answer.
+    If several people at a session's address have places, the session may be replaced some time after its last answer.
+    Otherwise it may be replaced only while it has no answer.
     """
-    pages = Assignment.objects.filter(session=OuterRef("pk"))
+    work = Assignment.objects.filter(session=OuterRef("pk"))
     attempts = QuizAttempt.objects.filter(study=publication.study_id, worker=OuterRef("worker"))
-    is_silent = ~Exists(pages.exclude(answers={}, submitted_at=None)) & ~Exists(attempts.exclude(answers={}))
-    answers = pages.order_by().values("session").annotate(at=Max(Coalesce("submitted_at", "answered_at")))
-    free_at = Coalesce(Subquery(answers.values("at")), "arrived_at") + longest_pause(publication.study)
-    rows = _unmatched_sessions(publication).filter(status=Status.WORKING)
-    candidates = rows.annotate(people=people_at_same_address("session")).filter(is_silent | Q(people__gt=1))
-    due = Case(When(people__gt=1, then=free_at), default=F("arrived_at") + MIN_UNANSWERED_TIME)
-    return candidates.annotate(due=due).order_by("due")
+    is_silent = ~Exists(work.exclude(answers={}, submitted_at=None)) & ~Exists(attempts.exclude(answers={}))
+    last_answers = work.order_by().values("session").annotate(at=Max(Coalesce("submitted_at", "answered_at")))
+    last_activity = Coalesce(Subquery(last_answers.values("at")), "arrived_at")
+    sessions = _unmatched_sessions(publication).filter(status=Status.WORKING)
+    sessions = sessions.annotate(people_count=people_at_same_address("session"))
+    replaceable_at = Case(
+        When(people_count__gt=1, then=last_activity + longest_pause(publication.study)),
+        default=F("arrived_at") + MIN_UNANSWERED_TIME,
+    )
+    candidates = sessions.filter(is_silent | Q(people_count__gt=1))
+    return candidates.annotate(replaceable_at=replaceable_at).order_by("replaceable_at")
 
 
-def _retry_on_conflict(attempt: Callable[[], CrowdSession]) -> CrowdSession:
+def _retry_on_conflict(enter: Callable[[], CrowdSession]) -> CrowdSession:
     try:
-        return attempt()
+        return enter()
     except IntegrityError:  # the same link was opened in another window at the same moment
-        return attempt()
+        return enter()
 
 
 @transaction.atomic
@@ -205,9 +219,9 @@ def _enter_session(
     """Create the person's session, or return the existing one.
 
     Args:
-        replace: whether to end a silent session if no slot is free; if None, raise PlacesTaken in this case.
+        replace: whether to end a silent session if no place is free; if None, raise PlacesTaken in this case.
     """
-    # people who arrive for the last slot at the same time wait here
+    # people who arrive for the last place at the same time wait here
     publication = _publications(study).select_for_update().last()
     if publication is None:
         raise LinkProblem(_("Nothing was recorded: this study is not published at a panel yet."))
@@ -256,7 +270,7 @@ def _settle_arrival(
     country: str,
     replace: bool | None,
 ) -> None:
-    """End a new session at once if its person may not take part, or if no slot is free.
+    """End a new session at once if its person may not take part, or if no place is free.
 
     Args:
         replace: as for ``_enter_session``.
@@ -282,7 +296,7 @@ def _settle_arrival(
     if session.study.state != Study.State.OPEN or publication.state != Publication.State.PUBLISHED:
         end_session_with_status(session=session, status=Status.FULL)
         return
-    if _find_place(session, design):
+    if _has_place(session, design):
         return
     if replace is None:
         raise PlacesTaken
@@ -290,13 +304,13 @@ def _settle_arrival(
         end_session_with_status(session=session, status=Status.FULL)
 
 
-def _find_place(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return whether a slot is free for the session. If none seems free, end abandoned sessions first."""
+def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
+    """Return whether a place is free for the session. If none seems free, end abandoned sessions first."""
     publication = session.publication
-    taken = CrowdSession.objects.filter(publication=publication, status__in=PLACE_STATUSES)
-    other_sessions = taken.exclude(pk=session.pk)
+    sessions_with_place = CrowdSession.objects.filter(publication=publication, status__in=PLACE_STATUSES)
+    other_sessions = sessions_with_place.exclude(pk=session.pk)
     if other_sessions.count() >= publication.places:
-        time_out(study=session.study, minutes=design.crowd.lease_minutes)
+        time_out_sessions(study=session.study, minutes=design.crowd.lease_minutes)
     return other_sessions.count() < publication.places
 
 
@@ -307,11 +321,11 @@ def _replace_silent(session: CrowdSession) -> bool:
         AllSlotsTaken: everybody arrived or answered recently, and may still be reading.
     """
     other_sessions: QuerySet[Any] = _silent_sessions(session.publication).exclude(pk=session.pk)
-    oldest, now = other_sessions.first(), timezone.now()
-    if oldest is None:
+    silent_session, now = other_sessions.first(), timezone.now()
+    if silent_session is None:
         return False
-    if oldest.due > now:
-        minutes = 1 + int((oldest.due - now).total_seconds() // 60)
+    if silent_session.replaceable_at > now:
+        minutes = 1 + int((silent_session.replaceable_at - now).total_seconds() // 60)
         raise AllSlotsTaken(
             ngettext(
                 "Nothing was recorded: all places are taken, but somebody with a place has not "
@@ -324,29 +338,29 @@ def _replace_silent(session: CrowdSession) -> bool:
             )
             % {"n": minutes}
         )
-    list(Assignment.objects.filter(session=oldest).select_for_update().order_by("pk"))
+    list(Assignment.objects.filter(session=silent_session).select_for_update().order_by("pk"))
     # if an answer has just arrived, the session keeps its place
-    if not other_sessions.filter(pk=oldest.pk, due__lte=now).exists():
+    if not other_sessions.filter(pk=silent_session.pk, replaceable_at__lte=now).exists():
         return _replace_silent(session)
     return end_panel_session(
-        session=oldest,
+        session=silent_session,
         status=Status.TIMED_OUT,
         why="No answers came, and somebody else needed the place.",
     )
 
 
 @transaction.atomic
-def time_out(*, study: Study, minutes: int) -> int:
+def time_out_sessions(*, study: Study, minutes: int) -> int:
     """End running sessions that began at least ``minutes`` ago and hold no lease now; return their number."""
-    idle = idle_sessions(study, minutes=minutes).select_related("study", "publication").order_by("pk")
-    return sum(end_panel_session(session=session, status=Status.TIMED_OUT) for session in idle)
+    sessions = idle_sessions(study, minutes=minutes).select_related("study", "publication").order_by("pk")
+    return sum(end_panel_session(session=session, status=Status.TIMED_OUT) for session in sessions)
 
 
 def end_abandoned_sessions(*, study: Study) -> int:
-    """End abandoned sessions of a closed study; return their number."""
+    """End abandoned sessions of a closed study; return their number. In an open study, only arrivals end them."""
     if study.state == Study.State.OPEN:
         return 0
-    return time_out(study=study, minutes=design_of(study).crowd.lease_minutes)
+    return time_out_sessions(study=study, minutes=design_of(study).crowd.lease_minutes)
 
 
 def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
@@ -366,7 +380,7 @@ def end_without_work(*, session: CrowdSession) -> bool:
     CrowdSession.objects.select_for_update().get(pk=session.pk)  # wait for simultaneous claims of the session
     if Assignment.objects.with_lease(timezone.now()).filter(session=session).exists():
         return False
-    status = Status.SUBMITTED if pages_handed_in(session) else Status.FULL
+    status = Status.SUBMITTED if count_submitted_pages(session) else Status.FULL
     return end_panel_session(session=session, status=status)
 
 
@@ -389,6 +403,7 @@ def outcome_of(session: CrowdSession) -> str:
 
 
 def ids_of(session: CrowdSession) -> PanelIds:
+    """Return the panel's ids of the session's person and submission; "" for ids that were deleted."""
     design = design_of(session.study)
     rows = RawId.objects.filter(worker=session.worker_id)
     worker = rows.filter(session=None, name=worker_parameter(design.panel)).first()
@@ -397,10 +412,12 @@ def ids_of(session: CrowdSession) -> PanelIds:
 
 
 def code_of(session: CrowdSession) -> str:
+    """Return the session's completion code, which was stored when it ended."""
     if session.code:
         return session.code
     return code_for(session.study, design_of(session.study), outcome_of(session), session.external_id)
 
 
 def session_token_of(session: CrowdSession) -> str:
+    """Return the token by which the browser of the session's person is recognised."""
     return worker_token(session.worker.platform, session.worker.name)

@@ -1,4 +1,7 @@
-"""Compare a panel's list of submissions with the sessions, and book what the panel paid."""
+"""Compare a panel's list of submissions with the sessions, and book what the panel paid.
+
+Each line of the list is matched with a session. Their statuses give a verdict: what to do with the submission.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,16 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds.outbox.effects import release_unfilled, settle_session
-from annotation.crowds.panel.backend import PanelIds, code_for, pages_handed_in, panel_sessions, session_name
+from annotation.crowds.panel.backend import (
+    PanelIds,
+    code_for,
+    count_submitted_pages,
+    panel_sessions,
+    session_name,
+)
 from annotation.crowds.panel.people import end_abandoned_sessions, end_panel_session
 from annotation.crowds.panel.submission_list import PanelListLine
-from annotation.crowds.people import erased_people, is_session_of, pseudonym
+from annotation.crowds.people import erasure_marks, is_session_of, pseudonym
 from annotation.models import CrowdSession, LedgerEntry, Publication, RawId, at_crowd
 from annotation.money.bookings import pay_unmatched, unmatched_key
 from annotation.money.payments import decide_session
@@ -32,7 +41,7 @@ ENDED_STATUSES = (Status.RETURNED, Status.TIMED_OUT)
 
 
 class _Verdict(NamedTuple):
-    """The last fields of ``ComparedSubmission``, which says what they mean."""
+    """What to do with a submission that has a line and a session. ``ComparedSubmission`` has the same fields."""
 
     verdict: str
     reason: str
@@ -47,10 +56,11 @@ class ComparedSubmission:
     Attributes:
         panel_line: its line in the list.
         session: its session in the database.
-        panel_worker_id: the panel's id of the person, if known.
+        panel_worker_id: the panel's id of the person; "" if unknown.
         verdict: what to do: "pay", "paid" (was paid before), "no" (pays nothing), "wait" (is still running),
             "only-here" or "only-there" (is only in the database, or only in the list).
-        new_status: the session's new status after booking, or "".
+        reason: the reason of the verdict, in a sentence.
+        new_status: the status that booking gives the session; "" if it stays.
         is_contradictory: whether line and session contradict each other, or the code is wrong.
         unmatched_payment: the ledger key of a payment that has no session and is not booked yet, or "".
     """
@@ -67,9 +77,12 @@ class ComparedSubmission:
 
 @dataclass(frozen=True, slots=True)
 class BookingCounts:
-    """How many sessions a list changed. ``unmatched`` counts payments of the panel that have no session.
+    """How many sessions the booking of a list changed.
 
-    ``confirmed`` counts sessions that the list named for the first time, which changes nothing else.
+    Attributes:
+        approved, rejected, ended: number of sessions with this new status.
+        confirmed: number of sessions that a list named for the first time. This changes nothing else.
+        unmatched: number of payments of the panel that have no session.
     """
 
     approved: int = 0
@@ -91,14 +104,15 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
             % {"slug": study.slug}
         )
     rows = panel_sessions(study).select_related("worker", "study").order_by("pk")
+    # by external id; those that the list names are taken out
     sessions = {session.external_id: session for session in rows}
     objections = find_objections(study, {session.worker_id for session in sessions.values()})
     design = design_of(study)
-    codes = {name: code_for(study, design, "completed", name) for name in sessions}
+    codes = {external_id: code_for(study, design, "completed", external_id) for external_id in sessions}
     all_codes = {code.lower() for code in codes.values()}
     worker_names = {session.worker.name for session in sessions.values()}
     has_session_ids = bool(session_parameter(design.panel))
-    erased = erased_people(study)
+    marks_of_erased = erasure_marks(study)
     compared = []
     for panel_line in submissions:
         ids = PanelIds(worker=panel_line.worker, session=panel_line.session if has_session_ids else "")
@@ -107,16 +121,23 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
         # a list of people without submissions: use each person's latest session
         if has_session_ids and not panel_line.session:
             newest_first = reversed(sessions.values())
-            session = next((other for other in newest_first if is_session_of(other, name, erased)), None)
-        if session is None or not is_session_of(session, name, erased):
+            session = next(
+                (other for other in newest_first if is_session_of(other, name, marks_of_erased)), None
+            )
+        if session is None or not is_session_of(session, name, marks_of_erased):
             compared.append(
                 _compare_list_line(panel_line, took_part=name in worker_names, is_taken=session is not None)
             )
             continue
         del sessions[session.external_id]
-        reasons, code = objections.get(session.worker_id, []), session.code or codes[session.external_id]
-        verdict = _compare_both(panel_line, session, code=code, all_codes=all_codes, objections=reasons)
-        compared.append(ComparedSubmission(panel_line, session, panel_line.worker, *verdict))
+        verdict = _compare_both(
+            panel_line,
+            session,
+            code=session.code or codes[session.external_id],
+            all_codes=all_codes,
+            objections=objections.get(session.worker_id, []),
+        )
+        compared.append(ComparedSubmission(panel_line, session, panel_line.worker, **verdict._asdict()))
     compared = _add_unmatched_payments(study, compared)
     raw_ids = raw_ids_of(study)
     compared += [
@@ -126,6 +147,7 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
 
 
 def _add_unmatched_payments(study: Study, compared: list[ComparedSubmission]) -> list[ComparedSubmission]:
+    """Return the rows with ``unmatched_payment``, the key of a payment that is not booked yet."""
     entries = LedgerEntry.objects.filter(budget__study=study, what="unmatched")
     booked_keys = set(entries.values_list("key", flat=True))
     return [
@@ -201,6 +223,7 @@ def _compare_both(
 
 
 def _compare_paid(panel_line: PanelListLine) -> _Verdict:
+    """Compare a line with a session that is approved here."""
     if panel_line.status == Status.APPROVED:
         return _Verdict("paid", _("Approved both here and at the panel."))
     if panel_line.status == Status.SUBMITTED:
@@ -215,6 +238,7 @@ def _compare_paid(panel_line: PanelListLine) -> _Verdict:
 def _compare_finished(
     panel_line: PanelListLine, session: CrowdSession, *, code: str, objections: Sequence[str]
 ) -> _Verdict:
+    """Compare a line with a session that is submitted or rejected here, and not paid."""
     if panel_line.status == Status.APPROVED:
         return _Verdict("paid", _("Approved at the panel."), new_status=Status.APPROVED)
     if panel_line.status == Status.REJECTED:
@@ -264,10 +288,10 @@ def _compare_finished(
 def _compare_unfinished(
     panel_line: PanelListLine, session: CrowdSession, *, all_codes: Collection[str]
 ) -> _Verdict:
+    """Compare a line with a session that is running, or that ended before its work was submitted."""
     state = session.get_status_display()
-    new_status = (
-        panel_line.status if session.status == Status.WORKING and panel_line.status in ENDED_STATUSES else ""
-    )
+    ended_at_panel = session.status == Status.WORKING and panel_line.status in ENDED_STATUSES
+    new_status = panel_line.status if ended_at_panel else ""
     why = f": {session.feedback}" if session.feedback else ""
     if panel_line.status == Status.APPROVED:
         return _Verdict(
@@ -277,15 +301,13 @@ def _compare_unfinished(
             is_contradictory=True,
         )
     if panel_line.code.lower() in all_codes:
-        pages_done = pages_handed_in(session)
-        pages_wanted = design_of(session.study).panel.hits
         return _Verdict(
             "no",
             _(
                 "The session has the completion code, but not all of its pages are submitted here (%(done)s of "
                 "%(wanted)s)."
             )
-            % {"done": pages_done, "wanted": pages_wanted},
+            % {"done": count_submitted_pages(session), "wanted": design_of(session.study).panel.hits},
             new_status,
             is_contradictory=True,
         )
@@ -311,7 +333,7 @@ def book_list(
 ) -> BookingCounts:
     """Book the statuses in the panel's list. Repeating changes nothing.
 
-    The panel's payments without a session count as spent, and are flagged.
+    The panel's payments without a session count as spent.
 
     Args:
         approve: whether sessions with the verdict "pay" are also approved.
@@ -331,7 +353,7 @@ def book_list(
                 session=row.session, status=row.new_status, feedback=feedback, is_fact=True
             )
         elif row.new_status:
-            counts["ended"] += _end_session(row.session, row.new_status)
+            counts["ended"] += _end_as_panel_did(row.session, row.new_status)
         elif approve and row.verdict == "pay" and row.session.status == Status.SUBMITTED:
             decide_session(session=row.session, approve=True, by=by)
             counts[Status.APPROVED] += 1
@@ -340,27 +362,27 @@ def book_list(
     end_abandoned_sessions(study=study)
     for publication in at_crowd(Publication, study).filter(hit=None):
         release_unfilled(publication=publication)
-    totals = BookingCounts(
-        counts[Status.APPROVED],
-        counts[Status.REJECTED],
-        counts["ended"],
-        counts["confirmed"],
-        counts["unmatched"],
+    booked = BookingCounts(
+        approved=counts[Status.APPROVED],
+        rejected=counts[Status.REJECTED],
+        ended=counts["ended"],
+        confirmed=counts["confirmed"],
+        unmatched=counts["unmatched"],
     )
-    if totals.change_count:
+    if booked.change_count:
         note_event(
             study=study,
             what="reconciled",
-            sentence=f"A list of {len(submissions)} submissions was booked: {totals.approved} approved, "
-            f"{totals.rejected} rejected, {totals.ended} ended"
-            + (f", {totals.unmatched} paid there that do not count here." if totals.unmatched else "."),
+            sentence=f"A list of {len(submissions)} submissions was booked: {booked.approved} approved, "
+            f"{booked.rejected} rejected, {booked.ended} ended"
+            + (f", {booked.unmatched} paid there that do not count here." if booked.unmatched else "."),
             by=by,
         )
-    return totals
+    return booked
 
 
-def _end_session(session: CrowdSession, status: str) -> int:
-    """End a running or finished session, as the panel did. Return the number of sessions changed, 0 or 1."""
+def _end_as_panel_did(session: CrowdSession, status: str) -> int:
+    """End a session that is running or submitted here. Return the number of sessions changed, 0 or 1."""
     if session.status == Status.WORKING:
         return int(end_panel_session(session=session, status=status, why="The panel says so."))
     return CrowdSession.objects.filter(pk=session.pk, status=Status.SUBMITTED).update(

@@ -15,9 +15,9 @@ from common.errors import QuorumError
 from judgments.design.panels import PANEL_PRESETS
 from judgments.design.tables.panel import Panel
 
-MAX_ROWS = 20_000  # of a list
-MAX_CHARACTERS = 5_000_000  # of a list
-LIST_COLUMNS = ("worker", "session", "status", "code")
+MAX_LINES = 20_000  # number of lines in a list
+MAX_CHARACTERS = 5_000_000  # number of characters in a list
+LIST_COLUMNS = ("worker", "session", "status", "code")  # the kinds of columns that are read
 # The value of CrowdSession.Status for each word that panels use for a status, after ``normalise_name``.
 STATUSES = {
     "approved": "approved",
@@ -45,7 +45,7 @@ STATUSES = {
     "started": "working",
     "awaitingaction": "working",
 }
-MISSING_CODES = ("nocode", "nan", "none", "")
+MISSING_CODES = ("nocode", "nan", "none", "")  # words that stand for no code
 
 
 class ListProblem(QuorumError):
@@ -60,7 +60,15 @@ class ListProblem(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class PanelListLine:
-    """A line of the list. ``panel_status`` is the panel's word; ``status`` is the value of ``CrowdSession.Status``."""
+    """A line of the list.
+
+    Attributes:
+        line: the number of the line in the file.
+        worker, session: the panel's ids of the person and of the submission.
+        status: a value of ``CrowdSession.Status``; "" if the panel's word is unknown.
+        panel_status: the panel's word for the status.
+        code: the completion code that the person entered.
+    """
 
     line: int
     worker: str
@@ -70,16 +78,20 @@ class PanelListLine:
     code: str
 
     def as_json(self) -> list[object]:
+        """Return the values of the fields in order, so that ``PanelListLine(*values)`` gives the line back."""
         return list(asdict(self).values())
 
 
 def read_submissions(
     text: str, panel: Panel, *, columns: Mapping[str, str] | None = None
 ) -> list[PanelListLine]:
-    """Parse a list that has a header, and cells separated by commas, semicolons or tabs.
+    """Parse a list that has a header, and cells separated by commas, semicolons or tabs. Repeated lines count once.
 
     Args:
-        columns: the column for each name of LIST_COLUMNS that cannot be found automatically.
+        columns: the header of the column for each kind of LIST_COLUMNS that cannot be found automatically.
+
+    Raises:
+        ListProblem: the list is not CSV, is too long, lacks a column, or contradicts itself.
     """
     if len(text) > MAX_CHARACTERS:
         raise ListProblem(
@@ -92,14 +104,14 @@ def read_submissions(
     _number, header = next(lines, (0, []))
     if not header:
         raise ListProblem(_("The list is empty; expected a header and a line for each submission."))
-    columns_by_kind = _find_columns([cell.strip() for cell in header], panel, columns or {})
+    column_indices = _find_columns([cell.strip() for cell in header], panel, columns or {})
     submissions: dict[tuple[str, str], PanelListLine] = {}
     for index, (line_number, cells) in enumerate(lines):
-        if index == MAX_ROWS:
+        if index == MAX_LINES:
             raise ListProblem(
-                _("The list has too many lines; expected at most %(most)s.") % {"most": thousands(MAX_ROWS)}
+                _("The list has too many lines; expected at most %(most)s.") % {"most": thousands(MAX_LINES)}
             )
-        submission = _read_submission(line_number, cells, columns_by_kind)
+        submission = _read_submission(line_number, cells, column_indices)
         earlier_submission = submissions.setdefault((submission.worker, submission.session), submission)
         if (earlier_submission.status, earlier_submission.code) != (submission.status, submission.code):
             raise ListProblem(
@@ -127,14 +139,16 @@ def _read_lines(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _find_columns(header: Sequence[str], panel: Panel, chosen_columns: Mapping[str, str]) -> dict[str, int]:
-    """Return the index of the column for each name of LIST_COLUMNS.
+    """Return the index of the column of each kind; kinds without a column are left out.
+
+    A column is the chosen one, or else has one of the panel's usual names or the name of the link's parameter.
 
     Raises:
         ListProblem: no column has the participants' ids, or a chosen column is missing.
     """
-    plain_header = [normalise_name(name) for name in header]
-    usual_columns = PANEL_PRESETS[panel.preset].columns
-    columns: dict[str, int] = {}
+    normalised_header = [normalise_name(name) for name in header]
+    usual_names = PANEL_PRESETS[panel.preset].columns
+    column_indices: dict[str, int] = {}
     for kind in LIST_COLUMNS:
         if name := chosen_columns.get(kind, ""):
             if name not in header:
@@ -143,13 +157,13 @@ def _find_columns(header: Sequence[str], panel: Panel, chosen_columns: Mapping[s
                     % {"name": name[:80], "header": ", ".join(header)[:500]},
                     columns=header,
                 )
-            columns[kind] = header.index(name)
+            column_indices[kind] = header.index(name)
             continue
-        names = [normalise_name(name) for name in (*getattr(usual_columns, kind), getattr(panel, kind, ""))]
-        column = next((plain_header.index(name) for name in names if name and name in plain_header), None)
-        if column is not None:
-            columns[kind] = column
-    if "worker" not in columns:
+        names = [normalise_name(name) for name in (*getattr(usual_names, kind), getattr(panel, kind, ""))]
+        name = next((name for name in names if name and name in normalised_header), "")
+        if name:
+            column_indices[kind] = normalised_header.index(name)
+    if "worker" not in column_indices:
         raise ListProblem(
             _(
                 "Choose the column that contains the participant's id. The columns of the list are: %(header)s."
@@ -157,7 +171,7 @@ def _find_columns(header: Sequence[str], panel: Panel, chosen_columns: Mapping[s
             % {"header": ", ".join(header)[:500]},
             columns=header,
         )
-    return columns
+    return column_indices
 
 
 def normalise_name(name: str) -> str:
@@ -165,10 +179,12 @@ def normalise_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _read_submission(line_number: int, cells: Sequence[str], columns: Mapping[str, int]) -> PanelListLine:
+def _read_submission(
+    line_number: int, cells: Sequence[str], column_indices: Mapping[str, int]
+) -> PanelListLine:
     def read_cell(kind: str) -> str:
-        column = columns.get(kind)
-        return cells[column].strip() if column is not None and column < len(cells) else ""
+        index = column_indices.get(kind)
+        return cells[index].strip() if index is not None and index < len(cells) else ""
 
     status, code = read_cell("status"), read_cell("code")
     if not read_cell("worker"):

@@ -15,8 +15,8 @@ from annotation.crowds.panel.backend import (
     PanelIds,
     address_back,
     code_for,
+    count_submitted_pages,
     ids_of_link,
-    pages_handed_in,
     read_signed_ids,
     refuse_unsigned,
     sign_ids,
@@ -48,6 +48,8 @@ from judgments.studies.studies import find_study
 
 
 class CrossSiteForm(QuorumError):
+    """Raised if the form of the entrance is sent from another site; nothing is stored."""
+
     status = 403
     title = gettext_noop("Form sent from another site")
 
@@ -87,7 +89,7 @@ def _render_entry(
     problem: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    hits = design.panel.hits
+    page_count = design.panel.hits
     effort = describe_effort(study)
     asks_country = bool(design.requirements_checked_here.countries) and session is None
     context: dict[str, Any] = {
@@ -97,12 +99,12 @@ def _render_entry(
         "countries": countries_by_name() if asks_country else {},
         "country": request.POST.get("country", ""),
         "has_quiz": asks_anything(design.quiz),
-        "seal": sign_ids(study, ids),
-        "back_again": session is not None,
+        "signed_ids": sign_ids(study, ids),
+        "has_started": session is not None,
         "problem": problem,
-        "pages": hits,
-        "whole": spell_duration(hits * effort["seconds"]),
-        "pays": spell_money(hits * design.crowd.reward_cents, design.named_currency),
+        "page_count": page_count,
+        "session_duration": spell_duration(page_count * effort["seconds"]),
+        "session_pay": spell_money(page_count * design.crowd.reward_cents, design.named_currency),
         **effort,
     }
     return render(request, "annotation/panel/entry.html", context, status=status)
@@ -114,7 +116,7 @@ def _start_session(request: HttpRequest, study: Study, design: StudyDesign) -> H
     ids = read_signed_ids(study, request.POST.get("seal", ""))
     if "decline" in request.POST:  # nothing is stored about people who decline
         return _render_outcome(request, study, design, "returned")
-    earlier = find_session(study=study, ids=ids)
+    earlier_session = find_session(study=study, ids=ids)
     try:
         session = start_session(
             study=study,
@@ -123,11 +125,14 @@ def _start_session(request: HttpRequest, study: Study, design: StudyDesign) -> H
             country=request.POST.get("country", "")[:10],
         )
     except (AddressFull, JoinRefused, CountryProblem) as error:
-        return _render_entry(request, study, design, ids, earlier, problem=str(error), status=error.status)
+        return _render_entry(
+            request, study, design, ids, earlier_session, problem=str(error), status=error.status
+        )
     if outcome_of(session):
         response: HttpResponse = see_other("annotation:panel-end", study.slug)
     else:
-        response = see_other("annotation:work" if earlier is not None else "annotation:start", study.slug)
+        next_page = "annotation:work" if earlier_session is not None else "annotation:start"
+        response = see_other(next_page, study.slug)
     remember_worker(response, session_token_of(session))
     return response
 
@@ -149,9 +154,8 @@ def show_end(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "study": study,
         "design": design,
-        "done": pages_handed_in(session),
-        "pages": design.panel.hits,
-        "pays": spell_money(design.panel.hits * design.crowd.reward_cents, design.named_currency),
+        "submitted_page_count": count_submitted_pages(session),
+        "page_count": design.panel.hits,
     }
     return render(request, "annotation/panel/stop.html", context)
 
@@ -159,6 +163,7 @@ def show_end(request: HttpRequest, slug: str) -> HttpResponse:
 def _render_outcome(
     request: HttpRequest, study: Study, design: StudyDesign, outcome: str, session: CrowdSession | None = None
 ) -> HttpResponse:
+    """Show the outcome, with the way back to the panel. Without a session, nothing was stored about the person."""
     code = code_of(session) if session is not None else code_for(study, design, outcome)
     ids = ids_of(session) if session is not None else PanelIds(worker="")
     context = {
@@ -166,11 +171,11 @@ def _render_outcome(
         "design": design,
         "outcome": outcome,
         "code": code,
-        "back": address_back(design, outcome, code=code, ids=ids),
-        "done": pages_handed_in(session) if session is not None else 0,
-        "pages": design.panel.hits,
-        "recorded": session is not None,
-        "screen_out_pays": spell_money(design.crowd.screen_out_cents, design.named_currency),
-        "again": session is not None and session.feedback == TOOK_PART_BEFORE,
+        "return_address": address_back(design, outcome, code=code, ids=ids),
+        "submitted_page_count": count_submitted_pages(session) if session is not None else 0,
+        "page_count": design.panel.hits,
+        "is_recorded": session is not None,
+        "screen_out_pay": spell_money(design.crowd.screen_out_cents, design.named_currency),
+        "took_part_before": session is not None and session.feedback == TOOK_PART_BEFORE,
     }
     return render(request, "annotation/panel/outcome.html", context)

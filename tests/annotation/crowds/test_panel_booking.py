@@ -18,8 +18,8 @@ from annotation.crowds.opening import close_study
 from annotation.crowds.outbox.delivery import carry_out_calls
 from annotation.crowds.panel.payouts import (
     as_csv,
-    bonus_list,
     last_bonus_list,
+    make_bonus_list,
     pay_pages,
     payment_list,
     unlisted_bonuses,
@@ -199,14 +199,14 @@ def test_pages_of_a_session_that_was_left_are_judged_alone_and_paid_by_a_bonus_o
     assert approve_without_objection(study=study) == 1
     assert session(study).booked == ""
     (one,) = unpaid_pages(study)
-    assert (one.pages, one.cents) == (1, 50)
+    assert (one.page_count, one.cents) == (1, 50)
     assert pay_pages(study=study, why="For the pages.") == 1
     carry_out_calls(study=study)
     assert study.budgets.get().spent_cents == 50
     budget_agrees(study)
     with pytest.raises(WrongState, match="sessions"):
         pay_pages(study=study, why="For the pages.")
-    assert bonus_list(study=study) == (1, [(ADA["SESSION_ID"], "0.50")])
+    assert make_bonus_list(study=study) == (1, [(ADA["SESSION_ID"], "0.50")])
 
 
 def study_with_bonus() -> tuple[Study, CrowdSession, CrowdSession]:
@@ -224,16 +224,16 @@ def study_with_bonus() -> tuple[Study, CrowdSession, CrowdSession]:
 @pytest.mark.django_db
 def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
     study, _one, two = study_with_bonus()
-    first = bonus_list(study=study)
+    first = make_bonus_list(study=study)
     assert first == (1, [(ADA["SESSION_ID"], "1.20")])
     with pytest.raises(WrongState, match="every bonus is already"):
-        bonus_list(study=study)
+        make_bonus_list(study=study)
     pay_bonus(session=two, cents=5, why="Well done.")
     carry_out_calls(study=study)
-    assert bonus_list(study=study) == (2, [(BOB["SESSION_ID"], "0.05")])
-    assert bonus_list(study=study, number=1) == first
+    assert make_bonus_list(study=study) == (2, [(BOB["SESSION_ID"], "0.05")])
+    assert make_bonus_list(study=study, number=1) == first
     with refuses(WrongState, "is no bonus list", "7"):
-        bonus_list(study=study, number=7)
+        make_bonus_list(study=study, number=7)
     budget_agrees(study)
 
 
@@ -243,14 +243,14 @@ def test_an_erased_person_s_bonus_stays_in_its_list_and_blocks_nobody_else_s() -
     with pytest.raises(WrongState, match="panel yet"):
         erase_person(study=study, worker=ada.worker)
     assert known_people(study).filter(cannot_be_erased_now(study)).get() == ada.worker
-    bonus_list(study=study)
+    make_bonus_list(study=study)
     erase_person(study=study, worker=ada.worker)
     assert (last_bonus_list(study), unlisted_bonuses(study).count()) == (1, 0)
     with pytest.raises(WrongState, match="the raw id"):
-        bonus_list(study=study, number=1)
+        make_bonus_list(study=study, number=1)
     pay_bonus(session=bob, cents=5, why="Well done.")
     carry_out_calls(study=study)
-    assert bonus_list(study=study) == (2, [(BOB["SESSION_ID"], "0.05")])
+    assert make_bonus_list(study=study) == (2, [(BOB["SESSION_ID"], "0.05")])
     budget_agrees(study)
 
 
@@ -263,13 +263,13 @@ def test_bonuses_of_people_whose_id_is_gone_are_left_out_of_a_list() -> None:
         pay_bonus(session=one, cents=5, why="Well done.")
     carry_out_calls(study=study)
     RawId.objects.filter(worker=CrowdSession.objects.earliest("pk").worker).delete()
-    assert bonus_list(study=study) == (1, [(BOB["SESSION_ID"], "0.05")])
+    assert make_bonus_list(study=study) == (1, [(BOB["SESSION_ID"], "0.05")])
     assert (last_bonus_list(study), unlisted_bonuses(study).count()) == (1, 1)
     assert StudyEvent.objects.get(what="bonus-list").words.endswith(
         "without 1 of people whose id was deleted."
     )
     with pytest.raises(WrongState, match="the raw id"):
-        bonus_list(study=study)
+        make_bonus_list(study=study)
 
 
 @pytest.mark.django_db

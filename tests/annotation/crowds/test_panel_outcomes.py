@@ -14,7 +14,7 @@ from django.test import Client
 
 from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.panel.backend import code_for
-from annotation.crowds.panel.people import time_out
+from annotation.crowds.panel.people import time_out_sessions
 from annotation.crowds.panel.reconciling import book_list
 from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import Assignment, CrowdSession, LedgerEntry, QuizAttempt, RawId
@@ -296,10 +296,10 @@ def test_nobody_who_holds_a_page_or_came_just_now_is_timed_out() -> None:
     ada.get(f"/s/{study.slug}/work/")
     do_page(study, eve)
     later(minutes=45)
-    assert time_out(study=study, minutes=60) == 0
+    assert time_out_sessions(study=study, minutes=60) == 0
     later(minutes=20)
-    assert time_out(study=study, minutes=60) == 3
-    assert time_out(study=study, minutes=60) == 0
+    assert time_out_sessions(study=study, minutes=60) == 3
+    assert time_out_sessions(study=study, minutes=60) == 0
     assert (pages(study, "submitted"), pages(study, "accepted")) == (1, 0)
 
 
