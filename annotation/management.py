@@ -43,8 +43,10 @@ class SyncCrowd(OperationCommand):
         if options["output"]:
             text = json.dumps(report.as_json(), indent=2, ensure_ascii=False) + "\n"
             options["output"].write_text(text, encoding="utf-8")
-        states = ", ".join(f"{count} {state}" for state, count in report.assignments.items()) or "none"
-        self.say(f"Pages of work at the crowd: {report.hits}. Assignments: {states}.")
+        states = (
+            ", ".join(f"{count} {state}" for state, count in report.assignments_by_state.items()) or "none"
+        )
+        self.say(f"Pages of work at the crowd: {report.hit_count}. Assignments: {states}.")
         for discrepancy in report.discrepancies:
             self.say(f"{discrepancy.kind}: {discrepancy.words}")
 

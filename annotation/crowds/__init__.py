@@ -28,8 +28,8 @@ def backend_for(design: StudyDesign) -> CrowdBackend:
     for backend in BACKENDS:
         if backend.name == name:
             return backend
-    feature, crowd = _crowds_of_apps().get(name, ("", None))
-    return UnavailableBackend(name, feature, crowd)
+    feature, disabled_backend = _declared_backends().get(name, ("", None))
+    return UnavailableBackend(name, feature, disabled_backend)
 
 
 def backend_of(study: Study) -> CrowdBackend:
@@ -37,9 +37,9 @@ def backend_of(study: Study) -> CrowdBackend:
 
 
 @cache
-def _crowds_of_apps() -> Mapping[str, tuple[str, CrowdBackend]]:
+def _declared_backends() -> Mapping[str, tuple[str, CrowdBackend]]:
     """Return the feature and the backend of each crowd by name, including those of disabled features."""
-    return {crowd.name: (feature, crowd()) for feature, crowd in of_apps("crowds")}
+    return {backend.name: (feature, backend()) for feature, backend in of_apps("crowds")}
 
 
 __all__ = ["BACKENDS", "Ability", "CrowdBackend", "UnavailableBackend", "backend_for", "backend_of"]

@@ -1,4 +1,8 @@
-"""The interface of crowd backends, and the local backend. Services use crowds only through it."""
+"""The interface of crowd backends, and the backend of studies without a crowd.
+
+Services use crowds only through this interface. An external HIT is what a crowd offers at once: a HIT, or the whole
+study. Its places are the sessions that it pays for.
+"""
 
 from __future__ import annotations
 
@@ -71,11 +75,11 @@ class CrowdRefusal(CrowdProblem):
 
 
 class RetryLater(CrowdProblem):
-    """Raised if a call should be tried again later. It may have had an effect, unless ``had_no_effect``.
+    """Raised if a call should be tried again later. It may have had an effect, unless ``had_no_effect`` is true.
 
     Attributes:
         after: seconds that the crowd asked to wait.
-        final: whether a person must act first, for instance on wrong API keys.
+        final: whether no further call succeeds until a person acts, for instance on wrong API keys.
     """
 
     def __init__(
@@ -97,7 +101,7 @@ class UnknownOutcome(CrowdProblem):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The price of one slot, in cents."""
+    """The price of one place, in cents."""
 
     reward_cents: int
     fee_cents: int
@@ -129,7 +133,9 @@ class CrowdWork:
         external_id: the crowd's id of the assignment or submission.
         worker: the crowd's id of the person.
         status: a value of ``CrowdSession.Status``.
+        auto_approval_at: when the crowd approves it if nobody decides.
         receipt: the answer that the crowd stores.
+        feedback: the requester's message to the person.
     """
 
     external_id: str
@@ -150,6 +156,7 @@ class CrowdPublication:
     Attributes:
         token: the token with which Quorum created it, if the crowd stores the token.
         is_over: whether nobody works on it and nobody can accept it any more.
+        places: number of people who may do it.
         readable: whether its work can be listed; false once it is deleted.
         facts: details to show to people. While they are unchanged, the HIT's work is unchanged.
     """
@@ -167,7 +174,10 @@ class CrowdPublication:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedAnswers:
-    """The answers given on a page that the crowd shows. ``missing_positions`` are the positions without an answer."""
+    """The answers given on a page that the crowd shows, and the order and sides in which the page showed the items.
+
+    ``missing_positions`` are the positions without an answer.
+    """
 
     layout: Layout
     answers: list[dict[str, Any]]
@@ -179,9 +189,11 @@ class CrowdBackend(ABC):
 
     Attributes:
         name: its name in study files.
+        title: its name in sentences.
+        can: the operations that it supports.
         sends_people: whether the crowd sends workers with pseudonyms; otherwise people join with a name of their
             choice.
-        person: the crowd's name for the id of a person.
+        person: the crowd's name for the id of a person, such as WorkerId.
     """
 
     name: str
@@ -195,6 +207,7 @@ class CrowdBackend(ABC):
         return self.name
 
     def person_of(self, design: StudyDesign) -> str:
+        """Return the crowd's name for the id of a person in a study."""
         return self.person
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
@@ -215,29 +228,31 @@ class CrowdBackend(ABC):
         """Return the sentence of the study's page that says where workers enter the study."""
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
-        """Return the price of one of ``places`` slots of an external HIT (``Ability.COST``)."""
+        """Return the price of one place of an external HIT with ``places`` places (``Ability.COST``)."""
         return Price(reward_cents=design.crowd.reward_cents, fee_cents=0)
 
     def bonus_fee(self, cents: int) -> int:
+        """Return the crowd's fee for a bonus of ``cents``."""
         return 0
 
     def screen_out_price(self, design: StudyDesign) -> Price:
-        """Return the price of screening a person out, if the crowd pays for it."""
+        """Return the price of screening a person out; zero if the crowd does not pay these people."""
         return Price(reward_cents=0, fee_cents=0)
 
     def publication_plans(self, study: Study) -> Iterable[HITPlan]:
         """Yield the external HITs to publish; none if workers join by a link."""
         return ()
 
-    def slots_of_publications(self, design: StudyDesign, *, hits: int) -> list[int]:
-        """Return the number of slots of each external HIT, computed before HITs are generated."""
+    def places_of_publications(self, design: StudyDesign, *, hits: int) -> list[int]:
+        """Return the number of places of each external HIT of a design that will have ``hits`` HITs."""
         return [design.judgments_per_unit] * hits
 
     def refuse_places(self, publication: Publication, places: int) -> None:
-        """Raise WrongState, with one sentence, if ``places`` slots cannot be added."""
+        """Raise WrongState, with one sentence, if ``places`` places cannot be added."""
         return
 
     def session_id(self, platform: str, raw: str) -> str:
+        """Return the ``external_id`` of the session with which the crowd's id ``raw`` is stored."""
         return raw
 
     def fetch_balance(self, platform: str) -> int | None:
@@ -247,8 +262,8 @@ class CrowdBackend(ABC):
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
         """Carry out a call, or find out that it was carried out before; return JSON to store with it.
 
-        It is called outside a transaction. The result of a publish has ``external_id`` and may have ``group_id``
-        and ``expires_at`` (ISO 8601).
+        This method is called outside a transaction. The result of a publish call has ``external_id`` and may have
+        ``group_id`` and ``expires_at`` (ISO 8601).
 
         Raises:
             CrowdRefusal: the crowd refuses the call permanently.
@@ -271,8 +286,8 @@ class CrowdBackend(ABC):
     ) -> bool | None:
         """Return whether the crowd confirms that the work is the person's; None if the crowd does not say.
 
-        A visitor waits for the result, so the crowd is asked once, with a short timeout. It is called outside a
-        transaction.
+        A visitor waits for the result, so the crowd is asked once, with a short timeout. This method is called outside
+        a transaction.
 
         Args:
             worker, work: the crowd's ids of the person and of the work.
@@ -294,14 +309,14 @@ class CrowdBackend(ABC):
 
 
 class LocalBackend(CrowdBackend):
-    """The backend without a crowd: nothing is published, and no operation is supported."""
+    """The backend of studies without a crowd: nothing is published, and no operation is supported."""
 
     name = "local"
     title = "this site"
     sends_people = False
 
     def platform(self, design: StudyDesign) -> str:
-        return "local"  # also for subclasses: people of their crowds join locally, too
+        return LocalBackend.name  # also for subclasses, whose people join as those without a crowd do
 
     def describe_entrance(self, study: Study) -> str:
         return _("Participants join at /s/%(slug)s/ on this server.") % {"slug": study.slug}

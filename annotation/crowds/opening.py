@@ -1,4 +1,8 @@
-"""Open a study at its crowd, list the obstacles to opening, and close a study."""
+"""Open and close a study at its crowd, and list the obstacles to opening.
+
+``begin_...`` changes rows and writes outbox messages in one transaction; ``carry_out_opening`` and
+``carry_out_calls`` then send the messages.
+"""
 
 from __future__ import annotations
 
@@ -62,17 +66,18 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
         )
     if refused := close_if_all_refused(study):
         raise WrongState(refused)
-    return describe_unfinished_calls(study, delivery)
+    return describe_unfinished_calls(delivery)
 
 
-def describe_unfinished_calls(study: Study, delivery: DeliveryResult) -> str:
-    refused = (
-        f"{delivery.postponed_count} calls were refused and wait to be looked at."
-        if delivery.postponed_count
+def describe_unfinished_calls(delivery: DeliveryResult) -> str:
+    """Return a sentence about failed calls and one about calls that are sent later, or ""."""
+    failed = (
+        f"{delivery.failed_count} calls were refused and wait to be looked at."
+        if delivery.failed_count
         else ""
     )
-    later = f"{delivery.waiting_count} calls go on later." if delivery.waiting_count else ""
-    return f"{refused} {later}".strip()
+    later = f"{delivery.unsent_count} calls go on later." if delivery.unsent_count else ""
+    return f"{failed} {later}".strip()
 
 
 def check_design_at_crowd(*, study: Study) -> None:
@@ -92,7 +97,7 @@ def check_design_at_crowd(*, study: Study) -> None:
 def begin_opening(*, study: Study, by: User | None = None) -> str:
     """Open the study and write the messages for its crowd. Reopening publishes what is missing."""
     design = design_of(study)
-    _refuse_unstated(study, design)
+    _refuse_unsupported_requirements(study, design)
     backend = backend_for(design)
     _refuse_simulated(study)
     backend.refuse(study, design)
@@ -110,6 +115,8 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
 
 
 class Obstacle(NamedTuple):
+    """A reason why a study cannot be opened, and what it is about."""
+
     topic: ObstacleTopic
     sentence: str
 
@@ -127,7 +134,7 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
     checks: list[tuple[ObstacleTopic, Callable[[], None]]] = [
         ("state", partial(refuse_opening, study=study)),
         ("crowd", partial(_refuse_simulated, study)),
-        ("requirements", partial(_refuse_unstated, study, design)),
+        ("requirements", partial(_refuse_unsupported_requirements, study, design)),
         ("quiz", partial(refuse_absent_quiz, study=study)),
     ]
     if study.state != Study.State.DRAFT:  # these checks read the HITs
@@ -136,30 +143,32 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
             ("crowd", partial(_refuse_another_platform, study, backend.platform(design))),
         ]
         if Ability.PUBLISH in backend.can and not study.publications.exists():
-            # the budget that opening would create
-            budget = Budget(study=study, currency=design.currency, budget_cents=design.crowd.budget_cents)
-            stored = at_crowd(Budget, study).first() if study.platform else None
-            checks.append(("budget", partial(refuse_beyond_budget, stored or budget, cents)))
-    reasons: list[Obstacle] = []
+            stored_budget = at_crowd(Budget, study).first() if study.platform else None
+            # without a stored one, the budget that opening would create
+            budget = stored_budget or Budget(
+                study=study, currency=design.currency, budget_cents=design.crowd.budget_cents
+            )
+            checks.append(("budget", partial(refuse_beyond_budget, budget, cents)))
+    found_obstacles: list[Obstacle] = []
     for topic, check in checks:
         try:
             check()
         except WrongState as problem:
             # a crowd's check may give the same reason
-            if str(problem) not in {reason.sentence for reason in reasons}:
-                reasons.append(Obstacle(topic, str(problem)))
-    return reasons
+            if str(problem) not in {obstacle.sentence for obstacle in found_obstacles}:
+                found_obstacles.append(Obstacle(topic, str(problem)))
+    return found_obstacles
 
 
-def _refuse_unstated(study: Study, design: StudyDesign) -> None:
-    unstated = unsupported_requirements(design.workers, design.crowd_name)
-    if unstated:
+def _refuse_unsupported_requirements(study: Study, design: StudyDesign) -> None:
+    requirements = unsupported_requirements(design.workers, design.crowd_name)
+    if requirements:
         raise WrongState(
             _(
                 "Study %(slug)r requires participants with %(unsaid)s. The crowd %(backend)r does not support "
                 "this requirement. Change the requirements of the study, or its crowd."
             )
-            % {"slug": study.slug, "unsaid": unstated[0], "backend": design.crowd.backend}
+            % {"slug": study.slug, "unsaid": requirements[0], "backend": design.crowd.backend}
         )
 
 
@@ -198,7 +207,7 @@ def _bind_to_platform(study: Study, backend: CrowdBackend) -> None:
 
 
 def close_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> None:
-    """Close the study, also at the crowd. Workers who hold a lease may still submit."""
+    """Close the study here and at its crowd. Workers who hold a lease may still submit."""
     begin_closing(study=study, by=by)
     carry_out_calls(study=study, progress=progress)
 
@@ -219,7 +228,7 @@ def begin_closing(*, study: Study, by: User | None = None) -> None:
 
 def _carry_out_now(study: Study) -> str:
     delivery = carry_out_calls(study=study)
-    return f"{delivery.stop_reason} {describe_unfinished_calls(study, delivery)}".strip()
+    return f"{delivery.stop_reason} {describe_unfinished_calls(delivery)}".strip()
 
 
 ASK_THE_CROWD = FollowUp(carry_out=_carry_out_now, enqueue=sync_if_calls_wait)

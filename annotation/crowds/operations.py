@@ -44,13 +44,13 @@ class OpenRequest(Parameters):
 def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:
     """Publish the study to its crowd. Repeating changes nothing."""
     checks = [] if anyway or study.state != Study.State.GENERATED else OPENING_CHECKS
-    if sentence := " ".join(filter(None, (check(study, by) for check in checks))):
+    if warnings := " ".join(filter(None, (check(study, by) for check in checks))):
         raise WrongState(
             _(
                 "Study %(slug)r was not opened. %(problem)s To open the study nevertheless, choose "
                 "“Open nevertheless” (in the API: “anyway”)."
             )
-            % {"slug": study.slug, "problem": sentence}
+            % {"slug": study.slug, "problem": warnings}
         )
     check_design_at_crowd(study=study)
     return _open_study(study=study, by=by)
@@ -79,12 +79,12 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
     report = sync_with_crowd(study=study, thorough=thorough)
     count = len(report.discrepancies)
     event = (
-        f"Compared with the crowd: {with_noun(report.hits, 'HIT')} there, "
+        f"Compared with the crowd: {with_noun(report.hit_count, 'HIT')} there, "
         f"{with_noun(count, 'thing')} {'does' if count == 1 else 'do'} not fit."
     )
     note_event(study=study, what="sync-crowd", sentence=event, by=by)
-    pages_phrase = ngettext("one page of work", "%(n)s pages of work", report.hits) % {
-        "n": thousands(report.hits)
+    pages_phrase = ngettext("one page of work", "%(n)s pages of work", report.hit_count) % {
+        "n": thousands(report.hit_count)
     }
     message = ngettext(
         "The study was compared with its crowd. The crowd has %(there)s. One difference was found.",

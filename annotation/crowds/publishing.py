@@ -1,4 +1,7 @@
-"""Publish the HITs of a study at its crowd, add slots, extend their time, and close them."""
+"""Publish the HITs of a study at its crowd, add places, extend their time, and close them.
+
+All functions only write outbox messages and reserve their cost; ``outbox.delivery`` sends the messages.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 MAX_HOURS = 8760  # a year, the longest lifetime of a HIT at Mechanical Turk
+# states of external HITs that new workers can accept, now or once they are published
 OPEN_STATES = (Publication.State.PLANNED, Publication.State.PUBLISHED)
+# states of external HITs that exist at the crowd, with places that may be filled
 PUBLISHED_STATES = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
 
 
@@ -40,12 +45,11 @@ def plan_publications(*, study: Study, by: User | None = None, skip_hits: Collec
     # a simultaneous opening waits for this lock, and then finds the messages
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     design = design_of(study)
-    rows = at_crowd(Publication, study)
-    published_hits = {*rows.filter(state__in=OPEN_STATES).values_list("hit", flat=True), *skip_hits}
+    publications = at_crowd(Publication, study)
+    open_hits = publications.filter(state__in=OPEN_STATES).values_list("hit", flat=True)
+    skipped_hits = {*open_hits, *skip_hits}
     plans = [
-        plan
-        for plan in backend.publication_plans(study)
-        if plan.hit not in published_hits and plan.places > 0
+        plan for plan in backend.publication_plans(study) if plan.hit not in skipped_hits and plan.places > 0
     ]
     prices = [backend.price(design, places=plan.places) for plan in plans]
     screen_out_cents, screen_outs = backend.screen_out_price(design).cents, design.crowd.screen_outs
@@ -53,13 +57,14 @@ def plan_publications(*, study: Study, by: User | None = None, skip_hits: Collec
         plan.places * price.cents + screen_outs * screen_out_cents
         for plan, price in zip(plans, prices, strict=True)
     ]
-    total = sum(costs)
+    total_cents = sum(costs)
     budget = budget_of(study, study.platform)
-    refuse_beyond_budget(budget, total)
+    refuse_beyond_budget(budget, total_cents)
     expires_at = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
-    numbers: dict[int | None, int] = dict(rows.order_by("number").values_list("hit", "number"))
+    # the number of the last publication of each HIT
+    last_numbers: dict[int | None, int] = dict(publications.order_by("number").values_list("hit", "number"))
     for plan, price, cents in zip(plans, prices, costs, strict=True):
-        number = numbers.get(plan.hit, 0) + 1
+        number = last_numbers.get(plan.hit, 0) + 1
         token = call_key(Ability.PUBLISH, study.platform, study.pk, study.slug, plan.hit, number)
         publication = Publication.objects.create(
             study=study,
@@ -82,7 +87,7 @@ def plan_publications(*, study: Study, by: User | None = None, skip_hits: Collec
             study=study,
             what="publish",
             sentence=f"{'One publication is' if len(plans) == 1 else f'{len(plans)} publications are'} planned at "
-            f"{study.platform}; {spell_cents(total, budget.currency)} is reserved.",
+            f"{study.platform}; {spell_cents(total_cents, budget.currency)} is reserved.",
             by=by,
         )
     return len(plans)
@@ -116,7 +121,7 @@ def ask_to_extend(
             % {"publication": publication}
         )
     backend_of(publication.study).refuse_places(publication, places)
-    reopened_places = _released_slots(publication) if until or screen_outs else 0
+    reopened_places = _released_places(publication) if until or screen_outs else 0
     reopened_screen_outs = _released_screen_outs(publication)
     number = publication.calls.filter(kind=Ability.EXTEND).count() + 1
     write_message(
@@ -159,8 +164,8 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
     return len(publications)
 
 
-def _released_slots(publication: Publication) -> int:
-    """Return the number of slots whose money was released. An extension opens them again."""
+def _released_places(publication: Publication) -> int:
+    """Return the number of places whose money was released. An extension opens them again."""
     decided_count = publication.sessions.exclude(booked="").count()
     return max(0, publication.places - publication.held_slots - decided_count)
 
@@ -174,9 +179,9 @@ def _released_screen_outs(publication: Publication) -> int:
 @commit_as_one_order
 def pay_more_screen_outs(*, study: Study, count: int, by: User | None = None, why: str = "") -> None:
     """Write a message to pay for ``count`` more screen-outs. If the study paused for lack of them, it resumes."""
-    rows = at_crowd(Publication, study).exclude(screen_out_cents=0)
-    published = rows.filter(state__in=(*PUBLISHED_STATES, Publication.State.FINISHED))
-    publication = published.select_related("study").last()
+    publications = at_crowd(Publication, study).exclude(screen_out_cents=0)
+    publications = publications.filter(state__in=(*PUBLISHED_STATES, Publication.State.FINISHED))
+    publication = publications.select_related("study").last()
     if publication is None or study.state != Study.State.OPEN:
         raise WrongState(
             _(
@@ -207,7 +212,7 @@ def ask_to_expire(*, study: Study, by: User | None = None, is_pause: bool = Fals
 
 @commit_as_one_order
 def offer_again(*, study: Study, since: datetime, by: User | None = None, why: str = "") -> int:
-    """Reopen external HITs that were closed after ``since``, and publish missing ones; return their number."""
+    """Reopen external HITs that were paused after ``since``, and publish missing ones; return their number."""
     backend = backend_of(study)
     if Ability.EXTEND not in backend.can:
         return plan_publications(study=study, by=by)
@@ -242,6 +247,7 @@ def _cancel_unsent(study: Study) -> None:
 
 
 def refuse_beyond_budget(budget: Budget, cents: int) -> None:
+    """Raise WrongState if publishing costs more than is left of the budget."""
     if cents > budget.left_cents:
         raise WrongState(
             _(

@@ -51,9 +51,9 @@ def give_qualification(
 
 
 def _refuse_to_take_away(study: Study, workers: Collection[Worker], name: str) -> None:
-    """Raise WrongState if the study was never opened and the crowd may have the qualification.
+    """Raise WrongState if the crowd may have heard of the qualification in another study.
 
-    An unopened study cannot send the change to its crowd.
+    Call this for a study that was never opened, since it cannot send the change to its crowd.
     """
     platforms = Qualification.objects.filter(name=name, worker__in=workers).values("worker__platform")
     opened_study = Study.objects.filter(platform__in=platforms).exclude(platform="").order_by("-pk").first()
@@ -74,13 +74,15 @@ def _store_qualification(worker: Worker, name: str, value: int) -> None:
 
 @transaction.atomic
 def workers_by_crowd_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
-    """Return the workers with these ids at the study's crowd; create workers for ids that are new."""
+    """Return the workers with these ids at the study's crowd. Create workers for new ids."""
     backend = backend_for(design_of(study))
     if not backend.sends_people:
         raise WrongState("Nobody was qualified: people who join by the link have names; give their names.")
-    bad_id = next((raw for raw in ids if not ID_PATTERN.fullmatch(raw)), None)
-    if bad_id is not None:
-        raise WrongState(f"Nobody was qualified: {bad_id[:60]!r} is no id of a person at {backend.title}.")
+    invalid_id = next((raw for raw in ids if not ID_PATTERN.fullmatch(raw)), None)
+    if invalid_id is not None:
+        raise WrongState(
+            f"Nobody was qualified: {invalid_id[:60]!r} is no id of a person at {backend.title}."
+        )
     platform = study.platform or backend.platform(design_of(study))
     workers = []
     for raw in ids:
@@ -95,7 +97,7 @@ def workers_by_crowd_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
 
 
 def grant_qualification(*, assignment: Assignment) -> None:
-    """Give the worker the qualification that the study grants. Call it in the transaction of the submission."""
+    """Give the worker the qualification that the study grants. Call this in the transaction of the submission."""
     study = assignment.study
     name = design_of(study).workers.grants
     worker = assignment.worker

@@ -21,13 +21,15 @@ class UnavailableBackend(CrowdBackend):
     on. Opening a study, and anything that needs a price, raises ``FeatureIsOff``.
 
     Attributes:
-        crowd: the backend of the disabled feature; if the package is not installed, a backend without abilities.
+        feature: the name of the disabled feature; "" if it is not installed.
+        disabled_backend: the backend of the feature; if it is not installed, a backend without abilities.
     """
 
-    def __init__(self, name: str, feature: str = "", crowd: CrowdBackend | None = None) -> None:
-        self.name, self.feature, self.crowd = name, feature, crowd or LocalBackend()
+    def __init__(self, name: str, feature: str = "", disabled_backend: CrowdBackend | None = None) -> None:
+        self.name, self.feature = name, feature
+        self.disabled_backend = disabled_backend or LocalBackend()
         self.title = pgettext("staff", "%(name)s (off)") % {"name": name}
-        self.can, self.sends_people = self.crowd.can, self.crowd.sends_people
+        self.can, self.sends_people = self.disabled_backend.can, self.disabled_backend.sends_people
 
     def error(self) -> FeatureIsOff:
         names = {"name": self.name, "feature": self.feature}
@@ -42,13 +44,13 @@ class UnavailableBackend(CrowdBackend):
         return FeatureIsOff(pgettext("staff", "The crowd %(name)s is not installed.") % names)
 
     def platform(self, design: StudyDesign) -> str:
-        return self.crowd.platform(design)
+        return self.disabled_backend.platform(design)
 
     def person_of(self, design: StudyDesign) -> str:
-        return self.crowd.person_of(design)
+        return self.disabled_backend.person_of(design)
 
     def session_id(self, platform: str, raw: str) -> str:
-        return self.crowd.session_id(platform, raw)
+        return self.disabled_backend.session_id(platform, raw)
 
     def refuse(self, study: Study, design: StudyDesign) -> NoReturn:
         raise self.error()
@@ -68,7 +70,7 @@ class UnavailableBackend(CrowdBackend):
     def publication_plans(self, study: Study) -> Iterable[HITPlan]:
         raise self.error()
 
-    def slots_of_publications(self, design: StudyDesign, *, hits: int) -> list[int]:
+    def places_of_publications(self, design: StudyDesign, *, hits: int) -> list[int]:
         raise self.error()
 
     def refuse_places(self, publication: Publication, places: int) -> NoReturn:

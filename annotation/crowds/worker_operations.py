@@ -22,11 +22,13 @@ from judgments.design.requirements import MAX_QUALIFICATION_LENGTH
 from judgments.models import Study
 from judgments.operations import Outcome, operation
 
-MAX_IDS = 1_000  # this many take some seconds, during which nobody else can write to SQLite
-NAME_ATTRIBUTES = {"list": "crowd-workers"}  # the id of the list of names on the page
+MAX_IDS = 1_000  # ids in one call; this many take some seconds, during which nobody else can write to SQLite
+NAME_ATTRIBUTES = {"list": "crowd-workers"}  # HTML attributes: the id of the page's list of suggested names
 
 
 class BlockRequest(Parameters):
+    """The worker to block, and the reason, which the crowd may ask for."""
+
     worker = serializers.CharField(max_length=80, label="Participant", style=NAME_ATTRIBUTES)
     why = serializers.CharField(
         max_length=500,
@@ -51,6 +53,8 @@ def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
 
 
 class UnblockRequest(Parameters):
+    """The worker whose block is lifted, and the reason."""
+
     worker = serializers.CharField(max_length=80, label="Participant", style=NAME_ATTRIBUTES)
     why = serializers.CharField(max_length=500, required=False, allow_blank=True, label="Reason")
 
@@ -71,7 +75,7 @@ def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Out
 
 
 class QualifyRequest(Parameters):
-    """People, and the name of a qualification that studies require or forbid (``workers.requires``, ``forbids``)."""
+    """People, and the qualification that they get or lose. Designs name it in ``workers.requires`` or ``forbids``."""
 
     one_of = (("worker", "ids"),)
 

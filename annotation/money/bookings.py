@@ -80,7 +80,7 @@ def spend_bonus(*, call: CrowdCall) -> None:
     _set_reservation(call, 0)
 
 
-def hold_slots(*, call: CrowdCall, publication: Publication, places: int, screen_outs: int = 0) -> None:
+def hold_places(*, call: CrowdCall, publication: Publication, places: int, screen_outs: int = 0) -> None:
     """Convert the reservation of a call into money of held slots and screen-outs; release the rest."""
     Publication.objects.filter(pk=publication.pk).update(
         held_slots=F("held_slots") + places, screen_outs_held=F("screen_outs_held") + screen_outs
@@ -91,7 +91,7 @@ def hold_slots(*, call: CrowdCall, publication: Publication, places: int, screen
     _set_reservation(call, 0)
 
 
-def release_slot_money(*, publication: Publication, places: int) -> bool:
+def release_places(*, publication: Publication, places: int) -> bool:
     """Release the money of ``places`` slots that nobody will fill. Return False if fewer slots are held."""
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if places <= 0 or locked.held_slots < places:

@@ -40,7 +40,7 @@ class Forecast:
         return self.reward_cents + self.fee_cents + self.screen_out_cents
 
 
-class _PricedSlots(NamedTuple):
+class _PricedPlaces(NamedTuple):
     """The number of slots of an external HIT, and the reward and the fee of each slot."""
 
     places: int
@@ -62,19 +62,19 @@ def forecast_of(study: Study) -> Forecast:
     for publication in publications.annotate(paid=paid_sessions):
         is_planned = publication.state == Publication.State.PLANNED
         count = publication.places if is_planned else publication.held_slots + publication.paid
-        slots.append(_PricedSlots(count, publication.reward_cents, publication.fee_cents))
+        slots.append(_PricedPlaces(count, publication.reward_cents, publication.fee_cents))
         screen_outs = publication.screen_outs if is_planned else publication.screen_outs_held
         screen_out_cents += screen_outs * publication.screen_out_cents
     paid_screen_outs = LedgerEntry.objects.filter(publication__study=study, what="screened-out")
     screen_out_cents += paid_screen_outs.aggregate(cents=Sum("spent_cents"))["cents"] or 0
     if not any(priced.places for priced in slots):
         screen_out_cents += _screen_out_cents(design, backend)
-        slots = _planned_slots(study, backend)
+        slots = _planned_places(study, backend)
     return _forecast(design, slots, screen_out_cents, seconds=_seconds_of_a_hit(study))
 
 
 def _forecast(
-    design: StudyDesign, slots: Sequence[_PricedSlots], screen_out_cents: int, *, seconds: float
+    design: StudyDesign, slots: Sequence[_PricedPlaces], screen_out_cents: int, *, seconds: float
 ) -> Forecast:
     reward = design.crowd.reward_cents
     return Forecast(
@@ -94,22 +94,22 @@ def _screen_out_cents(design: StudyDesign, backend: CrowdBackend) -> int:
 def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecast:
     """Return the forecast for a design before HITs are generated, from the numbers of HITs and of items in them."""
     backend = backend_for(design)
-    slots = _priced_slots(design, backend, backend.slots_of_publications(design, hits=hits))
+    slots = _price_places(design, backend, backend.places_of_publications(design, hits=hits))
     seconds = design.seconds_per_unit * items / hits if hits else 0.0
     return _forecast(design, slots, _screen_out_cents(design, backend), seconds=seconds)
 
 
-def _planned_slots(study: Study, backend: CrowdBackend) -> list[_PricedSlots]:
+def _planned_places(study: Study, backend: CrowdBackend) -> list[_PricedPlaces]:
     """Return the slots of each external HIT to publish; those of each HIT if workers join by a link."""
     design = design_of(study)
     plans = [plan.places for plan in backend.publication_plans(study)]
     counts = plans or list(HIT.objects.filter(study=study).values_list("required", flat=True))
-    return _priced_slots(design, backend, counts)
+    return _price_places(design, backend, counts)
 
 
-def _priced_slots(design: StudyDesign, backend: CrowdBackend, counts: Sequence[int]) -> list[_PricedSlots]:
+def _price_places(design: StudyDesign, backend: CrowdBackend, counts: Sequence[int]) -> list[_PricedPlaces]:
     prices = {count: backend.price(design, places=count) for count in set(counts)}
-    return [_PricedSlots(count, prices[count].reward_cents, prices[count].fee_cents) for count in counts]
+    return [_PricedPlaces(count, prices[count].reward_cents, prices[count].fee_cents) for count in counts]
 
 
 def _seconds_of_a_hit(study: Study) -> float:

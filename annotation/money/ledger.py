@@ -7,11 +7,13 @@ the counters can be recomputed from the entries. Book inside a transaction.
 Orders stay within the budget and the limits above it (``annotation.money.limits``). Payments that a crowd made by
 itself are booked even beyond them; the budget records the excess.
 
-    reserved = the price of held slots and screen-outs of external HITs + reservations of open calls
+    reserved = the price of held places and screen-outs of external HITs + reservations of open calls
     spent    = rewards of approved sessions + paid screen-outs + bonuses, fees included
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
@@ -36,20 +38,23 @@ class OverBudget(QuorumError):
 
 
 def budget_of(study: Study, platform: str) -> Budget:
+    """Return the study's budget on a platform; create it if it is missing."""
     defaults = {"currency": lambda: design_of(study).currency}
     return Budget.objects.get_or_create(study=study, platform=platform, defaults=defaults)[0]
 
 
 @transaction.atomic
 def set_budget(*, study: Study, platform: str, cents: int, by: User | None = None, why: str = "") -> Budget:
+    """Set the study's budget on a platform. Raise WrongState if it would be less than what is reserved or spent."""
     budget = budget_of(study, platform)
     if cents == budget.budget_cents:
         return budget
     committed = F("reserved_cents") + F("spent_cents")
-    rows = Budget.objects.filter(pk=budget.pk).annotate(taken=committed)
-    fits = Q(taken__lte=cents) | Q(budget_cents__lt=cents)
+    rows = Budget.objects.filter(pk=budget.pk).annotate(committed=committed)
     # a budget that money already exceeds may be raised, although the new one is still too small
-    if not rows.filter(fits).update(budget_cents=cents, over_cents=Greatest(committed - cents, Value(0))):
+    is_allowed = Q(committed__lte=cents) | Q(budget_cents__lt=cents)
+    over_cents = Greatest(committed - cents, Value(0))
+    if not rows.filter(is_allowed).update(budget_cents=cents, over_cents=over_cents):
         budget.refresh_from_db()
         raise WrongState(
             _(
@@ -92,7 +97,10 @@ def book_money(
     """Change reserved and spent money within the caller's transaction. Return False if the key was booked before.
 
     Args:
+        key: the unique key of the ledger entry.
+        what: the kind of the entry (``LedgerEntry.what``).
         reserved, spent: the cents to add; negative ones are subtracted.
+        publication, session, call: what the money is for.
         account: row id of the ordering account; default: the call's author, else the current account.
         is_fact: whether the crowd has already paid the money. It is then booked even beyond the budget.
 
@@ -119,8 +127,8 @@ def book_money(
                 door=act.door,
                 request=act.call,
             )
-            _move_money(budget, reserved, spent, is_fact=is_fact)
-            _adjust_shares(budget, reserved + spent, account_id)
+            _update_budget(budget, reserved, spent, is_fact=is_fact)
+            _update_commitments(budget, reserved + spent, account_id)
     except IntegrityError:
         if not LedgerEntry.objects.filter(key=key).exists():
             raise
@@ -128,7 +136,8 @@ def book_money(
     return True
 
 
-def _move_money(budget: Budget, reserved: int, spent: int, *, is_fact: bool) -> None:
+def _update_budget(budget: Budget, reserved: int, spent: int, *, is_fact: bool) -> None:
+    """Add cents to the budget's counters. Raise OverBudget if they would exceed the budget, unless ``is_fact``."""
     rows = Budget.objects.filter(pk=budget.pk)
     committed = F("reserved_cents") + F("spent_cents") + reserved + spent
     if reserved + spent > 0 and not is_fact:
@@ -147,11 +156,11 @@ def _move_money(budget: Budget, reserved: int, spent: int, *, is_fact: bool) -> 
     )
 
 
-def _adjust_shares(budget: Budget, cents: int, account: int | None) -> None:
+def _update_commitments(budget: Budget, cents: int, account: int | None) -> None:
     """Add newly committed cents to the account's share, or subtract released cents. The caller has locked the budget.
 
-    The slots of one external HIT may belong to several accounts. Released cents are subtracted from the share of
-    the call's author first, then from the largest share.
+    Several accounts may have ordered the places of one external HIT. Released cents are subtracted from the share of
+    ``account`` first, then from the largest share.
     """
     if cents > 0:
         share, _ = Commitment.objects.get_or_create(budget=budget, account_id=account)
@@ -170,23 +179,28 @@ def _adjust_shares(budget: Budget, cents: int, account: int | None) -> None:
             return
 
 
-def ledger_sums(budget: Budget) -> tuple[int, int]:
+class LedgerSums(NamedTuple):
+    reserved_cents: int
+    spent_cents: int
+
+
+def ledger_sums(budget: Budget) -> LedgerSums:
     """Return the reserved and the spent cents, recomputed from the ledger."""
     sums = LedgerEntry.objects.filter(budget=budget).aggregate(
         reserved=Sum("reserved_cents"), spent=Sum("spent_cents")
     )
-    return sums["reserved"] or 0, sums["spent"] or 0
+    return LedgerSums(sums["reserved"] or 0, sums["spent"] or 0)
 
 
 def reserved_cents(budget: Budget) -> int:
-    """Return the reserved cents, recomputed from held slots and open calls."""
+    """Return the reserved cents, recomputed from held places and open calls."""
     filters = {"study": budget.study, "platform": budget.platform}
     rows = Publication.objects.filter(**filters)
-    slots = rows.filter(Q(held_slots__gt=0) | Q(screen_outs_held__gt=0)).aggregate(
+    cents_of_places = rows.filter(Q(held_slots__gt=0) | Q(screen_outs_held__gt=0)).aggregate(
         cents=Sum(
             F("held_slots") * (F("reward_cents") + F("fee_cents"))
             + F("screen_outs_held") * F("screen_out_cents")
         )
     )["cents"]
-    calls = CrowdCall.objects.filter(**filters).aggregate(cents=Sum("reserved_cents"))["cents"]
-    return (slots or 0) + (calls or 0)
+    cents_of_calls = CrowdCall.objects.filter(**filters).aggregate(cents=Sum("reserved_cents"))["cents"]
+    return (cents_of_places or 0) + (cents_of_calls or 0)

@@ -1,4 +1,7 @@
-"""Deliver outbox messages exactly once, with back-off, as long as the crowd responds."""
+"""Deliver outbox messages exactly once, with back-off, as long as the crowd responds.
+
+A call that fails waits for a person. If its outcome is unknown (it is indeterminate), it keeps its reservation.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,10 @@ from judgments.jobs.runs import Progress
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-ATTEMPTS_PER_RUN = 6  # of one call
-MAX_ATTEMPTS = 60  # of one call, after which a person has to look
-MAX_UNANSWERED = 25  # unanswered calls after which a run ends
-MAX_WAIT_SECONDS = 30.0  # that a run waits for a call; longer waits are left to the next run
+ATTEMPTS_PER_RUN = 6  # attempts of one call in one run
+MAX_ATTEMPTS = 60  # attempts of one call, after which it fails
+MAX_UNANSWERED = 25  # consecutive attempts without an answer, after which a run ends
+MAX_WAIT_SECONDS = 30.0  # seconds that a run waits for a call; longer waits are left to the next run
 MAX_BACKOFF_SECONDS = 60.0
 # calls that are skipped if the account lacks money
 PAID_ABILITIES = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
@@ -42,11 +45,18 @@ UNDECIDED_STATES = (*UNFINISHED_STATES, CrowdCall.State.FAILED)  # a slower runn
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """The number of calls by outcome. ``stop_reason`` says why paid calls were stopped; "" if they were not."""
+    """The result of a run.
+
+    Attributes:
+        done_count: number of calls that the crowd carried out.
+        failed_count: number of calls that failed, or whose outcome is unknown.
+        unsent_count: number of calls that are left for the next run.
+        stop_reason: why the run stopped, or sent no paid calls; "" if it sent all.
+    """
 
     done_count: int = 0
-    postponed_count: int = 0
-    waiting_count: int = 0
+    failed_count: int = 0
+    unsent_count: int = 0
     stop_reason: str = ""
 
 
@@ -57,13 +67,17 @@ def carry_out_calls(
     wait: Callable[[float], None] = time.sleep,
     progress: Progress | None = None,
 ) -> DeliveryResult:
-    """Send the study's outbox messages, oldest first, with back-off and jitter."""
+    """Send the study's outbox messages, oldest first, with back-off and jitter.
+
+    Args:
+        wait: sleeps for the given seconds.
+    """
     rng = rng or random.Random()
     backend = backend_of(study)
-    attempts: Counter[int] = Counter()
+    attempts: Counter[int] = Counter()  # by the call's row id
     stop_reason = _funds_problem(study, backend)
     skipped_abilities: tuple[str, ...] = tuple(PAID_ABILITIES) if stop_reason else ()
-    done_count = parked_count = unanswered_count = 0
+    done_count = failed_count = unanswered_count = 0
     while unanswered_count < MAX_UNANSWERED:
         call = _next_call(study, attempts, skipped_abilities)
         if call is None:
@@ -83,12 +97,12 @@ def carry_out_calls(
         # the crowd carried out the call, but the budget cannot cover it
         except (OverBudget, OverLimit, NeedsConfirmation) as problem:
             message = f"The crowd did it, but it is not booked: {problem}"
-            parked_count += _park_call(call, message, unsure=True)
+            failed_count += _fail_call(call, message, unsure=True)
         except (CrowdRefusal, QuorumError) as problem:
-            parked_count += _park_call(call, error_of_call(call, str(problem)))
+            failed_count += _fail_call(call, error_of_call(call, str(problem)))
             unanswered_count = 0
         except UnknownOutcome as problem:
-            parked_count += _park_call(call, error_of_call(call, str(problem)), unsure=True)
+            failed_count += _fail_call(call, error_of_call(call, str(problem)), unsure=True)
             unanswered_count = 0
         except OutOfFunds as problem:
             stop_reason = error_of_call(call, str(problem))
@@ -97,7 +111,7 @@ def carry_out_calls(
         except RetryLater as problem:
             message = error_of_call(call, str(problem))
             if call.attempts >= MAX_ATTEMPTS:
-                parked_count += _park_call(
+                failed_count += _fail_call(
                     call,
                     f"Given up after {call.attempts} attempts: {message}",
                     unsure=_may_have_succeeded(call) or not problem.had_no_effect,
@@ -109,21 +123,22 @@ def carry_out_calls(
                 stop_reason = message
                 break
         if progress is not None:
-            unfinished = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
-            progress(done_count / max(1, done_count + unfinished), f"{done_count} done, {unfinished} to go")
-    waiting_count = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
+            unsent_count = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
+            share_done = done_count / max(1, done_count + unsent_count)
+            progress(share_done, f"{done_count} done, {unsent_count} to go")
+    unsent_count = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
     return DeliveryResult(
         done_count=done_count,
-        postponed_count=parked_count,
-        waiting_count=waiting_count,
+        failed_count=failed_count,
+        unsent_count=unsent_count,
         stop_reason=stop_reason,
     )
 
 
 def _funds_problem(study: Study, backend: CrowdBackend) -> str:
-    """Return why paid calls cannot be sent: the balance is too low, or the crowd does not answer. Otherwise return "".
+    """Return why paid calls cannot be sent: the balance is too low, or the crowd does not respond. Otherwise return "".
 
-    Paid calls are also sent if the crowd does not tell the balance.
+    If the crowd has no balance to report, paid calls are sent.
     """
     calls = at_crowd(CrowdCall, study).filter(kind__in=PAID_ABILITIES)
     unsent = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
@@ -199,6 +214,7 @@ def _current_attempt(call: CrowdCall) -> QuerySet[CrowdCall]:
 
 
 def _may_have_succeeded(call: CrowdCall) -> bool:
+    """Return whether an earlier attempt may have had an effect. ``_postpone_call`` forgets attempts without one."""
     return call.first_started_at != call.started_at
 
 
@@ -231,19 +247,19 @@ def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
 
 
 @transaction.atomic
-def _park_call(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
-    """Mark a call as failed and release its reservation, or mark it as indeterminate and keep the reservation.
+def _fail_call(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
+    """Mark a call as failed, and release its reservation unless the call is indeterminate.
 
     Return 0 if another runner has taken the call, else 1.
 
     Args:
-        unsure: whether the call becomes indeterminate.
+        unsure: whether the call becomes indeterminate: nobody knows whether it had an effect.
     """
-    parked = _current_attempt(call).update(
+    row_count = _current_attempt(call).update(
         state=CrowdCall.State.FAILED,
         problem=problem[:1000] or "The crowd gave no reason.",
         answer={**call.answer, **({"unsure": True} if unsure else {})},
     )
-    if parked and not unsure:
+    if row_count and not unsure:
         apply_failure(call)
-    return parked
+    return row_count

@@ -1,4 +1,7 @@
-"""Store the effects of the crowd's answers to outbox messages on external HITs, sessions and money."""
+"""Store what the crowd's answers to outbox messages change: external HITs, sessions and money.
+
+``settle_session`` books a decision, whether Quorum asked for it or the crowd reported it.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from annotation.crowds.base import Ability
 from annotation.crowds.outbox.messages import ask_to_take_down
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication
 from annotation.money.bookings import (
-    hold_slots,
+    hold_places,
     pay_session,
+    release_places,
     release_rejected,
     release_reservation,
-    release_slot_money,
     reserve_again,
     spend_bonus,
 )
@@ -32,31 +35,33 @@ DECIDED_STATUSES = (Status.APPROVED, Status.REJECTED)
 
 @transaction.atomic
 def release_unfilled(*, publication: Publication) -> int:
-    """Release the money for the free slots of a closed external HIT; return their number.
+    """Release the money for the free places of a closed external HIT; return their number.
 
-    At crowds that report open slots (``Ability.LIST``) this does nothing; a sync releases them.
+    At crowds that list their work (``Ability.LIST``), this does nothing: a sync releases the places.
     """
-    closed = Publication.objects.filter(pk=publication.pk, state=Publication.State.EXPIRED)
-    locked = closed.select_for_update(of=("self",)).select_related("study").first()
+    closed_rows = Publication.objects.filter(pk=publication.pk, state=Publication.State.EXPIRED)
+    locked = closed_rows.select_for_update(of=("self",)).select_related("study").first()
     if locked is None or Ability.LIST in backend_of(locked.study).can:
         return 0
     undecided_count = CrowdSession.objects.filter(
         publication=locked, status__in=UNDECIDED_STATUSES, booked=""
     ).count()
     free_count = max(0, locked.held_slots - undecided_count)
-    is_released = release_slot_money(publication=locked, places=free_count)
+    is_released = release_places(publication=locked, places=free_count)
     if not undecided_count:
         Publication.objects.filter(pk=locked.pk).update(state=Publication.State.FINISHED)
     return free_count if is_released else 0
 
 
 def apply_success(call: CrowdCall) -> None:
+    """Store the effect of a call that the crowd carried out."""
     effect = EFFECTS.get(call.kind)
     if effect is not None:
         effect(call)
 
 
 def apply_failure(call: CrowdCall) -> None:
+    """Release the reservation of a call without an effect, and withdraw what it would have published."""
     release_reservation(call=call)
     if call.kind == Ability.PUBLISH and call.publication is not None:
         Publication.objects.filter(pk=call.publication.pk, state=Publication.State.PLANNED).update(
@@ -76,7 +81,7 @@ def _apply_publishing(call: CrowdCall) -> None:
         expires_at=expires_at or publication.expires_at,
     )
     _reserve_again(call)
-    hold_slots(
+    hold_places(
         call=call, publication=publication, places=publication.places, screen_outs=publication.screen_outs
     )
     if Study.objects.filter(pk=publication.study_id, state=Study.State.CLOSED).exists():
@@ -88,14 +93,14 @@ def _reserve_again(call: CrowdCall) -> None:
 
 
 def _apply_extension(call: CrowdCall) -> None:
-    """Store added slots or time. The external HIT is published again, and released slots are opened again."""
+    """Store added places or time. The external HIT is published again, and released places are opened again."""
     publication = Publication.objects.select_for_update().get(pk=call.publication_now().pk)
     places, reopened_places = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     added_screen_outs = int(call.payload.get("screen_outs", 0))
     reopened_screen_outs = int(call.payload.get("screen_outs_again", 0))
     expires_at = parse_datetime(call.payload.get("expires_at", "") or "")
     decided_count = publication.sessions.exclude(booked="").count()
-    # slots of another extension that was requested meanwhile are already reserved
+    # places of another extension that was requested meanwhile are already reserved
     free_count = max(0, publication.places + places - publication.held_slots - decided_count)
     Publication.objects.filter(pk=publication.pk).update(
         places=F("places") + places,
@@ -108,7 +113,7 @@ def _apply_extension(call: CrowdCall) -> None:
         paid_count = publication.entries.filter(what="screened-out").count()
         screen_outs = publication.screen_outs + added_screen_outs
         unpaid_count = max(0, screen_outs - publication.screen_outs_held - paid_count)
-        hold_slots(
+        hold_places(
             call=call,
             publication=publication,
             places=min(places + reopened_places, free_count),
@@ -117,7 +122,7 @@ def _apply_extension(call: CrowdCall) -> None:
 
 
 def _apply_expiry(call: CrowdCall) -> None:
-    """Store that the HIT is closed to new workers. A sync releases open slots once nobody is working."""
+    """Store that the HIT is closed to new workers. A sync releases open places once nobody is working."""
     publication = call.publication_now()
     Publication.objects.filter(pk=publication.pk, state=Publication.State.PUBLISHED).update(
         state=Publication.State.EXPIRED, expires_at=timezone.now()
@@ -129,9 +134,9 @@ def _apply_decision(call: CrowdCall) -> None:
     """Store the crowd's decision. It differs from the requested one if another person had decided before."""
     # release the reservation of an approval after a rejection: the payment reserves the money again
     release_reservation(call=call)
-    requested = Status.APPROVED if call.kind == Ability.APPROVE else Status.REJECTED
-    status = call.answer.get("status", requested)
-    feedback = call.why if status == requested else ""
+    requested_status = Status.APPROVED if call.kind == Ability.APPROVE else Status.REJECTED
+    status = call.answer.get("status", requested_status)
+    feedback = call.why if status == requested_status else ""
     settle_session(session=call.session_now(), status=status, feedback=feedback)
 
 
@@ -161,9 +166,11 @@ def settle_session(
 ) -> bool:
     """Book that the crowd paid or rejected a session, and update its assignments. Return False if nothing changed.
 
-    The crowd's status takes precedence over the stored one.
+    ``status`` replaces the stored one, except that a paid session stays paid.
 
     Args:
+        decided_at: when the crowd decided; default: now.
+        feedback: the message to the worker.
         is_fact: whether the crowd has decided already. The payment is then booked even beyond the budget.
 
     Raises:
@@ -186,14 +193,15 @@ def settle_session(
         pay_session(session=locked, is_fact=is_fact)
         locked.booked = CrowdSession.Booked.SPENT
         state, reason = Assignment.State.APPROVED, ""
-        changes = Assignment.objects.filter(pk__in=assignment_ids, state__in=["submitted", "rejected"])
+        changed_states = [Assignment.State.SUBMITTED, Assignment.State.REJECTED]
     else:
         release_rejected(session=locked)
         locked.booked = CrowdSession.Booked.RELEASED
         state, reason = Assignment.State.REJECTED, feedback[:500]
-        changes = Assignment.objects.filter(pk__in=assignment_ids, state__in=["submitted", "approved"])
+        changed_states = [Assignment.State.SUBMITTED, Assignment.State.APPROVED]
     locked.decided_at = decided_at or timezone.now()
     locked.feedback = feedback[:1024]
     locked.save(update_fields=["status", "booked", "decided_at", "feedback"])
-    changes.update(state=state, reason=reason)
+    assignments = Assignment.objects.filter(pk__in=assignment_ids, state__in=changed_states)
+    assignments.update(state=state, reason=reason)
     return True

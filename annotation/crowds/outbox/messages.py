@@ -21,7 +21,8 @@ from judgments.models import Study
 
 MAX_MESSAGE_LENGTH = 4096
 MAX_SUBJECT_LENGTH = 200
-MAX_WORKERS_IN_EVENT = 1_000  # whose names one log entry lists
+MAX_WORKERS_IN_EVENT = 1_000  # number of workers whose names one log entry lists
+# the messages about a worker that the log records, in words
 WORKER_ACTIONS = {
     Ability.BLOCK: "block",
     Ability.UNBLOCK: "lift its block of",
@@ -49,7 +50,16 @@ def write_message(
 ) -> CrowdCall:
     """Write an outbox message and reserve ``cents``. If a message with the same key exists, return that one.
 
-    Call it in a transaction.
+    Call this function in a transaction.
+
+    Args:
+        key: a key from ``call_key``.
+        publication, session, worker: what the message is about.
+        payload: the content of the message, as JSON.
+
+    Raises:
+        WrongState: the crowd does not support this kind of message.
+        OverBudget, OverLimit, NeedsConfirmation: see ``reserve_for_call``.
     """
     backend = backend_of(study)
     if kind not in backend.can:
@@ -111,26 +121,27 @@ def ask_to_delete(*, publication: Publication) -> CrowdCall:
 
 @transaction.atomic
 def ask_to_block(*, study: Study, worker: Worker, why: str, by: User | None = None) -> CrowdCall:
-    return _ask_about(study, worker, Ability.BLOCK, why=why, by=by, opposite=Ability.UNBLOCK)
+    return _ask_about_worker(study, worker, Ability.BLOCK, why=why, by=by, opposite=Ability.UNBLOCK)
 
 
 @transaction.atomic
 def ask_to_unblock(*, study: Study, worker: Worker, why: str = "", by: User | None = None) -> CrowdCall:
-    return _ask_about(study, worker, Ability.UNBLOCK, why=why, by=by, opposite=Ability.BLOCK)
+    return _ask_about_worker(study, worker, Ability.UNBLOCK, why=why, by=by, opposite=Ability.BLOCK)
 
 
-def _ask_about(
+def _ask_about_worker(
     study: Study, worker: Worker, kind: Ability, *, why: str, by: User | None, opposite: Ability
 ) -> CrowdCall:
-    """Write a message about a worker. A repeated call returns the first message until one of kind ``opposite`` follows.
+    """Write a message that blocks a worker or lifts the block.
 
-    ``opposite`` is the ability that takes the effect of ``kind`` back.
+    A repeated call returns the first message, until a message of the ``opposite`` kind is written.
     """
-    number = CrowdCall.objects.filter(platform=study.platform, worker=worker, kind=opposite).count()
+    # part of the key, so that a worker can be blocked again after a block was lifted
+    opposite_count = CrowdCall.objects.filter(platform=study.platform, worker=worker, kind=opposite).count()
     return write_message(
         study=study,
         kind=kind,
-        key=call_key(kind, study.platform, worker.pk, number),
+        key=call_key(kind, study.platform, worker.pk, opposite_count),
         worker=worker,
         why=why,
         by=by,
@@ -144,9 +155,9 @@ def ask_to_qualify(
     earlier_calls = CrowdCall.objects.filter(
         platform=study.platform, worker=worker, kind=Ability.QUALIFY, payload__qualification=qualification
     )
-    # the qualification may be given again after it was taken away
-    changes = earlier_calls.exclude(payload__value=value).count()
-    change_number = [changes] if changes else []
+    # part of the key, so that the qualification can be given again after it was taken away
+    other_value_count = earlier_calls.exclude(payload__value=value).count()
+    change_number = [other_value_count] if other_value_count else []
     return write_message(
         study=study,
         kind=Ability.QUALIFY,
@@ -173,9 +184,9 @@ def ask_to_write(
         )
         for worker in workers
     ]
-    messages = "One message is" if len(calls) == 1 else f"{len(calls)} messages are"
+    messages_are = "One message is" if len(calls) == 1 else f"{len(calls)} messages are"
     note_event(
-        study=study, what="written-to", sentence=f"{messages} to be sent: {subject}.", by=by, text=text,
+        study=study, what="written-to", sentence=f"{messages_are} to be sent: {subject}.", by=by, text=text,
         workers=[worker.name for worker in workers][:MAX_WORKERS_IN_EVENT],
     )  # fmt: skip
     return calls

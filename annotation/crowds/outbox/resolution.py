@@ -1,4 +1,4 @@
-"""Decide on failed calls: a person retries them, or marks them as done after looking at the crowd."""
+"""Resolve failed calls. A person tries one again or, if its outcome is unknown, says whether it was done."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
+    """Send a call again, since a person found at the crowd that it had no effect."""
     refusal = "Nothing was changed: only a failed call can be marked as not done."
     _reset_failed_call(call, refusal, by, answer={})
     _note_resolution(call, "it was not done, so it is asked for again", by)
@@ -61,7 +62,12 @@ def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall
 
 
 def _reset_failed_call(call: CrowdCall, refusal: str, by: User | None, **changes: object) -> None:
-    """Return a failed call to the queue and reserve its cost again. Raise WrongState(refusal) if it has not failed."""
+    """Return a failed call to the queue and reserve its cost again.
+
+    Args:
+        refusal: the sentence of the WrongState that is raised if the call has not failed.
+        changes: further values of fields of the row.
+    """
     row_count = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.FAILED).update(
         state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0, **changes
     )

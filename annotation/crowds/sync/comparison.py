@@ -29,11 +29,12 @@ FULL_READ_INTERVAL = timedelta(hours=24)  # after this time, unchanged external 
 
 
 @dataclass(slots=True)
-class Comparison:
+class CrowdComparison:
     """The comparison of all external HITs of a study with those at its crowd.
 
     Attributes:
         is_full: whether to read the work on external HITs that seem unchanged, too.
+        discrepancies: the differences found so far.
         asked_at: when the crowd was asked for its external HITs.
     """
 
@@ -67,24 +68,25 @@ class Comparison:
         """Synchronise the external HITs that the crowd lists. Stop after several unreadable ones in a row."""
         unreadable_count = 0
         for number, reported in enumerate(reports, 1):
-            publication = self.publication_of(reported)
-            if publication is None or self.is_settled(publication, reported):
+            publication = self.match_publication(reported)
+            if publication is None or self.can_skip(publication, reported):
                 continue
             try:
                 self.sync_publication(publication, reported)
                 unreadable_count = 0
             except RetryLater as problem:  # the next sync reads it again, since it is not marked as read
                 unreadable_count += 1
-                name = publication.external_id
-                self.note("not-looked-at", f"{name}: {problem}", publication=name)
+                external_id = publication.external_id
+                self.note("not-looked-at", f"{external_id}: {problem}", publication=external_id)
                 if unreadable_count == MAX_UNREADABLE:
                     break
             if progress is not None:
                 progress(number / len(reports), f"{number} of {len(reports)} looked at")
 
-    def is_settled(self, publication: Publication, reported: CrowdPublication) -> bool:
-        unchanged = publication.state == State.FINISHED and publication.seen == dict(reported.facts)
-        return unchanged and not self.is_full
+    def can_skip(self, publication: Publication, reported: CrowdPublication) -> bool:
+        """Return whether an external HIT is finished and unchanged, so that it need not be read."""
+        is_unchanged = publication.state == State.FINISHED and publication.seen == dict(reported.facts)
+        return is_unchanged and not self.is_full
 
     def note_missing(self, publications: list[Publication], listed_ids: set[str]) -> None:
         """Note external HITs that are published according to the database, but that the crowd does not list."""
@@ -99,87 +101,90 @@ class Comparison:
                     publication=publication.external_id,
                 )
 
-    def publication_of(self, reported: CrowdPublication) -> Publication | None:
-        """Return the row of an external HIT; None if it has no row here.
+    def match_publication(self, reported: CrowdPublication) -> Publication | None:
+        """Return the row of an external HIT; note and return None if it has no row here.
 
-        If a call with unknown outcome created the HIT, the call is marked as done.
+        If the outcome of the call that created the HIT was unknown, the call is marked as done.
         """
-        rows, name = at_crowd(Publication, self.study), reported.external_id
-        publication = rows.filter(external_id=name).first()
+        rows, external_id = at_crowd(Publication, self.study), reported.external_id
+        publication = rows.filter(external_id=external_id).first()
         if publication is not None:
             return publication
         publication = rows.filter(token=reported.token).first()
         if publication is None:
             self.note(
                 "only-there",
-                f"{name} was published for this study, and our rows do not have it: it was published by another copy "
-                "of this database. Nobody's work on it is taken.",
-                publication=name,
+                f"{external_id} was published for this study, and our rows do not have it: it was published by another "
+                "copy of this database. Nobody's work on it is taken.",
+                publication=external_id,
             )
             return None
         first_id = publication.external_id
         if first_id:
-            sentence = f"{name} was published a second time for what {first_id} is; close it by hand."
-            self.note("twice-there", sentence, publication=name, first=first_id)
+            sentence = f"{external_id} was published a second time for what {first_id} is; close it by hand."
+            self.note("twice-there", sentence, publication=external_id, first=first_id)
             return None
         call = CrowdCall.objects.get(key=publication.token)
         expires_at = reported.expires_at.isoformat() if reported.expires_at else ""
-        answer = {"external_id": name, "group_id": reported.group_id, "expires_at": expires_at}
+        answer = {"external_id": external_id, "group_id": reported.group_id, "expires_at": expires_at}
         try:
             finish_call(call=call, answer=answer)
         except OverBudget as problem:
-            sentence = f"{name} was published, and there is no money for it here: {problem}"
-            self.note("only-there", sentence, publication=name)
+            sentence = f"{external_id} was published, and there is no money for it here: {problem}"
+            self.note("only-there", sentence, publication=external_id)
             return None
         publication.refresh_from_db()
         return publication if publication.external_id else None
 
     def sync_publication(self, publication: Publication, reported: CrowdPublication) -> None:
-        self.compare(publication, reported)
+        """Record the work on an external HIT if it may have changed, and end the HIT if it is over."""
+        self.compare_terms(publication, reported)
         read_at = timezone.now()
         # read the work before excluding unconfirmed work
         if (
             self.is_full
             or _has_news(publication, reported)
-            or (reported.is_over and _has_unconfirmed(publication))
+            or (reported.is_over and _has_unconfirmed_work(publication))
         ):
             for work in self.backend.fetch_work(publication):
                 try:
                     record_work(backend=self.backend, publication=publication, work=work)
                 except IncompleteWork as problem:
-                    name = self.backend.session_id(publication.platform, work.external_id)
-                    sentence = f"Assignment {name} of {publication.external_id} was submitted at the crowd. {problem}"
-                    self.note("no-answers", sentence, publication=publication.external_id, assignment=name)
+                    session_id = self.backend.session_id(publication.platform, work.external_id)
+                    hit_id = publication.external_id
+                    sentence = f"Assignment {session_id} of {hit_id} was submitted at the crowd. {problem}"
+                    self.note("no-answers", sentence, publication=hit_id, assignment=session_id)
             end_superseded_sessions(publication)
         if reported.is_over and reported.readable:
             end_publication(publication, read_at=read_at, asked_at=self.asked_at)
         Publication.objects.filter(pk=publication.pk).update(seen=dict(reported.facts), looked_at=read_at)
 
-    def compare(self, publication: Publication, reported: CrowdPublication) -> None:
+    def compare_terms(self, publication: Publication, reported: CrowdPublication) -> None:
         """Note whether the crowd deleted an external HIT, or reports another pay or number of places."""
-        name, title = publication.external_id, self.backend.title
+        external_id, title = publication.external_id, self.backend.title
         spell = partial(spell_cents, currency=design_of(publication.study).currency)
         if not reported.readable:
-            sentence = f"{name} was deleted at {title}; what was submitted is not shown there."
-            self.note("deleted-there", sentence, publication=name)
+            sentence = f"{external_id} was deleted at {title}; what was submitted is not shown there."
+            self.note("deleted-there", sentence, publication=external_id)
         if reported.reward_cents is not None and reported.reward_cents != publication.reward_cents:
             pay = f"{spell(reported.reward_cents)} at {title}, and {spell(publication.reward_cents)}"
-            self.note("money", f"{name} pays {pay} by our rows.", publication=name)
+            self.note("money", f"{external_id} pays {pay} by our rows.", publication=external_id)
         extensions = publication.calls.filter(kind=Ability.EXTEND).exclude(
             state__in=[CrowdCall.State.DONE, CrowdCall.State.DROPPED]
         )
         if reported.places != publication.places and not extensions.exists():
             people = f"{reported.places} people at {title}, and for {publication.places}"
-            self.note("places", f"{name} is for {people} by our rows.", publication=name)
+            self.note("places", f"{external_id} is for {people} by our rows.", publication=external_id)
 
 
 def _has_news(publication: Publication, reported: CrowdPublication) -> bool:
+    """Return whether work may have changed since it was read: by its facts, by a notification, or by its age."""
     read_at, facts = publication.looked_at, dict(reported.facts)
     if read_at is None or publication.seen != facts or timezone.now() - read_at > FULL_READ_INTERVAL:
         return True
     return publication.hinted_at is not None and publication.hinted_at >= read_at
 
 
-def _has_unconfirmed(publication: Publication) -> bool:
+def _has_unconfirmed_work(publication: Publication) -> bool:
     sessions = CrowdSession.objects.filter(publication=publication, confirmed=False)
     return sessions.filter(status__in=[Status.WORKING, Status.SUBMITTED]).exists()

@@ -25,9 +25,9 @@ OVERRIDE_PERIOD = timedelta(days=30)  # Mechanical Turk allows to approve reject
 
 
 def approve_what_is_due(*, study: Study) -> int:
-    """Write messages that approve work that nothing speaks against, once the design's waiting time is over.
+    """Write messages that approve work without objections, once the design's waiting time is over.
 
-    Return their number.
+    Return the number of messages.
     """
     hours = design_of(study).crowd.approve_after_hours
     if not hours or Ability.APPROVE not in backend_of(study).can:
@@ -42,23 +42,24 @@ def approve_what_is_due(*, study: Study) -> int:
     rows = rows.filter(has_answers).select_related("study", "worker", "publication")
     sessions = list(rows.order_by("pk"))
     objections = find_objections(study, {session.worker_id for session in sessions})
-    count = 0
+    approved_count = 0
     for session in sessions:
-        if session.worker_id in objections or not _has_no_open_assignment(session):
+        if session.worker_id in objections or not _is_all_submitted(session):
             continue
         try:
             decide_session(session=session, approve=True)
         except WrongState:  # somebody decided meanwhile
             continue
-        count += 1
-    if count:
+        approved_count += 1
+    if approved_count:
+        submissions = with_noun(approved_count, "submission")
         note_event(
             study=study,
             what="approve",
-            sentence=f"Approved {hours} hours after they were submitted: {with_noun(count, 'submission')}.",
-            count=count,
+            sentence=f"Approved {hours} hours after they were submitted: {submissions}.",
+            count=approved_count,
         )
-    return count
+    return approved_count
 
 
 def delete_what_is_over(*, study: Study) -> int:
@@ -94,9 +95,9 @@ def deletable_publications() -> QuerySet[Publication]:
     return (
         Publication.objects.filter(state=State.FINISHED)
         .exclude(external_id="")
-        .annotate(decided=Count("sessions", filter=~Q(sessions__booked="")))
+        .annotate(decided_count=Count("sessions", filter=~Q(sessions__booked="")))
         .filter(
-            Q(study__state=Study.State.CLOSED) | Q(decided__gte=F("places")),
+            Q(study__state=Study.State.CLOSED) | Q(decided_count__gte=F("places")),
             ~Exists(calls.filter(kind=Ability.DELETE)),
             ~Exists(unfinished_calls),
             ~Exists(rejections),
@@ -105,7 +106,7 @@ def deletable_publications() -> QuerySet[Publication]:
     )
 
 
-def _has_no_open_assignment(session: CrowdSession) -> bool:
+def _is_all_submitted(session: CrowdSession) -> bool:
     """Return whether all assignments of a session are submitted, except those that were returned or expired."""
     states = set(session.assignments.values_list("state", flat=True))
     ended_states = {Assignment.State.RETURNED, Assignment.State.EXPIRED}

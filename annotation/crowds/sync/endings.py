@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from annotation.crowds import Ability
 from annotation.crowds.sessions import end_session, exclude_unknown_work
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, at_crowd
-from annotation.money.bookings import release_screen_outs, release_slot_money
+from annotation.money.bookings import release_places, release_screen_outs
 from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.studies import lock_study, mark_closed
@@ -25,12 +25,12 @@ State = Publication.State
 def close_if_all_refused(study: Study) -> str:
     """Close an open study if the crowd refused all of its publications. Return the reason; "" if it stays open."""
     lock_study(study)
-    rows = at_crowd(Publication, study)
+    publications = at_crowd(Publication, study)
     calls = at_crowd(CrowdCall, study).filter(kind=Ability.PUBLISH, state=CrowdCall.State.FAILED)
     refused_call = calls.order_by("pk").first()
     if study.state != Study.State.OPEN or refused_call is None:
         return ""
-    if rows.exclude(state=Publication.State.WITHDRAWN).exists():
+    if publications.exclude(state=Publication.State.WITHDRAWN).exists():
         return ""
     sentence = _(
         "Study %(slug)r was not opened, because its crowd accepted none of its pages of work. The "
@@ -72,15 +72,15 @@ def end_publication(publication: Publication, *, read_at: datetime, asked_at: da
             waiting_count += 1
         else:
             exclude_unknown_work(session=session)
-    _release_open_slots(publication, waiting_count, asked_at)
+    _release_open_places(publication, waiting_count, asked_at)
 
 
 @transaction.atomic
-def _release_open_slots(publication: Publication, waiting_count: int, asked_at: datetime) -> None:
-    """Release the money of slots that nobody will fill. Mark the publication as finished once all work is decided.
+def _release_open_places(publication: Publication, waiting_count: int, asked_at: datetime) -> None:
+    """Release the money of places that nobody will fill. Mark the publication as finished once all work is decided.
 
     Args:
-        waiting_count: number of slots that may still turn out to be filled.
+        waiting_count: number of places that may still turn out to be filled.
         asked_at: when the crowd reported that the publication was over. A publication that was extended since then
             is left unchanged.
     """
@@ -93,7 +93,7 @@ def _release_open_slots(publication: Publication, waiting_count: int, asked_at: 
     undecided_count = locked.sessions.filter(confirmed=True, status=Status.SUBMITTED).count() + waiting_count
     free_count = locked.held_slots - undecided_count
     if free_count > 0:
-        release_slot_money(publication=locked, places=free_count)
+        release_places(publication=locked, places=free_count)
         locked.refresh_from_db()
     is_finished = not locked.held_slots and not undecided_count
     if is_finished:

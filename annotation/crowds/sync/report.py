@@ -20,7 +20,13 @@ Status = CrowdSession.Status
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """A difference between the database and the crowd, or a decision for a person."""
+    """A difference between the database and the crowd, or a decision for a person.
+
+    Attributes:
+        kind: what differs, a word that docs/crowds explain.
+        words: the difference in a sentence.
+        ids: the ids of what it is about, by what they identify, such as "assignment".
+    """
 
     kind: str
     words: str
@@ -29,40 +35,52 @@ class Discrepancy:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """The result of a sync. Results of jobs have the same fields."""
+    """The result of a sync.
 
-    hits: int
-    assignments: dict[str, int]
+    Attributes:
+        hit_count: number of external HITs that were published.
+        assignments_by_state: number of assignments in each state.
+        budget_cents, reserved_cents, spent_cents: the study's budget; 0 if it has none.
+    """
+
+    hit_count: int
+    assignments_by_state: dict[str, int]
     budget_cents: int
     reserved_cents: int
     spent_cents: int
     discrepancies: list[Discrepancy]
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """Return the result of a sync's job."""
+        fields = asdict(self)
+        stored_names = {"hit_count": "hits", "assignments_by_state": "assignments"}
+        return {stored_names.get(name, name): value for name, value in fields.items()}
 
 
 def report_of(study: Study, discrepancies: Iterable[Discrepancy]) -> SyncReport:
-    """Return the report of a sync, with further discrepancies: failed calls, unconfirmed answers, and odd sums."""
+    """Return the report of a sync that found ``discrepancies``.
+
+    It adds those that the database alone shows: failed calls, unconfirmed answers, and sums that do not agree.
+    """
     budget = at_crowd(Budget, study).first()
-    states = Assignment.objects.filter(study=study).order_by().values_list("state").annotate(n=Count("pk"))
+    counts = Assignment.objects.filter(study=study).order_by().values_list("state").annotate(n=Count("pk"))
     publications = at_crowd(Publication, study).exclude(external_id="")
     return SyncReport(
-        hits=publications.count(),
-        assignments=dict(sorted(states)),
+        hit_count=publications.count(),
+        assignments_by_state=dict(sorted(counts)),
         budget_cents=budget.budget_cents if budget else 0,
         reserved_cents=budget.reserved_cents if budget else 0,
         spent_cents=budget.spent_cents if budget else 0,
         discrepancies=[
             *discrepancies,
-            *_parked_calls(study),
+            *_failed_call_discrepancies(study),
             *_unconfirmed_discrepancies(study),
-            *_check_books(budget),
+            *_budget_discrepancies(budget),
         ],
     )
 
 
-def _parked_calls(study: Study) -> list[Discrepancy]:
+def _failed_call_discrepancies(study: Study) -> list[Discrepancy]:
     rows = at_crowd(CrowdCall, study).filter(state=CrowdCall.State.FAILED)
     return [
         Discrepancy(
@@ -96,7 +114,8 @@ def _answers_discrepancy(kind: str, session: CrowdSession, reason: str) -> Discr
     )
 
 
-def _check_books(budget: Budget | None) -> list[Discrepancy]:
+def _budget_discrepancies(budget: Budget | None) -> list[Discrepancy]:
+    """Return payments beyond the budget or without a session, and differences between budget, ledger and rows."""
     if budget is None:
         return []
     spell = partial(spell_cents, currency=budget.currency)
@@ -108,13 +127,14 @@ def _check_books(budget: Budget | None) -> list[Discrepancy]:
     if unmatched["cents"]:
         message = f"The crowd paid {spell(unmatched['cents'])} for work that does not count here."
         discrepancies.append(Discrepancy("paid-there", message))
-    reserved, spent = ledger_sums(budget)
+    ledger = ledger_sums(budget)
     held_cents = reserved_cents(budget)
-    if (reserved, spent) != (budget.reserved_cents, budget.spent_cents) or held_cents != reserved:
+    budget_sums = (budget.reserved_cents, budget.spent_cents)
+    if (ledger.reserved_cents, ledger.spent_cents) != budget_sums or held_cents != ledger.reserved_cents:
         message = (
-            f"The ledger holds {spell(reserved)} reserved and {spell(spent)} spent, the budget "
-            f"{spell(budget.reserved_cents)} and {spell(budget.spent_cents)}, and places and calls keep "
-            f"{spell(held_cents)}."
+            f"The ledger holds {spell(ledger.reserved_cents)} reserved and {spell(ledger.spent_cents)} spent, "
+            f"the budget {spell(budget.reserved_cents)} and {spell(budget.spent_cents)}, and places and calls "
+            f"keep {spell(held_cents)}."
         )
         discrepancies.append(Discrepancy("books", message))
     return discrepancies

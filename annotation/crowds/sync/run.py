@@ -9,7 +9,7 @@ from annotation.crowds import Ability, backend_of
 from annotation.crowds.base import RetryLater
 from annotation.crowds.outbox.delivery import carry_out_calls
 from annotation.crowds.panel.people import end_abandoned_sessions
-from annotation.crowds.sync.comparison import Comparison
+from annotation.crowds.sync.comparison import CrowdComparison
 from annotation.crowds.sync.decisions import approve_what_is_due, delete_what_is_over
 from annotation.crowds.sync.endings import close_if_all_refused
 from annotation.crowds.sync.report import Discrepancy, SyncReport, report_of
@@ -24,13 +24,20 @@ def sync_with_crowd(
     wait: Callable[[float], None] = time.sleep,
     progress: Progress | None = None,
 ) -> SyncReport:
-    """Synchronise a study with its crowd. If ``thorough``, read external HITs even if they seem unchanged."""
+    """Synchronise a study with its crowd.
+
+    Messages are sent before and after the comparison, since the comparison may cause new ones.
+
+    Args:
+        thorough: whether to read the work on external HITs that seem unchanged, too.
+        wait: sleeps for the given seconds.
+    """
     backend = backend_of(study)
     discrepancies: list[Discrepancy] = []
     if backend.sends_people and study.platform:
         discrepancies += _carry_out(study, wait, progress)
         if Ability.LIST in backend.can:
-            comparison = Comparison(study, backend, thorough, discrepancies)
+            comparison = CrowdComparison(study, backend, is_full=thorough, discrepancies=discrepancies)
             try:
                 comparison.run(progress)
             except RetryLater as problem:
@@ -44,7 +51,7 @@ def sync_with_crowd(
 
 
 def _carry_out(study: Study, wait: Callable[[float], None], progress: Progress | None) -> list[Discrepancy]:
+    """Send the outbox messages. Return what stopped them, and whether the crowd refused every publication."""
     delivery = carry_out_calls(study=study, wait=wait, progress=progress)
-    discrepancies = [Discrepancy("stopped", delivery.stop_reason)] if delivery.stop_reason else []
-    refused = close_if_all_refused(study)
-    return discrepancies + ([Discrepancy("refused", refused)] if refused else [])
+    problems = {"stopped": delivery.stop_reason, "refused": close_if_all_refused(study)}
+    return [Discrepancy(kind, sentence) for kind, sentence in problems.items() if sentence]

@@ -36,31 +36,31 @@ def sync_if_calls_wait(study: Study, by: User | None) -> None:
         ask_to_sync(study=study, by=by)
 
 
-# for operations with many messages: HTTP calls do not wait, and the next sync sends the rest
+# The follow-up of operations that write many messages: nobody waits for them, and a queued sync sends them.
 SYNC_LATER = FollowUp(carry_out=lambda study: "", enqueue=sync_if_calls_wait)
 
 
 def sync_what_is_due() -> list[str]:
     """Queue a sync of every study that is due for one (``CROWD_SYNC_SECONDS``); return their slugs."""
-    usual = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
+    usual_interval = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
     unfinished = Publication.objects.filter(
         study=OuterRef("pk"), state__in=["planned", "published", "expired"]
     )
     calls = CrowdCall.objects.filter(study=OuterRef("pk"), state__in=["waiting", "started"])
     studies = Study.objects.exclude(platform__in=["", "local"]).annotate(is_busy=Exists(calls))
-    names = [backend.name for backend in BACKENDS if Ability.DELETE in backend.can]
-    deletable = Q(
-        Exists(deletable_publications().filter(study=OuterRef("pk"))), design__crowd__backend__in=names
+    deleting_crowds = [backend.name for backend in BACKENDS if Ability.DELETE in backend.can]
+    has_deletable = Q(
+        Exists(deletable_publications().filter(study=OuterRef("pk"))),
+        design__crowd__backend__in=deleting_crowds,
     )
     slugs = []
-    for study in studies.filter(Exists(unfinished) | Q(is_busy=True) | deletable).order_by("pk"):
-        interval = (
-            usual if study.state == Study.State.OPEN or study.is_busy else usual * CLOSED_INTERVAL_FACTOR
-        )
+    for study in studies.filter(Exists(unfinished) | Q(is_busy=True) | has_deletable).order_by("pk"):
         if isinstance(backend_of(study), UnavailableBackend):
             continue
         if Job.objects.under_way().filter(kind=SYNC, args__study=study.slug).exists():
             continue
+        only_waits = study.state != Study.State.OPEN and not study.is_busy
+        interval = usual_interval * (CLOSED_INTERVAL_FACTOR if only_waits else 1)
         if ask_to_sync(study=study, min_interval=interval) is not None:
             slugs.append(study.slug)
     return slugs

@@ -43,7 +43,7 @@ def test_who_is_blocked_sees_no_study_of_this_installation(
     session = panel.finish("aa1")
     prolific.faults.plan("add members", fault)
     ask_to_block(study=panel.study, worker=session.worker, why="A program.")
-    while go_on(panel.study).waiting_count:
+    while go_on(panel.study).unsent_count:
         pass
     [group] = prolific.world.groups.values()
     assert group.name == blocked_group_name()
@@ -245,7 +245,7 @@ def test_a_study_that_paused_goes_on_with_more(paying: Panel, fault: Fault) -> N
     compared(paying)
     paying.prolific.faults.plan("update study", fault)
     pay_more_screen_outs(study=paying.study, count=3)
-    while go_on(paying.study).waiting_count:
+    while go_on(paying.study).unsent_count:
         pass
     assert there.status == "ACTIVE"
     assert paying.publication.screen_outs == 5
@@ -364,7 +364,7 @@ def test_an_approval_and_a_rejection_are_made_once(
     prolific.faults.plan(operation, fault, fault)
     decide_session(session=good, approve=True)
     decide_session(session=bad, approve=False, why="Three of four control items were wrong.")
-    while go_on(panel.study).waiting_count:
+    while go_on(panel.study).unsent_count:
         pass
     assert (panel.there("aa1"), panel.there("aa2")) == ("APPROVED", "REJECTED")
     assert panel.books() == ((PLACES - 2) * PRICE, PRICE)
@@ -406,7 +406,7 @@ def test_work_is_decided_once_its_author_is_back_at_prolific(
     CrowdSession.objects.filter(pk=session.pk).update(status="submitted")
     session.refresh_from_db()
     decide_session(session=session, approve=True)
-    assert go_on(panel.study).waiting_count == 1
+    assert go_on(panel.study).unsent_count == 1
     assert "author is back" in only_call(panel, Ability.APPROVE).problem
     prolific.come_back(panel.came["aa1"], panel.code())
     assert go_on(panel.study).done_count == 1
@@ -469,7 +469,7 @@ def test_a_bonus_is_paid_once_whatever_is_lost_before_paying(
     session = panel.finish("aa1")
     prolific.faults.plan(operation, fault, fault)
     pay_bonus(session=session, cents=30, why="Below the floor.")
-    while go_on(panel.study).waiting_count:
+    while go_on(panel.study).unsent_count:
         pass
     assert prolific.world.submissions[panel.came["aa1"]].bonuses == [30]
     assert panel.books() == (PLACES * PRICE, 40) == (PLACES * PRICE, prolific.world.spent_cents)
@@ -483,7 +483,7 @@ def test_a_bonus_whose_answer_was_lost_is_found_and_not_paid_again(
     prolific.faults.plan("pay bonuses", Fault.DROP_AFTER)
     pay_bonus(session=session, cents=30, why="Below the floor.")
     for _ in range(3):
-        assert go_on(panel.study).waiting_count == 1
+        assert go_on(panel.study).unsent_count == 1
     prolific.world.advance(seconds=301)
     assert go_on(panel.study).done_count == 1
     assert prolific.calls["pay bonuses"] == 1
@@ -501,7 +501,7 @@ def test_a_bonus_of_which_nobody_can_tell_is_left_to_a_person_with_its_money_kep
     call = only_call(panel, Ability.BONUS)
     call.answer["paying"] = (timezone.now() - timedelta(hours=2)).isoformat()
     call.save(update_fields=["answer"])
-    assert go_on(panel.study).postponed_count == 1
+    assert go_on(panel.study).failed_count == 1
     call.refresh_from_db()
     assert "at the submission" in call.problem
     assert panel.books() == (PLACES * PRICE + 40, 0)
@@ -527,7 +527,7 @@ def test_a_person_who_found_the_bonus_there_says_so(panel: Panel, prolific: Prol
     assert resolve_as_done(call=call).state == "done"
     with pytest.raises(WrongState, match="only a failed call"):
         resolve_as_not_done(call=call)
-    assert go_on(panel.study).waiting_count == 0
+    assert go_on(panel.study).unsent_count == 0
     assert panel.books() == (PLACES * PRICE, 40)
     assert prolific.world.spent_cents == 40
     events = list(panel.study.events.filter(what="looked").values_list("words", flat=True))
@@ -544,7 +544,7 @@ def test_a_runner_that_was_killed_before_paying_does_not_pay_later(
         state="started", started_at=timezone.now() - timedelta(hours=1), attempts=1,
         answer={"set_up": "5d0c", "paying": timezone.now().isoformat(), "before": 0},
     )  # fmt: skip
-    assert go_on(panel.study).waiting_count == 1
+    assert go_on(panel.study).unsent_count == 1
     assert prolific.calls["pay bonuses"] == 0
 
 
@@ -555,7 +555,7 @@ def test_a_throttled_payment_is_asked_for_again(
     session = panel.finish("aa1")
     prolific.faults.plan("pay bonuses", fault, fault)
     pay_bonus(session=session, cents=30, why="Below the floor.")
-    while go_on(panel.study).waiting_count:
+    while go_on(panel.study).unsent_count:
         pass
     assert prolific.calls["pay bonuses"] == prolific.calls["set up bonuses"] == 1
 
@@ -570,7 +570,7 @@ def test_equal_bonuses_of_one_submission_are_told_apart(panel: Panel, prolific: 
     pay_bonus(session=session, cents=30, why="A third time.", number=3)
     go_on(panel.study)
     prolific.world.advance(seconds=601)  # the first one shows: it is not the second one
-    assert go_on(panel.study).waiting_count == 2
+    assert go_on(panel.study).unsent_count == 2
     assert prolific.world.submissions[panel.came["aa1"]].bonuses == [30]
     assert panel.books()[1] == 40
 

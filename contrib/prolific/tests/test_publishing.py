@@ -162,7 +162,7 @@ def test_one_study_is_published_whatever_is_lost_on_the_way(
     prolific.faults.plan(operation, fault, fault)
     study = panel_study()
     begin_opening(study=study)
-    while go_on(study).waiting_count:
+    while go_on(study).unsent_count:
         pass
     published = [one for one in prolific.world.studies.values() if one.status != "UNPUBLISHED"]
     assert len(published) == 1
@@ -222,7 +222,7 @@ def test_places_are_added_once(panel: Panel, prolific: ProlificEmulator, fault: 
     prolific.faults.plan("update study", fault)
     ask_to_extend(publication=panel.publication, places=3)
     ask_to_extend(publication=panel.publication, places=2)
-    while go_on(panel.study).waiting_count:
+    while go_on(panel.study).unsent_count:
         pass
     assert (
         prolific.world.studies[panel.publication.external_id].places == panel.publication.places == PLACES + 5

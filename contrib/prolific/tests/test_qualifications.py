@@ -34,7 +34,7 @@ def test_a_group_at_prolific_keeps_the_people_of_a_pilot_out(
     browser, _answer = start(pilot, ids)
     do_page(pilot, browser)
     prolific.faults.plan("add members", fault)
-    while go_on(pilot).waiting_count:
+    while go_on(pilot).unsent_count:
         pass
     other = Panel(main, prolific)
     with refuses(Refusal, "aa1"):

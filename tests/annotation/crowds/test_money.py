@@ -72,7 +72,7 @@ def test_publishing_reserves_approving_spends_and_rejecting_gives_back(study: St
     assert counters(study) == (100, 24, 12)
     assert settle_session(session=handed_in(publication, "p-2", "A2"), status="rejected", feedback="Empty.")
     assert counters(study) == (100, 12, 12)
-    assert bookings.release_slot_money(publication=publication, places=1)
+    assert bookings.release_places(publication=publication, places=1)
     assert counters(study) == (100, 0, 12)
 
 
@@ -85,8 +85,8 @@ def test_whatever_is_said_twice_is_booked_once(study: Study) -> None:
     assert not settle_session(session=session, status="rejected")  # what is paid stays paid
     session.refresh_from_db()
     assert not bookings.pay_session(session=session)
-    assert bookings.release_slot_money(publication=publication, places=2)
-    assert not bookings.release_slot_money(publication=publication, places=1)
+    assert bookings.release_places(publication=publication, places=2)
+    assert not bookings.release_places(publication=publication, places=1)
     assert counters(study) == (100, 0, 12)
 
 

@@ -311,7 +311,7 @@ def test_answers_become_judgments_as_they_were_shown(turk: MTurkEmulator) -> Non
         strict=True,
     )
     assert all({first.value, second.value} == {1, 2} for first, second in pairs)
-    assert sync(study, thorough=True).assignments == {"submitted": 2}
+    assert sync(study, thorough=True).assignments_by_state == {"submitted": 2}
     assert Judgment.objects.count() == 8
 
 
@@ -327,7 +327,7 @@ def test_the_page_is_in_the_study_s_language(turk: MTurkEmulator) -> None:
     assert "أيهما أقرب؟" in page
     assert "Read all." not in page
     turk.turker("AADA").work(publication.external_id, answers_on(turk, publication.external_id))
-    assert sync(study).assignments == {"submitted": 1}
+    assert sync(study).assignments_by_state == {"submitted": 1}
 
 
 def test_work_that_leaves_questions_out_is_named_and_stores_nothing(turk: MTurkEmulator) -> None:

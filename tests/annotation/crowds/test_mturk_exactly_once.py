@@ -179,7 +179,7 @@ def test_nothing_is_booked_that_was_refused(turk: MTurkEmulator) -> None:
     study = one_hit(crowd={"title": "A"})
     begin_opening(study=study)
     Publication.objects.update(places=0)  # which the service takes for nonsense
-    assert carry_out(study).postponed_count == 1
+    assert carry_out(study).failed_count == 1
     assert books(study) == (0, 0)
     assert Publication.objects.get().state == "withdrawn"
     Publication.objects.update(places=2)
@@ -202,7 +202,7 @@ def test_a_run_stops_cleanly_when_the_account_is_emptied_meanwhile_and_goes_on_w
 
         with turk.faults.during(Fault("throttle", frozenset({CREATE}), skip=2, times=1)):
             carried = carry_out_calls(study=study, rng=Latest(), wait=somebody_else_publishes)
-        assert (carried.done_count, carried.postponed_count, carried.waiting_count) == (2, 0, 1)
+        assert (carried.done_count, carried.failed_count, carried.unsent_count) == (2, 0, 1)
         assert "holds too little" in carried.stop_reason
         assert books(study) == (72, 0)
         turk.world.ledger.hold("another study's", 0, turk.clock.now())
@@ -216,7 +216,7 @@ def test_throttling_is_answered_by_fewer_calls_and_only_so_many(turk: MTurkEmula
     waits: list[float] = []
     with turk.faults.during(Fault("throttle", frozenset({CREATE}))):
         carried = carry_out_calls(study=study, wait=waits.append)
-    assert carried.waiting_count == 1
+    assert carried.unsent_count == 1
     assert len(turk.calls(CREATE)) == ATTEMPTS_PER_RUN
     call = CrowdCall.objects.get()
     assert (call.state, call.attempts) == ("waiting", ATTEMPTS_PER_RUN)
@@ -231,7 +231,7 @@ def test_a_crowd_that_answers_nothing_ends_the_run_early(turk: MTurkEmulator) ->
     assert CrowdCall.objects.count() == 40
     with turk.faults.during(Fault("unavailable", frozenset({CREATE}))):
         carried = carry_out(study)
-    assert carried.waiting_count == 40
+    assert carried.unsent_count == 40
     assert sum(CrowdCall.objects.values_list("attempts", flat=True)) == MAX_UNANSWERED
 
 
@@ -245,7 +245,7 @@ def test_wrong_keys_stop_a_run_at_the_first_call(
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     carried = carry_out(study)
     assert "keys are not configured" in carried.stop_reason
-    assert carried.waiting_count == 3
+    assert carried.unsent_count == 3
     assert sum(CrowdCall.objects.values_list("attempts", flat=True)) <= 1
 
 

@@ -159,7 +159,7 @@ def test_who_did_as_many_as_one_may_is_asked_to_return_the_next(turk: MTurkEmula
         crowd.accept(second, "ada")
     assert crowd.arrive(first, work.assignment_id, "ada").assignment == work.assignment
     crowd.do(second, "ben")
-    assert sync(study).assignments == {"submitted": 2}
+    assert sync(study).assignments_by_state == {"submitted": 2}
 
 
 SCENE = """

@@ -322,7 +322,7 @@ def test_notifications_are_a_hint_however_often_and_in_whatever_order_they_come(
         assert sync(study).discrepancies == []
         assert {one.refreshed()[0].status for one in works} == {"submitted"}
         assert Publication.objects.get().hinted_at is not None
-        assert sync(study).assignments == {"submitted": 2}
+        assert sync(study).assignments_by_state == {"submitted": 2}
 
 
 def test_a_hint_starts_one_job_and_no_more_for_a_minute(turk: MTurkEmulator) -> None:
@@ -654,7 +654,7 @@ def test_a_study_is_published_worked_through_and_paid(turk: MTurkEmulator) -> No
     Crowd(turk, study).do_all("ada", "ben")
     synced = sync(study)
     assert synced.discrepancies == []
-    assert synced.assignments == {"submitted": hits * 2}
+    assert synced.assignments_by_state == {"submitted": hits * 2}
     assert set(CrowdSession.objects.values_list("status", "confirmed")) == {("submitted", True)}
     assert Judgment.objects.filter(assignment__study=study).count() == hits * 2 * 4
 
@@ -669,6 +669,6 @@ def test_a_study_is_published_worked_through_and_paid(turk: MTurkEmulator) -> No
 
     again = sync(study, thorough=True)
     assert kinds_of(again) == []
-    assert again.assignments == {"approved": hits * 2 - 1, "rejected": 1}
+    assert again.assignments_by_state == {"approved": hits * 2 - 1, "rejected": 1}
     close_study(study=study)
     same_money(study, turk)
