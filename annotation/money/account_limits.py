@@ -97,7 +97,7 @@ def spending_by_account() -> list[AccountSpending]:
     own_limits = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
     entries = entries_of_today().filter(by__isnull=False).order_by()
     sums = commitments.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0)
-    sums_of_today = entries.values_list("by").annotate(n=Sum("moved"))
+    sums_of_today = entries.values_list("by").annotate(n=Sum("committed_cents"))
     account_ids = {
         *(account for account, _cents in sums.order_by("-n")[:MAX_SHOWN]),
         *(account for account, _cents in sums_of_today.order_by("-n")[:MAX_SHOWN]),
@@ -115,7 +115,7 @@ def spending_by_account() -> list[AccountSpending]:
         (currency, account): max(0, cents)
         for currency, account, cents in entries.filter(by__in=account_ids)
         .values_list("budget__currency", "by")
-        .annotate(Sum("moved"))
+        .annotate(Sum("committed_cents"))
     }
     limits = {
         (row.currency, row.account_id): row

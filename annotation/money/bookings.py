@@ -1,4 +1,9 @@
-"""Book what outbox calls, slots, screen-outs and sessions reserve, spend and release."""
+"""Book what outbox calls, places, screen-outs and sessions reserve, spend and release.
+
+A call reserves money when it is written. Publishing turns the reservation into money for held places
+(``Publication.held_slots``), each of which pays one session. The key of each ledger entry says what is booked, so that
+nothing is booked twice.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +28,10 @@ def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> 
     """
     if not cents or call.reserved_cents:
         return
-    account = by.pk if by is not None else call.made_by_id
-    with one_order(call.study, account) as order:
+    account_id = by.pk if by is not None else call.made_by_id
+    with one_order(call.study, account_id) as order:
         budget = budget_of(call.study, call.platform)
-        if _book_for_call(call, "reserve", cents, budget, account=order.account):
+        if _book_for_call(call, "reserve", cents, budget, account_id=order.account_id):
             order.add(budget.currency, cents)
             _set_reservation(call, cents)
 
@@ -35,26 +40,27 @@ def reserve_again(*, call: CrowdCall, cents: int) -> None:
     """Reserve the cost of a call that the crowd carried out, if its reservation had been released before."""
     if cents and not call.reserved_cents:
         budget = budget_of(call.study, call.platform)
-        if _book_for_call(call, "reserve", cents, budget, account=call.made_by_id):
+        if _book_for_call(call, "reserve", cents, budget, account_id=call.made_by_id):
             _set_reservation(call, cents)
 
 
 def _book_for_call(
-    call: CrowdCall, what: str, reserved: int, budget: Budget, *, account: int | None = None
+    call: CrowdCall, what: str, cents: int, budget: Budget, *, account_id: int | None = None
 ) -> bool:
-    """Change the reservation of a call. Return False if this change was booked before.
+    """Add ``cents`` to the reservation of a call, or subtract negative ones. Return False if that was booked before.
 
     The key of the entry contains its number, since a retried call reserves money again.
     """
     number = LedgerEntry.objects.filter(call=call, what=what).count() + 1
     key = f"{what}:{call.key}:{number}"
-    if reserved < 0:  # released money goes to the account of the last reservation
+    if cents < 0:  # released money goes to the account of the last reservation
         reservations = LedgerEntry.objects.filter(call=call, what="reserve").order_by("-pk")
-        account = reservations.values_list("by", flat=True).first()
-    return book_money(budget=budget, key=key, what=what, reserved=reserved, call=call, account=account)
+        account_id = reservations.values_list("by", flat=True).first()
+    return book_money(budget=budget, key=key, what=what, reserved=cents, call=call, account_id=account_id)
 
 
 def _set_reservation(call: CrowdCall, cents: int) -> None:
+    """Store the reservation in the call's row, and in the caller's object."""
     CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=cents)
     call.reserved_cents = cents
 
@@ -81,18 +87,19 @@ def spend_bonus(*, call: CrowdCall) -> None:
 
 
 def hold_places(*, call: CrowdCall, publication: Publication, places: int, screen_outs: int = 0) -> None:
-    """Convert the reservation of a call into money of held slots and screen-outs; release the rest."""
+    """Convert the reservation of a call into money for held places and screen-outs; release the rest."""
     Publication.objects.filter(pk=publication.pk).update(
         held_slots=F("held_slots") + places, screen_outs_held=F("screen_outs_held") + screen_outs
     )
-    rest = call.reserved_cents - places * publication.price_cents - screen_outs * publication.screen_out_cents
-    if rest > 0:
-        _book_for_call(call, "release", -rest, budget_of(call.study, call.platform))
+    held_cents = places * publication.price_cents + screen_outs * publication.screen_out_cents
+    rest_cents = call.reserved_cents - held_cents
+    if rest_cents > 0:
+        _book_for_call(call, "release", -rest_cents, budget_of(call.study, call.platform))
     _set_reservation(call, 0)
 
 
 def release_places(*, publication: Publication, places: int) -> bool:
-    """Release the money of ``places`` slots that nobody will fill. Return False if fewer slots are held."""
+    """Release the money of places that nobody will fill. Return False if fewer places are held."""
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if places <= 0 or locked.held_slots < places:
         return False
@@ -101,7 +108,7 @@ def release_places(*, publication: Publication, places: int) -> bool:
 
 
 def release_screen_outs(*, publication: Publication) -> None:
-    """Release the money of unused screen-outs. The caller must have locked the row."""
+    """Release the money of unused screen-outs. The caller must have locked the publication's row."""
     held_count = publication.screen_outs_held
     if not held_count:
         return
@@ -123,7 +130,11 @@ def _release_unfilled(publication: Publication, cents: int) -> None:
 
 @transaction.atomic
 def pay_screen_out(*, session: CrowdSession) -> bool:
-    """Spend the pay for a person who was screened out. Return False if it was booked before, or is zero."""
+    """Spend the pay for a person who was screened out. Return False if it was booked before, or is zero.
+
+    The money comes from the held screen-outs. If none is left, it is booked even beyond the budget, since the crowd has
+    paid it.
+    """
     publication = session.publication
     if not publication.screen_out_cents:
         return False
@@ -142,13 +153,13 @@ def pay_screen_out(*, session: CrowdSession) -> bool:
 def pay_session(*, session: CrowdSession, is_fact: bool = False) -> bool:
     """Spend the price of an approved session. Return False if it was paid before.
 
-    The money comes from the external HIT's held slots or, if these were released, from the rest of the budget.
+    The money comes from the external HIT's held places or, if these were released, from the rest of the budget.
 
     Args:
-        is_fact: whether the crowd has already paid the session.
+        is_fact: whether the crowd has already paid the session. It is then booked even beyond the budget.
 
     Raises:
-        OverBudget: the slots were released, and the budget has nothing left.
+        OverBudget: the places were released, and the budget has nothing left.
     """
     if _is_booked(_entry_key(session, "reward")):
         return False
@@ -156,8 +167,8 @@ def pay_session(*, session: CrowdSession, is_fact: bool = False) -> bool:
     claim_key = unmatched_key(session.platform, session.worker.name, session.external_id)
     if _is_booked(claim_key):  # a panel's list had claimed this payment before the session existed
         _book_for_session(session, "matched", what="matched", spent=-publication.price_cents)
-    rejected_before = session.booked == CrowdSession.Booked.RELEASED
-    held_count = 0 if rejected_before else _take_slot(publication)
+    was_rejected = session.booked == CrowdSession.Booked.RELEASED  # its place was released then
+    held_count = 0 if was_rejected else _take_held_place(publication)
     with one_order(session.study, None) as order:
         if not held_count and not is_fact:
             order.add(budget_of(session.study, session.platform).currency, publication.price_cents)
@@ -179,7 +190,13 @@ def unmatched_key(platform: str, worker: str, external_id: str) -> str:
 def pay_unmatched(
     *, publication: Publication, key: str, session: CrowdSession | None = None, by: User | None = None
 ) -> bool:
-    """Spend a payment without a session, for the account ``by``. Return False if it was booked before."""
+    """Spend a payment of the panel that no session here accounts for. Return False if it was booked before.
+
+    Args:
+        key: the ledger key, from ``unmatched_key``.
+        session: the person's session, if there is one that is not to be paid.
+        by: the account that uploaded the panel's list.
+    """
     return book_money(
         budget=budget_of(publication.study, publication.platform),
         key=key,
@@ -187,7 +204,7 @@ def pay_unmatched(
         spent=publication.price_cents,
         publication=publication,
         session=session,
-        account=by.pk if by is not None else None,
+        account_id=by.pk if by is not None else None,
         is_fact=True,
     )
 
@@ -195,28 +212,33 @@ def pay_unmatched(
 def release_rejected(*, session: CrowdSession) -> bool:
     """Release the price of a rejected session. Return False if it was released before."""
     publication = session.publication
-    if _is_booked(_entry_key(session, "rejected")) or not _take_slot(publication):
+    if _is_booked(_entry_key(session, "rejected")) or not _take_held_place(publication):
         return False
     return _book_for_session(session, "rejected", what="release", reserved=-publication.price_cents)
 
 
-def _book_for_session(session: CrowdSession, key: str, **booking: Any) -> bool:
-    budget = budget_of(session.study, session.platform)
-    key = _entry_key(session, key)
-    return book_money(budget=budget, key=key, publication=session.publication, session=session, **booking)
+def _book_for_session(session: CrowdSession, purpose: str, **booking: Any) -> bool:
+    """Book money for a session, once for each purpose. ``booking`` are further arguments of ``book_money``."""
+    return book_money(
+        budget=budget_of(session.study, session.platform),
+        key=_entry_key(session, purpose),
+        publication=session.publication,
+        session=session,
+        **booking,
+    )
 
 
 def _is_booked(key: str) -> bool:
     return LedgerEntry.objects.filter(key=key).exists()
 
 
-def _take_slot(publication: Publication) -> int:
-    """Take one of the slots for which money is held. Return 1, or 0 if there is none."""
+def _take_held_place(publication: Publication) -> int:
+    """Take one of the places for which money is held. Return 1, or 0 if there is none."""
     return Publication.objects.filter(pk=publication.pk, held_slots__gt=0).update(
         held_slots=F("held_slots") - 1
     )
 
 
-def _entry_key(session: CrowdSession, what: str) -> str:
+def _entry_key(session: CrowdSession, purpose: str) -> str:
     """Return the key of the ledger entry by which a session is booked once for a purpose."""
-    return f"{session.platform}:{session.worker_id}:{session.external_id}:{what}"
+    return f"{session.platform}:{session.worker_id}:{session.external_id}:{purpose}"

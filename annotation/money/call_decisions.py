@@ -1,4 +1,7 @@
-"""The operations that decide on failed calls. They reserve money again, or spend it."""
+"""The operations that resolve failed calls. They reserve money again, or spend it.
+
+The three operations differ only in what they do with the call, so ``_resolution`` makes each of them.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,17 @@ from judgments.models import Study
 from judgments.operations import Operation, Outcome, operation, row_of
 
 
-def _decision(
-    step: str, summary: str, decide: Callable[..., Any], message: str, description: str
+def _resolution(
+    step: str, summary: str, resolve: Callable[..., Any], message: str, description: str
 ) -> Operation:
-    """Return an operation that decides on a failed call.
+    """Return an operation that resolves a failed call.
 
     All these operations except "was-done" are orders, because they call the crowd again.
+
+    Args:
+        step: the name of the operation.
+        resolve: the service that resolves the call, with the arguments ``call`` and ``by``.
+        message: what the operation tells when it is done.
     """
     is_order = step != "was-done"
 
@@ -40,7 +48,7 @@ def _decision(
         locked = rows.get(pk=_find_call(study, call).pk)
         current = preview_call(call=locked, step=step)
         check_confirmed(current, confirm)
-        decide(call=locked, by=by)
+        resolve(call=locked, by=by)
         return Outcome(_(message), answer_of_step(current, [locked]))
 
     carry_out.__doc__ = description
@@ -56,21 +64,21 @@ def _decision(
     )(with_confirmation(step, preview=preview)(carry_out) if is_order else carry_out)
 
 
-retry = _decision(
+retry = _resolution(
     "retry",
     "Try a call again",
     retry_call,
     gettext_noop("The request will be tried again."),
     "Try a failed call again. Its money is reserved anew; the crowd is asked in the background.",
 )
-confirm_call = _decision(
+confirm_call = _resolution(
     "was-done",
     "Say that a call was done",
     resolve_as_done,
     gettext_noop("The request now counts as done."),
     "End a call as done, after somebody looked at the crowd; its money is spent.",
 )
-repeat_call = _decision(
+repeat_call = _resolution(
     "was-not-done",
     "Say that a call was not done",
     resolve_as_not_done,

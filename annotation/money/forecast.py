@@ -1,4 +1,4 @@
-"""Forecast what a study costs, and how much it pays per hour."""
+"""Forecast what a study costs, and how much it pays per hour, from its design or from its HITs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class Forecast:
 
     Attributes:
         places: number of paid sessions.
-        screen_out_cents: reserved for people who are screened out, with fees.
-        seconds: active time of a session, by the design's ``seconds_per_unit``.
-        wage_cents: the hourly reward at this pace.
+        reward_cents, fee_cents: the rewards of all sessions, and the crowd's fees for them.
+        seconds: active time of a HIT, by the design's ``seconds_per_unit``.
+        wage_cents: the hourly reward at this pace; None if the study pays nothing.
+        screen_out_cents: the pay of people who are screened out, with fees.
     """
 
     places: int
@@ -41,9 +42,9 @@ class Forecast:
 
 
 class _PricedPlaces(NamedTuple):
-    """The number of slots of an external HIT, and the reward and the fee of each slot."""
+    """Places with the same price: their number, and the reward and the fee of each."""
 
-    places: int
+    place_count: int
     reward_cents: int
     fee_cents: int
 
@@ -51,56 +52,58 @@ class _PricedPlaces(NamedTuple):
 def forecast_of(study: Study) -> Forecast:
     """Return the forecast for a study, from its HITs and prices.
 
-    Published HITs keep their price, and their released slots do not count.
+    Published HITs keep their price, and their released places do not count.
     """
     design, backend = design_of(study), backend_of(study)
     publications = Publication.objects.filter(
         study=study, platform=study.platform or backend.platform(design)
     ).exclude(state=Publication.State.WITHDRAWN)
     paid_sessions = Count("sessions", filter=Q(sessions__booked=CrowdSession.Booked.SPENT))
-    slots, screen_out_cents = [], 0
-    for publication in publications.annotate(paid=paid_sessions):
+    places, screen_out_cents = [], 0
+    for publication in publications.annotate(paid_count=paid_sessions):
         is_planned = publication.state == Publication.State.PLANNED
-        count = publication.places if is_planned else publication.held_slots + publication.paid
-        slots.append(_PricedPlaces(count, publication.reward_cents, publication.fee_cents))
+        count = publication.places if is_planned else publication.held_slots + publication.paid_count
+        places.append(_PricedPlaces(count, publication.reward_cents, publication.fee_cents))
         screen_outs = publication.screen_outs if is_planned else publication.screen_outs_held
         screen_out_cents += screen_outs * publication.screen_out_cents
     paid_screen_outs = LedgerEntry.objects.filter(publication__study=study, what="screened-out")
     screen_out_cents += paid_screen_outs.aggregate(cents=Sum("spent_cents"))["cents"] or 0
-    if not any(priced.places for priced in slots):
+    if not any(priced.place_count for priced in places):  # nothing is published yet
         screen_out_cents += _screen_out_cents(design, backend)
-        slots = _planned_places(study, backend)
-    return _forecast(design, slots, screen_out_cents, seconds=_seconds_of_a_hit(study))
+        places = _planned_places(study, backend)
+    return _sum_forecast(design, places, screen_out_cents, seconds=_seconds_of_a_hit(study))
 
 
-def _forecast(
-    design: StudyDesign, slots: Sequence[_PricedPlaces], screen_out_cents: int, *, seconds: float
+def _sum_forecast(
+    design: StudyDesign, places: Sequence[_PricedPlaces], screen_out_cents: int, *, seconds: float
 ) -> Forecast:
-    reward = design.crowd.reward_cents
+    hit_reward_cents = design.crowd.reward_cents
+    pays_for_time = hit_reward_cents and seconds
     return Forecast(
-        places=sum(priced.places for priced in slots),
-        reward_cents=sum(priced.places * priced.reward_cents for priced in slots),
-        fee_cents=sum(priced.places * priced.fee_cents for priced in slots),
+        places=sum(priced.place_count for priced in places),
+        reward_cents=sum(priced.place_count * priced.reward_cents for priced in places),
+        fee_cents=sum(priced.place_count * priced.fee_cents for priced in places),
         seconds=seconds,
-        wage_cents=round(reward * SECONDS_PER_HOUR / seconds) if reward and seconds else None,
+        wage_cents=round(hit_reward_cents * SECONDS_PER_HOUR / seconds) if pays_for_time else None,
         screen_out_cents=screen_out_cents,
     )
 
 
 def _screen_out_cents(design: StudyDesign, backend: CrowdBackend) -> int:
+    """Return the cost of all screen-outs that the design pays for, with fees."""
     return design.crowd.screen_outs * backend.screen_out_price(design).cents
 
 
 def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecast:
     """Return the forecast for a design before HITs are generated, from the numbers of HITs and of items in them."""
     backend = backend_for(design)
-    slots = _price_places(design, backend, backend.places_of_publications(design, hits=hits))
+    places = _price_places(design, backend, backend.places_of_publications(design, hits=hits))
     seconds = design.seconds_per_unit * items / hits if hits else 0.0
-    return _forecast(design, slots, _screen_out_cents(design, backend), seconds=seconds)
+    return _sum_forecast(design, places, _screen_out_cents(design, backend), seconds=seconds)
 
 
 def _planned_places(study: Study, backend: CrowdBackend) -> list[_PricedPlaces]:
-    """Return the slots of each external HIT to publish; those of each HIT if workers join by a link."""
+    """Return the places of each external HIT to publish; those of each HIT if workers join by a link."""
     design = design_of(study)
     plans = [plan.places for plan in backend.publication_plans(study)]
     counts = plans or list(HIT.objects.filter(study=study).values_list("required", flat=True))
@@ -108,16 +111,18 @@ def _planned_places(study: Study, backend: CrowdBackend) -> list[_PricedPlaces]:
 
 
 def _price_places(design: StudyDesign, backend: CrowdBackend, counts: Sequence[int]) -> list[_PricedPlaces]:
+    """Return the places of external HITs with their prices. ``counts`` are the numbers of places of each."""
     prices = {count: backend.price(design, places=count) for count in set(counts)}
     return [_PricedPlaces(count, prices[count].reward_cents, prices[count].fee_cents) for count in counts]
 
 
 def _seconds_of_a_hit(study: Study) -> float:
-    hits = HIT.objects.filter(study=study).count()
-    if not hits:
+    """Return the mean active time that the HITs of a study need; 0 before HITs are generated."""
+    hit_count = HIT.objects.filter(study=study).count()
+    if not hit_count:
         return 0.0
     # the pages of an arena are filled when a worker claims them
     if LARGEST_PAGE in study.notes and study.design.get("arena"):
         return design_of(study).seconds_per_unit * float(study.notes[LARGEST_PAGE])
-    units = HITUnit.objects.filter(hit__study=study).count()
-    return design_of(study).seconds_per_unit * units / hits
+    unit_count = HITUnit.objects.filter(hit__study=study).count()
+    return design_of(study).seconds_per_unit * unit_count / hit_count

@@ -91,7 +91,7 @@ def book_money(
     publication: Publication | None = None,
     session: CrowdSession | None = None,
     call: CrowdCall | None = None,
-    account: int | None = None,
+    account_id: int | None = None,
     is_fact: bool = False,
 ) -> bool:
     """Change reserved and spent money within the caller's transaction. Return False if the key was booked before.
@@ -101,14 +101,14 @@ def book_money(
         what: the kind of the entry (``LedgerEntry.what``).
         reserved, spent: the cents to add; negative ones are subtracted.
         publication, session, call: what the money is for.
-        account: row id of the ordering account; default: the call's author, else the current account.
+        account_id: row id of the ordering account; default: the call's author, else the current account.
         is_fact: whether the crowd has already paid the money. It is then booked even beyond the budget.
 
     Raises:
         OverBudget: the sum would exceed the budget; nothing was booked.
     """
     act = current_act()
-    account_id = account or (call.made_by_id if call is not None else None)
+    account_id = account_id or (call.made_by_id if call is not None else None)
     if account_id is None and not is_fact:
         person = act.find_account()
         account_id = person.pk if person is not None else None
@@ -156,26 +156,26 @@ def _update_budget(budget: Budget, reserved: int, spent: int, *, is_fact: bool) 
     )
 
 
-def _update_commitments(budget: Budget, cents: int, account: int | None) -> None:
+def _update_commitments(budget: Budget, cents: int, account_id: int | None) -> None:
     """Add newly committed cents to the account's share, or subtract released cents. The caller has locked the budget.
 
-    Several accounts may have ordered the places of one external HIT. Released cents are subtracted from the share of
-    ``account`` first, then from the largest share.
+    Several accounts may have ordered the places of one external HIT. Released cents are subtracted from the account's
+    own share first, then from the largest one.
     """
     if cents > 0:
-        share, _ = Commitment.objects.get_or_create(budget=budget, account_id=account)
+        share, _created = Commitment.objects.get_or_create(budget=budget, account_id=account_id)
         Commitment.objects.filter(pk=share.pk).update(cents=F("cents") + cents)
         return
-    remaining = -cents
-    if not remaining:
+    remaining_cents = -cents
+    if not remaining_cents:
         return
     shares = Commitment.objects.filter(budget=budget, cents__gt=0).order_by("-cents", "pk")
     # false sorts before true, so the account's own share comes first
-    for share in sorted(shares, key=lambda row: account is None or row.account_id != account):
-        released = min(remaining, share.cents)
-        Commitment.objects.filter(pk=share.pk).update(cents=F("cents") - released)
-        remaining -= released
-        if not remaining:
+    for share in sorted(shares, key=lambda row: account_id is None or row.account_id != account_id):
+        released_cents = min(remaining_cents, share.cents)
+        Commitment.objects.filter(pk=share.pk).update(cents=F("cents") - released_cents)
+        remaining_cents -= released_cents
+        if not remaining_cents:
             return
 
 

@@ -1,9 +1,9 @@
 """Limits above studies: the most that an account and the installation may commit, and orders that need a second person.
 
 Committed money is reserved or spent. It counts for the account that orders, not for the study's owner, so that a
-limit bounds what a stolen password or a wrong script can spend in any study. A day counts orders since midnight;
-money released today counts again tomorrow, so nobody makes room by closing studies. The check locks the
-installation's row, so that two orders at once cannot both pass.
+limit bounds what a stolen password or a wrong script can spend in any study. A daily limit counts the orders since
+midnight. Money that is released today still counts today, so that nobody can order more by closing studies. The check
+locks the installation's row of limits, so that two orders at once cannot both pass.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class NeedsConfirmation(QuorumError):
 
 @dataclass(slots=True)
 class Order:
-    """An order: the sum that one account commits at once. ``study`` and ``account`` are row ids."""
+    """The sum that an account commits at once for a study. The account is None if the platform orders."""
 
-    study: int
-    account: int | None
+    study_id: int
+    account_id: int | None
     cents: int = 0
     currency: str = ""
 
@@ -73,26 +73,29 @@ class Order:
 
 
 @contextmanager
-def one_order(study: Study, account: int | None) -> Iterator[Order]:
+def one_order(study: Study, account_id: int | None) -> Iterator[Order]:
     """Treat all reservations in the block as one order, in one transaction. An inner block joins the outer order.
+
+    Args:
+        account_id: row id of the ordering account; default: the account that acts now.
 
     Raises:
         OverLimit, NeedsConfirmation: see the classes; everything in the block is rolled back.
     """
-    outer = _order.get()
-    if outer is not None and outer.study == study.pk:
-        cents_before, is_done = outer.cents, False
+    outer_order = _order.get()
+    if outer_order is not None and outer_order.study_id == study.pk:
+        cents_before, is_done = outer_order.cents, False
         try:
-            yield outer
+            yield outer_order
             is_done = True
         finally:
             if not is_done:  # the inner block was rolled back, so its sum does not count
-                outer.cents = cents_before
+                outer_order.cents = cents_before
         return
-    if account is None:
+    if account_id is None:
         person = acting_person()
-        account = person.pk if person is not None else None
-    order = Order(study.pk, account)
+        account_id = person.pk if person is not None else None
+    order = Order(study.pk, account_id)
     token = _order.set(order)
     try:
         with transaction.atomic():
@@ -132,7 +135,7 @@ def without_second_person(cents: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class SpendingBound:
-    """A limit, and the sum that counts towards it.
+    """A limit, None if there is no limit, and the sum that counts towards it.
 
     Attributes:
         owner_label: the account or installation that has the limit, in words.
@@ -147,25 +150,23 @@ class SpendingBound:
 
 def bounds_of(currency: str, account: User | None) -> list[SpendingBound]:
     """Return the limits of the installation and of an account, with their current commitments."""
-    rows = {row.account_id: row for row in _limits(currency, account.pk if account else None)}
-    installation = rows.get(None) or SpendingLimit()
+    account_id = account.pk if account else None
+    limit_rows = SpendingLimit.objects.filter(Q(account=None) | Q(account=account_id), currency=currency)
+    limits = {row.account_id: row for row in limit_rows}
+    general = limits.get(None) or SpendingLimit()  # those of the installation
     bounds = [
-        SpendingBound("this installation", "a day", installation.day_cents, cents_committed_today(currency)),
-        SpendingBound("this installation", "all time", installation.total_cents, committed_cents(currency)),
+        SpendingBound("this installation", "a day", general.day_cents, cents_committed_today(currency)),
+        SpendingBound("this installation", "all time", general.total_cents, committed_cents(currency)),
     ]
     if account is not None:
-        limit, name = rows.get(account.pk), f"the account {account.get_username()}"
-        day = limit.day_cents if limit else installation.account_day_cents
-        total = limit.total_cents if limit else installation.account_total_cents
+        own, label = limits.get(account.pk), f"the account {account.get_username()}"
+        day_cents = own.day_cents if own else general.account_day_cents
+        total_cents = own.total_cents if own else general.account_total_cents
         bounds += [
-            SpendingBound(name, "a day", day, cents_committed_today(currency, account.pk)),
-            SpendingBound(name, "all time", total, committed_cents(currency, account.pk)),
+            SpendingBound(label, "a day", day_cents, cents_committed_today(currency, account.pk)),
+            SpendingBound(label, "all time", total_cents, committed_cents(currency, account.pk)),
         ]
     return bounds
-
-
-def _limits(currency: str, account: int | None) -> QuerySet[SpendingLimit]:
-    return SpendingLimit.objects.filter(Q(account=None) | Q(account=account), currency=currency)
 
 
 def _check_order(order: Order) -> None:
@@ -178,15 +179,16 @@ def _check_order(order: Order) -> None:
     """
     if not SpendingLimit.objects.exists():
         return
-    # the next order waits for this lock, and then includes this one
-    limits = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency).first()
+    # the next order waits for this lock, and then its sums include this order
+    rows = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency)
+    installation_limits = rows.first()
     amount = spell_cents(order.cents, order.currency)
-    if limits is None:
+    if installation_limits is None:
         raise OverLimit(
             f"Nothing was done: this asks for {amount}, and this installation has limits, but none in "
             f"{order.currency}; who manages its limits can set one."
         )
-    account = User.objects.filter(pk=order.account).first() if order.account else None
+    account = User.objects.filter(pk=order.account_id).first() if order.account_id else None
     for bound in bounds_of(order.currency, account):
         if bound.limit_cents is not None and bound.committed_cents > bound.limit_cents:
             committed = spell_cents(max(0, bound.committed_cents - order.cents), order.currency)
@@ -195,11 +197,14 @@ def _check_order(order: Order) -> None:
                 f"{spell_cents(bound.limit_cents, order.currency)}; {committed} is committed, and "
                 f"this asks for {amount}."
             )
-    _check_agreed(order, limits.confirm_cents)
+    _check_second_person(order, installation_limits.confirm_cents)
 
 
-def _check_agreed(order: Order, confirm_cents: int | None) -> None:
-    """Check that a second person has confirmed an order above ``confirm_cents``. It raises as ``_check_order`` does."""
+def _check_second_person(order: Order, confirm_cents: int | None) -> None:
+    """Raise NeedsConfirmation if no second person has confirmed an order above ``confirm_cents``.
+
+    Raise WrongState if a second person has confirmed another sum.
+    """
     agreed_cents = _agreed_cents.get()
     amount = spell_cents(order.cents, order.currency)
     if agreed_cents is not None and agreed_cents != order.cents:
@@ -216,39 +221,43 @@ def _check_agreed(order: Order, confirm_cents: int | None) -> None:
         )
 
 
-def committed_cents(currency: str, account: int | None = None) -> int:
-    """Return the reserved and spent cents of an account, or of the whole installation if ``account`` is None.
+def committed_cents(currency: str, account_id: int | None = None) -> int:
+    """Return the reserved and spent cents of an account, or of the whole installation if ``account_id`` is None.
 
     The installation's sum leaves out payments that were booked only because a panel's list claims them.
     """
-    if account is None:
+    if account_id is None:
         sums = Budget.objects.filter(currency=currency).aggregate(
             cents=Sum(F("reserved_cents") + F("spent_cents"))
         )
         claims = LedgerEntry.objects.filter(budget__currency=currency, what__in=CLAIM_ENTRIES)
         claimed_cents = claims.aggregate(cents=Sum("spent_cents"))["cents"] or 0
         return (sums["cents"] or 0) - claimed_cents
-    sums = Commitment.objects.filter(budget__currency=currency, account=account).aggregate(cents=Sum("cents"))
-    return sums["cents"] or 0
+    shares = Commitment.objects.filter(budget__currency=currency, account=account_id)
+    return shares.aggregate(cents=Sum("cents"))["cents"] or 0
 
 
-def cents_committed_today(currency: str, account: int | None = None) -> int:
+def cents_committed_today(currency: str, account_id: int | None = None) -> int:
     """Return the cents that an account, or the installation, has committed since midnight.
 
     Money that calls of today released when they failed is subtracted. Claims of panels' lists do not count for the
     installation.
     """
-    rows = entries_of_today().filter(budget__currency=currency)
-    rows = rows.exclude(what__in=CLAIM_ENTRIES) if account is None else rows.filter(by=account)
-    return max(0, rows.aggregate(cents=Sum("moved"))["cents"] or 0)
+    entries = entries_of_today().filter(budget__currency=currency)
+    is_installation = account_id is None
+    entries = entries.exclude(what__in=CLAIM_ENTRIES) if is_installation else entries.filter(by=account_id)
+    return max(0, entries.aggregate(cents=Sum("committed_cents"))["cents"] or 0)
 
 
 def entries_of_today() -> QuerySet[Any]:
-    """Return today's ledger entries that count towards daily limits. ``moved`` is the committed cents of each."""
+    """Return today's ledger entries that count towards daily limits, each with its ``committed_cents``.
+
+    An entry that releases money counts only if a call of today failed, or if there is now a session for a payment that
+    a list had claimed.
+    """
     # the server's day, independent of the user's time zone
     midnight = datetime.combine(timezone.now().astimezone(UTC), time.min, UTC)
-    rows: QuerySet[Any] = LedgerEntry.objects.filter(at__gte=midnight)
-    rows = rows.annotate(moved=F("reserved_cents") + F("spent_cents"))
-    # released today by failed calls, and by work whose payment a list had claimed
-    is_given_back = Q(call__made_at__gte=midnight) | Q(what="matched")
-    return rows.filter(Q(moved__gt=0) | Q(moved__lt=0) & is_given_back)
+    entries: QuerySet[Any] = LedgerEntry.objects.filter(at__gte=midnight)
+    entries = entries.annotate(committed_cents=F("reserved_cents") + F("spent_cents"))
+    is_subtracted = Q(call__made_at__gte=midnight) | Q(what="matched")
+    return entries.filter(Q(committed_cents__gt=0) | Q(committed_cents__lt=0) & is_subtracted)

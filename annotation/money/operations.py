@@ -13,7 +13,7 @@ from annotation.models import Budget, CrowdCall, CrowdSession
 from annotation.money.ledger import budget_of, set_budget
 from annotation.money.orders import with_confirmation
 from annotation.money.parameters import BonusRequest, BudgetRequest, TopUpRequest
-from annotation.money.payments import hold_for_bonus, pay_bonus, pay_top_ups
+from annotation.money.payments import lock_for_bonus, pay_bonus, pay_top_ups
 from annotation.money.previews import (
     answer_of_step,
     approved_session,
@@ -50,7 +50,7 @@ def bonus(
 ) -> Outcome:
     """Ask the crowd to pay a bonus. The crowd is called in the background; /api/crowd-calls/ has the result."""
     session = approved_session(study, worker)
-    number = hold_for_bonus(session)
+    number = lock_for_bonus(session)
     current = preview_bonus(study=study, worker=worker, cents=cents)
     check_confirmed(current, confirm)
     if seen is not None:
@@ -63,7 +63,7 @@ def bonus(
 
 
 def _check_no_newer_bonus(session: CrowdSession, seen: str) -> None:
-    """Raise WrongState if a bonus was ordered after ``seen``, the newest call when the page loaded."""
+    """Raise WrongState if a bonus was ordered after the page loaded. ``seen`` is the row id of the newest call then."""
     last_seen_id = int(seen) if seen.isdecimal() and len(seen) < 18 else 0
     if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last_seen_id).exists():
         raise WrongState(
@@ -93,17 +93,20 @@ def top_up(
 
     Participants for whom the budget does not suffice are left out and named.
     """
+    # lock before the preview, so that it cannot change until the bonuses are ordered
     approved = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
     current = preview_top_ups(study=study, worker=worker)
     check_confirmed(current, confirm)
-    calls, unpaid = pay_top_ups(study=study, why=why, worker=worker, by=by)
+    calls, unpaid_workers = pay_top_ups(study=study, why=why, worker=worker, by=by)
     message = ngettext("One bonus is being paid.", "%(n)s bonuses are being paid.", len(calls))
     message %= {"n": len(calls)}
-    if unpaid:
-        message += " " + _("The budget is too small for %(people)s.") % {"people": ", ".join(unpaid)}
-    total = sum(int(call.payload["cents"]) for call in calls)
-    return Outcome(message, answer_of_step(current, calls) | {"total_cents": total, "left_out": unpaid})
+    if unpaid_workers:
+        people = ", ".join(unpaid_workers)
+        message += " " + _("The budget is too small for %(people)s.") % {"people": people}
+    total_cents = sum(int(call.payload["cents"]) for call in calls)
+    answer = answer_of_step(current, calls) | {"total_cents": total_cents, "left_out": unpaid_workers}
+    return Outcome(message, answer)
 
 
 @operation("budget", "Set the budget", parameters=BudgetRequest, scope="money", preview=preview_budget)
@@ -112,7 +115,7 @@ def budget(
     *, study: Study, by: User | None, cents: int, why: str = "", confirm: str | None = None
 ) -> Outcome:
     """Set the budget. It cannot be less than spent and reserved money."""
-    if study.platform:  # ensures that a row exists that can be locked
+    if study.platform:  # otherwise ``preview_budget`` refuses
         Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.platform).pk)
     current = preview_budget(study=study, cents=cents)
     check_confirmed(current, confirm)

@@ -28,7 +28,7 @@ Span = tuple[datetime, datetime]
 class PaidTime:
     """A session's active seconds, as the browser sent them and as they are paid.
 
-    ``exceeds_tolerance`` is true if the difference is larger than inexact clocks explain.
+    ``exceeds_tolerance`` is true if the browser sent more than inexact clocks explain.
     """
 
     claimed_seconds: float
@@ -37,8 +37,14 @@ class PaidTime:
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
-    """A submitted assignment: row ids, the active seconds that the browser sent, and when its worker held it."""
+class _SubmittedPage:
+    """A submitted assignment.
+
+    Attributes:
+        session, study: row ids.
+        claimed_seconds: the active seconds that the browser sent.
+        spans: when the worker held the HIT.
+    """
 
     session: int
     study: int
@@ -50,30 +56,33 @@ class _Page:
 def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     """Return the active time of payable sessions by row id, in three queries.
 
-    It covers all payable sessions of the workers of ``sessions``. A worker who has several HITs, perhaps in several
-    studies, does not work twice at once: time paid for an earlier assignment is not paid again. A HIT that was
+    The result has all payable sessions of the workers of ``sessions``. A worker who has several HITs, perhaps in
+    several studies, does not work twice at once: time paid for an earlier assignment is not paid again. A HIT that was
     reclaimed several times is paid for at most one lease with its extensions. Revised answers keep the time of the
     first submission.
     """
-    claims: defaultdict[int, float] = defaultdict(float)
-    payments: defaultdict[int, float] = defaultdict(float)
-    differing_sessions: set[int] = set()
-    by_worker = _pages_by_worker(sessions)
-    limits = _longest_leases(page.study for pages in by_worker.values() for page in pages)
-    for pages in by_worker.values():
-        worked, paid_seconds = _SpanUnion(), 0.0
+    # seconds by session
+    claimed: defaultdict[int, float] = defaultdict(float)
+    paid: defaultdict[int, float] = defaultdict(float)
+    overclaiming_sessions: set[int] = set()
+    pages_by_worker = _pages_by_worker(sessions)
+    longest_leases = _longest_leases(page.study for pages in pages_by_worker.values() for page in pages)
+    for pages in pages_by_worker.values():
+        held_time, paid_to_worker = _SpanUnion(), 0.0
         for page in sorted(pages, key=lambda page: page.submitted_at):
-            worked.add(page.spans)
-            lease_seconds = _SpanUnion.from_spans(page.spans).seconds
+            held_time.add(page.spans)
+            page_seconds = _SpanUnion.from_spans(page.spans).seconds
             longest_span = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
-            allowed = max(limits[page.study], longest_span)  # the study's team may have extended the lease
-            seconds = min(page.claimed_seconds, lease_seconds, allowed, worked.seconds - paid_seconds)
-            paid_seconds += seconds
-            claims[page.session] += page.claimed_seconds
-            payments[page.session] += seconds
+            # the study's team may have extended the lease
+            max_seconds = max(longest_leases[page.study], longest_span)
+            unpaid_seconds = held_time.seconds - paid_to_worker
+            seconds = min(page.claimed_seconds, page_seconds, max_seconds, unpaid_seconds)
+            paid_to_worker += seconds
+            claimed[page.session] += page.claimed_seconds
+            paid[page.session] += seconds
             if page.claimed_seconds > seconds + CLOCK_TOLERANCE:
-                differing_sessions.add(page.session)
-    return {pk: PaidTime(claims[pk], payments[pk], pk in differing_sessions) for pk in claims}
+                overclaiming_sessions.add(page.session)
+    return {pk: PaidTime(claimed[pk], paid[pk], pk in overclaiming_sessions) for pk in claimed}
 
 
 def _longest_leases(studies: Iterable[int]) -> dict[int, float]:
@@ -82,14 +91,15 @@ def _longest_leases(studies: Iterable[int]) -> dict[int, float]:
     return {pk: 60.0 * crowd.lease_minutes * (1 + crowd.extensions) for pk, crowd in crowds.items()}
 
 
-def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]:
+def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_SubmittedPage]]:
+    """Return the submitted assignments of the workers of ``sessions``, by the worker's row id."""
     # Of other studies, include only confirmed sessions: one with an invented id would reduce another person's paid
     # time.
     is_trusted = Q(pk__in=sessions.values("pk")) | Q(confirmed=True) | Q(status=CrowdSession.Status.APPROVED)
     payable = CrowdSession.objects.filter(
         is_trusted, worker__in=sessions.values("worker"), status__in=PAYABLE_STATUSES
     )
-    claims = dict(
+    claimed_seconds_by_assignment = dict(
         Judgment.objects.filter(assignment__session__in=payable, replaces__isnull=True)
         .values("assignment")
         .annotate(seconds=Sum(Cast(F("seconds"), FloatField())))
@@ -97,36 +107,46 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]
         .values_list("assignment", "seconds")
     )
     rows = Assignment.objects.filter(session__in=payable).order_by("session", "hit", "accepted_at", "pk")
-    pages: defaultdict[int, list[_Page]] = defaultdict(list)
-    leases: list[Assignment] = []
+    pages: defaultdict[int, list[_SubmittedPage]] = defaultdict(list)
+    expired_leases: list[Assignment] = []  # of the HIT of the current row
     for row in rows.only(
         "session", "study", "hit", "worker", "state", "accepted_at", "expires_at", "submitted_at", "gaps"
     ).iterator():
         assert row.session_id is not None  # guaranteed by the query
-        leases = [
-            earlier
-            for earlier in leases
-            if (earlier.session_id, earlier.hit_id) == (row.session_id, row.hit_id)
+        expired_leases = [
+            lease
+            for lease in expired_leases
+            if (lease.session_id, lease.hit_id) == (row.session_id, row.hit_id)
         ]
-        claimed_seconds = claims.get(row.pk) or 0.0
+        claimed_seconds = claimed_seconds_by_assignment.get(row.pk) or 0.0
         if claimed_seconds:
             assert row.submitted_at is not None  # guaranteed by its judgments
-            lease_spans = _spans_held([*leases, row])
-            page = _Page(row.session_id, row.study_id, row.submitted_at, claimed_seconds, lease_spans)
+            page = _SubmittedPage(
+                session=row.session_id,
+                study=row.study_id,
+                submitted_at=row.submitted_at,
+                claimed_seconds=claimed_seconds,
+                spans=_spans_held([*expired_leases, row]),
+            )
             pages[row.worker_id].append(page)
         elif row.state == Assignment.State.EXPIRED:
-            leases.append(row)  # its answers and times were moved to the assignment that replaced it
+            expired_leases.append(row)  # its answers and times were moved to the assignment that replaced it
     return pages
 
 
 def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
-    """Return the time spans in which a worker held a HIT, from expired assignments and the submitted one."""
+    """Return the time spans in which a worker held a HIT, from expired assignments and the submitted one.
+
+    Args:
+        rows: the assignments of the HIT in order; the last one is the submitted one.
+    """
+    # a lease ends at the latest when the next one begins, or when the page is submitted
     next_starts = [later.accepted_at for later in rows[1:]] + [rows[-1].submitted_at]
     spans: list[Span] = []
     for row, next_start in zip(rows, next_starts, strict=True):
         lease_end = min(filter(None, (next_start, row.expires_at)))
         start = row.accepted_at
-        for gap in row.gaps:
+        for gap in row.gaps:  # times between an expired lease and its renewal
             gap_start, gap_end = map(datetime.fromisoformat, gap)
             spans.append((start, min(gap_start, lease_end)))
             start = gap_end
@@ -138,7 +158,7 @@ def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
 class _SpanUnion:
     """The union of time spans, and its length."""
 
-    spans: list[Span] = field(default_factory=list)  # spans do not overlap, and are in order
+    spans: list[Span] = field(default_factory=list)  # without overlaps, and in order of time
     length: timedelta = timedelta()
 
     @classmethod

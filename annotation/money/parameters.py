@@ -10,13 +10,13 @@ from rest_framework.utils.html import is_html_input
 
 from common.parameters import Parameters
 
-MAX_CENTS = 10**9
-MAX_LIMIT = 10**14  # cents
+MAX_CENTS = 10**9  # the largest amount of an order, in cents
+MAX_LIMIT_CENTS = 10**14
 MAX_WHY_LENGTH = 1000
 
 
 class CentsField(serializers.IntegerField):
-    """Whole cents. A form sends an amount such as 12.30 in a field ``amount`` instead."""
+    """Whole cents. A form of a page sends an amount such as 12.30 instead, in a field ``amount``."""
 
     default_error_messages = {"amount": "Expected an amount such as 12.30."}
 
@@ -42,7 +42,7 @@ class CentsField(serializers.IntegerField):
 
 
 class ConfirmRequest(Parameters):
-    """The word that confirms a preview, and the reason for the log."""
+    """The reason for the log. The HTTP interface adds the word that confirms a preview (``money.views.api``)."""
 
     why = serializers.CharField(
         required=False,
@@ -91,7 +91,9 @@ class BudgetRequest(ConfirmRequest):
 
 
 def _limit_field(help_text: str) -> serializers.IntegerField:
-    return serializers.IntegerField(required=False, min_value=0, max_value=MAX_LIMIT, help_text=help_text)
+    return serializers.IntegerField(
+        required=False, min_value=0, max_value=MAX_LIMIT_CENTS, help_text=help_text
+    )
 
 
 class LimitsRequest(Parameters):

@@ -1,4 +1,7 @@
-"""Approve and pay work by outbox messages: approvals, bonuses, and top-ups to the wage floor. Each is sent once."""
+"""Decide on and pay work by outbox messages: approvals, rejections, bonuses, and top-ups to the wage floor.
+
+The keys of the messages are derived from what is decided, so that each is sent once.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
-ENDED_STATES = (CrowdCall.State.DONE, CrowdCall.State.DROPPED)
+ENDED_STATES = (CrowdCall.State.DONE, CrowdCall.State.DROPPED)  # states of calls that are never sent again
 
 
 @transaction.atomic
@@ -32,8 +35,8 @@ def decide_session(
 ) -> CrowdCall | None:
     """Approve or reject a session by an outbox call.
 
-    Return None if no call is needed, because the session is already approved, or the crowd has no such call and
-    only rows change.
+    Return None if there is no call: because the session is already approved, or because the crowd supports none, so
+    that the decision is stored at once.
 
     Args:
         why: the message to the worker, required for a rejection.
@@ -62,23 +65,27 @@ def decide_session(
     # a new key is needed to approve after a rejection, and to repeat a cancelled call
     ended_calls = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED_STATES)
     number = ended_calls.count() + 1
-    override = session.status == Status.REJECTED
+    overrides_rejection = session.status == Status.REJECTED  # whose money was released
     return write_message(
         study=session.study,
         kind=kind,
         key=call_key(kind, session.platform, session.worker_id, session.external_id, number),
         session=session,
         worker=session.worker,
-        payload={"override": override},
-        cents=session.publication.price_cents if override else 0,
+        payload={"override": overrides_rejection},
+        cents=session.publication.price_cents if overrides_rejection else 0,
         why=why.strip(),
         by=by,
     )
 
 
-def hold_for_bonus(session: CrowdSession) -> int:
+def lock_for_bonus(session: CrowdSession) -> int:
     """Lock the session against simultaneous decisions, and return the number for its next bonus."""
     CrowdSession.objects.select_for_update(no_key=True).get(pk=session.pk)
+    return _next_bonus_number(session)
+
+
+def _next_bonus_number(session: CrowdSession) -> int:
     return CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count() + 1
 
 
@@ -103,7 +110,13 @@ def pay_bonus(
 def ask_for_bonus(
     *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """Write an outbox call for a bonus of a session. Each ``number`` gets one call."""
+    """Write an outbox call for a bonus of a session.
+
+    Args:
+        cents: the bonus without the crowd's fee.
+        why: the message to the worker.
+        number: the number of the bonus. A repeated call with the same number returns the first call.
+    """
     if not why.strip():
         raise WrongState(_("Nothing was paid: enter a message to the participant. Each bonus needs one."))
     backend = backend_of(session.study)
@@ -131,7 +144,8 @@ class TopUps(NamedTuple):
 def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = None) -> TopUps:
     """Order a bonus for each approved session below the study's wage floor, for all people or for one.
 
-    The top-ups of a person are either all paid or all left out, so that they do not block those of others.
+    The top-ups of a person are either all ordered or all left out. If the budget cannot cover those of one person, it
+    may still cover those of others.
 
     Raises:
         OverBudget: the budget does not suffice for anybody.
@@ -146,19 +160,21 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     }
     if not pays:
         raise WrongState(_("Nothing was paid: no approved work is below the wage floor."))
-    rows = CrowdSession.objects.filter(pk__in=pays).select_related("study", "worker").order_by("worker", "pk")
+    underpaid = CrowdSession.objects.filter(pk__in=pays).select_related("study", "worker")
     calls: list[CrowdCall] = []
     unpaid_workers: list[str] = []
     problem: OverBudget | None = None
-    for name, sessions in groupby(rows, key=lambda row: row.worker.name):
+    for name, sessions in groupby(
+        underpaid.order_by("worker", "pk"), key=lambda session: session.worker.name
+    ):
         try:
             with one_order(study, None), transaction.atomic():
-                bonuses = [
+                calls_of_worker = [
                     ask_for_bonus(
                         session=session,
                         cents=pays[session.pk].top_up_cents,
                         why=why,
-                        number=CrowdCall.objects.filter(session=session, kind="bonus").count() + 1,
+                        number=_next_bonus_number(session),
                         by=by,
                     )
                     for session in sessions
@@ -167,7 +183,7 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
             unpaid_workers.append(name)
             problem = error
         else:
-            calls += bonuses
+            calls += calls_of_worker
     if not calls and problem is not None:
         raise problem
     total = spell_cents(sum(int(call.payload["bonus_cents"]) for call in calls), design_of(study).currency)

@@ -24,7 +24,7 @@ from judgments.studies.designs import design_of
 
 
 class NotConfirmed(QuorumError):
-    """Raised if the confirmation does not match the current preview; nothing was done."""
+    """Raised if the word that was sent does not confirm the current preview; nothing was done."""
 
     status = 409
     title = "Not what was confirmed"
@@ -35,6 +35,7 @@ class Preview:
     """A preview of an operation that moves money.
 
     Attributes:
+        step: the name of the operation.
         total_cents: the cost with fees.
         left_cents: the part of the budget that is neither spent nor reserved now.
         facts: further data, as JSON.
@@ -66,19 +67,19 @@ class Preview:
 def preview_bonus(*, study: Study, worker: str, cents: int) -> Preview:
     session = approved_session(study, worker)
     _require_bonuses(study)
-    fee = backend_of(study).bonus_fee(cents)
-    bonuses = CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count()
+    fee_cents = backend_of(study).bonus_fee(cents)
     facts = {
         "worker": worker,
         "session": session.pk,
         "bonus_cents": cents,
-        "fee_cents": fee,
-        "bonuses_before": bonuses,
+        "fee_cents": fee_cents,
+        "bonuses_before": CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count(),
     }
-    return Preview(study, "bonus", cents + fee, left_cents(study), facts)
+    return Preview(study, "bonus", cents + fee_cents, left_cents(study), facts)
 
 
 def approved_session(study: Study, name: str) -> CrowdSession:
+    """Return the newest approved session of the worker with this name. Raise WrongState if there is none."""
     worker = find_worker(study, name)
     session = (
         CrowdSession.objects.filter(study=study, worker=worker, status="approved").order_by("-pk").first()
@@ -94,6 +95,7 @@ def approved_session(study: Study, name: str) -> CrowdSession:
 
 
 def _require_bonuses(study: Study) -> None:
+    """Raise WrongState if the study's crowd pays no bonuses."""
     backend = backend_of(study)
     if Ability.BONUS not in backend.can:
         raise WrongState(
@@ -102,7 +104,7 @@ def _require_bonuses(study: Study) -> None:
 
 
 def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
-    """Preview the top-ups of approved sessions below the wage floor, for all people or for one."""
+    """Preview the top-ups of approved sessions below the wage floor, for all people or for one (``worker``)."""
     _require_bonuses(study)
     if worker:
         find_worker(study, worker)
@@ -119,17 +121,17 @@ def top_ups_of(
         for pay in pays
         if pay.top_up_cents and pay.approved and (not worker or pay.worker == worker)
     )
-    cents = sum(missing_cents for _, missing_cents in top_ups)
-    fees = sum(backend.bonus_fee(missing_cents) for _, missing_cents in top_ups)
+    bonus_cents = sum(cents for _session, cents in top_ups)
+    fee_cents = sum(backend.bonus_fee(cents) for _session, cents in top_ups)
     facts = {
         "payments": len(top_ups),
-        "bonus_cents": cents,
-        "fee_cents": fees,
+        "bonus_cents": bonus_cents,
+        "fee_cents": fee_cents,
         "claims_not_paid": sum(not worker or claim.worker == worker for claim in overclaims),
         "worker": worker,
         "of": content_key("top-ups", top_ups),
     }
-    return Preview(study, "top-up", cents + fees, left_cents(study), facts)
+    return Preview(study, "top-up", bonus_cents + fee_cents, left_cents(study), facts)
 
 
 def preview_budget(*, study: Study, cents: int) -> Preview:
@@ -145,18 +147,24 @@ def preview_budget(*, study: Study, cents: int) -> Preview:
 
 
 def preview_call(*, call: CrowdCall, step: str) -> Preview:
-    """Preview that a failed call is retried, or that an indeterminate call is marked as done.
+    """Preview the resolution of a failed call.
 
-    An indeterminate call cannot be retried. The exception is a publication, since it is found if it exists.
+    A call that the crowd refused can only be retried. An indeterminate call can only be marked as done or not done,
+    except that a publish call can be retried: the publication is found if it exists.
+
+    Args:
+        step: "retry", "was-done" or "was-not-done".
     """
     if call.state != CrowdCall.State.FAILED:
         raise WrongState(_("Nothing was changed: only failed requests to the crowd can be resolved."))
-    is_findable = call.kind == Ability.PUBLISH and step == "retry"
-    if call.unsure != (step != "retry") and not is_findable:
-        steps = "was-done or was-not-done" if call.unsure else "retry"
+    is_publish_retry = call.kind == Ability.PUBLISH and step == "retry"
+    is_retry_of_unsure = call.unsure and step == "retry"
+    is_verdict_on_refused = not call.unsure and step != "retry"
+    if (is_retry_of_unsure or is_verdict_on_refused) and not is_publish_retry:
+        possible_steps = "was-done or was-not-done" if call.unsure else "retry"
         raise WrongState(
             _("Nothing was changed: the only way to resolve this request is %(fitting)s.")
-            % {"fitting": steps}
+            % {"fitting": possible_steps}
         )
     cents = int(call.payload.get("cents", 0))
     new_cents = 0 if call.reserved_cents or step == "was-done" else cents
@@ -171,6 +179,7 @@ def currency_of(study: Study) -> str:
 
 
 def left_cents(study: Study) -> int:
+    """Return the cents of the study's budget that are neither spent nor reserved; 0 if it has no budget."""
     budget = at_crowd(Budget, study).first()
     return budget.left_cents if budget else 0
 

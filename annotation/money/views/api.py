@@ -1,4 +1,7 @@
-"""Operations that move money, over HTTP: first a preview, then its word ``confirm`` with an ``Idempotency-Key``."""
+"""Operations that move money, over HTTP: a GET request previews one, a POST request carries it out once.
+
+The POST request has the word ``confirm`` of the preview, and an ``Idempotency-Key``.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,10 @@ DONE_RESPONSES: dict[Any, Any] = {
 class MoneyView(APIView):
     """Preview the cost of an operation (GET), and carry it out once (POST).
 
-    Both require the right to spend the study's money.
+    Both require the right to spend the study's money. ``money_path`` makes a subclass for each operation.
+
+    Attributes:
+        preview_type, confirm_type: the parameters of the preview, and those of the operation with ``confirm``.
     """
 
     scope: ClassVar[str] = "money"
@@ -117,26 +123,28 @@ class MoneyView(APIView):
         parameters = {"why": "", **self.confirm_type.read(data)}
         assert operation.do is not None
         do = partial(operation.do, study=study, by=by, **parameters, **row)
-        answer, is_replayed = idempotency.run_once(
+        response = idempotency.run_once(
             key=key,
             study=study,
             step=operation.name,
             request={**parameters, **row},
             by=by,
-            do=lambda: do().value,
+            carry_out=lambda: do().value,
         )
-        headers = {REPLAYED_HEADER: "true"} if is_replayed else {}
-        return Response(answer, status=status.HTTP_202_ACCEPTED, headers=headers)
+        headers = {REPLAYED_HEADER: "true"} if response.is_replayed else {}
+        return Response(response.body, status=status.HTTP_202_ACCEPTED, headers=headers)
 
 
 class CallView(MoneyView):
+    """Preview and carry out an operation on a failed call, whose id is in the address."""
+
     def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
-        key = self.kwargs["id"]
+        id_text = self.kwargs["id"]
         calls = CrowdCall.objects.filter(study__in=studies_of(request)).select_related("study")
-        is_id = key.isascii() and key.isdecimal() and len(key) <= 18
-        call = calls.filter(pk=int(key)).first() if is_id else None
+        is_id = id_text.isascii() and id_text.isdecimal() and len(id_text) <= 18
+        call = calls.filter(pk=int(id_text)).first() if is_id else None
         if call is None:
-            raise ObjectNotFound(_("There is no request %(key)r to the crowd.") % {"key": key[:20]})
+            raise ObjectNotFound(_("There is no request %(key)r to the crowd.") % {"key": id_text[:20]})
         require_right(request, self.operation.right, call.study)
         return call.study, {"call": call.pk}
 
@@ -180,6 +188,7 @@ def money_path(operation: Operation, *, preview: str, detail: str) -> URLPattern
 
 @cache  # cached, since a schema component must be a single class
 def _with_confirm(parameters: type[Parameters]) -> type[Parameters]:
+    """Return the parameters with a field ``confirm``."""
     members = {"confirm": serializers.CharField(), "__doc__": parameters.__doc__}
     return type(parameters.__name__, (parameters,), members)
 

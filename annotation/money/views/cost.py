@@ -1,4 +1,4 @@
-"""The cost of a draft, which is shown with its plan."""
+"""The cost of a draft: a part of the plan that the design's page shows, and problems that it reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from judgments.templatetags.judgments_tags import cents
 class PlanCost:
     """The cost of a plan.
 
-    ``fair_cents`` is the reward that would reach the wage floor; 0 if the design's reward reaches it.
+    Attributes:
+        crowd: the design's settings of the crowd.
+        fair_cents: the reward that would reach the wage floor; 0 if the design's reward reaches it.
     """
 
     crowd: Crowd
@@ -30,6 +32,7 @@ class PlanCost:
 
     @property
     def missing_cents(self) -> int:
+        """The cents by which the budget is too small."""
         return max(0, self.forecast.cents - self.crowd.budget_cents)
 
     @property
@@ -40,12 +43,12 @@ class PlanCost:
 def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
     forecast = forecast_of_design(design, hits=hits, items=items)
     crowd = design.crowd
-    missing_cents = cents_below_floor(crowd.reward_cents, forecast.seconds, crowd.floor_cents_per_hour)
+    below_floor_cents = cents_below_floor(crowd.reward_cents, forecast.seconds, crowd.floor_cents_per_hour)
     return PlanCost(
         crowd=crowd,
         sends_people=backend_for(design).sends_people,
         forecast=forecast,
-        fair_cents=crowd.reward_cents + missing_cents if missing_cents else 0,
+        fair_cents=crowd.reward_cents + below_floor_cents if below_floor_cents else 0,
         currency=design.currency,
     )
 
