@@ -42,7 +42,7 @@ class AnnotationConfig(AppConfig):
             every=lambda: max(1, settings.CROWD_SYNC_SECONDS // 2),
             queue=CROWD,
         )
-        schedule("annotation.privacy.retention.erase_expired_identities", every=lambda: 60 * MINUTE_SECONDS)
+        schedule("annotation.privacy.retention.enqueue_expired_retentions", every=lambda: 60 * MINUTE_SECONDS)
         schedule("annotation.work.seats.forget_addresses", every=lambda: 5 * MINUTE_SECONDS)
         handlers = "annotation.handlers"
         register("sync_crowd", f"{handlers}.sync_crowd", queue=CROWD, scope="money")
@@ -58,6 +58,6 @@ def _describe_taken_work(**signal_arguments: Any) -> str:
 
 
 def _forget_consent(**signal_arguments: Any) -> None:
-    from annotation.privacy.consent import forget_unread_consent
+    from annotation.privacy.consent import delete_unread_versions
 
-    forget_unread_consent(signal_arguments["study"])
+    delete_unread_versions(signal_arguments["study"])

@@ -236,7 +236,7 @@ class ErasePerson(QuorumCommand):
         self.say(f"Study {study.slug}:")
         for title, rows in (("goes", preview.removed), ("stays without a name", preview.kept)):
             self.say(f"  {title}: {', '.join(f'{n:,} {label}' for label, n in rows) or 'nothing'}")
-        if preview.in_other_studies and options["study"]:
+        if preview.is_in_another_study and options["study"]:
             self.say("  The person takes part in other studies too, which keep their name.")
         if not options["yes"]:
             raise WrongState("Nothing was erased, and nothing could be brought back: say --yes to erase.")

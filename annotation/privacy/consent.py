@@ -1,7 +1,8 @@
 """The versions of a study's consent text, and the record of who agreed to which version.
 
-Consent is checked only when a HIT is claimed. An assignment that was claimed under an earlier text can still be
-saved and submitted, so that nothing is lost while the worker reads the new text.
+A version is named by the hash of its text. Consent is checked only when a HIT is claimed. An assignment that was
+claimed under an earlier text can still be saved and submitted, so that nothing is lost while the worker reads the new
+text.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from judgments.drawing.keys import content_key
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-VERSION_LENGTH = 16  # hexadecimal digits of a hash
-MAX_VERSIONS = 50  # versions shown on a page
+VERSION_LENGTH = 16  # number of hexadecimal digits of a hash
+MAX_VERSIONS_SHOWN = 50
 
 
 def consent_version(design: StudyDesign) -> str:
@@ -38,14 +39,16 @@ def consent_version(design: StudyDesign) -> str:
     """
     if not design.consent:
         return ""
-    translated = translated_consent(design)
-    parts: list[Any] = [translated] if translated else []
+    translations = translated_consent(design)
+    # only what differs from the default, so that the hashes of older texts stay the same
+    more_content: list[Any] = [translations] if translations else []
     if design.writing != Writing():
-        parts.append(design.writing.model_dump_json())
-    return content_key(design.consent, *parts)[:VERSION_LENGTH]
+        more_content.append(design.writing.model_dump_json())
+    return content_key(design.consent, *more_content)[:VERSION_LENGTH]
 
 
 def translated_consent(design: StudyDesign) -> dict[str, str]:
+    """Return the translations of the consent text by language."""
     return {
         language: texts.consent for language, texts in sorted(design.translations.items()) if texts.consent
     }
@@ -62,21 +65,23 @@ def refuse_old_consent(*, study: Study, worker: Worker, agreed_to: str) -> None:
 
 def needs_consent(*, study: Study, worker: Worker) -> bool:
     """Return whether a participant must agree to the text in force, because they agreed to another one."""
-    row = Participation.objects.filter(study=study, worker=worker).first()
-    current = consent_version(design_of(study))
-    return row is not None and bool(current) and row.consent_version != current
+    participation = Participation.objects.filter(study=study, worker=worker).first()
+    current_version = consent_version(design_of(study))
+    if participation is None or not current_version:
+        return False
+    return participation.consent_version != current_version
 
 
 @transaction.atomic
-def agree(*, study: Study, worker: Worker) -> None:
+def record_agreement(*, study: Study, worker: Worker) -> None:
     """Record that a participant agrees to the text in force. Repeating changes nothing."""
-    version = note_version(study)
+    version = store_first_version(study)
     rows = Participation.objects.filter(study=study, worker=worker)
     rows.exclude(consent_version=version).update(consent_version=version, consented_at=timezone.now())
 
 
-def note_version(study: Study) -> str:
-    """Return the hash of the text in force. If no version is stored yet, store the text as version 1."""
+def store_first_version(study: Study) -> str:
+    """Store the text in force as version 1 if no version is stored yet. Return the hash of the text in force."""
     design = design_of(study)
     version = consent_version(design)
     if version and not ConsentVersion.objects.filter(study=study).exists():
@@ -114,24 +119,23 @@ def change_consent(
         )
     if not text.strip():
         raise DesignError(_("The consent text is empty; expected the new text."), field="consent")
-    old_design = design_of(locked)
-    translated = {
+    new_translations = {
         language: translation for language, translation in (translations or {}).items() if translation.strip()
     }
-    design = _with_consent(locked, text, translated)
-    note_version(locked)
-    if consent_version(design) == consent_version(old_design):
+    new_design = _design_with_consent(locked, text, new_translations)
+    current_version = store_first_version(locked)
+    if consent_version(new_design) == current_version:
         return None
-    locked.design = design.model_dump(mode="json")
+    locked.design = new_design.model_dump(mode="json")
     locked.save(update_fields=["design"])
     study.design = locked.design
     last_version = ConsentVersion.objects.filter(study=study).order_by("-number").first()
     version = ConsentVersion.objects.create(
         study=study,
         number=last_version.number + 1 if last_version else 1,
-        version=consent_version(design),
-        text=design.consent,
-        translations=translated,
+        version=consent_version(new_design),
+        text=new_design.consent,
+        translations=new_translations,
         why=why[:500],
         made_by=by,
     )
@@ -147,56 +151,63 @@ def change_consent(
     return version
 
 
-def _with_consent(study: Study, text: str, translations: Mapping[str, str]) -> StudyDesign:
+def _design_with_consent(study: Study, text: str, translations: Mapping[str, str]) -> StudyDesign:
+    """Return the study's design with another consent text. Raise DesignError if it is not valid."""
     values: dict[str, Any] = design_of(study).model_dump(mode="json")
     values["consent"] = text
-    by_language = {code: {**texts, "consent": ""} for code, texts in values.get("translations", {}).items()}
+    texts_by_language = {
+        language: {**texts, "consent": ""} for language, texts in values.get("translations", {}).items()
+    }
     for language, translation in translations.items():
-        by_language.setdefault(language, {})["consent"] = translation
-    if by_language:
-        values["translations"] = by_language
+        texts_by_language.setdefault(language, {})["consent"] = translation
+    if texts_by_language:
+        values["translations"] = texts_by_language
     try:
         design = StudyDesign.model_validate(values)
     except ValidationError as error:
         first_error = error.errors(include_url=False)[0]
-        key = ".".join(map(str, first_error["loc"]))
-        raise DesignError(f"{key}: {first_error['msg']}.", field="consent") from None
+        setting = ".".join(map(str, first_error["loc"]))
+        raise DesignError(f"{setting}: {first_error['msg']}.", field="consent") from None
     for problem in contradictions_of_translations(design):
         raise DesignError(f"{problem}.", field="consent")
     return design
 
 
 @dataclass(frozen=True, slots=True)
-class CountedVersion:
-    """A version of the consent text.
+class VersionInUse:
+    """A version of the consent text, and how much it was used.
 
     Attributes:
-        people: number of people who last agreed to this version.
-        pages: number of assignments that were claimed while this version was in force.
+        people_count: number of people who last agreed to this version.
+        page_count: number of assignments that were claimed while this version was in force.
     """
 
     version: ConsentVersion
-    people: int
-    pages: int
+    people_count: int
+    page_count: int
 
 
-def versions_of(study: Study) -> list[CountedVersion]:
+def versions_in_use(study: Study) -> list[VersionInUse]:
     """Return the newest versions of the consent text, latest first."""
-    people = _count_by_version(Participation, study)
-    pages = _count_by_version(Assignment, study)
+    people_counts = _count_by_version(Participation, study)
+    page_counts = _count_by_version(Assignment, study)
     rows = ConsentVersion.objects.filter(study=study).select_related("made_by").order_by("-number")
     return [
-        CountedVersion(version, people.get(version.version, 0), pages.get(version.version, 0))
-        for version in rows[:MAX_VERSIONS]
+        VersionInUse(row, people_counts.get(row.version, 0), page_counts.get(row.version, 0))
+        for row in rows[:MAX_VERSIONS_SHOWN]
     ]
 
 
 def _count_by_version(model: type[Participation] | type[Assignment], study: Study) -> dict[str, int]:
+    """Return the number of the study's rows for each version's hash."""
     rows = model._default_manager.filter(study=study).order_by()
     return dict(rows.values_list("consent_version").annotate(n=Count("pk")))
 
 
-def forget_unread_consent(study: Study) -> None:
-    """Delete versions of a consent text that nobody was shown, so that the design's text becomes version 1 again."""
+def delete_unread_versions(study: Study) -> None:
+    """Delete the versions of a consent text that nobody was shown, so that the design's text becomes version 1 again.
+
+    Call this only for a study without participants.
+    """
     unread = ConsentVersion.objects.filter(study=study)
     unread._raw_delete(unread.db)  # the study's log keeps the change

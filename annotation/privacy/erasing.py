@@ -3,6 +3,9 @@
 The person's rows are assigned to a substitute worker with a random name, and everything that identifies the person
 is deleted. Rows about money get another substitute, so that they cannot be linked to the answers. All of this is
 one transaction. It queues a job that removes files afterwards.
+
+Each erasure is recorded in a chain of hashes over the whole installation: a row's digest covers the digest of the row
+before it. A row names nobody; it has the person's mark, a keyed hash.
 """
 
 from __future__ import annotations
@@ -30,14 +33,19 @@ from judgments.kinds import installed_kind
 from judgments.models import Job, Study
 
 Way = Erasure.Extent
-FINISH_JOB = "finish_erasure"
+FINISH_JOB = "finish_erasure"  # the kind of the job that removes files
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureResult:
     """The result of an erasure.
 
-    ``receipt`` is not stored. ``was_erased_before`` means that nothing was left to erase.
+    Attributes:
+        erasure: the record of the erasure.
+        receipt: proves which rows of releases came from the person; it is not stored.
+        job: the job that removes files.
+        was_erased_before: whether nothing was left to erase.
+        names: the random name by the person's name.
     """
 
     erasure: Erasure
@@ -89,14 +97,15 @@ def erase_person(
     refusal = why_not_erasable(study, locked)
     if refusal:
         raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})
-    receipt = new_receipt() if with_texts and listed_row is None else ""
-    proofs = commitments(study=study, worker=locked, receipt=receipt) if receipt else []
+    is_new_erasure = with_texts and listed_row is None
+    receipt = new_receipt() if is_new_erasure else ""
+    judgment_commitments = commitments(study=study, worker=locked, receipt=receipt) if receipt else []
     name, mark = locked.name, erasure_mark_of(locked)
-    removed, replacements = replace_people([locked], study, way, with_texts=with_texts)
+    removed_counts, replacements = replace_people([locked], study, way, with_texts=with_texts)
     content = {
         "asked_at": asked_at and asked_at.isoformat(),
-        "removed": {table: count for table, count in removed.items() if count},
-        "commitments": proofs,
+        "removed": {table: count for table, count in removed_counts.items() if count},
+        "commitments": judgment_commitments,
         "releases": _list_releases(study),
         "withdrawn": withdraw,
     }
@@ -110,7 +119,7 @@ def erase_person(
         by=by,
         way=way,
         digest=erasure.digest,
-        removed=dict(removed),
+        removed=dict(removed_counts),
     )
     job = enqueue(kind=FINISH_JOB, args={"study": study.slug, "withdraw": withdraw}, user=by)
     return ErasureResult(erasure, receipt, job, names={name: replacements[name]})
@@ -118,9 +127,13 @@ def erase_person(
 
 @transaction.atomic
 def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
-    """Remove the names of people at the promised time, but keep texts and judgments. Return the number of people."""
-    ids = {worker.pk for worker in _lock_workers(study, workers)}
-    people = list(Worker.objects.filter(pk__in=ids).exclude(cannot_be_erased_now(study)).order_by("pk"))
+    """Remove the names of people at the promised time, but keep texts and judgments. Return the number of people.
+
+    People who cannot be erased now are left out; if the study is not closed, all of them.
+    """
+    worker_ids = {worker.pk for worker in _lock_workers(study, workers)}
+    workers_to_erase = Worker.objects.filter(pk__in=worker_ids).exclude(cannot_be_erased_now(study))
+    people = list(workers_to_erase.order_by("pk"))
     if not people or not Study.objects.filter(pk=study.pk, state=Study.State.CLOSED).exists():
         return 0
     marks = [erasure_mark_of(worker) for worker in people]
@@ -133,6 +146,7 @@ def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
 
 
 def _lock_workers(study: Study, workers: Collection[Worker]) -> list[Worker]:
+    """Lock the study, the workers and their assignments. Return those of the workers that still exist."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     ids = [worker.pk for worker in workers]
     # wait for a simultaneous submission, for which the worker must be paid first
@@ -146,11 +160,12 @@ def _list_releases(study: Study) -> list[dict[str, Any]]:
 
 
 def commitments(*, study: Study, worker: Worker, receipt: str) -> list[str]:
-    """Return the sorted commitments to a worker's unrevised judgments in a study."""
-    return sorted(commitment_to(receipt, row) for row in _judgment_rows(study, worker))
+    """Return the sorted commitments to a worker's current judgments in a study, without those that were revised."""
+    return sorted(commitment_to(receipt, row) for row in _released_rows(study, worker))
 
 
-def _judgment_rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:
+def _released_rows(study: Study, worker: Worker) -> Iterable[dict[str, Any]]:
+    """Yield a worker's current judgments as a release has them."""
     kind = installed_kind(study.protocol)
     judgments = Judgment.objects.of_study(study).filter(assignment__worker=worker, replaced_by=None)
     names = ("unit__key", "unit__content", "value", "answer", "assignment__submitted_at")

@@ -1,4 +1,4 @@
-"""The list of erasures. It names nobody, and serves to repeat erasures after a backup was restored."""
+"""Write the list of erasures to a file, and repeat them after a backup was restored. The list names nobody."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ ENTRY_KEYS = ("mark", "way", "content", "at", "previous", "digest")
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """The numbers of repeated, added and known erasures, and the studies that are not in this database.
+    """The result of repeating a list of erasures.
 
-    ``refusals`` has the reasons why some people cannot be erased before they are paid. Repeat the call later for
-    them.
+    Attributes:
+        replay_count: number of erasures that were repeated, since the person was in the database again.
+        new_count: number of erasures whose person is not in the database, and that were only added to the records.
+        known_count: number of erasures that were recorded here before.
+        missing_studies: the slugs of studies that are not in this database.
+        refusals: why some people cannot be erased yet. Repeat the call later for them.
     """
 
     replay_count: int
@@ -34,7 +38,7 @@ class ReplayResult:
 
 
 def erasure_list() -> Iterator[dict[str, Any]]:
-    """Yield every erasure, oldest first, in the form that ``replay_erasures`` reads. No row names a person."""
+    """Yield every erasure, oldest first, in the form that ``replay_erasures`` reads."""
     for row in Erasure.objects.select_related("study").order_by("pk"):
         yield {
             "study": row.study.slug,
@@ -68,8 +72,8 @@ def replay_erasures(path: Path) -> ReplayResult:
     replay_count = new_count = known_count = 0
     missing_studies: list[str] = []
     refusals: list[str] = []
-    # row ids of workers, computed once for each study
-    ids_by_study_and_mark: dict[int, dict[str, list[int]]] = {}
+    # row ids of workers by their mark, computed once for each study
+    worker_ids_by_study: dict[int, dict[str, list[int]]] = {}
     for row in rows:
         study = Study.objects.filter(slug=row["study"]).first()
         if study is None:
@@ -77,12 +81,14 @@ def replay_erasures(path: Path) -> ReplayResult:
             continue
         erased_at = datetime.fromisoformat(row["at"])
         is_stored = Erasure.objects.filter(study=study, mark=row["mark"], at=erased_at).exists()
-        if study.pk not in ids_by_study_and_mark:
-            ids_by_mark = ids_by_study_and_mark.setdefault(study.pk, {})
+        if study.pk not in worker_ids_by_study:
+            ids_by_mark = worker_ids_by_study.setdefault(study.pk, {})
             for worker in people_of(study):
                 ids_by_mark.setdefault(erasure_mark_of(worker), []).append(worker.pk)
-        ids = ids_by_study_and_mark[study.pk].get(row["mark"], ())
-        people = list(people_of(study).filter(pk__in=ids, created_at__lte=erased_at)) if ids else []
+        worker_ids = worker_ids_by_study[study.pk].get(row["mark"], ())
+        # those who came after the erasure are other people
+        restored_people = people_of(study).filter(pk__in=worker_ids, created_at__lte=erased_at)
+        people = list(restored_people) if worker_ids else []
         try:
             for person in people:
                 erase_person(
@@ -105,6 +111,7 @@ def replay_erasures(path: Path) -> ReplayResult:
 
 
 def _read_entries(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a list of erasures. Raise QuorumError if the file is none."""
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, ValueError):

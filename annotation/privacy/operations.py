@@ -69,7 +69,7 @@ def erase(
     if confirm.strip() != worker.strip():
         raise WrongState(pgettext("staff", "Nothing was erased: the two names that you typed are different."))
     person = find_person(study, worker)
-    if person is None:  # they were erased before
+    if person is None:  # erased before
         erasure = erasure_of(study, worker)
         assert erasure is not None  # else ``find_person`` would have raised ObjectNotFound
         message = pgettext("staff", "Nothing was changed: the participant was already erased, on %(day)s.")

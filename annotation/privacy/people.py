@@ -1,4 +1,7 @@
-"""The people of a study: find them, also if they were erased, and say who cannot be erased now."""
+"""Find the people of a study, even if they were erased, and tell who cannot be erased now.
+
+A person must be paid first. ``why_not_erasable`` says this of one person, ``cannot_be_erased_now`` of all in a query.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from django.utils.translation import gettext as _
 from annotation.crowds.panel.payouts import unlisted_bonuses
 from annotation.crowds.people import erasure_mark, pseudonym
 from annotation.models import Assignment, CrowdCall, CrowdSession, Erasure, Participation, RawId, Worker
-from annotation.privacy.personal_rows import PAID_PREFIX, work_of
+from annotation.privacy.personal_rows import PAID_PREFIX, concerns
 from common.errors import ObjectNotFound
 from judgments.models import Study
 from judgments.studies.designs import design_of
@@ -54,7 +57,7 @@ def erasure_of(study: Study, name: str) -> Erasure | None:
 
 
 def _possible_identities(study: Study, name: str) -> list[tuple[str, str, str]]:
-    """Return the source, platform and name of each worker to whom ``name`` may have belonged."""
+    """Return the source, platform and name of each worker whom ``name`` may mean."""
     crowd, platform = Worker.Source.CROWD, study.platform
     return [
         (Worker.Source.LOCAL, "", name),
@@ -65,6 +68,7 @@ def _possible_identities(study: Study, name: str) -> list[tuple[str, str, str]]:
 
 
 def erasure_mark_of(worker: Worker) -> str:
+    """Return the keyed hash by which the worker is recognised after an erasure."""
     return erasure_mark(worker.source, worker.platform, worker.name)
 
 
@@ -81,11 +85,11 @@ def why_not_erasable(study: Study, worker: Worker) -> str:
             "Work of this participant is waiting for approval. Approve or reject it first, so that the participant is "
             "paid."
         )
-    if _calls_under_way(study).filter(work_of(worker)).exists():
+    if _calls_under_way(study).filter(concerns(worker)).exists():
         return _(
             "A request to the crowd about this participant is not done yet. Wait until it is done, or resolve it."
         )
-    if _bonuses_to_list(study).filter(work_of(worker)).exists():
+    if _bonuses_to_list(study).filter(concerns(worker)).exists():
         return _(
             "A bonus for this participant is not in a list for the panel yet. Create the list first, so that the "
             "participant is paid."
@@ -95,14 +99,15 @@ def why_not_erasable(study: Study, worker: Worker) -> str:
 
 def cannot_be_erased_now(study: Study) -> Q:
     """Return a filter for participants who cannot be erased now; see ``why_not_erasable``."""
-    worker_ids: list[QuerySet[Any, Any]] = [rows.values("worker") for rows in _undecided_work(study)]
+    id_queries: list[QuerySet[Any, Any]] = [rows.values("worker") for rows in _undecided_work(study)]
     for calls in (_calls_under_way(study), _bonuses_to_list(study)):
-        worker_ids.append(calls.filter(worker__isnull=False).values("worker"))
-        worker_ids.append(calls.filter(session__isnull=False).values("session__worker"))
-    return _is_in_any(worker_ids)
+        id_queries.append(calls.filter(worker__isnull=False).values("worker"))
+        id_queries.append(calls.filter(session__isnull=False).values("session__worker"))
+    return _is_in_any(id_queries)
 
 
 def _undecided_work(study: Study) -> list[QuerySet[Any]]:
+    """Return the sessions that wait for a decision and, if the study pays, the assignments that do."""
     sessions = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.SUBMITTED)
     work = Assignment.objects.filter(study=study, state=Assignment.State.SUBMITTED)
     return [sessions, work] if design_of(study).crowd.reward_cents else [sessions]
@@ -117,5 +122,6 @@ def _bonuses_to_list(study: Study) -> QuerySet[CrowdCall]:
     return unlisted_bonuses(study).filter(worker__in=RawId.objects.values("worker"))
 
 
-def _is_in_any(worker_ids: Iterable[QuerySet[Any, Any]]) -> Q:
-    return reduce(or_, (Q(pk__in=ids) for ids in worker_ids))
+def _is_in_any(worker_id_queries: Iterable[QuerySet[Any, Any]]) -> Q:
+    """Return a filter for workers whose row id is in one of the subqueries."""
+    return reduce(or_, (Q(pk__in=worker_ids) for worker_ids in worker_id_queries))

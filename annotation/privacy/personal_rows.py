@@ -39,7 +39,7 @@ from annotation.privacy.receipts import replacer
 from judgments.models import Study, StudyEvent
 from judgments.studies.designs import installed_kind_of
 
-ERASED_TEXT = "…"
+ERASED_TEXT = "…"  # what stands for an erased text or word
 ERASED_PREFIX, PAID_PREFIX = "erased", "paid"  # prefixes of the names of substitute workers
 # Models whose rows are deleted, with their label on pages. A test checks that no model about people is forgotten.
 DELETED_MODELS: Mapping[type[Model], str] = {
@@ -89,11 +89,12 @@ def rows_of(model: type[Model], study: Study, worker: Worker) -> QuerySet[Any]:
         in_study = Q(judgment__assignment__study=study)
         return rows.filter(in_study if is_in_another_study(study, worker) else in_study | Q(judgment=None))
     if model is CrowdCall:
-        return CrowdCall.objects.filter(work_of(worker), study=study)
+        return CrowdCall.objects.filter(concerns(worker), study=study)
     return rows.filter(study=study)
 
 
-def work_of(worker: Worker) -> Q:
+def concerns(worker: Worker) -> Q:
+    """Return a filter for calls about a worker, or about one of their sessions."""
     return Q(worker=worker) | Q(session__worker=worker)
 
 
@@ -102,7 +103,7 @@ def judgments_of(study: Study, worker: Worker) -> Any:
 
 
 def texts_only(study: Study, judgments: Any) -> Any:
-    """Return the judgments if their answers are texts that the person wrote, else none."""
+    """Return the judgments if the study's answers are texts that people write, else none of them."""
     return judgments if installed_kind_of(study).writes_captions else judgments.none()
 
 
@@ -115,27 +116,27 @@ def appeals_of(study: Study, worker: Worker) -> QuerySet[AppealNote]:
 
 
 def is_in_another_study(study: Study, worker: Worker) -> bool:
-    """Return whether the person takes part in another study. There they keep their name."""
+    """Return whether the person takes part in another study. The person keeps their name there."""
     models = (Participation, CrowdSession, Assignment, CrowdCall)
     return any(model._default_manager.filter(worker=worker).exclude(study=study).exists() for model in models)
 
 
 def identifying_words(study: Study, worker: Worker) -> list[str]:
-    """Return the words that identify the person, except the name."""
+    """Return the words that identify the person, except the name: ids, codes, and words that features know."""
     replies = identifying_word_wanted.send(Study, study=study, worker=worker)
     words: set[str] = {worker.shown_name, *(word for _receiver, word in replies if word)} - {worker.name}
     words |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
-    words |= set(
-        Participation.objects.filter(study=study, worker=worker).values_list("completion_code", flat=True)
-    )
+    participations = Participation.objects.filter(study=study, worker=worker)
+    words |= set(participations.values_list("completion_code", flat=True))
     return sorted(words - {""})
 
 
-def find_entries(study: Study, replacements: Mapping[str, str]) -> list[StudyEvent]:
+def find_log_entries(study: Study, replacements: Mapping[str, str]) -> list[StudyEvent]:
     """Return the entries of the study's log that contain a key of ``replacements``."""
-    replace_words = replacer(replacements)
-    return [
-        event
-        for event in StudyEvent.objects.filter(study=study).iterator()
-        if replace_words([event.words, event.why, event.details]) != [event.words, event.why, event.details]
-    ]
+    replace_names = replacer(replacements)
+    entries = []
+    for event in StudyEvent.objects.filter(study=study).iterator():
+        texts = [event.words, event.why, event.details]
+        if replace_names(texts) != texts:
+            entries.append(event)
+    return entries

@@ -15,7 +15,7 @@ from annotation.privacy.personal_rows import (
     MOVED_MODELS,
     PAYMENT_MODELS,
     appeals_of,
-    find_entries,
+    find_log_entries,
     identifying_words,
     is_in_another_study,
     judgments_of,
@@ -32,30 +32,30 @@ class ErasurePreview:
 
     Attributes:
         removed, kept: the label of each group of rows, in words, and their number.
-        in_other_studies: whether the person takes part in other studies of this installation, which keep the name.
-        waits: why the person cannot be erased now; "" if they can.
+        is_in_another_study: whether the person takes part in other studies of this installation, which keep the name.
+        refusal: why the person cannot be erased now; "" if they can.
     """
 
     worker: Worker
     removed: list[tuple[str, int]]
     kept: list[tuple[str, int]]
-    in_other_studies: bool
-    waits: str
+    is_in_another_study: bool
+    refusal: str
 
 
 def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview:
     """Count what an erasure would remove and keep. ``way`` is a value of ``Erasure.Extent``."""
     judgments = judgments_of(study, worker)
     erased_judgments = judgments if way == Erasure.Extent.ALL else texts_only(study, judgments)
-    comment_count = judgments.exclude(comment="").count()
-    words = dict.fromkeys((worker.name, *identifying_words(study, worker)), ERASED_TEXT)
+    replacements = dict.fromkeys((worker.name, *identifying_words(study, worker)), ERASED_TEXT)
+    log_entries = find_log_entries(study, replacements)
     removed = [(label, rows_of(model, study, worker).count()) for model, label in DELETED_MODELS.items()]
     removed += [
         (gettext_noop("judgments"), erased_judgments.count()),
-        (gettext_noop("comments"), comment_count),
+        (gettext_noop("comments"), judgments.exclude(comment="").count()),
         (gettext_noop("texts of problem reports"), reports_of(study, worker).exclude(comment="").count()),
         (gettext_noop("messages in appeals"), appeals_of(study, worker).count()),
-        (gettext_noop("log entries with the name (the name is replaced)"), len(find_entries(study, words))),
+        (gettext_noop("log entries with the name (the name is replaced)"), len(log_entries)),
     ]
     kept = [
         (label, rows_of(model, study, worker).count())
@@ -64,8 +64,8 @@ def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview
     kept.insert(0, (gettext_noop("judgments"), judgments.count() - erased_judgments.count()))
     return ErasurePreview(
         worker=worker,
-        removed=[(_(label), n) for label, n in removed if n],
-        kept=[(_(label), n) for label, n in kept if n],
-        in_other_studies=is_in_another_study(study, worker),
-        waits=why_not_erasable(study, worker),
+        removed=[(_(label), count) for label, count in removed if count],
+        kept=[(_(label), count) for label, count in kept if count],
+        is_in_another_study=is_in_another_study(study, worker),
+        refusal=why_not_erasable(study, worker),
     )

@@ -1,4 +1,4 @@
-"""The records of an erasure: commitments to rows, which a receipt can prove, and JSON without the person's names.
+"""Receipts of erasures with commitments to judgments, and the replacement of people's names in JSON.
 
 A commitment is the HMAC-SHA-256 of a judgment's unit, answer and minute, keyed with a receipt of 128 bits. The
 receipt is shown once, when the person is erased, and not stored. Without it nobody can guess the judgments, though
@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 RECEIPT_BYTES = 16
-WORKER_FIELDS = re.compile("worker|left_out")  # fields of JSON that name people
+WORKER_FIELDS = re.compile("worker|left_out")  # matches names of JSON's fields that hold people
 
 
 def new_receipt() -> str:
@@ -32,6 +32,7 @@ def commitment_to(receipt: str, row: Mapping[str, Any]) -> str:
 
 
 def canonical_json(value: Any) -> bytes:
+    """Return JSON of which there is only one form, so that equal values have equal hashes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 

@@ -44,13 +44,13 @@ from annotation.privacy.personal_rows import (
     PAYMENT_MODELS,
     TEXT_FIELDS,
     appeals_of,
-    find_entries,
+    concerns,
+    find_log_entries,
     identifying_words,
     is_in_another_study,
     judgments_of,
     reports_of,
     rows_of,
-    work_of,
 )
 from annotation.privacy.receipts import replacer
 from annotation.work.slots.release import release_slots
@@ -67,14 +67,14 @@ class Substitution:
 
     Attributes:
         stand_in: gets the answers.
-        payee: gets the rows about pay.
-        unconfirmed: the ids of the assignments that the crowd has not confirmed.
+        payee: gets the rows about pay; the same as ``stand_in`` if there are none.
+        unconfirmed_ids: the row ids of the assignments that the crowd has not confirmed.
     """
 
     person: Worker
     stand_in: Worker
     payee: Worker
-    unconfirmed: Collection[UUID]
+    unconfirmed_ids: Collection[UUID]
 
 
 def replace_people(
@@ -83,20 +83,24 @@ def replace_people(
     """Replace people by substitute workers.
 
     Return the number of deleted rows by table, and the replacement of each word that names the people.
+
+    Args:
+        way: whether judgments are kept or erased (``Erasure.Extent``).
+        with_texts: whether answers that are texts, and comments, are erased as well.
     """
-    removed = Counter[str]()
+    removed_counts = Counter[str]()
     replacements: dict[str, str] = {}
     substitutions = []
     for person in people:
         _end_work(study, person)
-        substitution = _substitution_of(study, person)
+        substitution = _create_substitutes(study, person)
         substitutions.append(substitution)
         replacements |= {
             **dict.fromkeys(identifying_words(study, person), ERASED_TEXT),
             person.name: substitution.stand_in.name,
         }
         if with_texts:
-            _forget_quotes(study, person)
+            _remove_quotes(study, person)
     # Names of others that contain this name must stay whole. If several people are erased, the longest names of all
     # are replaced first (``end_identities_of_study``).
     if len(people) == 1:
@@ -108,12 +112,12 @@ def replace_people(
         person = substitution.person
         _move_rows(study, substitution)
         for model in DELETED_MODELS:
-            removed[model._meta.model_name or ""] += rows_of(model, study, person).delete()[0]
+            removed_counts[model._meta.model_name or ""] += rows_of(model, study, person).delete()[0]
         if not is_in_another_study(study, person):
             person.delete()
-        removed["judgment"] += _erase_answers(study, substitution, way, with_texts=with_texts)
+        removed_counts["judgment"] += _erase_answers(study, substitution, way, with_texts=with_texts)
     person_erased.send(Study, study=study, replacements=replacements)
-    return removed, replacements
+    return removed_counts, replacements
 
 
 def _end_work(study: Study, worker: Worker) -> None:
@@ -134,10 +138,10 @@ def _unconfirmed_work(study: Study, worker: Worker) -> QuerySet[Assignment]:
     return work.filter(session__confirmed=False)
 
 
-def _substitution_of(study: Study, person: Worker) -> Substitution:
+def _create_substitutes(study: Study, person: Worker) -> Substitution:
     """Create a person's substitute workers. Only rows about money, if there are any, need a second one."""
 
-    def make(prefix: str) -> Worker:
+    def create_worker(prefix: str) -> Worker:
         return Worker.objects.create(
             name=f"{prefix}-{random_code(LETTERS, 10)}",
             source=person.source,
@@ -147,18 +151,22 @@ def _substitution_of(study: Study, person: Worker) -> Substitution:
             erased=True,
         )
 
-    unconfirmed = list(_unconfirmed_work(study, person).values_list("pk", flat=True))
-    stand_in = make(ERASED_PREFIX)
+    stand_in = create_worker(ERASED_PREFIX)
     has_payments = any(rows_of(model, study, person).exists() for model in PAYMENT_MODELS)
-    return Substitution(person, stand_in, make(PAID_PREFIX) if has_payments else stand_in, unconfirmed)
+    return Substitution(
+        person=person,
+        stand_in=stand_in,
+        payee=create_worker(PAID_PREFIX) if has_payments else stand_in,
+        unconfirmed_ids=list(_unconfirmed_work(study, person).values_list("pk", flat=True)),
+    )
 
 
-def _forget_quotes(study: Study, worker: Worker) -> None:
+def _remove_quotes(study: Study, worker: Worker) -> None:
     """Remove the person's texts from detectors' evidence, including evidence about other people."""
     texts = {
         text
-        for pair in judgments_of(study, worker).values_list("answer", "comment")
-        for text in _texts_within(list(pair))
+        for answer_and_comment in judgments_of(study, worker).values_list("answer", "comment")
+        for text in _texts_within(list(answer_and_comment))
     }
     if not texts:
         return
@@ -174,40 +182,40 @@ def _forget_quotes(study: Study, worker: Worker) -> None:
                 row.save(update_fields=["evidence"])
 
 
-def _texts_within(answer: Any) -> Iterator[str]:
-    if isinstance(answer, str):
-        if answer:
-            yield answer
-    elif isinstance(answer, dict | list):
-        for member in answer.values() if isinstance(answer, dict) else answer:
+def _texts_within(value: Any) -> Iterator[str]:
+    """Yield the strings in JSON that are not empty."""
+    if isinstance(value, str):
+        if value:
+            yield value
+    elif isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:
             yield from _texts_within(member)
 
 
 def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
-    replace_words = replacer(replacements)
-    for event in find_entries(study, replacements):
+    """Replace people's names in the study's log, in texts that staff and detectors wrote, and in jobs."""
+    replace_names = replacer(replacements)
+    for event in find_log_entries(study, replacements):
         StudyEvent.objects.filter(pk=event.pk).redact(
-            words=replace_words(event.words)[:1000],
-            why=replace_words(event.why)[:500],
-            details=replace_words(event.details),
+            words=replace_names(event.words)[:1000],
+            why=replace_names(event.why)[:500],
+            details=replace_names(event.details),
         )
     for model, fields in TEXT_FIELDS.items():  # also in texts about other people that name this person
         for row in model._default_manager.filter(study=study).iterator():
-            old_fields = [getattr(row, name) for name in fields]
-            new_fields = replace_words(old_fields)
-            if new_fields != old_fields:
-                for name, value in zip(fields, new_fields, strict=True):
+            old_values = [getattr(row, name) for name in fields]
+            new_values = replace_names(old_values)
+            if new_values != old_values:
+                for name, value in zip(fields, new_values, strict=True):
                     setattr(row, name, value)
                 row.save(update_fields=fields)
     for job in Job.objects.filter(args__study=study.slug).iterator():
-        old_fields = [job.args, job.result, job.words, job.error]
-        new_fields = replace_words(old_fields)
-        if new_fields != old_fields:
+        old_values = [job.args, job.result, job.words, job.error]
+        new_values = replace_names(old_values)
+        if new_values != old_values:
+            args, result, words, error = new_values
             Job.objects.filter(pk=job.pk).update(
-                args={**new_fields[0], "study": study.slug},
-                result=new_fields[1],
-                words=new_fields[2][:200],
-                error=new_fields[3],
+                args={**args, "study": study.slug}, result=result, words=words[:200], error=error
             )
     CachedFigures.objects.filter(study=study).delete()
 
@@ -216,10 +224,10 @@ def _move_rows(study: Study, substitution: Substitution) -> None:
     """Move the person's rows to the substitute workers, without what could tell who it was."""
     worker, payee = substitution.person, substitution.payee
     work = Assignment.objects.filter(study=study, worker=worker)
-    CrowdCall.objects.filter(work_of(worker), study=study).exclude(worker=None).update(worker=payee)
+    CrowdCall.objects.filter(concerns(worker), study=study).exclude(worker=None).update(worker=payee)
     sessions = CrowdSession.objects.filter(study=study, worker=worker)
     for call in CrowdCall.objects.filter(Q(worker=payee) | Q(session__in=sessions), study=study):
-        call.payload = {
+        call.payload = {  # keep numbers, but no texts
             key: value
             for key, value in call.payload.items()
             if key == "qualification" or not isinstance(value, str | list | dict)
@@ -231,12 +239,11 @@ def _move_rows(study: Study, substitution: Substitution) -> None:
     # the ledger keeps the session, but no longer shows for which answers it paid
     work.update(session=None)
     sessions.update(worker=payee, code="", receipt="", feedback="")
-    for row in Participation.objects.filter(study=study, worker=worker):
-        row.joined_at = row.joined_at.replace(hour=0, minute=0, second=0, microsecond=0)
-        if row.consented_at:
-            row.consented_at = row.consented_at.replace(hour=0, minute=0, second=0, microsecond=0)
-        row.completion_code, row.cursor = "", 0
-        row.save(update_fields=["joined_at", "consented_at", "completion_code", "cursor"])
+    for participation in Participation.objects.filter(study=study, worker=worker):
+        participation.joined_at = _cut_to_day(participation.joined_at)
+        participation.consented_at = participation.consented_at and _cut_to_day(participation.consented_at)
+        participation.completion_code, participation.cursor = "", 0
+        participation.save(update_fields=["joined_at", "consented_at", "completion_code", "cursor"])
     for model in MOVED_MODELS:
         rows_of(model, study, worker).update(worker=substitution.stand_in)
     invitations = Invitation.objects.filter(study=study, worker=worker)
@@ -248,12 +255,12 @@ def _erase_answers(study: Study, substitution: Substitution, way: str, *, with_t
     worker = substitution.stand_in
     work = Assignment.objects.filter(study=study, worker=worker)
     erases_all = way == Erasure.Extent.ALL or (with_texts and installed_kind_of(study).writes_captions)
-    erased_work = work if erases_all else work.filter(pk__in=substitution.unconfirmed)
+    erased_work = work if erases_all else work.filter(pk__in=substitution.unconfirmed_ids)
     erased_rows = list(erased_work.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
     assignment_ids = [pk for pk, _hit, _state in erased_rows]
     freed_slots = Counter(hit for _pk, hit, state in erased_rows if state in LIVE_STATES and hit is not None)
     judgments = Judgment.objects.filter(assignment__in=assignment_ids)
-    removed = judgments.count()
+    deleted_count = judgments.count()
     lock_for_settling(study=study, hits=list(freed_slots))
     judgments.erase()
     returned = Assignment.State.RETURNED
@@ -268,15 +275,21 @@ def _erase_answers(study: Study, substitution: Substitution, way: str, *, with_t
     if with_texts:
         _redact_texts(study, worker)
     pages = work.only("pk", "accepted_at", "submitted_at").order_by("accepted_at", "pk")
-    for number, assignment in enumerate(pages):
+    for position, assignment in enumerate(pages):
         # keep the order of pages, by which an arena can be drawn again
-        offset = timedelta(microseconds=number)
-        accepted, submitted = _cut_to_minute(assignment.accepted_at), _cut_to_minute(assignment.submitted_at)
+        offset = timedelta(microseconds=position)
+        accepted_at = _cut_to_minute(assignment.accepted_at)
+        submitted_at = _cut_to_minute(assignment.submitted_at)
         Assignment.objects.filter(pk=assignment.pk).update(
-            accepted_at=accepted and accepted + offset, submitted_at=submitted and submitted + offset
+            accepted_at=accepted_at and accepted_at + offset,
+            submitted_at=submitted_at and submitted_at + offset,
         )
     work.update(answers={}, answered_at=None, expires_at=None, gaps=[], reason="", external_id="")
-    return removed
+    return deleted_count
+
+
+def _cut_to_day(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _cut_to_minute(moment: datetime | None) -> datetime | None:
@@ -285,6 +298,7 @@ def _cut_to_minute(moment: datetime | None) -> datetime | None:
 
 
 def _redact_texts(study: Study, worker: Worker) -> None:
+    """Remove comments, texts in answers, reports and appeals, and how answers were typed."""
     kind, judgments = installed_kind_of(study), judgments_of(study, worker)
     for judgment in judgments.only("pk", "answer").iterator():
         values: dict[str, Any] = {"comment": "", "signals": {}}

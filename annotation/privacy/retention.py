@@ -24,9 +24,9 @@ from judgments.models import Job, Study
 from judgments.studies.designs import design_of
 from judgments.studies.generation.progress import Progress, no_progress
 
-END_RETENTION_JOB = "end_retention"
+END_RETENTION_JOB = "end_retention"  # the kind of the job
 REMINDER_PERIOD = timedelta(days=14)  # a reminder is shown this long before the removal
-BATCH_SIZE = 50  # people per transaction, during which nobody else can write to SQLite
+BATCH_SIZE = 50  # number of people in a transaction, during which nobody else can write to SQLite
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,36 +35,38 @@ class RetentionEnd:
 
     Attributes:
         days: the number of days in the design; 0 if identities are never removed.
-        removal_time: the time of removal; None while the study is not closed.
-        people: number of people who are identified now.
-        unsettled_count: how many of them must be paid or settled first.
+        removal_time: the time of removal; None if there is none, or while the study is not closed.
+        people_count: number of people who are identified now.
+        unsettled_count: how many of them cannot be erased yet, since something must be paid or decided first.
     """
 
     days: int
     removal_time: datetime | None
-    people: int
+    people_count: int
     unsettled_count: int
 
     @property
     def is_near(self) -> bool:
-        return (
-            self.removal_time is not None
-            and bool(self.people)
-            and self.removal_time - REMINDER_PERIOD <= timezone.now()
-        )
+        """Whether identities are to be removed soon, or are overdue."""
+        return self._is_due_by(timezone.now() + REMINDER_PERIOD)
 
     @property
     def is_over(self) -> bool:
-        return self.removal_time is not None and bool(self.people) and self.removal_time <= timezone.now()
+        """Whether identities are to be removed now."""
+        return self._is_due_by(timezone.now())
+
+    def _is_due_by(self, moment: datetime) -> bool:
+        return self.removal_time is not None and bool(self.people_count) and self.removal_time <= moment
 
 
 def retention_of(study: Study) -> RetentionEnd:
+    """Return when the identities of a study's people end, counted from its last closing."""
     days = design_of(study).retention.identities_days
     closed_at = study.closed_at if days and study.state == Study.State.CLOSED else None
     return RetentionEnd(
         days=days,
         removal_time=closed_at and closed_at + timedelta(days=days),
-        people=known_people(study).count(),
+        people_count=known_people(study).count(),
         unsettled_count=known_people(study).filter(cannot_be_erased_now(study)).count() if days else 0,
     )
 
@@ -97,14 +99,14 @@ def end_identities_of_study(*, study: Study, progress: Progress = no_progress) -
     return ended_count
 
 
-def erase_expired_identities() -> None:
+def enqueue_expired_retentions() -> None:
     """Queue a job for each closed study whose promised time is over and that has people who can be erased now."""
     studies = Study.objects.filter(
         state=Study.State.CLOSED, design__retention__identities_days__gt=0, closed_at__isnull=False
     )
     for study in studies:
         retention = retention_of(study)
-        if not retention.is_over or retention.unsettled_count == retention.people:
+        if not retention.is_over or retention.unsettled_count == retention.people_count:
             continue
         if not Job.objects.under_way().filter(kind=END_RETENTION_JOB, args__study=study.slug).exists():
             enqueue(kind=END_RETENTION_JOB, args={"study": study.slug})

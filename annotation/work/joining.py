@@ -29,7 +29,7 @@ from annotation.errors import (
 from annotation.models import Assignment, Invitation, Participation, Worker
 from annotation.models.assignments import LIVE_STATES
 from annotation.models.people import NAME_LENGTH, NAME_MARK
-from annotation.privacy.consent import agree, note_version
+from annotation.privacy.consent import record_agreement, store_first_version
 from annotation.work.quiz import quiz_backend
 from common import rate_limits
 from common.amounts import spell_number
@@ -391,7 +391,7 @@ def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participa
     participation = _find_participation(study, worker)
     if participation is not None:
         if consent:  # the consent text may have changed since the first time
-            agree(study=study, worker=worker)
+            record_agreement(study=study, worker=worker)
         return participation
     if design_of(study).consent and not consent:
         raise JoinRefused(_("Please read the consent text and agree to it before you join."))
@@ -403,7 +403,7 @@ def _find_or_create_participation(
 ) -> Participation:
     """Return the worker's participation in the study. A new one uses up the invitation."""
     design = design_of(study)
-    version = note_version(study)
+    version = store_first_version(study)
     terms = {
         "consent_version": version,
         "consented_at": timezone.now() if version and consent else None,

@@ -24,7 +24,7 @@ from django.utils.translation import ngettext
 from annotation.crowds import backend_for
 from annotation.crowds.panel.backend import panel_title
 from annotation.launch.check_questions import describe_rule
-from annotation.privacy.consent import versions_of
+from annotation.privacy.consent import versions_in_use
 from annotation.work.sheet.texts import spell_duration
 from annotation.work.summaries import describe_effort
 from common.amounts import spell_cents, thousands
@@ -268,7 +268,7 @@ def _consent_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     yield ChecklistLine(_("Consent text"), design.consent, "ARR D3, CR (b)", "consent")
     if design.consent:
         languages = ", ".join(code for code, texts in design.translations.items() if texts.consent)
-        versions = versions_of(facts.study)
+        versions = versions_in_use(facts.study)
         answer = _(
             "Participants tick a box before they join. The version of the consent text and the time of consent "
             "are stored with each participation and each page of work. If the consent text changes, "

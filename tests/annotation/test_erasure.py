@@ -31,7 +31,7 @@ from annotation.privacy.erasure_list import erasure_list
 from annotation.privacy.people import erasure_mark_of
 from annotation.privacy.personal_rows import DELETED_MODELS, MOVED_MODELS, PAYMENT_MODELS, UNLINKED_MODELS
 from annotation.privacy.receipts import replace_words
-from annotation.privacy.retention import end_identities_of_study, erase_expired_identities, retention_of
+from annotation.privacy.retention import end_identities_of_study, enqueue_expired_retentions, retention_of
 from annotation.quality.flags import exclude_worker
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
@@ -275,16 +275,19 @@ def test_a_promised_end_of_names_keeps_answers_and_texts(study: Study) -> None:
     comments = Judgment.objects.exclude(comment="").count()
     Invitation.objects.create(study=study, code="for-ada", worker=person(), used_at=timezone.now())
     assert end_identities_of_study(study=study) == 0
-    erase_expired_identities()
+    enqueue_expired_retentions()
     assert not Job.objects.filter(kind="end_retention").exists()
-    assert (retention_of(study).people, retention_of(study).is_near) == (3, True)
+    assert (retention_of(study).people_count, retention_of(study).is_near) == (3, True)
     Study.objects.update(closed_at=timezone.now() - timedelta(days=31))
-    erase_expired_identities()
-    erase_expired_identities()
+    enqueue_expired_retentions()
+    enqueue_expired_retentions()
     (job,) = Job.objects.filter(kind="end_retention")
     run_job(job.pk)
     study.refresh_from_db()
-    assert (retention_of(study).people, Worker.objects.filter(name__in=[NAME, "bob", "cyd"]).count()) == (
+    assert (
+        retention_of(study).people_count,
+        Worker.objects.filter(name__in=[NAME, "bob", "cyd"]).count(),
+    ) == (
         0,
         0,
     )
@@ -307,10 +310,10 @@ def test_a_promised_end_that_is_interrupted_goes_on(study: Study, monkeypatch: p
 
     with pytest.raises(KeyboardInterrupt):
         end_identities_of_study(study=study, progress=stop)
-    assert retention_of(study).people == 2
+    assert retention_of(study).people_count == 2
     assert check_integrity().problems == []
     assert end_identities_of_study(study=study) == 2
-    assert retention_of(study).people == 0
+    assert retention_of(study).people_count == 0
     assert check_integrity().problems == []
 
 
@@ -362,7 +365,7 @@ def test_who_waits_is_asked_of_the_database_and_not_of_each_person(
     study.design |= {"retention": {"identities_days": 30}}
     with django_assert_max_num_queries(2):
         found = retention_of(study)
-    assert (found.people, found.unsettled_count) == (3, 0)
+    assert (found.people_count, found.unsettled_count) == (3, 0)
 
 
 def test_a_replay_goes_on_after_somebody_who_is_to_be_paid_first(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.models import Assignment, Case, ConsentVersion, Erasure, ErasureRequest, Participation, Worker
-from annotation.privacy.consent import change_consent, consent_version, versions_of
+from annotation.privacy.consent import change_consent, consent_version, versions_in_use
 from annotation.quality.flags import pause_worker
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
@@ -176,7 +176,9 @@ def test_who_comes_back_agrees_again_and_loses_nothing(consented_study: Study, a
     agreed.client.post(f"/s/{consented_study.slug}/consent/", {"consent": "1"})
     assert agreed.client.get(f"/s/{consented_study.slug}/work/").status_code == 200
     old, new = Assignment.objects.filter(worker=agreed.worker).order_by("accepted_at")
-    versions = {one.version.number: (one.people, one.pages) for one in versions_of(consented_study)}
+    versions = {
+        one.version.number: (one.people_count, one.page_count) for one in versions_in_use(consented_study)
+    }
     assert versions == {1: (0, 1), 2: (1, 1)}
     assert old.consent_version != new.consent_version == made.version
     assert facts_of(consented_study)["consents"][1] == (2, made.version, 1)
@@ -212,7 +214,7 @@ def test_the_same_text_is_no_version_and_a_wrong_one_changes_nothing(
         change_consent(study=consented_study, text=NEW, translations={"xx": "?"}, why="w")
     with pytest.raises(WrongState, match="no generated pages"):
         change_consent(study=make_study("triplet", opened=False), text=NEW, why="w")
-    assert [one.version.text for one in versions_of(consented_study)] == [OLD]
+    assert [one.version.text for one in versions_in_use(consented_study)] == [OLD]
     assert design_of(consented_study).consent == OLD
 
 

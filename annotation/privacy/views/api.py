@@ -1,4 +1,4 @@
-"""The HTTP calls about consent texts and erasures."""
+"""The HTTP interface of consent texts and erasures, for participants and for staff."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from annotation.api.bodies import Problem, Schema
 from annotation.api.work import WorkView, calling_worker, private_response, worker_call
 from annotation.models import ConsentVersion, Erasure, ErasureRequest, Worker
-from annotation.privacy.consent import agree, consent_version
+from annotation.privacy.consent import consent_version, record_agreement
 from annotation.privacy.erasure_requests import request_erasure
 from annotation.privacy.operations import WORKER_HELP
 from annotation.privacy.people import find_person
@@ -46,6 +46,8 @@ class AgreeRequest(Parameters):
 
 
 class ConsentView(WorkView):
+    """The consent text in force, for a participant."""
+
     worker_methods = ("GET", "POST")
 
     @worker_call(
@@ -74,7 +76,7 @@ class ConsentView(WorkView):
         require_participation(study=study, worker=worker)
         if version != consent_version(design_of(study)):
             raise WrongState("Nothing was changed: the text has another version now; read it again.")
-        agree(study=study, worker=worker)
+        record_agreement(study=study, worker=worker)
         return private_response(self._consent_json(slug, worker))
 
     def _consent_json(self, slug: str, worker: Worker) -> dict[str, Any]:
@@ -101,6 +103,8 @@ class LeaveReply(Schema):
 
 
 class LeaveView(WorkView):
+    """The call by which a participant leaves a study."""
+
     @worker_call(
         "studies_leave",
         "Leave a study and be erased",
@@ -128,6 +132,8 @@ class ErasedReply(serializers.Serializer[Any]):
 
 
 class EraseView(OperationView):
+    """The operation that erases a person, with a documented reply."""
+
     reply = ErasedReply
     responses: ClassVar[dict[Any, Any]] = {
         200: ErasedReply,
@@ -153,6 +159,8 @@ class ErasurePreviewReply(serializers.Serializer[Any]):
 
 
 class ErasurePreviewView(APIView):
+    """The preview of an erasure, for owners of the study."""
+
     scope = "workers"
 
     @extend_schema(
@@ -175,10 +183,10 @@ class ErasurePreviewView(APIView):
             raise ObjectNotFound("The person was erased already.")
         preview = preview_erasure(study=study, worker=worker, way=way)
         rows = {
-            name: [{"what": label, "count": n} for label, n in getattr(preview, name)]
-            for name in ("removed", "kept")
+            name: [{"what": label, "count": count} for label, count in groups]
+            for name, groups in (("removed", preview.removed), ("kept", preview.kept))
         }
-        return Response({**rows, "elsewhere": preview.in_other_studies, "waits": preview.waits})
+        return Response({**rows, "elsewhere": preview.is_in_another_study, "waits": preview.refusal})
 
 
 class ErasureSerializer(RowSerializer[Erasure]):

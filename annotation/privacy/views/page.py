@@ -1,4 +1,8 @@
-"""The page of a study about personal data."""
+"""The page of a study about personal data: consent texts, the end of identities, and erasures.
+
+A person is erased in two steps: the page previews the erasure of the person whom its address names, and the form below
+the preview carries it out.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import pgettext
 
 from annotation.models import Erasure, ErasureRequest
-from annotation.privacy.consent import consent_version, versions_of
+from annotation.privacy.consent import versions_in_use
 from annotation.privacy.operations import change_consent_text, decline_request, erase
 from annotation.privacy.people import erasure_of, find_person
 from annotation.privacy.preview import preview_erasure
@@ -26,7 +30,7 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-MAX_ROWS = 100
+MAX_ROWS_SHOWN = 100
 
 
 @study_page("privacy", "Personal data", order=83, group=StudyPlace.SHARE, help="privacy.md")
@@ -35,12 +39,10 @@ def show_privacy(request: HttpRequest, study: Study, context: Context, **extra_c
     requests = ErasureRequest.objects.filter(study=study).select_related("worker")
     context |= {
         "design": design,
-        "version": consent_version(design),
-        "versions": versions_of(study),
-        "languages": sorted(design.translations),
-        "promised": retention_of(study),
-        "requests": requests.order_by("state", "asked_at")[:MAX_ROWS],
-        "erasures": Erasure.objects.filter(study=study).order_by("-pk")[:MAX_ROWS],
+        "versions": versions_in_use(study),
+        "retention": retention_of(study),
+        "requests": requests.order_by("state", "asked_at")[:MAX_ROWS_SHOWN],
+        "erasures": Erasure.objects.filter(study=study).order_by("-pk")[:MAX_ROWS_SHOWN],
         "may_change_consent": study.state != Study.State.DRAFT and study.source == Study.Source.DESIGNED,
         **_erasure_context(request, study, context),
         **extra_context,
@@ -49,33 +51,35 @@ def show_privacy(request: HttpRequest, study: Study, context: Context, **extra_c
 
 
 def _erasure_context(request: HttpRequest, study: Study, context: Context) -> dict[str, Any]:
-    """Return, for owners, the template context with a preview of erasing the person that the address names."""
+    """Return the context with a preview of erasing the person that the address names, for owners of the study."""
     name = request.GET.get("worker", "").strip()
     if not name or not context["may_own"]:
         return {}
     way = request.GET.get("way", design_of(study).erasure.way)
     way = way if way in Erasure.Extent.values else Erasure.Extent.IDENTITY.value
-    erasure_context: dict[str, Any] = {"name": name, "way": way, "ways": Erasure.Extent.choices}
+    erasure_context: dict[str, Any] = {"name": name, "way": way}
     try:
         person = find_person(study, name)
     except ObjectNotFound as error:
-        return erasure_context | {"nobody": str(error)}
+        return erasure_context | {"not_found": str(error)}
     if person is None:
         erasure = erasure_of(study, name)
         assert erasure is not None
         message = pgettext("staff", "The participant was already erased, on %(day)s.") % {
             "day": date_format(localtime(erasure.at))
         }
-        return erasure_context | {"nobody": message}
-    return erasure_context | {"seen": preview_erasure(study=study, worker=person, way=way)}
+        return erasure_context | {"not_found": message}
+    return erasure_context | {"preview": preview_erasure(study=study, worker=person, way=way)}
 
 
 def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
     """Show the receipt once. It is in no message or session that others could read."""
     context = study_context(admin.site, request, study, active="privacy")
-    answer = show_privacy(request, study, context, done=outcome.value, words=outcome.message)
-    answer["Cache-Control"] = "no-store"
-    return answer
+    response = show_privacy(
+        request, study, context, erasure_result=outcome.value, outcome_message=outcome.message
+    )
+    response["Cache-Control"] = "no-store"
+    return response
 
 
 add_operation(erase, label="Erase permanently", fields=(), shows=show_receipt)

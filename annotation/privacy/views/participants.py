@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, ErasureRequest, Worker
-from annotation.privacy.consent import agree, needs_consent
+from annotation.privacy.consent import needs_consent, record_agreement
 from annotation.privacy.erasure_requests import IMMEDIATE, NOT_OFFERED, erasure_request_of, request_erasure
 from annotation.privacy.people import why_not_erasable
 from annotation.views.common import FORM, WORKER_COOKIE, member_of, member_page, see_other, worker_page
@@ -21,13 +21,14 @@ from judgments.studies.studies import find_study
 
 
 @member_page(FORM)
-def consent(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
+def show_new_consent(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
+    """Show a participant the text in force, if they agreed to another one, and record the agreement."""
     if not needs_consent(study=study, worker=worker):
         return redirect("annotation:work", study.slug)
     problem = ""
     if request.method == "POST":
         if request.POST.get("consent") == "1":
-            agree(study=study, worker=worker)
+            record_agreement(study=study, worker=worker)
             return see_other("annotation:work", study.slug)
         problem = _("Please read the text and tick the box, or leave the study.")
     design = read_design(study)
@@ -43,6 +44,7 @@ def consent(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
 
 @worker_page(FORM)
 def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show what leaving a study means; erase the participant or store their request; show the receipt."""
     study = find_study(slug)
     worker = member_of(request, study)
     if worker is None:
@@ -51,11 +53,11 @@ def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "study": study,
         "design": design,
-        "offered": design.erasure.offered != NOT_OFFERED,
+        "is_offered": design.erasure.offered != NOT_OFFERED,
         "is_immediate": design.erasure.offered == IMMEDIATE and not why_not_erasable(study, worker),
         "erases_answers": design.erasure.way == "all",
         "erasure_request": erasure_request_of(study, worker),
-        "pages": Assignment.objects.filter(study=study, worker=worker).finished().count(),
+        "finished_page_count": Assignment.objects.filter(study=study, worker=worker).finished().count(),
         "problem": "",
     }
     if request.method != "POST":

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Exclusion
-from annotation.privacy.consent import versions_of
+from annotation.privacy.consent import versions_in_use
 from common.amounts import as_json
 from common.files import atomic_write, check_writable_path
 from evaluation.data.judgment_sets.loaders import full_depth_units, is_anonymous, load_judgments
@@ -269,7 +269,7 @@ def _facts(study: Study) -> Mapping[str, Any]:
         for _, accepted, submitted in timed_work.values_list("pk", "accepted_at", "submitted_at").iterator()
         if accepted and submitted
     ]
-    consents = [(row.version.number, row.version.version, row.people) for row in versions_of(study)]
+    consents = [(row.version.number, row.version.version, row.people_count) for row in versions_in_use(study)]
     rules = Exclusion.objects.filter(study=study, lifted_at__isnull=True).values_list("rule", flat=True)
     return {
         "collected": f"From {first.date()} to {last.date()}." if first and last else "",
