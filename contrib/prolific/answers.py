@@ -13,16 +13,18 @@ from common.http.client import HTTPReply
 from common.incoming.json_documents import load_json
 
 _MAX_DETAIL_LENGTH = 400
-_SETTING_SECONDS = 60.0  # wait before a call that failed because of a wrong setting is tried again
+_SETTING_SECONDS = 60.0  # seconds until a call that failed because of a wrong setting is tried again
 # The reference has no error code for an account without money; people reported these words.
 _OUT_OF_FUNDS = re.compile(r"balance|funds|top[ -]?up|wallet", re.IGNORECASE)
 
 
-def column_of(name: str) -> str:
+def normalise_column(name: str) -> str:
+    """Return the name of a column in lower case, with single blanks between its words."""
     return " ".join(name.replace("_", " ").split()).lower()
 
 
 def rows_of_answer(answer: HTTPReply, path: str) -> list[dict[str, Any]]:
+    """Return the rows in the response to a POST request. Raise RetryLater if it has none."""
     try:
         content = load_json(answer.content)
     except ValueError as error:
@@ -34,6 +36,7 @@ def rows_of_answer(answer: HTTPReply, path: str) -> list[dict[str, Any]]:
 
 
 def object_of_answer(answer: HTTPReply, request: str) -> dict[str, Any]:
+    """Return the JSON object in a response; raise RetryLater if it has none. ``request`` names the call in errors."""
     try:
         content = load_json(answer.content, parse_float=Decimal)
     except ValueError as error:
@@ -44,12 +47,14 @@ def object_of_answer(answer: HTTPReply, request: str) -> dict[str, Any]:
 
 
 def setting_error(why: str) -> RetryLater:
+    """Return the error of a call that is not sent because of a wrong setting."""
     return RetryLater(
         f"Nothing was asked of Prolific: {why}", after=_SETTING_SECONDS, had_no_effect=True, final=True
     )
 
 
-def failure_of(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
+def error_of_answer(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
+    """Return the exception for a response with an error status."""
     status = answer.status
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         message = f"{method} {path} was not carried out: Prolific asks to wait."
@@ -58,7 +63,7 @@ def failure_of(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
         return RetryLater(
             f"{method} {path} was answered with {status}; Prolific may have carried it out or not."
         )
-    detail = _detail(answer)[:_MAX_DETAIL_LENGTH]
+    detail = _read_error_message(answer)[:_MAX_DETAIL_LENGTH]
     message = f"Prolific refused {method} {path} ({status}): {detail}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return RetryLater(
@@ -67,7 +72,7 @@ def failure_of(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
     return OutOfFunds(message) if _OUT_OF_FUNDS.search(detail) else CrowdRefusal(message)
 
 
-def _detail(answer: HTTPReply) -> str:
+def _read_error_message(answer: HTTPReply) -> str:
     """Return the API's error message. It is a text, a list or fields, either at the top level or in ``error``."""
     try:
         content = load_json(answer.content)
@@ -81,7 +86,7 @@ def _detail(answer: HTTPReply) -> str:
 
 def _format_error(error: object) -> str:
     if isinstance(error, dict):
-        return "; ".join(f"{name}: {_format_error(what)}" for name, what in error.items())
+        return "; ".join(f"{field}: {_format_error(member)}" for field, member in error.items())
     if isinstance(error, list):
-        return " ".join(_format_error(part) for part in error)
+        return " ".join(_format_error(member) for member in error)
     return str(error)

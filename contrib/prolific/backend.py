@@ -1,4 +1,7 @@
-"""The backend of Prolific's API: slots, approvals, bonuses and groups. People enter a study as from any panel."""
+"""The backend of Prolific by its API. People enter a study as from any panel.
+
+Its calls are carried out by the modules of ``outbox``.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from common.errors import WrongState
 from common.features import feature_settings
 from contrib.prolific.client import open_client
 from contrib.prolific.outbox.deciding import SESSION_STATUS, decide_submission, send_bonus
-from contrib.prolific.outbox.filters import needs_the_list, requirement_filters
+from contrib.prolific.outbox.filters import needs_filter_list, requirement_filters
 from contrib.prolific.outbox.people import blocked_group_name, change_group, send_message
 from contrib.prolific.outbox.publishing import (
     OPEN_STATES,
@@ -86,7 +89,7 @@ class ProlificBackend(ExternalBackend):
 
     def check_at_crowd(self, design: StudyDesign) -> None:
         if not feature_settings.PROLIFIC_TOKEN or not (
-            feature_settings.PROLIFIC_WORKSPACE or needs_the_list(design.workers)
+            feature_settings.PROLIFIC_WORKSPACE or needs_filter_list(design.workers)
         ):
             return
         with open_client() as client:
@@ -99,8 +102,8 @@ class ProlificBackend(ExternalBackend):
         ) % {"address": f"{settings.PUBLIC_URL}/s/{study.slug}/panel/"}
 
     def fee(self, design: StudyDesign, cents: int) -> int:
-        """Return the account's fee, rounded up. Before a purchase, it is checked against Prolific's own total."""
-        return self.bonus_fee(cents)
+        """Return the account's fee, rounded up. Before a purchase, Prolific's own price is compared with it."""
+        return self.bonus_fee(cents)  # Prolific charges the same rate
 
     def bonus_fee(self, cents: int) -> int:
         percent: Decimal = feature_settings.PROLIFIC_FEE_PERCENT
@@ -115,7 +118,7 @@ class ProlificBackend(ExternalBackend):
             return None
         try:
             with open_client() as client:
-                return client.balance_cents(feature_settings.PROLIFIC_WORKSPACE)
+                return client.fetch_balance_cents(feature_settings.PROLIFIC_WORKSPACE)
         except CrowdRefusal as problem:  # for instance, the workspace of another account
             raise RetryLater(f"{problem} Check PROLIFIC_WORKSPACE.", final=True) from problem
 
@@ -147,15 +150,16 @@ class ProlificBackend(ExternalBackend):
         tokens_by_id = {
             publication.external_id: publication.token for publication in known if publication.external_id
         }
-        unconfirmed = at_crowd(Publication, study).filter(external_id="")
-        tokens = set(unconfirmed.values_list("token", flat=True))
+        # a publish call whose response was lost may have created a study
+        without_id = at_crowd(Publication, study).filter(external_id="")
+        unanswered_tokens = set(without_id.values_list("token", flat=True))
         with open_client() as client:
             for external_id, token in tokens_by_id.items():
                 yield read_publication(client, client.get_study(external_id), token)
-            if tokens:
-                for row in client.list_studies(project=feature_settings.PROLIFIC_PROJECT):
-                    if row.internal_name in tokens and row.state in OPEN_STATES:
-                        yield read_publication(client, row, row.internal_name)
+            if unanswered_tokens:
+                for panel_study in client.list_studies(project=feature_settings.PROLIFIC_PROJECT):
+                    if panel_study.internal_name in unanswered_tokens and panel_study.state in OPEN_STATES:
+                        yield read_publication(client, panel_study, panel_study.internal_name)
 
     def session_id(self, platform: str, raw: str) -> str:
         return session_pseudonym(platform, raw)
@@ -165,7 +169,7 @@ class ProlificBackend(ExternalBackend):
     ) -> bool | None:
         try:
             with open_client(timeout=VISITOR_SECONDS) as client:
-                submission = client.submission(work)
+                submission = client.get_submission(work)
         except (RetryLater, OutOfFunds):
             return None
         except CrowdRefusal:
@@ -176,7 +180,7 @@ class ProlificBackend(ExternalBackend):
     def fetch_work_ids(self, publication: Publication) -> frozenset[str] | None:
         try:
             with open_client(timeout=VISITOR_SECONDS) as client:
-                submissions = client.submissions(publication.external_id)
+                submissions = client.list_submissions(publication.external_id)
         except (RetryLater, OutOfFunds, CrowdRefusal):
             return None
         return frozenset(self.session_id(publication.platform, submission.id) for submission in submissions)
@@ -187,19 +191,18 @@ class ProlificBackend(ExternalBackend):
         At Prolific, anybody who returns with a code waits for review, even if the code was copied. So work counts
         as submitted only if its session is finished. Otherwise it counts as running.
         """
-        own_statuses = dict(
+        stored_statuses = dict(
             CrowdSession.objects.filter(publication=publication).values_list("external_id", "status")
         )
         with open_client() as client:
-            for submission in client.submissions(publication.external_id):
+            for submission in client.list_submissions(publication.external_id):
                 status = SESSION_STATUS[submission.state]
-                own_status = own_statuses.get(self.session_id(publication.platform, submission.id))
-                is_paid = status in DECIDED_STATUSES or (
-                    status == Status.SCREENED_OUT and publication.screen_out_cents
-                )
-                if own_status is None and not is_paid:
+                stored_status = stored_statuses.get(self.session_id(publication.platform, submission.id))
+                is_paid_screen_out = status == Status.SCREENED_OUT and publication.screen_out_cents
+                is_decided = status in DECIDED_STATUSES or is_paid_screen_out
+                if stored_status is None and not is_decided:
                     continue
-                if status == Status.SUBMITTED and own_status not in FINISHED_STATUSES:
+                if status == Status.SUBMITTED and stored_status not in FINISHED_STATUSES:
                     status = Status.WORKING
                 yield CrowdWork(
                     external_id=submission.id,

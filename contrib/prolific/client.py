@@ -16,7 +16,13 @@ from annotation.crowds.base import CrowdRefusal, RetryLater
 from common.features import feature_settings
 from common.http.addresses import keeps_secrets
 from common.http.client import CallFailed, Client, HTTPReply
-from contrib.prolific.answers import column_of, failure_of, object_of_answer, rows_of_answer, setting_error
+from contrib.prolific.answers import (
+    error_of_answer,
+    normalise_column,
+    object_of_answer,
+    rows_of_answer,
+    setting_error,
+)
 from contrib.prolific.records import (
     BonusSetUp,
     Hook,
@@ -41,6 +47,7 @@ Parameters = Mapping[str, str | int]
 
 
 def open_client(*, timeout: float = 30.0) -> ProlificClient:
+    """Return a client with the address and the token of the settings. Raise RetryLater if they cannot be used."""
     url, token = feature_settings.PROLIFIC_API_URL, feature_settings.PROLIFIC_TOKEN
     return ProlificClient(url=url, token=token, timeout=timeout)
 
@@ -86,45 +93,49 @@ class ProlificClient(Client):
         self._send_call("POST", path, body={"action": action.value})
 
     def increase_places(self, study: str, places: int) -> None:
-        """Set the total number of slots. A published study refuses a lower number; a completed study reopens."""
+        """Set the total number of places. A published study refuses a lower number; a completed study reopens."""
         path = f"studies/{valid_id(study, 'study')}/"
         self._send_call("PATCH", path, body={"total_available_places": places})
 
-    def set_screen_outs(self, study: str, *, code: str, slots: int) -> None:
-        """Set the total number of paid screen-outs ("FixedScreenOut"). It can be raised for a published study."""
-        completion_code = {"code": code, "actions": [{"action": SCREEN_OUT, "slots": slots}]}
+    def set_screen_outs(self, study: str, *, code: str, count: int) -> None:
+        """Set the total number of paid screen-outs ("FixedScreenOut"). It can be raised for a published study.
+
+        Args:
+            code: the completion code of people who are screened out.
+        """
+        completion_code = {"code": code, "actions": [{"action": SCREEN_OUT, "slots": count}]}
         path = f"studies/{valid_id(study, 'study')}/"
         self._send_call("PATCH", path, body={"completion_codes": [completion_code]})
 
-    def cost_cents(self, *, reward_cents: int, places: int) -> int:
-        """Return the cost of slots, including this account's fee and tax."""
+    def fetch_cost_cents(self, *, reward_cents: int, places: int) -> int:
+        """Return the cost of places, including this account's fee and tax."""
         body = {"reward": reward_cents, "total_available_places": places}
         answer = self._request_object("POST", "study-cost-calculator/", body=body)
         return read_cents_rounded_up(answer.get("total_cost"), "total_cost")
 
-    def balance_cents(self, workspace: str) -> int:
+    def fetch_balance_cents(self, workspace: str) -> int:
         """Return the money of a workspace that is not reserved for running studies."""
         return read_whole_number(
             self._fetch_balance_json(workspace).get("available_balance", 0), "available_balance"
         )
 
-    def currency(self, workspace: str) -> str:
+    def fetch_currency(self, workspace: str) -> str:
         """Return the currency of all amounts of a workspace, such as GBP."""
         return str(self._fetch_balance_json(workspace).get("currency_code") or "")
 
     def _fetch_balance_json(self, workspace: str) -> dict[str, Any]:
         return self._request_object("GET", f"workspaces/{valid_id(workspace, 'workspace')}/balance/")
 
-    def filters(self, *, workspace: str = "") -> list[ListedFilter]:
+    def list_filters(self, *, workspace: str = "") -> list[ListedFilter]:
         parameters = {"workspace_id": valid_id(workspace, "workspace")} if workspace else {}
         return self._list_rows("filters/", parameters, ListedFilter.read)
 
-    def submissions(self, study: str) -> list[PanelSubmission]:
+    def list_submissions(self, study: str) -> list[PanelSubmission]:
         """Return a study's submissions by start time. Bonuses are not included."""
         parameters = {"study": valid_id(study, "study"), "ordering": "started_at"}
         return self._list_rows("submissions/", parameters, lambda row: PanelSubmission.read(row, study=study))
 
-    def submission(self, submission: str) -> PanelSubmission:
+    def get_submission(self, submission: str) -> PanelSubmission:
         return PanelSubmission.read(
             self._request_object("GET", f"submissions/{valid_id(submission, 'submission')}/")
         )
@@ -147,7 +158,7 @@ class ProlificClient(Client):
         self._send_call("POST", path, body=body)
 
     def set_up_bonus(self, study: str, submission: str, cents: int) -> BonusSetUp:
-        """Set up a bonus without paying it. ``pay_bonus`` pays it."""
+        """Set up a bonus without paying it. ``pay_bonus`` then pays it."""
         body = {
             "study_id": valid_id(study, "study"),
             "csv_bonuses": f"{valid_id(submission, 'submission')},{decimal_text(cents)}",
@@ -158,10 +169,13 @@ class ProlificClient(Client):
         """Pay a bonus that was set up. The service pays within minutes.
 
         *A repeated call pays twice*: never repeat it after a lost response.
+
+        Args:
+            set_up: the id of a ``BonusSetUp``.
         """
         self._send_call("POST", f"bulk-bonus-payments/{valid_id(set_up, 'bonus payment')}/pay/")
 
-    def groups(self, workspace: str) -> list[ParticipantGroup]:
+    def list_groups(self, workspace: str) -> list[ParticipantGroup]:
         parameters = {"workspace_id": valid_id(workspace, "workspace"), "active": "true"}
         return self._list_rows("participant-groups/", parameters, ParticipantGroup.read)
 
@@ -190,7 +204,7 @@ class ProlificClient(Client):
         }
         self._send_call("POST", "messages/", body=body)
 
-    def demographics(self, study: str) -> list[dict[str, str]]:
+    def export_demographics(self, study: str) -> list[dict[str, str]]:
         """Return a row for each submission, with column names in lower case.
 
         The basic export, without filters, can be requested again. The reference promises only JSON; Prolific's own
@@ -206,9 +220,9 @@ class ProlificClient(Client):
         # The file is incomplete, or the answer is another text.
         if any(None in row or None in row.values() or len(row) < 2 for row in rows):
             raise RetryLater(f"Prolific's answer to POST {path} is no table of demographics.")
-        return [{column_of(name): str(value or "") for name, value in row.items()} for row in rows]
+        return [{normalise_column(name): str(value or "") for name, value in row.items()} for row in rows]
 
-    def hook_secret(self, workspace: str) -> str:
+    def fetch_hook_secret(self, workspace: str) -> str:
         """Return the secret that signs the workspace's webhooks; "" if there is none."""
         parameters = {"workspace_id": valid_id(workspace, "workspace")}
         rows = self._request_object("GET", "hooks/secrets/", parameters=parameters).get("results") or []
@@ -220,7 +234,7 @@ class ProlificClient(Client):
         body = {"workspace_id": valid_id(workspace, "workspace")}
         return str(self._request_object("POST", "hooks/secrets/", body=body).get("value") or "")
 
-    def hooks(self, workspace: str) -> list[Hook]:
+    def list_hooks(self, workspace: str) -> list[Hook]:
         parameters = {"workspace_id": valid_id(workspace, "workspace"), "is_enabled": "true"}
         return self._list_rows("hooks/subscriptions/", parameters, Hook.read)
 
@@ -236,14 +250,17 @@ class ProlificClient(Client):
         self, path: str, parameters: Parameters, read_row: Callable[[Mapping[str, Any]], Row]
     ) -> list[Row]:
         """Return every row of a paged list once, even if rows move between pages meanwhile."""
-        rows = {row.id: row for page in self._pages(path, parameters) for row in map(read_row, page)}
+        rows = {row.id: row for page in self._fetch_pages(path, parameters) for row in map(read_row, page)}
         return list(rows.values())
 
-    def _pages(self, path: str, parameters: Parameters) -> Iterator[list[Mapping[str, Any]]]:
-        """Yield the pages of a list. An endpoint links to the next page, or gives a count, or has a single page."""
+    def _fetch_pages(self, path: str, parameters: Parameters) -> Iterator[list[Mapping[str, Any]]]:
+        """Yield the pages of a list.
+
+        Some endpoints link to the next page. Others take page numbers, or have a single page and ignore the number.
+        """
         query: dict[str, str | int] = {**parameters, "page": 1, "page_size": PAGE_SIZE}
         previous_rows: list[Mapping[str, Any]] = []
-        for number in range(2, MAX_PAGES + 2):
+        for next_number in range(2, MAX_PAGES + 2):
             answer = self._request_object("GET", path, parameters=query)
             rows = answer.get("results")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -258,21 +275,21 @@ class ProlificClient(Client):
                 if not next_address:
                     return
                 # Use only the parameters of the link: the token must be sent only to the configured address.
-                query = {**query, "page": number, **dict(parse_qsl(urlsplit(str(next_address)).query))}
+                query = {**query, "page": next_number, **dict(parse_qsl(urlsplit(str(next_address)).query))}
             elif len(rows) < PAGE_SIZE:
                 return
             else:
-                query = {**query, "page": number}
+                query = {**query, "page": next_number}
         raise RetryLater(f"Prolific's list of {path} did not end after {MAX_PAGES} pages.")
 
     def _request_object(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         """Return the JSON object of a response. A truncated response counts as lost."""
         return object_of_answer(self._send_call(method, path, **request), f"{method} {path}")
 
-    def _send_call(self, method: str, path: str, **call: Any) -> HTTPReply:
+    def _send_call(self, method: str, path: str, **request: Any) -> HTTPReply:
         """Send a call once, with a ``body`` or ``parameters``. The outbox decides whether and when to repeat it."""
         try:
-            answer = self.send(method, path, **call)
+            answer = self.send(method, path, **request)
         except CallFailed as error:
             if not error.sent:
                 raise RetryLater(
@@ -285,4 +302,4 @@ class ProlificClient(Client):
             ) from error
         if answer.is_success:
             return answer
-        raise failure_of(method, path, answer)
+        raise error_of_answer(method, path, answer)

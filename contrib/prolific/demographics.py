@@ -1,4 +1,4 @@
-"""Fetch demographics from Prolific on request, but only those that the design names."""
+"""Fetch demographics from Prolific on request, and store only those that the design names."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from judgments.models import Study
 from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.designs import design_of
 
-# The reference names the data ("Export demographic data"), but not the columns. These are the columns of published
-# exports.
+# The reference describes the export ("Export demographic data"), but not its columns. These are the columns of
+# published exports, by the name that designs use. The first one that exists is read.
 PARTICIPANT_COLUMNS, SUBMISSION_COLUMNS = ("participant id",), ("submission id",)
 COLUMNS_BY_NAME: dict[str, tuple[str, ...]] = {
     "age": ("age",),
@@ -54,7 +54,7 @@ def fetch_demographics(*, study: Study, by: User | None = None) -> int:
     try:
         with open_client() as client:
             for publication in publications:
-                rows += client.demographics(publication.external_id)
+                rows += client.export_demographics(publication.external_id)
     except CrowdProblem as problem:
         raise WrongState(f"Nothing was fetched. {problem}") from problem
     return _store_demographics(study, rows, names, by)
@@ -64,8 +64,13 @@ def fetch_demographics(*, study: Study, by: User | None = None) -> int:
 def _store_demographics(
     study: Study, rows: list[DemographicRow], names: tuple[str, ...], by: User | None
 ) -> int:
+    """Store what the rows of the export say about the study's people; return the number of people.
+
+    Args:
+        names: the demographics that the design names.
+    """
     backend = backend_of(study)
-    # wait, since raw ids may be deleted at this moment
+    # wait for a simultaneous deletion of raw ids
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     raw_ids = RawId.objects.filter(worker=OuterRef("worker"), session=None)
     sessions = CrowdSession.objects.filter(Exists(raw_ids), study=study, submitted_at__isnull=False)
@@ -78,18 +83,19 @@ def _store_demographics(
             pseudonym(study.platform, _read_cell(row, PARTICIPANT_COLUMNS)),
         )
         if ids in worker_ids:
-            cells = {name: _read_cell(row, COLUMNS_BY_NAME[name]) for name in names}
+            answers = {name: _read_cell(row, COLUMNS_BY_NAME[name]) for name in names}
             answers_by_worker[worker_ids[ids]] = {
-                name: answer for name, answer in cells.items() if answer not in MISSING_VALUES
+                name: answer for name, answer in answers.items() if answer not in MISSING_VALUES
             }
-    for worker, answers in answers_by_worker.items():
-        Demographics.objects.update_or_create(study=study, worker_id=worker, defaults={"answers": answers})
+    for worker_id, answers in answers_by_worker.items():
+        Demographics.objects.update_or_create(study=study, worker_id=worker_id, defaults={"answers": answers})
     message = f"Demographics of {len(answers_by_worker)} people were fetched: {', '.join(names)}."
     note_event(study=study, what="demographics", sentence=message, by=by, people=len(answers_by_worker))
     return len(answers_by_worker)
 
 
 def _read_cell(row: DemographicRow, columns: tuple[str, ...]) -> str:
+    """Return the cell of the first of the columns that exists; "" if none does."""
     return next((row[name].strip() for name in columns if name in row), "")
 
 
@@ -104,10 +110,10 @@ def _read_cell(row: DemographicRow, columns: tuple[str, ...]) -> str:
 )
 def demographics(*, study: Study, by: User | None) -> Outcome:
     """Fetch from Prolific the demographics named in ``crowd.demographics``, for people who submitted work."""
-    count = fetch_demographics(study=study, by=by)
+    people_count = fetch_demographics(study=study, by=by)
     message = ngettext(
         "Prolific sent the demographics of one participant.",
         "Prolific sent the demographics of %(n)s participants.",
-        count,
+        people_count,
     )
-    return Outcome(message % {"n": count})
+    return Outcome(message % {"n": people_count})

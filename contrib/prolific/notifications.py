@@ -10,6 +10,7 @@ import base64
 import hashlib
 import hmac
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -22,7 +23,7 @@ from common.files import can_be_stored
 from common.incoming.json_documents import load_json
 from contrib.prolific.client import open_client
 
-HOOK_PATH = "/hooks/prolific/"
+HOOK_PATH = "/hooks/prolific/"  # as in ``urls``
 SUBMISSION_EVENT, STUDY_EVENT = "submission.status.change", "study.status.change"
 EVENTS = (SUBMISSION_EVENT, STUDY_EVENT)
 MAX_AGE = timedelta(minutes=10)  # each delivery has a new signature; clocks may differ
@@ -40,7 +41,13 @@ class HookForged(QuorumError):
 
 
 def studies_with_news(body: bytes, *, signature: str, timestamp: str, now: datetime) -> list[str]:
-    """Return Prolific's ids of the studies that a webhook names; [] if it is about people without a session."""
+    """Return Prolific's ids of the studies that a webhook is about. There are none if it is about another event.
+
+    A submission is about the study of its session; if it has no session yet, about none.
+
+    Raises:
+        HookUnreadable, HookForged: the webhook must be ignored.
+    """
     if len(body) > MAX_BYTES:
         raise HookUnreadable(f"The notification has {len(body):,} bytes; expected {MAX_BYTES:,} at most.")
     _check_signature(body, signature, timestamp, now)
@@ -68,19 +75,29 @@ def _check_signature(body: bytes, signature: str, timestamp: str, now: datetime)
     if not hmac.compare_digest(base64.b64encode(expected.digest()), signature.encode()):
         raise HookForged("The notification is not signed with PROLIFIC_HOOK_SECRET.")
     try:
-        sent_at = datetime.fromtimestamp(float(timestamp), UTC)
+        signed_at = datetime.fromtimestamp(float(timestamp), UTC)
     except (ValueError, OverflowError, OSError):
         raise HookForged(f"The notification's time {timestamp[:40]!r} is none.") from None
-    if abs(now - sent_at) > MAX_AGE:
+    if abs(now - signed_at) > MAX_AGE:
         raise HookForged(
-            f"The notification was sent at {sent_at:%Y-%m-%d %H:%M} UTC; expected less than ten minutes from now."
+            f"The notification was sent at {signed_at:%Y-%m-%d %H:%M} UTC; expected less than ten minutes from now."
         )
 
 
-def subscribe_to_events() -> tuple[str, list[str]]:
-    """Subscribe this server to the workspace's events. Return the secret and the newly subscribed events.
+class EventSubscription(NamedTuple):
+    """The secret that signs the workspace's webhooks, and the events to which this server is newly subscribed."""
+
+    secret: str
+    new_events: list[str]
+
+
+def subscribe_to_events() -> EventSubscription:
+    """Subscribe this server to the workspace's events, if it is not subscribed yet.
 
     An existing secret is kept, since a new one would make other subscriptions invalid.
+
+    Raises:
+        WrongState: no workspace is set, or the server has no https address.
     """
     workspace, address = str(feature_settings.PROLIFIC_WORKSPACE), f"{settings.PUBLIC_URL}{HOOK_PATH}"
     if not workspace:
@@ -90,9 +107,9 @@ def subscribe_to_events() -> tuple[str, list[str]]:
             f"Nothing was subscribed to: PUBLIC_URL is {settings.PUBLIC_URL!r}; Prolific calls https alone."
         )
     with open_client() as client:
-        secret = client.hook_secret(workspace) or client.create_hook_secret(workspace)
-        earlier_events = {hook.event for hook in client.hooks(workspace) if hook.address == address}
+        secret = client.fetch_hook_secret(workspace) or client.create_hook_secret(workspace)
+        earlier_events = {hook.event for hook in client.list_hooks(workspace) if hook.address == address}
         new_events = [event for event in EVENTS if event not in earlier_events]
         for event in new_events:
             client.subscribe_to_event(workspace, event=event, address=address)
-    return secret, new_events
+    return EventSubscription(secret, new_events)

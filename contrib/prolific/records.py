@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 from annotation.crowds.base import CrowdRefusal, RetryLater
 
-# Every id in the reference has 24 hexadecimal digits; bulk payments and pools have longer ones. A participant can
-# change the id that the browser sends, so only these characters are allowed in a path or a CSV row.
+# Ids in the reference have 24 hexadecimal digits, except those of bulk payments and pools, which are longer. A
+# participant can change the id that the browser sends, so only these characters are allowed in a path or a CSV row.
 _ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 State = TypeVar("State", bound=StrEnum)
 
@@ -63,6 +63,8 @@ class SubmissionState(StrEnum):
 
 @dataclass(frozen=True)
 class PanelStudy:
+    """A study at Prolific. ``internal_name`` is Quorum's token, which participants do not see."""
+
     id: str
     internal_name: str
     state: StudyState
@@ -83,7 +85,13 @@ class PanelStudy:
 
 @dataclass(frozen=True)
 class PanelSubmission:
-    """One person's submission. ``bonus_cents`` is known only if the submission was requested by its id."""
+    """One person's submission.
+
+    Attributes:
+        participant, study: Prolific's ids.
+        code: the completion code that the person entered.
+        bonus_cents: the amounts of its bonuses; None if unknown, as in a list of submissions.
+    """
 
     id: str
     participant: str
@@ -138,6 +146,8 @@ class ParticipantGroup:
 
 @dataclass(frozen=True)
 class Hook:
+    """A subscription to a kind of event, whose notifications are sent to ``address``."""
+
     id: str
     event: str
     address: str
@@ -153,7 +163,12 @@ class Hook:
 
 @dataclass(frozen=True)
 class ListedFilter:
-    """A filter in Prolific's list. It has the words of its answers by id, or the bounds of its range."""
+    """A filter in Prolific's list.
+
+    Attributes:
+        choices: the texts of its answers by their ids; empty if it has a range instead.
+        minimum, maximum: the bounds of its range; None if there is none, or if it is not a number.
+    """
 
     id: str
     choices: Mapping[str, str]
@@ -178,13 +193,18 @@ def _read_bound(value: object) -> int | None:
 
 
 def valid_id(value: object, what: str) -> str:
-    """Return a valid id. Raise an error for a text that could change the meaning of a path or a CSV row."""
+    """Return an id that is to be sent. Raise CrowdRefusal if it could change the meaning of a path or a CSV row.
+
+    Args:
+        what: what it identifies, for the error.
+    """
     if isinstance(value, str) and _ID.fullmatch(value):
         return value
     raise CrowdRefusal(f"Not asked of Prolific: {str(value)[:60]!r} is no id of a {what}.")
 
 
 def read_id(value: object, what: str) -> str:
+    """Return an id in a response. Raise RetryLater if it is not valid."""
     if isinstance(value, str) and _ID.fullmatch(value):
         return value
     raise RetryLater(f"Prolific's id of a {what} is {str(value)[:60]!r}; expected letters and digits.")
@@ -198,6 +218,7 @@ def decimal_text(cents: int) -> str:
 
 
 def read_whole_number(value: object, what: str) -> int:
+    """Return a whole number in a response. Raise RetryLater if the member ``what`` is none."""
     number = _read_number(value, what)
     if number != number.to_integral_value():
         raise RetryLater(f"Prolific's {what} is {value}; expected a whole number.")

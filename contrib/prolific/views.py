@@ -23,7 +23,7 @@ def take_notification(request: HttpRequest) -> HttpResponse:
     if not feature_settings.PROLIFIC_HOOK_SECRET:
         raise Http404("No secret is set.")
     try:
-        studies = studies_with_news(
+        study_ids = studies_with_news(
             request.body,
             signature=request.headers.get("X-Prolific-Request-Signature", ""),
             timestamp=request.headers.get("X-Prolific-Request-Timestamp", ""),
@@ -31,8 +31,8 @@ def take_notification(request: HttpRequest) -> HttpResponse:
         )
     except QuorumError as problem:
         return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
-    for study in studies:
-        record_notification(platform="prolific", external_id=study)
+    for study_id in study_ids:
+        record_notification(platform="prolific", external_id=study_id)
     return HttpResponse(status=204)
 
 

@@ -31,6 +31,8 @@ VALUE_ELEMENTS = ("FreeText", "SelectionIdentifier", "OtherSelectionText", "Uplo
 
 
 class AnswersUnreadable(QuorumError):
+    """Raised if a worker's answers are not in the service's format, or do not fit the page."""
+
     title = "The answers cannot be read"
 
 
@@ -86,11 +88,11 @@ def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
 
     Two values of one radio button become an invalid choice, which is refused.
     """
-    values: dict[str, list[str]] = {}
+    values_by_name: dict[str, list[str]] = {}
     for answer in answers:
-        distinct = values.setdefault(answer.name, [])
-        distinct += [value for value in answer.values if value not in distinct]
-    return {name: VALUE_SEPARATOR.join(distinct) for name, distinct in values.items()}
+        values = values_by_name.setdefault(answer.name, [])
+        values += [value for value in answer.values if value not in values]
+    return {name: VALUE_SEPARATOR.join(values) for name, values in values_by_name.items()}
 
 
 def _repair_document(document: str) -> str:

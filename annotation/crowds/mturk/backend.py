@@ -1,4 +1,4 @@
-"""The Mechanical Turk backend: each HIT is one external HIT with one slot per worker (docs/crowds/mturk.md)."""
+"""The Mechanical Turk backend: each HIT is one external HIT with one place per worker (docs/crowds/mturk.md)."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
 # percent of the reward, by the price list of Mechanical Turk
-BASE_FEE, MANY_SLOTS_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
-MANY_SLOTS = 10  # slots from which MANY_SLOTS_FEE is added; a HIT with fewer can never be extended so far
+BASE_FEE, MANY_PLACES_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
+MANY_PLACES = 10  # places from which MANY_PLACES_FEE is added; a HIT with fewer can never be extended so far
 MIN_FEE_CENTS = 1
 
 
@@ -87,17 +87,18 @@ class MTurkBackend(CrowdBackend):
         return sentence % {"site": sites_of(platform)[0]}
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
-        """Return the reward and the fee: 20 %, from ten slots on 40 %, and 5 % more for Masters.
+        """Return the reward and the fee: 20 %, from ten places on 40 %, and 5 % more for Masters.
 
         The fee is rounded half up, and is at least one cent.
         """
         percent = (
             BASE_FEE
-            + (MANY_SLOTS_FEE if places >= MANY_SLOTS else 0)
+            + (MANY_PLACES_FEE if places >= MANY_PLACES else 0)
             + (MASTERS_FEE if design.crowd.masters else 0)
         )
-        reward = design.crowd.reward_cents
-        return Price(reward_cents=reward, fee_cents=fee_of(reward, percent, min_cents=MIN_FEE_CENTS))
+        reward_cents = design.crowd.reward_cents
+        fee_cents = fee_of(reward_cents, percent, min_cents=MIN_FEE_CENTS)
+        return Price(reward_cents=reward_cents, fee_cents=fee_cents)
 
     def bonus_fee(self, cents: int) -> int:
         return fee_of(cents, BASE_FEE, min_cents=MIN_FEE_CENTS)
@@ -110,14 +111,14 @@ class MTurkBackend(CrowdBackend):
         return [HITPlan(hit=pk, places=places) for pk, places in hits.values_list("pk", "open_slots")]
 
     def refuse_places(self, publication: Publication, places: int) -> None:
-        """Raise WrongState if the added slots would change the fee rate (InvalidMaximumAssignmentsIncrease)."""
-        if publication.places < MANY_SLOTS <= publication.places + places:
+        """Raise WrongState if the added places would change the fee rate (InvalidMaximumAssignmentsIncrease)."""
+        if publication.places < MANY_PLACES <= publication.places + places:
             raise WrongState(
                 _(
                     "Nothing was changed: Mechanical Turk cannot extend a HIT from fewer places than %(many)s (here: "
                     "%(places)s) to %(many)s or more. To publish another HIT, open the study again."
                 )
-                % {"many": MANY_SLOTS, "places": publication.places}
+                % {"many": MANY_PLACES, "places": publication.places}
             )
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
@@ -208,8 +209,8 @@ class MTurkBackend(CrowdBackend):
         a specific error, which does not name the worker.
         """
         try:
-            return client_of(publication.platform, hurried=True).get_assignment(work).worker == worker
-        except WrongStateAtTurk:
+            return client_of(publication.platform, visitor_waits=True).get_assignment(work).worker == worker
+        except WrongStateAtTurk:  # somebody works on it
             return True
         except TurkRefusal:
             return False
@@ -247,9 +248,9 @@ def _read_publication(hit: TurkHIT, token: str) -> CrowdPublication:
         facts={
             "status": hit.status,
             "places": hit.places,
-            "pending": hit.pending,
-            "available": hit.available,
-            "completed": hit.completed,
+            "pending": hit.pending_count,
+            "available": hit.available_count,
+            "completed": hit.completed_count,
             "group": hit.group_id,
         },
     )

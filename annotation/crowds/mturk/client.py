@@ -41,11 +41,13 @@ ENDPOINTS = {
     SANDBOX: "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
     LIVE: "https://mturk-requester.us-east-1.amazonaws.com",
 }
-MAX_MESSAGES = 10  # the queue's maximum per request
-MAX_RECEIVES = 100  # requests of one sync, which so ends even if messages keep coming
+MAX_MESSAGES = 10  # number of messages per request to the queue, its maximum
+MAX_RECEIVES = (
+    100  # number of requests to the queue in one sync, so that it ends even if messages keep coming
+)
 EVENTS = ["AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired"]
-PAGE_ROWS = 100  # maximum rows of one response to a list operation
-READ_ATTEMPTS = 5  # attempts of a call that changes nothing
+PAGE_ROWS = 100  # number of rows in one response to a list operation, the service's maximum
+READ_ATTEMPTS = 5  # number of attempts of a call that changes nothing
 MAX_PAUSE_SECONDS = 8.0
 CONNECT_SECONDS, READ_SECONDS = 5, 30
 VISITOR_SECONDS = 3  # seconds to wait for a response while a visitor waits
@@ -100,7 +102,15 @@ class HitAlreadyExists(TurkRefusal):
 
 @dataclass(frozen=True, slots=True)
 class TurkHIT:
-    """A HIT at Mechanical Turk. ``completed`` counts the approved and the rejected assignments."""
+    """A HIT at Mechanical Turk.
+
+    Attributes:
+        annotation: a text that only the requester sees.
+        places: number of people who may do it.
+        pending_count: number of assignments in progress.
+        available_count: number of places that workers can take.
+        completed_count: number of approved and rejected assignments.
+    """
 
     id: str
     type_id: str
@@ -108,19 +118,22 @@ class TurkHIT:
     annotation: str
     status: str
     places: int
-    pending: int
-    available: int
-    completed: int
+    pending_count: int
+    available_count: int
+    completed_count: int
     reward_cents: int
     expires_at: datetime | None
 
     @property
     def is_over(self) -> bool:
+        """Whether nobody works on it and nobody can accept it any more."""
         return self.status in ("Reviewable", "Reviewing", "Disposed")
 
 
 @dataclass(frozen=True, slots=True)
 class TurkBonus:
+    """A bonus, with the service's ids of the worker and the assignment."""
+
     worker: str
     assignment: str
     cents: int
@@ -146,9 +159,9 @@ def hit_of(row: Mapping[str, Any]) -> TurkHIT:
         annotation=row.get("RequesterAnnotation") or "",
         status=row.get("HITStatus", ""),
         places=row.get("MaxAssignments", 1),
-        pending=row.get("NumberOfAssignmentsPending", 0),
-        available=row.get("NumberOfAssignmentsAvailable", 0),
-        completed=row.get("NumberOfAssignmentsCompleted", 0),
+        pending_count=row.get("NumberOfAssignmentsPending", 0),
+        available_count=row.get("NumberOfAssignmentsAvailable", 0),
+        completed_count=row.get("NumberOfAssignmentsCompleted", 0),
         reward_cents=cents_of(row.get("Reward", "0")),
         expires_at=row.get("Expiration"),
     )
@@ -212,6 +225,7 @@ def _hit_id_in(message: str) -> str:
 
 
 def endpoint_of(platform: str) -> str:
+    """Return the address of a platform. Raise RetryLater if the settings allow no call to it."""
     if platform == LIVE and not settings.MTURK_LIVE:
         raise RetryLater(
             "Nothing was asked of Mechanical Turk: the study is live and the setting MTURK_LIVE is off.",
@@ -229,15 +243,15 @@ def endpoint_of(platform: str) -> str:
     return endpoint
 
 
-def client_of(platform: str, *, hurried: bool = False) -> TurkClient:
+def client_of(platform: str, *, visitor_waits: bool = False) -> TurkClient:
     """Return a client of the platform.
 
     Args:
-        hurried: whether a visitor waits for the response. Reads are then sent once, with a short timeout.
+        visitor_waits: whether a visitor waits for the response. Reads are then sent once, with a short timeout.
     """
-    seconds = VISITOR_SECONDS if hurried else READ_SECONDS
+    seconds = VISITOR_SECONDS if visitor_waits else READ_SECONDS
     client = _boto_client("mturk", platform, endpoint_of(platform), seconds=seconds)
-    return TurkClient(client, read_attempts=1 if hurried else READ_ATTEMPTS)
+    return TurkClient(client, read_attempts=1 if visitor_waits else READ_ATTEMPTS)
 
 
 def receive_messages(platform: str) -> Iterator[str]:
@@ -245,7 +259,7 @@ def receive_messages(platform: str) -> Iterator[str]:
     client = _boto_client("sqs", platform, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
     try:
-        for _ in range(MAX_RECEIVES):
+        for _request in range(MAX_RECEIVES):
             answer = client.receive_message(
                 QueueUrl=queue, MaxNumberOfMessages=MAX_MESSAGES, WaitTimeSeconds=0
             )
@@ -293,7 +307,7 @@ def _description_loader() -> Any:
 
 
 class TurkClient:
-    """The calls that the backend uses. All of them raise ``TurkRefusal``, ``RetryLater`` or ``OutOfFunds``."""
+    """The calls that the backend uses. If a call fails, it raises ``TurkRefusal``, ``RetryLater`` or ``OutOfFunds``."""
 
     def __init__(self, client: Any, *, read_attempts: int = READ_ATTEMPTS) -> None:
         self._client, self._read_attempts = client, read_attempts
@@ -302,11 +316,13 @@ class TurkClient:
         return cents_of(self._read_members("get_account_balance", "AvailableBalance")["AvailableBalance"])
 
     def create_hit_type(self, properties: Mapping[str, Any]) -> str:
-        """Return the id of the HIT type with these properties; equal properties give the same id."""
+        """Return the id of the HIT type with these properties. Equal properties give the same id."""
+        # sent again if it fails, since a repeated call has no second effect
         type_id: str = self._read_members("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
         return type_id
 
     def set_notification(self, hit_type: str, *, transport: str, destination: str) -> None:
+        """Have the service send the EVENTS of a HIT type to a topic ("SNS") or a queue ("SQS")."""
         notification = {
             "Destination": destination, "Transport": transport, "Version": "2006-05-05", "EventTypes": EVENTS,
         }  # fmt: skip
@@ -337,7 +353,7 @@ class TurkClient:
         return map(hit_of, self._rows_of("list_hits", "HITs"))
 
     def add_places(self, hit: str, *, places: int, token: str) -> None:
-        """Add slots to a HIT. Raise ``TokenAlreadyUsed`` if the same token was used within the last 24 hours."""
+        """Add places to a HIT. Raise ``TokenAlreadyUsed`` if the same token was used within the last 24 hours."""
         self._send_call(
             "create_additional_assignments_for_hit",
             HITId=hit,
@@ -348,15 +364,16 @@ class TurkClient:
     def set_expiration(self, hit: str, expires_at: datetime) -> None:
         """Set the time from which new workers cannot accept the HIT.
 
-        Raise ``TokenAlreadyUsed`` if the service refuses a time equal to the current one (Dallinger#3109).
+        The service refuses a time equal to the current one; this raises ``TokenAlreadyUsed`` (Dallinger#3109).
         """
         self._send_call("update_expiration_for_hit", HITId=hit, ExpireAt=expires_at)
 
-    def delete(self, hit: str) -> None:
+    def delete_hit(self, hit: str) -> None:
         """Delete a HIT and its results. Raise ``WrongStateAtTurk`` unless it is over and all its work is decided."""
         self._send_call("delete_hit", HITId=hit)
 
     def list_assignments(self, hit: str) -> Iterator[CrowdWork]:
+        """Yield the submitted work on a HIT, both decided and undecided."""
         statuses = ["Submitted", "Approved", "Rejected"]
         rows = self._rows_of(
             "list_assignments_for_hit", "Assignments", HITId=hit, AssignmentStatuses=statuses
@@ -398,8 +415,8 @@ class TurkClient:
     def unblock(self, worker: str, *, reason: str) -> None:
         self._send_call("delete_worker_block", WorkerId=worker, Reason=reason)
 
-    def notify(self, workers: Sequence[str], *, subject: str, text: str) -> dict[str, str]:
-        """Send a message to workers whose work was reviewed. Not idempotent.
+    def send_message(self, workers: Sequence[str], *, subject: str, text: str) -> dict[str, str]:
+        """Send a message to workers whose work was reviewed. A repeated call sends it again.
 
         Return the error of each worker who did not get it, by the worker's id.
         """
@@ -459,7 +476,10 @@ class TurkClient:
             token = {"NextToken": next_token}
 
     def _read_members(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
-        """Send a call that changes nothing; repeat it after random pauses, which grow, while it fails temporarily."""
+        """Send a call that can be repeated. While it fails temporarily, repeat it after growing random pauses.
+
+        The response must have all ``members``.
+        """
         rng = random.Random()
         for attempt in range(1, self._read_attempts):
             try:

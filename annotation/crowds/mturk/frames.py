@@ -1,4 +1,7 @@
-"""Pages in Mechanical Turk's frame: the parameters with which workers arrive, and tickets that replace cookies."""
+"""Pages in Mechanical Turk's frame: the parameters with which workers arrive, and tickets that replace cookies.
+
+Browsers often refuse cookies in a frame. So the addresses of a worker's pages begin with a ticket: the signed session.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +48,14 @@ class Arrival:
 
 
 def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
+    """Return the checked parameters of an arrival.
+
+    Args:
+        sites: the origins to which the answers may be sent.
+
+    Raises:
+        ArrivalRefused: a parameter occurs twice, or is not valid.
+    """
     for name in ("assignmentId", "hitId", "workerId", "turkSubmitTo"):
         if len(query.getlist(name)) > 1:
             raise ArrivalRefused(
@@ -72,6 +83,7 @@ def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
 
 
 def _read_site(address: str, sites: Collection[str]) -> str:
+    """Return the origin of an address. Raise ArrivalRefused unless it is one of ``sites``, without a path."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -102,6 +114,7 @@ class Frame:
 
 
 def sites_of(platform: str) -> tuple[str, ...]:
+    """Return the origins to which forms may be sent; none if the platform is not Mechanical Turk's."""
     if platform not in SITES:
         return ()
     return tuple(site.rstrip("/") for site in settings.MTURK_SITES) or SITES[platform]
@@ -112,6 +125,7 @@ def all_sites() -> tuple[str, ...]:
 
 
 def new_ticket(session: CrowdSession, *, site: str) -> str:
+    """Return a ticket for the pages of a session. ``site`` will receive the answers."""
     return signing.dumps([session.pk, site], salt=SALT)
 
 
@@ -128,6 +142,7 @@ def read_ticket(ticket: str) -> Frame | None:
 
 
 def prefix_of(ticket: str) -> str:
+    """Return the prefix of all addresses of the ticket's pages."""
     return f"{get_script_prefix()}f/{ticket}/"
 
 
@@ -143,5 +158,6 @@ def addresses_under(prefix: str) -> Iterator[None]:
 
 
 def framed_address(ticket: str, name: str, *args: object) -> str:
+    """Return the address of the page with this URL name, for a ticket."""
     with addresses_under(prefix_of(ticket)):
         return reverse(name, args=args)

@@ -1,4 +1,7 @@
-"""The HIT type of a study: its terms, and the qualifications that it requires."""
+"""Prepare the HIT type of a study at the service: its terms, and the qualifications that it requires.
+
+HIT types and qualifications are created if they are missing. Their ids are kept in memory, since they never change.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,10 @@ from judgments.design.requirements import Workers
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 
-MAX_DELAY = timedelta(days=30)  # the service's limit for automatic approval
-APPROVAL_DELAY = timedelta(days=7)  # the service approves this much later than Quorum
+MAX_APPROVAL_DELAY = timedelta(days=30)  # the service's limit for automatic approval
+APPROVAL_MARGIN = timedelta(days=7)  # the service approves this much later than Quorum
 
-TEST_SECONDS = 3600
+TEST_SECONDS = 3600  # seconds in which a test must be done
 RETRY_SECONDS = 3600  # seconds between two attempts at a test
 
 # The id of each HIT type, by platform and by the hash of its properties and of the people sent to the service.
@@ -37,28 +40,36 @@ known_hit_types: dict[tuple[str, str], str] = {}
 known_qualifications: dict[tuple[str, str], str] = {}
 
 
-def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDesign) -> str:
+def prepare_hit_type(client: TurkClient, platform: str, study: Study, design: StudyDesign) -> str:
+    """Return the id of the study's HIT type; create it, and what it requires, if it is missing.
+
+    Raises:
+        CrowdRefusal: nobody has a required qualification.
+    """
     crowd = design.crowd
-    extra = [is_master(live=platform == LIVE)] if crowd.masters else []
-    extra += _own_qualification_requirements(client, design.workers, platform=platform)
+    more_requirements = [is_master(live=platform == LIVE)] if crowd.masters else []
+    more_requirements += _prepare_own_requirements(client, design.workers, platform=platform)
     if has_qualification_test(design):
         test = quiz_backend().qualification_test(design, title=title_of(design))
-        extra.append(score_at_least(_create_test(client, study, design), test.required_score))
+        more_requirements.append(score_at_least(_prepare_test(client, study, design), test.required_score))
     properties: dict[str, Any] = {
         "Title": title_of(design),
         "Description": description_of(design),
         "Reward": format_dollars(crowd.reward_cents),
         "AssignmentDurationInSeconds": crowd.lease_minutes * 60,
-        "AutoApprovalDelayInSeconds": int(auto_approval(design).total_seconds()),
-        "QualificationRequirements": qualification_requirements(design.workers, extra=extra),
+        "AutoApprovalDelayInSeconds": int(auto_approval_delay(design).total_seconds()),
+        "QualificationRequirements": qualification_requirements(design.workers, extra=more_requirements),
     }
     if crowd.keywords:
         properties["Keywords"] = crowd.keywords
     names = (*design.workers.requires, *design.workers.forbids)
-    people = {name: ids_not_passed_on(platform, name) for name in names}
-    key = (f"{platform} {settings.MTURK_ENDPOINT}", json.dumps([properties, people], sort_keys=True))
+    new_ids_by_name = {name: ids_not_passed_on(platform, name) for name in names}
+    key = (
+        f"{platform} {settings.MTURK_ENDPOINT}",
+        json.dumps([properties, new_ids_by_name], sort_keys=True),
+    )
     if key not in known_hit_types:
-        _grant_qualifications(client, people)
+        _grant_qualifications(client, new_ids_by_name)
         type_id = client.create_hit_type(properties)
         if settings.MTURK_SQS_QUEUE:
             client.set_notification(type_id, transport="SQS", destination=settings.MTURK_SQS_QUEUE)
@@ -68,18 +79,16 @@ def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDe
     return known_hit_types[key]
 
 
-def auto_approval(design: StudyDesign) -> timedelta:
+def auto_approval_delay(design: StudyDesign) -> timedelta:
     """Return the delay after which the service approves work.
 
     It is longer than Quorum's own delay, so it matters only if this server disappears.
     """
     hours = design.crowd.approve_after_hours
-    return min(MAX_DELAY, timedelta(hours=hours) + APPROVAL_DELAY) if hours else MAX_DELAY
+    return min(MAX_APPROVAL_DELAY, timedelta(hours=hours) + APPROVAL_MARGIN) if hours else MAX_APPROVAL_DELAY
 
 
-def _own_qualification_requirements(
-    client: TurkClient, workers: Workers, *, platform: str
-) -> list[Requirement]:
+def _prepare_own_requirements(client: TurkClient, workers: Workers, *, platform: str) -> list[Requirement]:
     """Return the requirements about Quorum's own qualifications; create missing qualifications at the service.
 
     Raises:
@@ -87,36 +96,38 @@ def _own_qualification_requirements(
     """
     requirements = []
     for name in (*workers.requires, *workers.forbids):
-        is_required, qualification = name in workers.requires, _find_qualification(client, platform, name)
-        if is_required and not qualification and not ids_not_passed_on(platform, name):
+        is_required = name in workers.requires
+        known_id = _find_qualification(client, platform, name)
+        if is_required and not known_id and not ids_not_passed_on(platform, name):
             raise CrowdRefusal(
                 f"Nothing was published: workers.requires names {name!r}, which nobody has at Mechanical Turk; give "
                 "the qualification to somebody first."
             )
-        requirements.append(
-            require_qualification(qualification or qualification_id(client, name), must_have=is_required)
-        )
+        qualification = known_id or prepare_qualification(client, name)
+        requirements.append(require_qualification(qualification, must_have=is_required))
     return requirements
 
 
 def _find_qualification(client: TurkClient, platform: str, name: str) -> str | None:
+    """Return the id of one of Quorum's qualifications at the service; None if it does not exist there."""
     key = (f"{platform} {settings.MTURK_ENDPOINT}", name)
     if key not in known_qualifications:
-        qualification = client.find_qualification(_qualification_name(name))
-        if qualification is None:
+        found_id = client.find_qualification(_qualification_name(name))
+        if found_id is None:
             return None
-        known_qualifications[key] = qualification
+        known_qualifications[key] = found_id
     return known_qualifications[key]
 
 
-def _grant_qualifications(client: TurkClient, people: Mapping[str, Collection[str]]) -> None:
-    """Grant at Mechanical Turk the qualifications that people received in Quorum and that were never sent there."""
-    for name, ids in people.items():
-        for worker in ids:
-            client.qualify(qualification_id(client, name), worker, 1)
+def _grant_qualifications(client: TurkClient, ids_by_name: Mapping[str, Collection[str]]) -> None:
+    """Grant qualifications at the service. ``ids_by_name`` are the WorkerIds of the people who get each."""
+    for name, worker_ids in ids_by_name.items():
+        for worker_id in worker_ids:
+            client.qualify(prepare_qualification(client, name), worker_id, 1)
 
 
-def qualification_id(client: TurkClient, name: str) -> str:
+def prepare_qualification(client: TurkClient, name: str) -> str:
+    """Return the id of one of Quorum's qualifications at the service; create it if it is missing."""
     properties = {
         "Description": f"Given by the requester: {name}",
         "QualificationTypeStatus": "Active",
@@ -125,10 +136,12 @@ def qualification_id(client: TurkClient, name: str) -> str:
 
 
 def _qualification_name(name: str) -> str:
+    """Return the name at the service, where installations that share an account must not share qualifications."""
     return f"{name} ({installation_id()})"
 
 
-def _create_test(client: TurkClient, study: Study, design: StudyDesign) -> str:
+def _prepare_test(client: TurkClient, study: Study, design: StudyDesign) -> str:
+    """Return the id of the qualification that the study's quiz gives; create it if it is missing."""
     quiz = design.quiz
     test = quiz_backend().qualification_test(design, title=title_of(design))
     retry = {"RetryDelayInSeconds": RETRY_SECONDS} if quiz.attempts > 1 else {}
@@ -148,15 +161,15 @@ def _create_test(client: TurkClient, study: Study, design: StudyDesign) -> str:
 
 def _find_or_create_qualification(client: TurkClient, name: str, properties: dict[str, Any]) -> str:
     """Return the id of the account's qualification with this name; create it if it is missing."""
-    existing = client.find_qualification(name)
-    if existing is not None:
-        return existing
+    found_id = client.find_qualification(name)
+    if found_id is not None:
+        return found_id
     try:
         return client.create_qualification({"Name": name, **properties})
     except TurkRefusal as problem:
         if "AlreadyExists" not in problem.code:
             raise
-        existing = client.find_qualification(name)
-        if existing is None:
+        found_id = client.find_qualification(name)
+        if found_id is None:  # the service does not list it yet
             raise RetryLater(str(problem)) from None
-        return existing
+        return found_id

@@ -1,4 +1,4 @@
-"""The address to which Mechanical Turk sends notifications."""
+"""The view that receives the notifications of Mechanical Turk's SNS topic."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def receive_notification(request: HttpRequest) -> HttpResponse:
     if not topic:
         raise Http404("No topic is set.")
     try:
-        content = read_sns(
-            request.body, topic=topic, now=timezone.now(), certificate=notifications.fetch_certificate
+        hits_or_subscription = read_sns(
+            request.body, topic=topic, now=timezone.now(), fetch_certificate=notifications.fetch_certificate
         )
-        if isinstance(content, Subscription):
-            notifications.confirm(content.url)
+        if isinstance(hits_or_subscription, Subscription):
+            notifications.confirm(hits_or_subscription.url)
             return HttpResponse(status=204)
     except QuorumError as problem:
         return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
     except notifications.NotFetched as problem:
         return HttpResponse(str(problem), status=503, content_type="text/plain; charset=utf-8")
-    for hit in content:
+    for hit_id in hits_or_subscription:
         for platform in SITES:  # an event does not say whether it comes from the sandbox
-            record_notification(platform=platform, external_id=hit)
+            record_notification(platform=platform, external_id=hit_id)
     return HttpResponse(status=204)

@@ -1,4 +1,7 @@
-"""The texts of a HIT at Mechanical Turk: title, description, question, and the annotation of Quorum's own HITs."""
+"""The texts of a HIT at Mechanical Turk: title, description, question, and annotation.
+
+The annotation, which only the requester sees, tells which HITs of the account are Quorum's.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ def annotation_of(token: str, study: Study) -> str:
 
 
 def token_in_annotation(annotation: str, study: Study) -> str:
+    """Return the token in a HIT's annotation; "" if the HIT is not this installation's, or is of another study."""
     token, _, rest = annotation.partition(" ")
     return token if rest == f"{installation_id()} {study.slug}" else ""
 
@@ -41,11 +45,12 @@ def description_of(design: StudyDesign) -> str:
 
 
 def has_qualification_test(design: StudyDesign) -> bool:
-    """Return whether the quiz is a qualification test of the service, as one with questions and without known items."""
+    """Return whether the quiz is a qualification test of the service: it has questions, but no known items."""
     return bool(asks_anything(design.quiz)) and not design.quiz.items
 
 
 def question_of_hit(study: Study, design: StudyDesign, hit: HIT) -> str:
+    """Return the XML of the HIT's question: its whole page ("html"), or the address of Quorum's page."""
     if design.crowd.question == "html":
         language = language_of(design)
         design = translate_design(design, language)

@@ -21,8 +21,8 @@ from common.errors import QuorumError
 from common.http.client import CallFailed, Client
 from common.incoming.json_documents import load_json
 
-MAX_AGE = timedelta(hours=1)
-CLOCK_TOLERANCE = timedelta(minutes=15)  # between the clocks of Amazon and of this server
+MAX_AGE = timedelta(hours=1)  # of a notification's signature
+CLOCK_TOLERANCE = timedelta(minutes=15)  # difference between the clocks of Amazon and of this server
 AMAZON_HOST = re.compile(r"sns\.[a-z0-9-]+\.amazonaws\.com")
 CERTIFICATE_PATH = re.compile(r"/[A-Za-z0-9_-]+\.pem")
 # the members that are signed, in order
@@ -38,16 +38,17 @@ HIT_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAX_BYTES = 1_000_000  # four times the maximum of SNS and SQS
 TIMEOUT_SECONDS = 10
 MAX_RESPONSE_BYTES = 100_000
-MAX_CERTIFICATES = 20  # in the cache
+MAX_CERTIFICATES = 20  # number of certificates in the cache
 
 _certificates: dict[str, bytes] = {}  # SNS uses one certificate for months
 
 
 class NotificationProblem(QuorumError):
-    pass
+    """The base of errors for which a notification is ignored."""
 
 
-class NotificationUnreadable(NotificationProblem): ...
+class NotificationUnreadable(NotificationProblem):
+    """Raised if a notification is too long, or is not in the documented format."""
 
 
 class NotificationForged(NotificationProblem):
@@ -57,6 +58,8 @@ class NotificationForged(NotificationProblem):
 
 
 class NotificationTooOld(NotificationProblem):
+    """Raised if a notification was signed more than ``MAX_AGE`` ago."""
+
     status = 403
 
 
@@ -72,16 +75,20 @@ class Subscription:
 
 
 def read_sns(
-    body: str | bytes, *, topic: str, now: datetime, certificate: Callable[[str], bytes]
+    body: str | bytes, *, topic: str, now: datetime, fetch_certificate: Callable[[str], bytes]
 ) -> Set[str] | Subscription:
-    """Verify an SNS message and return the HITs that it names; none if the message ends a subscription.
+    """Verify an SNS message and return the ids of HITs that it names; none if the message ends a subscription.
+
+    Args:
+        topic: the topic that the message must be of.
+        fetch_certificate: returns the certificate (PEM) at an address.
 
     Raises:
         NotificationUnreadable, NotificationForged, NotificationTooOld: the message must be ignored.
         NotFetched: the certificate could not be fetched.
     """
     message = _parse_object(body)
-    _verify_message(message, topic=topic, now=now, certificate=certificate)
+    _verify_message(message, topic=topic, now=now, fetch_certificate=fetch_certificate)
     if message["Type"] == "SubscriptionConfirmation":
         return Subscription(message["SubscribeURL"])
     if message["Type"] == "UnsubscribeConfirmation":
@@ -90,7 +97,7 @@ def read_sns(
 
 
 def read_sqs(body: str | bytes) -> Set[str]:
-    """Return the HITs that a message of the queue names; the message may be wrapped by SNS.
+    """Return the ids of HITs that a message of the queue names; SNS may have wrapped the message.
 
     The queue's policy controls who may write, so no signature is needed.
     """
@@ -111,6 +118,7 @@ def string_to_sign(message: Mapping[str, Any]) -> bytes:
 
 
 def topic() -> str:
+    """Return the topic whose messages are accepted; "" if there is none."""
     return str(settings.MTURK_SNS_TOPIC)
 
 
@@ -163,7 +171,7 @@ def _hits_of(document: Mapping[str, Any]) -> Set[str]:
 
 
 def _verify_message(
-    message: Mapping[str, Any], *, topic: str, now: datetime, certificate: Callable[[str], bytes]
+    message: Mapping[str, Any], *, topic: str, now: datetime, fetch_certificate: Callable[[str], bytes]
 ) -> None:
     """Verify a message. Fetch the certificate only after all other checks.
 
@@ -186,7 +194,7 @@ def _verify_message(
         raise NotificationForged(f"SigningCertURL is {address[:200]!r}, no address of a certificate.")
     if "SubscribeURL" in SIGNED_FIELDS[message["Type"]]:
         _amazon_address(message, "SubscribeURL")
-    _check_signature(message, now=now, pem=certificate(address))
+    _check_signature(message, now=now, pem=fetch_certificate(address))
 
 
 def _read_signing_time(message: Mapping[str, Any]) -> datetime:
@@ -210,6 +218,7 @@ def _read_signing_time(message: Mapping[str, Any]) -> datetime:
 
 
 def _amazon_address(message: Mapping[str, Any], name: str) -> str:
+    """Return an address in a message. Raise NotificationForged unless it is an https address of Amazon SNS."""
     address = message.get(name)
     try:
         parts = urlsplit(address if isinstance(address, str) else "")
@@ -223,6 +232,7 @@ def _amazon_address(message: Mapping[str, Any], name: str) -> str:
 
 
 def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -> None:
+    """Raise NotificationForged unless the message is signed by the certificate ``pem``, which must be valid now."""
     # imported lazily: 13 MB that an installation without Mechanical Turk does not need
     from cryptography import x509
     from cryptography.exceptions import InvalidSignature

@@ -26,10 +26,10 @@ from annotation.crowds.mturk.client import (
     WrongStateAtTurk,
 )
 from annotation.crowds.mturk.hit_types import (
-    hit_type_of,
     known_hit_types,
     known_qualifications,
-    qualification_id,
+    prepare_hit_type,
+    prepare_qualification,
 )
 from annotation.crowds.mturk.listings import annotation_of, question_of_hit, token_in_annotation
 from annotation.models import CrowdCall, CrowdSession, RawId, Worker
@@ -50,20 +50,20 @@ MAX_FEEDBACK_LENGTH = 1024
 
 def _token_may_be_forgotten(call: CrowdCall) -> bool:
     """Return whether an earlier attempt may have succeeded with a token that the service has forgotten."""
-    began, now = call.first_started_at, call.started_at or timezone.now()
-    return began is not None and now - began > TOKEN_LIFETIME
+    first_attempt, this_attempt = call.first_started_at, call.started_at or timezone.now()
+    return first_attempt is not None and this_attempt - first_attempt > TOKEN_LIFETIME
 
 
 def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     publication, study = call.publication_now(), call.study
     if _token_may_be_forgotten(call):
-        existing = _find_by_token(client, study, call.key)
-        if existing is not None:
-            return _publication_facts(existing)
+        existing_hit = _find_hit_by_token(client, study, call.key)
+        if existing_hit is not None:
+            return _publication_facts(existing_hit)
     design = design_of(study)
     assert publication.hit is not None  # this backend publishes only HITs
     question = question_of_hit(study, design, publication.hit)
-    hit_type = hit_type_of(client, call.platform, study, design)
+    hit_type = prepare_hit_type(client, call.platform, study, design)
     try:
         hit = client.create_hit(
             hit_type,
@@ -74,12 +74,14 @@ def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
             token=call.key,
         )
     except HitAlreadyExists as conflict:
-        existing = client.get_hit(conflict.hit) if conflict.hit else _find_by_token(client, study, call.key)
-        if existing is None:
+        existing_hit = (
+            client.get_hit(conflict.hit) if conflict.hit else _find_hit_by_token(client, study, call.key)
+        )
+        if existing_hit is None:
             raise RetryLater(
                 "Mechanical Turk says that the HIT is there already, and does not show it."
             ) from None
-        hit = existing
+        hit = existing_hit
     except NotFoundAtTurk as problem:  # the HIT type was removed meanwhile: another attempt creates it
         known_hit_types.clear()
         known_qualifications.clear()
@@ -87,7 +89,7 @@ def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return _publication_facts(hit)
 
 
-def _find_by_token(client: TurkClient, study: Study, token: str) -> TurkHIT | None:
+def _find_hit_by_token(client: TurkClient, study: Study, token: str) -> TurkHIT | None:
     return next(
         (hit for hit in client.list_hits() if token_in_annotation(hit.annotation, study) == token), None
     )
@@ -106,9 +108,9 @@ def _extend_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     places = int(call.payload.get("places", 0))
     expires_at = parse_datetime(call.payload.get("expires_at", "") or "")
     if places:
-        target = publication.places + places
+        total_places = publication.places + places
         is_extended = (
-            _token_may_be_forgotten(call) and client.get_hit(publication.external_id).places >= target
+            _token_may_be_forgotten(call) and client.get_hit(publication.external_id).places >= total_places
         )
         if not is_extended:
             add_places = partial(client.add_places, publication.external_id, places=places, token=call.key)
@@ -134,26 +136,27 @@ def _expire_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 def _delete_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Delete a HIT after checking that all of its work is decided and booked in the database."""
     publication = call.publication_now()
-    if _is_gone(client, publication.external_id):
+    if _is_deleted(client, publication.external_id):
         return {}
-    statuses = dict(publication.sessions.exclude(booked="").values_list("external_id", "status"))
+    booked_statuses = dict(publication.sessions.exclude(booked="").values_list("external_id", "status"))
     for work in client.list_assignments(publication.external_id):
-        if statuses.get(work.external_id) != work.status:
+        booked_status = booked_statuses.get(work.external_id, "not decided")
+        if booked_status != work.status:
             raise RetryLater(
                 f"HIT {publication.external_id} is not deleted: assignment {work.external_id} is "
-                f"{work.status.title()} there, and {statuses.get(work.external_id, 'not decided')} here.",
+                f"{work.status.title()} there, and {booked_status} here.",
                 after=DECISION_WAIT_SECONDS,
                 had_no_effect=True,
             )
     try:
-        client.delete(publication.external_id)
+        client.delete_hit(publication.external_id)
     except WrongStateAtTurk:
-        if not _is_gone(client, publication.external_id):
+        if not _is_deleted(client, publication.external_id):
             raise
     return {}
 
 
-def _is_gone(client: TurkClient, hit: str) -> bool:
+def _is_deleted(client: TurkClient, hit: str) -> bool:
     try:
         return client.get_hit(hit).status == "Disposed"
     except NotFoundAtTurk:
@@ -171,7 +174,7 @@ def _set_expiration(client: TurkClient, hit: str, expires_at: datetime) -> None:
 
 def _approve_work(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return _decide_work(
-        client, call, client.approve, Status.APPROVED, overrides=bool(call.payload.get("override"))
+        client, call, client.approve, Status.APPROVED, may_override=bool(call.payload.get("override"))
     )
 
 
@@ -180,7 +183,12 @@ def _reject_work(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _decide_work(
-    client: TurkClient, call: CrowdCall, send: Callable[..., None], decision: str, *, overrides: bool = False
+    client: TurkClient,
+    call: CrowdCall,
+    send_decision: Callable[..., None],
+    decision: str,
+    *,
+    may_override: bool = False,
 ) -> dict[str, Any]:
     """Approve or reject the work of a session once; return the status that the work then has at the service.
 
@@ -188,17 +196,17 @@ def _decide_work(
     person may have decided.
 
     Args:
-        send: the client's method that approves or rejects.
-        decision: the status after it.
-        overrides: whether the decision may replace a rejection.
+        send_decision: the client's method that approves or rejects.
+        decision: the status of the work after it.
+        may_override: whether the decision may replace a rejection.
     """
     session = call.session_now()
     status = _status_at_turk(client, session)
-    overturns = overrides and status == Status.REJECTED
-    if status == Status.SUBMITTED or overturns:
-        options = {"override": True} if overturns else {}
+    overrides_rejection = may_override and status == Status.REJECTED
+    if status == Status.SUBMITTED or overrides_rejection:
+        options = {"override": True} if overrides_rejection else {}
         try:
-            send(session.external_id, feedback=call.why[:MAX_FEEDBACK_LENGTH], **options)
+            send_decision(session.external_id, feedback=call.why[:MAX_FEEDBACK_LENGTH], **options)
             status = decision
         except WrongStateAtTurk:  # another person decided first
             status = _status_at_turk(client, session)
@@ -259,7 +267,7 @@ def _unblock_worker(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _grant_qualification(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    qualification = qualification_id(client, call.payload["qualification"])
+    qualification = prepare_qualification(client, call.payload["qualification"])
     value = int(call.payload.get("value", 1))
     if value:
         client.qualify(qualification, _raw_id_of(call), value)
@@ -270,15 +278,16 @@ def _grant_qualification(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 def _send_message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Send a worker a message, at most once, since NotifyWorkers takes no token."""
-    if call.first_started_at != call.started_at:
+    is_first_attempt = call.first_started_at == call.started_at
+    if not is_first_attempt:
         raise CrowdRefusal(
             "The message may have been sent before, and is not sent twice; send a new one if it was not."
         )
     subject, text = call.payload["subject"], call.payload["text"]
-    worker = _raw_id_of(call)
-    failures = client.notify([worker], subject=subject, text=text)
-    if worker in failures:
-        raise CrowdRefusal(f"Mechanical Turk did not deliver the message: {failures[worker]}")
+    worker_id = _raw_id_of(call)
+    failures = client.send_message([worker_id], subject=subject, text=text)
+    if worker_id in failures:
+        raise CrowdRefusal(f"Mechanical Turk did not deliver the message: {failures[worker_id]}")
     return {}
 
 

@@ -1,4 +1,8 @@
-"""Pages of work that need no other file (HTMLQuestion), and the answers that they send."""
+"""Make pages of work that Mechanical Turk stores and shows (HTMLQuestion), and read the answers that they send.
+
+Such a page is one document with its script and styles. All workers of a HIT get the same document; its script may show
+the items in mirrored sides, and sends which of the possible layouts it showed.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +72,7 @@ def html_page(
         )
     for host in hosts:
         _check_host(host)
-    layout, *mirror = layouts(design=design, hit=hit, units=units)
+    layout, *mirrored_layouts = possible_layouts(design=design, hit=hit, units=units)
     for number, example in enumerate(examples, start=1):
         if example.picture:
             _check_address(example.picture, f"the picture of worked example {number}")
@@ -90,7 +94,7 @@ def html_page(
             else "",
             "consent": render_markdown(design.consent) if design.consent else "",
             "hosts": " ".join(hosts),
-            "mirror": bool(mirror),
+            "mirror": bool(mirrored_layouts),
             "language": language,
         }
         return _render_inlined(context)
@@ -107,7 +111,7 @@ def language_of(design: StudyDesign) -> str:
         return settings.LANGUAGE_CODE
 
 
-def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
+def possible_layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
     """Return the possible layouts of a HIT's document: the drawn one and, if the kind has sides, its mirror image."""
     kind = KINDS[design.protocol].for_design(design)
     layout = draw_layout(design=design, hit=hit, worker=PLACEHOLDER_WORKER, units=units, with_withdrawn=True)
@@ -123,7 +127,8 @@ def answers_of_page(
     kind = KINDS[design.protocol].for_design(design)
     fields = fields_of(parse_answer_document(document))
     layouts_by_number = {
-        str(number): layout for number, layout in enumerate(layouts(design=design, hit=hit, units=units))
+        str(number): layout
+        for number, layout in enumerate(possible_layouts(design=design, hit=hit, units=units))
     }
     layout = layouts_by_number.get(fields.get("layout", "0"))
     if layout is None:
@@ -153,15 +158,14 @@ def _picture_address_maker(hit: HIT, design: StudyDesign) -> Callable[[PageUnit]
     """Return a function that returns the checked address of a unit's picture, or "" if it has none."""
     kind = KINDS[design.protocol].for_design(design)
     always_has_picture = kind.page.shows_picture and design.about_pictures
+    may_have_picture = kind.page.shows_picture or kind.page.custom
 
-    def address(page_unit: PageUnit) -> str:
+    def picture_address(page_unit: PageUnit) -> str:
         item = page_unit.unit.item
-        has_picture = always_has_picture or (
-            (kind.page.shows_picture or kind.page.custom) and bool(item.picture or item.url)
-        )
+        has_picture = always_has_picture or (may_have_picture and bool(item.picture or item.url))
         return _check_address(item.url, f"HIT {hit.key}: image {item.name!r}") if has_picture else ""
 
-    return address
+    return picture_address
 
 
 def _check_address(address: str, subject: str) -> str:

@@ -21,7 +21,7 @@ REPLACEMENT_CHARACTER = "\ufffd"  # replaces characters that cannot be shown
 # XML 1.0 section 2.2 does not allow these characters, not even as references
 NON_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-MAX_BYTES = 65_535  # of a question
+MAX_BYTES = 65_535  # the largest size of a question
 RESERVED_NAMES = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
 CONTENT_PLACEHOLDER = "quorum-content"  # stands for the page; no other text of the XML contains it
 
@@ -48,6 +48,8 @@ def document_text(document: Element) -> str:
 
 
 class QuestionProblem(QuorumError):
+    """Raised if a HIT cannot be a question at Mechanical Turk."""
+
     title = "Mechanical Turk cannot take this question"
 
 
@@ -77,6 +79,7 @@ def html_question_of(page: str, *, hit: str) -> str:
 
 
 def _check_address(url: str, *, hit: str, loopback: bool) -> None:
+    """Raise QuestionProblem if the service would not show the address, or its parameters would get lost."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port  # raises for a malformed port
@@ -103,6 +106,7 @@ def _check_address(url: str, *, hit: str, loopback: bool) -> None:
 
 
 def _check_question_size(question: str, *, hit: str) -> str:
+    """Return the question. Raise QuestionProblem if it is too long."""
     size = len(question.encode())
     if size > MAX_BYTES:
         raise QuestionProblem(

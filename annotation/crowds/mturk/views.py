@@ -55,10 +55,8 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study
 
-ANSWERABLE_STATES = (
-    Publication.State.PUBLISHED,
-    Publication.State.EXPIRED,
-)  # people who accepted before the study closed may finish
+# expired ones are included: people who accepted the HIT before the study closed may finish
+ANSWERABLE_STATES = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
 
 
 @never_cache
@@ -83,23 +81,25 @@ def show_arrival(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 
 def _admit_arrival(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> HttpResponse:
+    """Show the entrance to people who have not accepted the HIT or agreed; let the others in by a ticket."""
     arrival = read_arrival(request.GET, sites=sites)
     design = read_design(study)
     if arrival.is_preview:
         return _render_entrance(request, study, design, preview=True)
     publication = _find_publication(study, arrival)
-    agreed = "consent" in request.POST
-    if design.consent and not agreed and not _has_joined(study, arrival):
-        return _render_entrance(request, study, design, missing=request.method == "POST")
+    agrees = "consent" in request.POST
+    if design.consent and not agrees and not _has_joined(study, arrival):
+        return _render_entrance(request, study, design, lacks_consent=request.method == "POST")
     session = receive_worker(
-        publication=publication, raw=arrival.worker, external_id=arrival.assignment, consent=agreed
+        publication=publication, raw=arrival.worker, external_id=arrival.assignment, consent=agrees
     )
-    page = "annotation:work"
+    page_name = "annotation:work"
     if _refused_by_quiz(session, design) is None:
-        if not agreed and _should_read_first(session, design):
-            page = "annotation:start"
-        _take_hit(session)
-    return SeeOther(framed_address(new_ticket(session, site=arrival.site), page, study.slug))
+        # people who have just agreed saw the instructions with the consent text
+        if not agrees and _should_read_first(session, design):
+            page_name = "annotation:start"
+        _claim_hit(session)
+    return SeeOther(framed_address(new_ticket(session, site=arrival.site), page_name, study.slug))
 
 
 def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
@@ -152,7 +152,8 @@ def _refused_by_quiz(session: CrowdSession, design: StudyDesign) -> NotAdmitted 
     return None
 
 
-def _take_hit(session: CrowdSession) -> None:
+def _claim_hit(session: CrowdSession) -> None:
+    """Claim the session's HIT, unless the session has ended."""
     hit = session.publication.hit
     assert hit is not None  # ``_find_publication`` finds only publications of HITs
     if session.status == CrowdSession.Status.WORKING:
@@ -160,19 +161,24 @@ def _take_hit(session: CrowdSession) -> None:
 
 
 def _render_entrance(
-    request: HttpRequest, study: Study, design: StudyDesign, *, preview: bool = False, missing: bool = False
+    request: HttpRequest,
+    study: Study,
+    design: StudyDesign,
+    *,
+    preview: bool = False,
+    lacks_consent: bool = False,
 ) -> HttpResponse:
     """Show the study's description without any unit, or the consent form.
 
     Args:
         preview: whether the worker has not accepted the HIT yet.
-        missing: whether the worker continued without consenting.
+        lacks_consent: whether the worker tried to continue without consenting.
     """
     context: dict[str, Any] = {
         "study": study,
         "design": design,
-        "preview": preview,
-        "missing": missing,
+        "is_preview": preview,
+        "lacks_consent": lacks_consent,
         "consent": render_markdown(design.consent) if design.consent else "",
         "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
         "examples": worked_examples(study, design),
@@ -180,10 +186,11 @@ def _render_entrance(
         "has_quiz": bool(design.quiz.items),
         **describe_effort(study),
     }
-    return render(request, "annotation/framed/entrance.html", context, status=422 if missing else 200)
+    return render(request, "annotation/framed/entrance.html", context, status=422 if lacks_consent else 200)
 
 
 def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
+    """Show the session's page of work, or where else the worker has to go."""
     session, design = frame.session, design_of(frame.session.study)
     refuse_returned_session(session)
     assignment = _latest_assignment(session)
@@ -193,7 +200,7 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
             return redirect(refusal.address, session.study.slug)
         if refusal is not None:
             raise refusal
-        _take_hit(session)
+        _claim_hit(session)
         assignment = _latest_assignment(session)
     if assignment is None or _is_handed_in(assignment):
         return redirect("annotation:finish", session.study.slug)
@@ -210,8 +217,9 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
 
 
 def render_late_page(request: HttpRequest, assignment: Assignment) -> HttpResponse:
-    is_apart = assignment.state == Assignment.State.APART
-    message = late_note() if is_apart else _(
+    """Tell the worker that the time is over, and what becomes of the answers."""
+    is_excluded = assignment.state == Assignment.State.APART
+    message = late_note() if is_excluded else _(
         "The time that Mechanical Turk allows for this HIT is over. Your answers are kept, but they count "
         "only if you submitted them in time."
     )  # fmt: skip
@@ -243,7 +251,7 @@ def show_submission(request: HttpRequest, slug: str) -> HttpResponse:
         "action": frame.site + SUBMIT_PATH,
         "assignment_id": frame.session.external_id,
         "receipt": str(assignment.pk),
-        "known": frame.session.confirmed,
+        "is_confirmed": frame.session.confirmed,
     }
     response = render(request, "annotation/framed/finish.html", context)
     # send the origin, as the pages of other requesters do, but never the ticket

@@ -1,7 +1,7 @@
 """Approve and reject submissions at Prolific, and pay bonuses.
 
 The current decision is read before a new one is made. The API has no idempotency key for a bonus. So after a lost
-response the bonus is only searched for, and never paid again.
+response, Quorum only searches for the bonus, and never pays it again.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from contrib.prolific.records import SubmissionState
 State = SubmissionState
 # the reference says "in the following minutes"; an hour leaves a margin
 BONUS_SHOWS_WITHIN = timedelta(hours=1)
-RECHECK_SECONDS = 60.0  # until a bonus is searched for again
-RETURN_SECONDS = 600.0  # until a submission is read again whose author is at work
-# values of CrowdSession.Status
+RECHECK_SECONDS = 60.0  # seconds until a bonus is searched for again
+RETURN_SECONDS = 600.0  # seconds until a submission whose author is at work is read again
+# the status of the session for each state of its submission
 SESSION_STATUS = {
     State.RESERVED: CrowdSession.Status.WORKING,
     State.ACTIVE: CrowdSession.Status.WORKING,
@@ -59,13 +59,13 @@ def decide_submission(client: ProlificClient, call: CrowdCall) -> dict[str, Any]
         if is_approval:
             client.approve(submission.id)
         else:
-            client.reject(submission.id, message=rejection_words(call.why))
+            client.reject(submission.id, message=rejection_message(call.why))
         return {"status": str(CrowdSession.Status.APPROVED if is_approval else CrowdSession.Status.REJECTED)}
     return {"status": str(SESSION_STATUS[submission.state])}
 
 
-def rejection_words(why: str) -> str:
-    """Return the reason. A short one is extended to the hundred characters that Prolific requires."""
+def rejection_message(why: str) -> str:
+    """Return the message of a rejection, extended to the hundred characters that Prolific requires."""
     message = f"{why.strip()}\n\n" + _(
         "If you think that this is a mistake, please answer this message: a person will look at your work again."
     )
@@ -73,15 +73,17 @@ def rejection_words(why: str) -> str:
 
 
 def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Pay a bonus once: set it up, which costs nothing, store the intention to pay, then pay.
+    """Pay a bonus once: set it up, which costs nothing, store that it is about to be paid, then pay.
 
-    After a lost response the bonus is only searched for. The service pays a set-up again whenever it is asked to.
+    If the response is lost, later attempts only search for the bonus, since a second payment of the same set-up would
+    pay twice. The call stores ``set_up`` (the id of the set-up), ``paying`` (when it was about to be paid) and
+    ``before`` (how many equal bonuses the submission had then).
     """
     submission = submission_of(client, call)
     cents = int(call.payload["bonus_cents"])
-    bonus_count = list(submission.bonus_cents or ()).count(cents)
+    equal_bonus_count = list(submission.bonus_cents or ()).count(cents)
     if "paying" in call.answer:
-        return _look_for_bonus(call, bonus_count)
+        return _find_paid_bonus(call, equal_bonus_count)
     other_calls = CrowdCall.objects.filter(session=call.session, kind=Ability.BONUS).exclude(pk=call.pk)
     if any("paying" in other_call.answer for other_call in other_calls.exclude(state=CrowdCall.State.DONE)):
         raise RetryLater("Another bonus of this submission is being looked for.", after=RECHECK_SECONDS)
@@ -99,7 +101,7 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         for other_call in other_calls.filter(state=CrowdCall.State.DONE)
     )
     set_up_id = str(call.answer["set_up"])
-    store_facts(call, paying=timezone.now().isoformat(), before=max(bonus_count, paid_count))
+    store_facts(call, paying=timezone.now().isoformat(), before=max(equal_bonus_count, paid_count))
     try:
         client.pay_bonus(set_up_id)
     except CrowdProblem as problem:
@@ -109,9 +111,14 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     return {"bonus": set_up_id}
 
 
-def _look_for_bonus(call: CrowdCall, bonus_count: int) -> dict[str, Any]:
-    """Decide from the number of equal bonuses at Prolific whether a payment whose answer was lost took place."""
-    if bonus_count > int(call.answer["before"]):
+def _find_paid_bonus(call: CrowdCall, equal_bonus_count: int) -> dict[str, Any]:
+    """Return the result of a payment whose response was lost, if Prolific now lists one more bonus of this amount.
+
+    Raises:
+        RetryLater: it is not listed yet.
+        UnknownOutcome: it was not listed within ``BONUS_SHOWS_WITHIN``.
+    """
+    if equal_bonus_count > int(call.answer["before"]):
         return {"bonus": call.answer["set_up"], "found": True}
     asked_at = datetime.fromisoformat(call.answer["paying"])
     if timezone.now() - asked_at < BONUS_SHOWS_WITHIN:

@@ -1,7 +1,8 @@
 """Convert requirements for workers to Prolific's filters.
 
-The ids of a filter's answers are not documented, so names are looked up in Prolific's list of filters. If a filter
-is missing in the list, the study is refused before anything is created.
+A filter is a question, such as the country of residence, with the answers of people who may take part. The ids of its
+answers are not documented, so names are looked up in Prolific's list of filters. If a filter is missing in the list,
+the study is refused before anything is created.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from judgments.design.countries import COUNTRIES
 from judgments.design.requirements import Workers
 from quorum.numeric.names import nearest_name
 
+# ids of filters
 COUNTRY, LANGUAGE, SEX, AGE = "current-country-of-residence", "fluent-languages", "sex", "age"
 APPROVAL_RATE, APPROVED_COUNT = "approval_rate", "approval_numbers"
 
@@ -31,10 +33,11 @@ OTHER_NAMES = {
     "VN": ("Viet Nam",),
 }
 
-Filter = dict[str, Any]
+Filter = dict[str, Any]  # as JSON for the API
 
 
-def needs_the_list(workers: Workers) -> bool:
+def needs_filter_list(workers: Workers) -> bool:
+    """Return whether a requirement is converted by means of Prolific's list of filters."""
     return bool(
         workers.countries
         or workers.languages
@@ -50,108 +53,141 @@ def requirement_filters(client: ProlificClient, workers: Workers, *, workspace: 
     Raises:
         CrowdRefusal: Prolific has no such filter or answer; nothing was changed.
     """
-    if not needs_the_list(workers):
+    if not needs_filter_list(workers):
         return []
-    return list(_filters(workers, {row.id: row for row in client.filters(workspace=workspace)}))
+    listed_filters = {row.id: row for row in client.list_filters(workspace=workspace)}
+    return list(_convert_requirements(workers, listed_filters))
 
 
-def _filters(workers: Workers, filters_by_id: Mapping[str, ListedFilter]) -> Iterator[Filter]:
-    countries = {quota.value: quota.share for quota in workers.quotas if quota.by == "country"}
-    if countries:
-        choices = _choices(filters_by_id, COUNTRY, "workers.quotas", countries, _country_names)
-        yield _select_filter(COUNTRY, choices, countries)
+def _convert_requirements(workers: Workers, listed_filters: Mapping[str, ListedFilter]) -> Iterator[Filter]:
+    """Yield a filter for each requirement. ``listed_filters`` are keyed by their ids."""
+    country_shares = {quota.value: quota.share for quota in workers.quotas if quota.by == "country"}
+    if country_shares:
+        choices = _find_choices(listed_filters, COUNTRY, "workers.quotas", country_shares, _country_names)
+        yield _select_filter(COUNTRY, choices, country_shares)
     elif workers.countries:
-        values = workers.countries
-        yield _select_filter(
-            COUNTRY, _choices(filters_by_id, COUNTRY, "workers.countries", values, _country_names)
+        choices = _find_choices(
+            listed_filters, COUNTRY, "workers.countries", workers.countries, _country_names
         )
+        yield _select_filter(COUNTRY, choices)
     if workers.languages:
-        values = workers.languages
-        yield _select_filter(LANGUAGE, _choices(filters_by_id, LANGUAGE, "workers.languages", values))
+        choices = _find_choices(listed_filters, LANGUAGE, "workers.languages", workers.languages)
+        yield _select_filter(LANGUAGE, choices)
     if workers.approval_above:
-        # the least whole number of per cent that is above the rate
-        percent = math.floor(Fraction(str(workers.approval_above)) * 100) + 1
-        upper = _find_filter(filters_by_id, APPROVAL_RATE, "workers.approval_above").maximum or 100
-        if percent > upper:
+        # the least whole percentage above the rate
+        min_percent = math.floor(Fraction(str(workers.approval_above)) * 100) + 1
+        max_percent = _find_filter(listed_filters, APPROVAL_RATE, "workers.approval_above").maximum or 100
+        if min_percent > max_percent:
             raise _availability_error(
                 f"workers.approval_above is {workers.approval_above:g}; nobody has more"
             )
-        yield {"filter_id": APPROVAL_RATE, "selected_range": {"lower": percent, "upper": upper}}
+        yield {
+            "filter_id": APPROVAL_RATE,
+            "selected_range": {"lower": min_percent, "upper": max_percent},
+        }
     if workers.approved_at_least:
-        max_approved = _find_filter(filters_by_id, APPROVED_COUNT, "workers.approved_at_least").maximum
+        max_approved = _find_filter(listed_filters, APPROVED_COUNT, "workers.approved_at_least").maximum
         if max_approved is not None and workers.approved_at_least > max_approved:
             raise _availability_error(
                 f"workers.approved_at_least is {workers.approved_at_least}; it knows {max_approved} at most"
             )
-        bound = {} if max_approved is None else {"upper": max_approved}
-        yield {"filter_id": APPROVED_COUNT, "selected_range": {"lower": workers.approved_at_least, **bound}}
-    sexes = {quota.value: quota.share for quota in workers.quotas if quota.by == "sex"}
-    if sexes:
-        yield _select_filter(SEX, _choices(filters_by_id, SEX, "workers.quotas", sexes), sexes)
-    ages = sorted((quota.ages, quota.share) for quota in workers.quotas if quota.by == "age")
-    if ages:
-        yield _ages(_find_filter(filters_by_id, AGE, "workers.quotas"), ages)
+        upper_bound = {} if max_approved is None else {"upper": max_approved}
+        yield {
+            "filter_id": APPROVED_COUNT,
+            "selected_range": {"lower": workers.approved_at_least, **upper_bound},
+        }
+    sex_shares = {quota.value: quota.share for quota in workers.quotas if quota.by == "sex"}
+    if sex_shares:
+        choices = _find_choices(listed_filters, SEX, "workers.quotas", sex_shares)
+        yield _select_filter(SEX, choices, sex_shares)
+    age_shares = sorted((quota.ages, quota.share) for quota in workers.quotas if quota.by == "age")
+    if age_shares:
+        yield _age_filter(_find_filter(listed_filters, AGE, "workers.quotas"), age_shares)
 
 
-def _select_filter(name: str, choices: Mapping[str, str], shares: Mapping[str, int] | None = None) -> Filter:
-    filter_json: Filter = {"filter_id": name, "selected_values": list(choices.values())}
+def _select_filter(
+    filter_id: str, choices: Mapping[str, str], shares: Mapping[str, int] | None = None
+) -> Filter:
+    """Return a filter for people with one of the answers.
+
+    Args:
+        choices: the id of the answer for each value.
+        shares: the percentage of people with each value, if there are quotas.
+    """
+    filter_json: Filter = {"filter_id": filter_id, "selected_values": list(choices.values())}
     if shares:
         filter_json["weightings"] = {choices[value]: share for value, share in shares.items()}
     return filter_json
 
 
-def _ages(age_filter: ListedFilter, ages: list[tuple[tuple[int, int], int]]) -> Filter:
-    bounds = [bound for bound, _share in ages]
-    lower, upper = bounds[0][0], bounds[-1][1]
-    if (age_filter.minimum is not None and lower < age_filter.minimum) or (
-        age_filter.maximum is not None and upper > age_filter.maximum
+def _age_filter(listed_filter: ListedFilter, age_shares: list[tuple[tuple[int, int], int]]) -> Filter:
+    """Return a filter for ages with quotas.
+
+    Args:
+        age_shares: the first and the last age of each quota, and its share, in order of age.
+    """
+    lower, upper = age_shares[0][0][0], age_shares[-1][0][1]
+    if (listed_filter.minimum is not None and lower < listed_filter.minimum) or (
+        listed_filter.maximum is not None and upper > listed_filter.maximum
     ):
         raise _availability_error(
-            f"workers.quotas has ages from {lower} to {upper}; it knows {age_filter.minimum} to {age_filter.maximum}"
+            f"workers.quotas has ages from {lower} to {upper}; it knows {listed_filter.minimum} to "
+            f"{listed_filter.maximum}"
         )
     return {
         "filter_id": AGE,
         "selected_range": {"lower": lower, "upper": upper},
         "weightings": {
             str(number): {"selected_range": {"lower": first, "upper": last}, "weighting": share}
-            for number, ((first, last), share) in enumerate(ages)
+            for number, ((first, last), share) in enumerate(age_shares)
         },
     }
 
 
-def _find_filter(filters_by_id: Mapping[str, ListedFilter], name: str, key: str) -> ListedFilter:
-    listed_filter = filters_by_id.get(name)
+def _find_filter(listed_filters: Mapping[str, ListedFilter], filter_id: str, setting: str) -> ListedFilter:
+    """Return a filter of the list. Raise CrowdRefusal that names ``setting`` if it is missing."""
+    listed_filter = listed_filters.get(filter_id)
     if listed_filter is None:
-        raise _availability_error(f"{key} needs its filter {name!r}, which is not in its list")
+        raise _availability_error(f"{setting} needs its filter {filter_id!r}, which is not in its list")
     return listed_filter
 
 
-def _choices(
-    filters_by_id: Mapping[str, ListedFilter],
-    name: str,
-    key: str,
+def _find_choices(
+    listed_filters: Mapping[str, ListedFilter],
+    filter_id: str,
+    setting: str,
     values: Iterable[str],
-    names: Callable[[str], tuple[str, ...]] = lambda value: (value,),
+    names_of: Callable[[str], tuple[str, ...]] = lambda value: (value,),
 ) -> dict[str, str]:
-    """Return the id of the answer at Prolific for each value, by value."""
-    ids = {text.casefold(): choice for choice, text in _find_filter(filters_by_id, name, key).choices.items()}
+    """Return the id of the filter's answer for each value, by value.
+
+    Args:
+        setting: the setting of the design that has the values, for errors.
+        names_of: returns the names that the answer for a value may have at Prolific.
+
+    Raises:
+        CrowdRefusal: the filter, or the answer for a value, is missing.
+    """
+    listed_filter = _find_filter(listed_filters, filter_id, setting)
+    ids_by_text = {text.casefold(): choice_id for choice_id, text in listed_filter.choices.items()}
     choices: dict[str, str] = {}
     for value in values:
-        labels = [text.casefold() for text in names(value)]
-        choice = next((ids[label] for label in labels if label in ids), None)
-        if choice is None:
-            nearest = nearest_name(labels[0], ids)
-            hint = f"; did you mean {filters_by_id[name].choices[ids[nearest]]!r}?" if nearest else ""
+        names = [name.casefold() for name in names_of(value)]
+        choice_id = next((ids_by_text[name] for name in names if name in ids_by_text), None)
+        if choice_id is None:
+            nearest = nearest_name(names[0], ids_by_text)
+            hint = f"; did you mean {listed_filter.choices[ids_by_text[nearest]]!r}?" if nearest else ""
             raise _availability_error(
-                f"{key} names {names(value)[0]!r}, which is not among its answers{hint}"
+                f"{setting} names {names_of(value)[0]!r}, which is not among its answers{hint}"
             )
-        choices[value] = choice
+        choices[value] = choice_id
     return choices
 
 
 def _country_names(code: str) -> tuple[str, ...]:
+    """Return the names that a country may have at Prolific."""
     return (COUNTRIES[code], *OTHER_NAMES.get(code, ()))
 
 
-def _availability_error(what: str) -> CrowdRefusal:
-    return CrowdRefusal(f"Nothing was made at Prolific: {what}{'' if what.endswith('?') else '.'}")
+def _availability_error(problem: str) -> CrowdRefusal:
+    return CrowdRefusal(f"Nothing was made at Prolific: {problem}{'' if problem.endswith('?') else '.'}")

@@ -1,8 +1,12 @@
-"""Send messages to people at Prolific, and maintain the groups of people who may or may not take part."""
+"""Send messages to people at Prolific, and maintain the groups of people who may or may not take part.
+
+A qualification is a participant group of its name in the workspace. People whom this installation blocks are in a
+group of their own.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 
@@ -15,7 +19,7 @@ from contrib.prolific.client import ProlificClient
 from contrib.prolific.outbox.subjects import panel_study_id, person_of_call, store_facts
 from judgments.design.study_design import StudyDesign
 
-MEMBERS_PER_CALL = 500
+MEMBERS_PER_CALL = 500  # number of people who are added to a group by one call
 
 
 def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
@@ -50,9 +54,9 @@ def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: boo
     If the group is missing, it is created before somebody is added.
     """
     person, workspace = person_of_call(call), _workspace()
-    if not name:
+    if not name:  # the name of a qualification, which the call lacks
         raise CrowdRefusal(f"The call {call.key} names no group.")
-    groups = [group for group in client.groups(workspace) if group.name == name]
+    groups = [group for group in client.list_groups(workspace) if group.name == name]
     if add and not groups:
         groups = [client.create_group(workspace, name=name)]
     # after a lost response there may be two groups of one name, and a study may use either of them
@@ -65,19 +69,34 @@ def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: boo
 
 
 def _workspace() -> str:
+    """Return the id of the workspace of groups. Raise CrowdRefusal if none is set."""
     workspace = str(feature_settings.PROLIFIC_WORKSPACE)
     if not workspace:
         raise CrowdRefusal("Groups belong to a workspace: set PROLIFIC_WORKSPACE, then try again.")
     return workspace
 
 
-def participant_groups_of(
-    client: ProlificClient, design: StudyDesign, *, platform: str
-) -> tuple[list[str], list[list[str]]]:
-    """Return the groups whose members are excluded and, for each required qualification, the groups of its name.
+class StudyGroups(NamedTuple):
+    """The groups that decide who sees a study, by their ids at Prolific.
+
+    Attributes:
+        blocked_ids: the groups whose members do not see it.
+        required_ids: for each required qualification, the groups of its name. People must be in one of them.
+    """
+
+    blocked_ids: list[str]
+    required_ids: list[list[str]]
+
+
+def prepare_participant_groups(client: ProlificClient, design: StudyDesign, *, platform: str) -> StudyGroups:
+    """Create the groups that a study needs, and add people to them. Return the groups.
 
     People who got a qualification before any of their studies was open are added to its groups. A missing group of
-    excluded people is created, since people may be added to it while the study runs.
+    excluded people is created even if it is empty, since people may be added to it while the study runs. Without a
+    workspace there are no groups.
+
+    Raises:
+        CrowdRefusal: the design names qualifications, but no workspace is set; or nobody has a required qualification.
     """
     workers, workspace = design.workers, str(feature_settings.PROLIFIC_WORKSPACE)
     if not workspace:
@@ -85,23 +104,25 @@ def participant_groups_of(
             raise CrowdRefusal(
                 "Nothing was made at Prolific: qualifications are groups of a workspace there; set PROLIFIC_WORKSPACE."
             )
-        return [], []
-    by_name: dict[str, list[str]] = {}
-    for group in client.groups(workspace):
-        by_name.setdefault(group.name, []).append(group.id)
+        return StudyGroups([], [])
+    # after a lost response there may be two groups of one name
+    ids_by_name: dict[str, list[str]] = {}
+    for group in client.list_groups(workspace):
+        ids_by_name.setdefault(group.name, []).append(group.id)
     for name in (blocked_group_name(), *workers.forbids, *workers.requires):
-        people = ids_not_passed_on(platform, name)
-        if name in workers.requires and name not in by_name and not people:
+        new_people = ids_not_passed_on(platform, name)
+        if name in workers.requires and name not in ids_by_name and not new_people:
             raise CrowdRefusal(
                 f"Nothing was made at Prolific: workers.requires names {name!r}, and the workspace has no such group, "
                 "so that nobody could take part; give the qualification to somebody first."
             )
-        if name not in by_name:
-            by_name[name] = [client.create_group(workspace, name=name).id]
-        for people_of_call in batched(people, MEMBERS_PER_CALL):
-            for group_id in by_name[name]:
+        if name not in ids_by_name:
+            ids_by_name[name] = [client.create_group(workspace, name=name).id]
+        for people_of_call in batched(new_people, MEMBERS_PER_CALL):
+            for group_id in ids_by_name[name]:
                 client.add_to_group(group_id, people_of_call)
-    blocked_groups = [
-        group_id for name in (blocked_group_name(), *workers.forbids) for group_id in by_name[name]
-    ]
-    return blocked_groups, [by_name[name] for name in workers.requires]
+    blocked_names = (blocked_group_name(), *workers.forbids)
+    return StudyGroups(
+        blocked_ids=[group_id for name in blocked_names for group_id in ids_by_name[name]],
+        required_ids=[ids_by_name[name] for name in workers.requires],
+    )

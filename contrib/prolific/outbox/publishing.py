@@ -1,8 +1,8 @@
-"""Create studies at Prolific, publish them, add slots, and close them.
+"""Create studies at Prolific, publish them, add places, and close them.
 
 The API has no idempotency key for the creation of a study. So a draft has Quorum's token as its internal name, and
-is searched for before one is created. The draft that was found is stored before it is published, and the number of
-slots is set as a total.
+is searched for before one is created. The draft's id is stored before the draft is published, and the number of places
+is set as a total.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from common.features import feature_settings
 from common.markup import plain_text
 from contrib.prolific.client import SCREEN_OUT, ProlificClient
 from contrib.prolific.outbox.filters import requirement_filters
-from contrib.prolific.outbox.people import participant_groups_of
+from contrib.prolific.outbox.people import prepare_participant_groups
 from contrib.prolific.outbox.subjects import store_facts
 from contrib.prolific.records import PanelStudy, StudyAction, StudyState, SubmissionState, valid_id
 from judgments.design.study_design import StudyDesign
@@ -36,8 +36,9 @@ UNPAID_CODES = {  # the reasons of return for the codes other than that of compl
     "returned": "You gave the study back.",
     "full": "Nothing was left to do when you came.",
 }
+# states of submissions of people at work
 WORKING_STATES = {SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING}
-OPEN_STATES = {
+OPEN_STATES = {  # states of studies that were published
     StudyState.PUBLISHING,
     StudyState.ACTIVE,
     StudyState.PAUSED,
@@ -46,13 +47,15 @@ OPEN_STATES = {
 }
 
 
-def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, reserved: int) -> None:
+def refuse_beyond_reservation(
+    client: ProlificClient, *, reward_cents: int, places: int, reserved_cents: int
+) -> None:
     """Raise CrowdRefusal if Prolific's price, with fee and tax, exceeds the reservation."""
-    cost = client.cost_cents(reward_cents=reward_cents, places=places)
-    if cost > reserved:
+    cost_cents = client.fetch_cost_cents(reward_cents=reward_cents, places=places)
+    if cost_cents > reserved_cents:
         raise CrowdRefusal(
-            f"Nothing was bought: Prolific asks {cost} cents for {places} places at {reward_cents} cents, and "
-            f"{reserved} is reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
+            f"Nothing was bought: Prolific asks {cost_cents} cents for {places} places at {reward_cents} cents, and "
+            f"{reserved_cents} is reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
         )
 
 
@@ -60,7 +63,7 @@ def refuse_other_currency(client: ProlificClient, design: StudyDesign) -> None:
     """Raise CrowdRefusal if the workspace pays in another currency than the study's."""
     if not feature_settings.PROLIFIC_WORKSPACE:
         return
-    workspace_currency = client.currency(feature_settings.PROLIFIC_WORKSPACE)
+    workspace_currency = client.fetch_currency(feature_settings.PROLIFIC_WORKSPACE)
     if workspace_currency and workspace_currency != design.currency:
         raise CrowdRefusal(
             f"Nothing was bought: the workspace at Prolific pays in {workspace_currency}, and the study's amounts are "
@@ -69,7 +72,10 @@ def refuse_other_currency(client: ProlificClient, design: StudyDesign) -> None:
 
 
 def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Find the study with Quorum's token, or create it as a draft; store its id, and publish it."""
+    """Find the study with Quorum's token, or create it as a draft; store its id, and publish it.
+
+    Return its id as ``external_id``.
+    """
     publication = call.publication_now()
     studies = client.find_studies(publication.token, project=feature_settings.PROLIFIC_PROJECT)
     open_studies = [study for study in studies if study.state in OPEN_STATES]
@@ -77,50 +83,61 @@ def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         return {"external_id": open_studies[0].id}
     draft_id = call.answer.get("draft") or (studies[0].id if studies else "")
     if not draft_id:
-        reserved = call.reserved_cents - publication.screen_outs * publication.screen_out_cents
-        refuse_dearer(
-            client, reward_cents=publication.reward_cents, places=publication.places, reserved=reserved
+        screen_outs_cents = publication.screen_outs * publication.screen_out_cents
+        refuse_beyond_reservation(
+            client,
+            reward_cents=publication.reward_cents,
+            places=publication.places,
+            reserved_cents=call.reserved_cents - screen_outs_cents,
         )
         design = design_of(publication.study)
         if publication.screen_outs:
-            _refuse_dearer_screen_outs(client, publication, design, count=publication.screen_outs)
+            _refuse_screen_outs_beyond_reservation(client, publication, design, count=publication.screen_outs)
         refuse_other_currency(client, design)
         draft_id = client.create_study(study_payload(client, publication)).id
     store_facts(call, draft=draft_id)  # if a lost response led to two drafts, only this one is ever published
     try:
         client.transition_study(draft_id, StudyAction.PUBLISH)
     except (CrowdRefusal, OutOfFunds):
-        if client.get_study(draft_id).state not in OPEN_STATES:
+        if client.get_study(draft_id).state not in OPEN_STATES:  # an earlier attempt may have published it
             raise
     return {"external_id": draft_id}
 
 
-def _refuse_dearer_screen_outs(
+def _refuse_screen_outs_beyond_reservation(
     client: ProlificClient, publication: Publication, design: StudyDesign, *, count: int
 ) -> None:
-    reserved = count * publication.screen_out_cents
-    refuse_dearer(client, reward_cents=design.crowd.screen_out_cents, places=count, reserved=reserved)
+    refuse_beyond_reservation(
+        client,
+        reward_cents=design.crowd.screen_out_cents,
+        places=count,
+        reserved_cents=count * publication.screen_out_cents,
+    )
 
 
 def study_payload(client: ProlificClient, publication: Publication) -> dict[str, object]:
-    """Return a new study as JSON for the API. Its reward is per submission, without Prolific's fee."""
+    """Return a new study as JSON for the API. Its reward is per submission, without Prolific's fee.
+
+    The study's filters name groups of people. Missing groups are created, and people are added to them.
+    """
     study = publication.study
     design = design_of(study)
-    units = HIT.objects.filter(study=study).annotate(n=Count("units")).aggregate(most=Max("n"))["most"] or 1
-    minutes = max(1, math.ceil(units * design.panel.hits * design.seconds_per_unit / 60))
+    sizes = HIT.objects.filter(study=study).annotate(unit_count=Count("units"))
+    max_unit_count = sizes.aggregate(n=Max("unit_count"))["n"] or 1
+    minutes = max(1, math.ceil(max_unit_count * design.panel.hits * design.seconds_per_unit / 60))
     # Prolific's formula for maximum_allowed_time (docs.prolific.com)
     min_minutes = math.ceil(2 + 2 * minutes + 2 * math.sqrt(minutes))
     description = design.crowd.description or plain_text(design.question) or design.name
     publications = at_crowd(Publication, study).exclude(external_id="").order_by("pk")
-    blocked_groups, required_groups = participant_groups_of(client, design, platform=publication.platform)
-    studies = list(publications.values_list("external_id", flat=True))
+    groups = prepare_participant_groups(client, design, platform=publication.platform)
+    earlier_study_ids = list(publications.values_list("external_id", flat=True))
     # only people in a group of each required qualification see the study, and nobody in a blocked group or study
     filters = [
-        *_id_filter("participant_group_blocklist", blocked_groups, "participant group"),
-        *_id_filter("previous_studies_blocklist", studies, "study"),
+        *_id_filter("participant_group_blocklist", groups.blocked_ids, "participant group"),
+        *_id_filter("previous_studies_blocklist", earlier_study_ids, "study"),
     ]
-    for groups in required_groups:
-        filters += _id_filter("participant_group_allowlist", groups, "participant group")
+    for group_ids in groups.required_ids:
+        filters += _id_filter("participant_group_allowlist", group_ids, "participant group")
     filters += requirement_filters(client, design.workers, workspace=feature_settings.PROLIFIC_WORKSPACE)
     project = feature_settings.PROLIFIC_PROJECT
     return {
@@ -142,16 +159,17 @@ def study_payload(client: ProlificClient, publication: Publication) -> dict[str,
     }
 
 
-def _id_filter(name: str, ids: Collection[str], what: str) -> list[dict[str, object]]:
+def _id_filter(filter_id: str, ids: Collection[str], what: str) -> list[dict[str, object]]:
+    """Return a filter with valid ids of ``what``; none if there are no ids."""
     values = [valid_id(value, what) for value in ids]
-    return [{"filter_id": name, "selected_values": values}] if values else []
+    return [{"filter_id": filter_id, "selected_values": values}] if values else []
 
 
 def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0) -> list[dict[str, object]]:
     """Return a code for each outcome, with Prolific's action.
 
     Finished work waits for Quorum's decision. Up to ``screen_outs`` people who are screened out get the pay in the
-    design. Other codes request a return, which frees the slot and pays nothing.
+    design. Other codes request a return, which frees the place and pays nothing.
     """
     actions: dict[str, dict[str, object]] = {"completed": {"action": "MANUALLY_REVIEW"}}
     for outcome, reason in UNPAID_CODES.items():
@@ -172,35 +190,36 @@ def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0)
 
 
 def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Set the total number of slots, so that a repeated call adds none. Resume a paused study."""
+    """Set the total number of places, so that a repeated call adds none. Resume a paused study."""
     publication = call.publication_now()
     new_places, reopened_places = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     total_places = publication.places + new_places
     screen_outs = int(call.payload.get("screen_outs", 0))
     reopened_screen_outs = int(call.payload.get("screen_outs_again", 0))
-    remote = client.get_study(publication.external_id)
-    if not new_places and remote.state is StudyState.COMPLETED:
+    panel_study = client.get_study(publication.external_id)
+    if not new_places and panel_study.state is StudyState.COMPLETED:
         raise CrowdRefusal(
-            f"Study {remote.id} is stopped at Prolific, where a stopped one opens again with more places only: add one."
+            f"Study {panel_study.id} is stopped at Prolific, where a stopped one opens again with more places only: "
+            "add one."
         )
     if screen_outs:
         design = design_of(publication.study)
-        _refuse_dearer_screen_outs(client, publication, design, count=screen_outs)
+        _refuse_screen_outs_beyond_reservation(client, publication, design, count=screen_outs)
         code = code_for(publication.study, design, "screened-out")
         client.set_screen_outs(
-            publication.external_id, code=code, slots=publication.screen_outs + screen_outs
+            publication.external_id, code=code, count=publication.screen_outs + screen_outs
         )
-    if remote.places < total_places:
-        refuse_dearer(
+    if panel_study.places < total_places:
+        screen_outs_cents = (screen_outs + reopened_screen_outs) * publication.screen_out_cents
+        refuse_beyond_reservation(
             client,
             reward_cents=publication.reward_cents,
             places=new_places + reopened_places,
-            reserved=call.reserved_cents
-            - (screen_outs + reopened_screen_outs) * publication.screen_out_cents,
+            reserved_cents=call.reserved_cents - screen_outs_cents,
         )
         client.increase_places(publication.external_id, total_places)
-        remote = client.get_study(publication.external_id)
-    if remote.state is StudyState.PAUSED:
+        panel_study = client.get_study(publication.external_id)
+    if panel_study.state is StudyState.PAUSED:
         client.transition_study(publication.external_id, StudyAction.START)
     return {"places": total_places}
 
@@ -209,25 +228,25 @@ def expire_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
     """Close the study to new people.
 
     The study is paused, so that people at work can finish. Once nobody is at work, it is stopped, which refunds its
-    open slots. If the pause is temporary, it is not stopped: a stopped study can be reopened only with more slots.
+    open places. If the pause is temporary, it is not stopped: a stopped study can be reopened only with more places.
     """
     publication = call.publication_now()
-    study = client.get_study(publication.external_id)
-    if study.state is StudyState.ACTIVE:
+    panel_study = client.get_study(publication.external_id)
+    if panel_study.state is StudyState.ACTIVE:
         client.transition_study(publication.external_id, StudyAction.PAUSE)
-        study = client.get_study(publication.external_id)
-    if study.state is StudyState.PAUSED and not call.payload.get("pause"):
-        at_work = any(
-            submission.state in WORKING_STATES for submission in client.submissions(publication.external_id)
-        )
-        if not at_work:
+        panel_study = client.get_study(publication.external_id)
+    is_pause = bool(call.payload.get("pause"))
+    if panel_study.state is StudyState.PAUSED and not is_pause:
+        submissions = client.list_submissions(publication.external_id)
+        if not any(submission.state in WORKING_STATES for submission in submissions):
             client.transition_study(publication.external_id, StudyAction.STOP)
-            study = client.get_study(publication.external_id)
-    return {"status": study.state.value}
+            panel_study = client.get_study(publication.external_id)
+    return {"status": panel_study.state.value}
 
 
 def read_publication(client: ProlificClient, study: PanelStudy, token: str) -> CrowdPublication:
-    states = [submission.state for submission in client.submissions(study.id)]
+    """Return a study at Prolific as an external HIT, with the number of its submissions in each state."""
+    states = [submission.state for submission in client.list_submissions(study.id)]
     is_closed = study.state in {StudyState.PAUSED, StudyState.AWAITING_REVIEW, StudyState.COMPLETED}
     return CrowdPublication(
         external_id=study.id,

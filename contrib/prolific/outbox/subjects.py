@@ -11,12 +11,21 @@ from judgments.studies.designs import design_of
 
 
 def store_facts(call: CrowdCall, **facts: object) -> None:
+    """Store facts with a call, so that its next attempt finds them.
+
+    Raises:
+        RetryLater: another runner has taken the call.
+    """
     if not call.remember(**facts):
         raise RetryLater("Somebody else carries this call out by now.")
 
 
 def submission_of(client: ProlificClient, call: CrowdCall) -> PanelSubmission:
-    """Return the submission of a call, as read from Prolific. This verifies its id, which a browser sent."""
+    """Return the submission of a call, as read from Prolific. This verifies its id, which a browser sent.
+
+    Raises:
+        CrowdRefusal: the id was deleted here, or the submission belongs to another person or study.
+    """
     session = call.session_now()
     panel = design_of(session.study).panel
     raw_id = session.raw_ids.filter(name=session_parameter(panel)).first()
@@ -24,7 +33,7 @@ def submission_of(client: ProlificClient, call: CrowdCall) -> PanelSubmission:
         raise CrowdRefusal(
             f"The ids of session {session.external_id} were deleted here; decide it on Prolific's own pages."
         )
-    submission = client.submission(raw_id.value)
+    submission = client.get_submission(raw_id.value)
     if submission.participant != person_of_call(call) or submission.study != session.publication.external_id:
         raise CrowdRefusal(
             f"Submission {submission.id} belongs to another person or study at Prolific than to session "
@@ -34,6 +43,7 @@ def submission_of(client: ProlificClient, call: CrowdCall) -> PanelSubmission:
 
 
 def person_of_call(call: CrowdCall) -> str:
+    """Return Prolific's id of the person whom a call is about. Raise CrowdRefusal if it was deleted here."""
     worker = call.worker or call.session_now().worker
     panel = design_of(call.study).panel
     raw_id = worker.raw_ids.filter(session=None, name=worker_parameter(panel)).first()
@@ -43,8 +53,9 @@ def person_of_call(call: CrowdCall) -> str:
 
 
 def panel_study_id(call: CrowdCall) -> str:
+    """Return Prolific's id of the study that a call concerns. Raise CrowdRefusal if there is none."""
     session = call.session
-    if session is None and call.worker is not None:
+    if session is None and call.worker is not None:  # a call about a person: their latest session
         sessions = call.worker.crowd_sessions.filter(study=call.study, platform=call.platform)
         session = sessions.select_related("publication").order_by("pk").last()
     publication = call.publication or (session.publication if session else None)

@@ -85,7 +85,7 @@ def test_a_draft_is_unpublished_and_holds_no_money(
     study = client.create_study(DRAFT)
     assert study == PanelStudy(study.id, "quorum-1f0c", StudyState.UNPUBLISHED, 3, 150)
     assert client.get_study(study.id) == study
-    assert client.balance_cents("w1") == 100_000
+    assert client.fetch_balance_cents("w1") == 100_000
 
 
 def test_a_study_is_found_by_the_name_that_only_researchers_see(client: ProlificClient) -> None:
@@ -122,7 +122,7 @@ def test_a_participant_arrives_with_the_ids_in_the_address(
     study = published(client)
     submission, address = prolific.enter(study, "5d0c0e")
     assert address == f"https://quorum.example/p/s/?pid=5d0c0e&study={study}&work={submission}"
-    [listed] = client.submissions(study)
+    [listed] = client.list_submissions(study)
     assert (listed.id, listed.participant, listed.state) == (submission, "5d0c0e", SubmissionState.ACTIVE)
     assert listed.started_at is not None
     assert listed.started_at.tzinfo is not None
@@ -133,7 +133,7 @@ def test_all_pages_of_submissions_are_read_from_our_own_address_alone(
 ) -> None:
     study = published(client, {**DRAFT, "total_available_places": 250, "reward": 100})
     expected = [worked(prolific, study, f"participant{number}") for number in range(250)]
-    assert [one.id for one in client.submissions(study)] == expected
+    assert [one.id for one in client.list_submissions(study)] == expected
     assert prolific.calls["list submissions"] == 3  # the links name another host, which never got the token
 
 
@@ -160,7 +160,7 @@ def test_paying_a_bonus_twice_pays_twice_which_is_why_nobody_must_ask_twice(
     set_up = client.set_up_bonus(study, submission, 5)
     client.pay_bonus(set_up.id)
     client.pay_bonus(set_up.id)
-    assert client.submission(submission).bonus_cents == (5, 5)
+    assert client.get_submission(submission).bonus_cents == (5, 5)
 
 
 @pytest.mark.parametrize(
@@ -238,9 +238,9 @@ def test_an_answer_that_was_cut_short_is_unknown_too(
 def test_a_throttled_call_says_how_long_to_wait(client: ProlificClient, prolific: ProlificEmulator) -> None:
     prolific.faults.plan("get balance", Fault.THROTTLE)
     with pytest.raises(RetryLater) as throttled:
-        client.balance_cents("w1")
+        client.fetch_balance_cents("w1")
     assert (throttled.value.after, throttled.value.had_no_effect) == (2, True)
-    assert client.balance_cents("w1") == 100_000
+    assert client.fetch_balance_cents("w1") == 100_000
 
 
 def test_a_call_that_was_never_sent_is_told_apart() -> None:
@@ -258,7 +258,7 @@ def test_a_call_that_was_never_sent_is_told_apart() -> None:
 def test_a_wrong_token_is_refused_and_never_repeated_in_the_message(prolific: ProlificEmulator) -> None:
     invalid = pytest.raises(RetryLater, match=r"\(401\): Invalid token")
     with ProlificClient(url=prolific.url, token="sekrit") as client, invalid as refused:
-        client.balance_cents("w1")
+        client.fetch_balance_cents("w1")
     assert refused.value.final
     assert "sekrit" not in str(refused.value)
 
@@ -277,12 +277,12 @@ def test_an_id_that_could_mean_something_else_is_never_sent(
     ids = ("", "../users/me", "a/b", "a b", "a?x=1", "a,1.00", "a\n1", "x" * 101, "é")
     for ask in (
         client.get_study,
-        client.submission,
+        client.get_submission,
         client.approve,
         client.pay_bonus,
-        client.submissions,
-        client.balance_cents,
-        client.groups,
+        client.list_submissions,
+        client.fetch_balance_cents,
+        client.list_groups,
         lambda one: client.set_up_bonus("5d0c", one, 1),
         lambda one: client.add_to_group("5d0c", [one]),
         lambda one: client.send_message(participant=one, study="5d0c", text="t"),
@@ -307,7 +307,7 @@ def test_errors_without_the_documented_shape_are_still_told(client: ProlificClie
             ProlificClient(url=address, token="secret") as other,
             pytest.raises(CrowdRefusal, match=said),
         ):
-            other.balance_cents("w1")
+            other.fetch_balance_cents("w1")
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_a_list_that_is_none_is_not_taken_for_an_empty_one(body: bytes) -> None:
         ProlificClient(url=address, token="t") as client,
         pytest.raises(RetryLater),
     ):
-        client.groups("w1")
+        client.list_groups("w1")
 
 
 def test_the_same_seed_draws_the_same_faults() -> None:

@@ -130,7 +130,7 @@ def look(panel: Panel, call: CrowdCall) -> None:
 def test_the_log_names_no_submission(panel: Panel, caplog: pytest.LogCaptureFixture) -> None:
     panel.finish("aa1")
     with open_client() as client:
-        client.submission(panel.came["aa1"])
+        client.get_submission(panel.came["aa1"])
     assert panel.came["aa1"] not in caplog.text
 
 

@@ -517,7 +517,7 @@ def test_what_the_service_signs_is_believed(emulator: MTurkEmulator, version: st
         ),
     ):
         body = json.dumps(emulator.topics.signed(ARN, content))
-        assert read_sns(body, topic=ARN, now=NOON, certificate=lambda _: certificate()) == expected
+        assert read_sns(body, topic=ARN, now=NOON, fetch_certificate=lambda _: certificate()) == expected
 
 
 def test_requirements_are_what_boto3_takes() -> None:

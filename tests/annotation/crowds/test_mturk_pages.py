@@ -10,7 +10,7 @@ import pytest
 from defusedxml.ElementTree import fromstring
 
 from annotation.crowds.mturk.answers import AnswersUnreadable
-from annotation.crowds.mturk.pages import answers_of_page, html_page, html_question, layouts
+from annotation.crowds.mturk.pages import answers_of_page, html_page, html_question, possible_layouts
 from annotation.crowds.mturk.questions import QuestionProblem
 from annotation.crowds.mturk.styles import styles_for
 from annotation.work.sheet.examples import WorkedExample
@@ -158,7 +158,7 @@ def test_a_study_s_consent_is_asked_for() -> None:
 def test_the_mirror_shows_the_same_the_other_way_round(protocol: str) -> None:
     design, hit, units = make_hit(protocol)
     kind = KINDS[protocol]
-    drawn, mirror = layouts(design=design, hit=hit, units=units)
+    drawn, mirror = possible_layouts(design=design, hit=hit, units=units)
     assert drawn.order == mirror.order
     for one, other in zip(
         arrange_units(units, drawn.order, drawn.sides),
@@ -179,14 +179,14 @@ def test_the_mirror_shows_the_same_the_other_way_round(protocol: str) -> None:
 def test_kinds_without_sides_have_one_layout() -> None:
     for protocol in ("relevance", "graded", "slider", "caption", "keywords"):
         design, hit, units = make_hit(protocol)
-        assert len(layouts(design=design, hit=hit, units=units)) == 1
+        assert len(possible_layouts(design=design, hit=hit, units=units)) == 1
 
 
 def test_a_unit_that_was_struck_after_publishing_keeps_its_place() -> None:
     design, hit, units = make_hit("triplet")
-    before = layouts(design=design, hit=hit, units=units)
+    before = possible_layouts(design=design, hit=hit, units=units)
     units[1].withdrawn = True
-    assert layouts(design=design, hit=hit, units=units) == before
+    assert possible_layouts(design=design, hit=hit, units=units) == before
 
 
 GIVEN: dict[str, tuple[dict[str, str], Any]] = {

@@ -383,7 +383,7 @@ def test_made_up_arrivals_take_few_seats_and_leave_no_trace_in_the_books(turk: M
 
 def read(found: dict[str, Any] | str, **options: Any) -> Set[str] | Subscription:
     body = found if isinstance(found, str) else json.dumps(found)
-    wanted: dict[str, Any] = {"topic": ARN, "now": NOW, "certificate": Shelf()}
+    wanted: dict[str, Any] = {"topic": ARN, "now": NOW, "fetch_certificate": Shelf()}
     return read_sns(body, **(wanted | options))
 
 
@@ -416,7 +416,7 @@ def test_the_string_to_sign_is_the_documented_one() -> None:
 @pytest.mark.parametrize("subject", [None, "About a HIT\nwith two lines"])
 def test_a_signed_message_names_its_hits(version: str, subject: str | None) -> None:
     shelf = Shelf()
-    assert read(message(version=version, Subject=subject), certificate=shelf) == {"3HIT"}
+    assert read(message(version=version, Subject=subject), fetch_certificate=shelf) == {"3HIT"}
     assert shelf.asked == [CERTIFICATE_URL]
 
 
@@ -465,11 +465,11 @@ def test_whoever_signs_with_another_key_is_nobody() -> None:
     with pytest.raises(NotificationForged, match="does not fit"):
         read(message(signer="mallory"))
     with pytest.raises(NotificationForged, match="not valid now"):
-        read(message(), certificate=Shelf(certificate(ends=NOW - timedelta(days=1))))
+        read(message(), fetch_certificate=Shelf(certificate(ends=NOW - timedelta(days=1))))
     with pytest.raises(NotificationForged, match="cannot be read"):
-        read(message(), certificate=Shelf(b"<html>not found</html>"))
+        read(message(), fetch_certificate=Shelf(b"<html>not found</html>"))
     with pytest.raises(NotificationForged, match="none of RSA"):
-        read(message(), certificate=Shelf(elliptic()))
+        read(message(), fetch_certificate=Shelf(elliptic()))
 
 
 def elliptic() -> bytes:
@@ -504,7 +504,7 @@ def elliptic() -> bytes:
 def test_a_certificate_from_elsewhere_is_not_even_fetched(address: Any) -> None:
     shelf = Shelf()
     with pytest.raises(NotificationForged, match="SigningCertURL"):
-        read(message() | {"SigningCertURL": address}, certificate=shelf)
+        read(message() | {"SigningCertURL": address}, fetch_certificate=shelf)
     assert shelf.asked == []
 
 
@@ -583,7 +583,7 @@ def test_a_name_that_stands_twice_is_refused_since_readers_disagree_about_it() -
 )
 def test_what_is_cut_off_or_no_object_is_unreadable(body: str | bytes) -> None:
     with pytest.raises(NotificationUnreadable):
-        read_sns(body, topic=ARN, now=NOW, certificate=Shelf())
+        read_sns(body, topic=ARN, now=NOW, fetch_certificate=Shelf())
     with pytest.raises(NotificationUnreadable):
         read_sqs(body)
 
