@@ -143,12 +143,10 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
             ("crowd", partial(_refuse_another_platform, study, backend.platform(design))),
         ]
         if Ability.PUBLISH in backend.can and not study.publications.exists():
+            # the budget that opening would create, if none is stored
+            budget = Budget(study=study, currency=design.currency, budget_cents=design.crowd.budget_cents)
             stored_budget = at_crowd(Budget, study).first() if study.platform else None
-            # without a stored one, the budget that opening would create
-            budget = stored_budget or Budget(
-                study=study, currency=design.currency, budget_cents=design.crowd.budget_cents
-            )
-            checks.append(("budget", partial(refuse_beyond_budget, budget, cents)))
+            checks.append(("budget", partial(refuse_beyond_budget, stored_budget or budget, cents)))
     found_obstacles: list[Obstacle] = []
     for topic, check in checks:
         try:

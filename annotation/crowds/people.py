@@ -120,20 +120,18 @@ def without_ids(text: str, ids: Iterable[str]) -> str:
 
 def error_of_call(call: CrowdCall, text: str) -> str:
     """Return the error message ``text`` of a call, without the crowd's ids of the people whom the call is about."""
-    raw_ids = RawId.objects.none()
+    rows = RawId.objects.none()
     if call.session is not None:
-        raw_ids = RawId.objects.filter(
-            Q(session=call.session) | Q(worker=call.session.worker_id, session=None)
-        )
+        rows = RawId.objects.filter(Q(session=call.session) | Q(worker=call.session.worker_id, session=None))
     elif call.worker_id is not None:
-        raw_ids = RawId.objects.filter(worker=call.worker_id, session=None)
+        rows = RawId.objects.filter(worker=call.worker_id, session=None)
     elif call.publication is not None:  # a publish call sends the ids of people with a qualification
         workers = design_of(call.study).workers
         qualifications = Qualification.objects.filter(name__in=(*workers.requires, *workers.forbids))
-        raw_ids = RawId.objects.filter(
+        rows = RawId.objects.filter(
             worker__in=qualifications.values("worker"), worker__platform=call.platform, session=None
         )
-    return without_ids(text, raw_ids.values_list("value", flat=True))
+    return without_ids(text, rows.values_list("value", flat=True))
 
 
 def ids_not_passed_on(platform: str, qualification: str) -> list[str]:

@@ -78,11 +78,9 @@ def workers_by_crowd_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
     backend = backend_for(design_of(study))
     if not backend.sends_people:
         raise WrongState("Nobody was qualified: people who join by the link have names; give their names.")
-    invalid_id = next((raw for raw in ids if not ID_PATTERN.fullmatch(raw)), None)
-    if invalid_id is not None:
-        raise WrongState(
-            f"Nobody was qualified: {invalid_id[:60]!r} is no id of a person at {backend.title}."
-        )
+    bad_id = next((raw for raw in ids if not ID_PATTERN.fullmatch(raw)), None)
+    if bad_id is not None:
+        raise WrongState(f"Nobody was qualified: {bad_id[:60]!r} is no id of a person at {backend.title}.")
     platform = study.platform or backend.platform(design_of(study))
     workers = []
     for raw in ids:

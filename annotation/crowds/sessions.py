@@ -65,9 +65,7 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-MAX_EXTRA_SLOTS = (
-    20  # extra slots of a HIT for people of whom the crowd says neither that it knows them nor not
-)
+MAX_EXTRA_SLOTS = 20  # extra slots of a HIT for people of whom the crowd does not say whether it knows them
 
 Status = CrowdSession.Status
 SUBMITTED_STATUSES = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
@@ -124,13 +122,11 @@ def receive_worker(
     sessions = CrowdSession.objects.filter(platform=publication.platform, external_id=external_id)
     if not sessions.filter(worker__name=pseudonym(publication.platform, raw)).exists():
         rate_limits.count_use("join", publication.study.slug)
-    return _join_and_open_session(publication, raw, external_id, consent=consent)
+    return _join_and_open(publication, raw, external_id, consent=consent)
 
 
 @transaction.atomic
-def _join_and_open_session(
-    publication: Publication, raw: str, external_id: str, *, consent: bool
-) -> CrowdSession:
+def _join_and_open(publication: Publication, raw: str, external_id: str, *, consent: bool) -> CrowdSession:
     worker = worker_for_crowd_id(study=publication.study, raw=raw, name="WorkerId")
     join_from_crowd(study=publication.study, worker=worker, consent=consent)
     session = open_session(publication=publication, worker=worker, external_id=external_id)
@@ -151,13 +147,12 @@ def _join_and_open_session(
 def _take_over_work(session: CrowdSession) -> None:
     """Move the worker's unconfirmed work on the same HIT from their earlier sessions to this session."""
     sessions = CrowdSession.objects.filter(publication=session.publication, worker=session.worker_id)
-    for earlier in sessions.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
-        if earlier.status == Status.WORKING:
-            end_session(session=earlier, status=Status.RETURNED)
-        elif earlier.status == Status.SUBMITTED and earlier.booked == CrowdSession.Booked.NOTHING:
-            work = Assignment.objects.filter(session=earlier)
-            work.update(session=session, external_id=session.external_id)
-            CrowdSession.objects.filter(pk=earlier.pk).update(status=Status.RETURNED)
+    for past in sessions.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
+        if past.status == Status.WORKING:
+            end_session(session=past, status=Status.RETURNED)
+        elif past.status == Status.SUBMITTED and past.booked == CrowdSession.Booked.NOTHING:
+            Assignment.objects.filter(session=past).update(session=session, external_id=session.external_id)
+            CrowdSession.objects.filter(pk=past.pk).update(status=Status.RETURNED)
             CrowdSession.objects.filter(pk=session.pk).update(status=Status.SUBMITTED)
 
 
@@ -517,8 +512,7 @@ def exclude_unknown_work(*, session: CrowdSession) -> int:
 
 
 def _mark_as_excluded(assignments: Sequence[Assignment]) -> None:
-    ids = [assignment.pk for assignment in assignments]
-    Assignment.objects.filter(pk__in=ids).update(state=Assignment.State.APART)
+    Assignment.objects.filter(pk__in=[work.pk for work in assignments]).update(state=Assignment.State.APART)
     for assignment in assignments:
         if assignment.hit_id is not None:
             reopen_slots(study=assignment.study, freed={assignment.hit_id: 1})

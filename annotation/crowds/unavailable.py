@@ -26,8 +26,7 @@ class UnavailableBackend(CrowdBackend):
     """
 
     def __init__(self, name: str, feature: str = "", disabled_backend: CrowdBackend | None = None) -> None:
-        self.name, self.feature = name, feature
-        self.disabled_backend = disabled_backend or LocalBackend()
+        self.name, self.feature, self.disabled_backend = name, feature, disabled_backend or LocalBackend()
         self.title = pgettext("staff", "%(name)s (off)") % {"name": name}
         self.can, self.sends_people = self.disabled_backend.can, self.disabled_backend.sends_people
 

@@ -96,13 +96,10 @@ def spending_by_account() -> list[AccountSpending]:
     commitments = Commitment.objects.filter(account__isnull=False).order_by()
     own_limits = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
     entries = entries_of_today().filter(by__isnull=False).order_by()
-    sums = commitments.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0)
-    sums_of_today = entries.values_list("by").annotate(n=Sum("committed_cents"))
-    account_ids = {
-        *(account for account, _cents in sums.order_by("-n")[:MAX_SHOWN]),
-        *(account for account, _cents in sums_of_today.order_by("-n")[:MAX_SHOWN]),
-        *own_limits.values_list("account", flat=True)[:MAX_SHOWN],
-    }
+    sums = commitments.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0).order_by("-n")
+    sums_of_today = entries.values_list("by").annotate(n=Sum("committed_cents")).order_by("-n")
+    account_ids = {account for account, _cents in [*sums[:MAX_SHOWN], *sums_of_today[:MAX_SHOWN]]}
+    account_ids |= set(own_limits.values_list("account", flat=True)[:MAX_SHOWN])
     # by currency and account, where None is the installation
     committed: dict[tuple[str, int | None], int] = {
         (currency, account): cents
@@ -128,25 +125,23 @@ def spending_by_account() -> list[AccountSpending]:
     }
     rows = []
     for currency in sorted(currencies):
-        installation_limits = limits.get((currency, None)) or SpendingLimit(currency=currency)
+        general = limits.get((currency, None)) or SpendingLimit(currency=currency)  # of the installation
         committed[currency, None] = committed_cents(currency)
         committed_today[currency, None] = cents_committed_today(currency)
         for account_id, name in [(None, ""), *sorted(names.items(), key=lambda item: item[1])]:
             key = (currency, account_id)
             if key not in limits and key not in committed and key not in committed_today:
                 continue
-            limit_row = limits.get(key) if account_id else installation_limits
+            limit_row = limits.get(key) if account_id else general
             rows.append(
                 AccountSpending(
                     account=name,
                     currency=currency,
                     today_cents=committed_today.get(key, 0),
-                    day_cents=limit_row.day_cents if limit_row else installation_limits.account_day_cents,
+                    day_cents=limit_row.day_cents if limit_row else general.account_day_cents,
                     committed_cents=committed.get(key, 0),
-                    total_cents=limit_row.total_cents
-                    if limit_row
-                    else installation_limits.account_total_cents,
-                    confirm_cents=None if account_id else installation_limits.confirm_cents,
+                    total_cents=limit_row.total_cents if limit_row else general.account_total_cents,
+                    confirm_cents=None if account_id else general.confirm_cents,
                     limit=limit_row.pk if limit_row else None,
                 )
             )

@@ -219,13 +219,8 @@ def release_rejected(*, session: CrowdSession) -> bool:
 
 def _book_for_session(session: CrowdSession, purpose: str, **booking: Any) -> bool:
     """Book money for a session, once for each purpose. ``booking`` are further arguments of ``book_money``."""
-    return book_money(
-        budget=budget_of(session.study, session.platform),
-        key=_entry_key(session, purpose),
-        publication=session.publication,
-        session=session,
-        **booking,
-    )
+    budget, key = budget_of(session.study, session.platform), _entry_key(session, purpose)
+    return book_money(budget=budget, key=key, publication=session.publication, session=session, **booking)
 
 
 def _is_booked(key: str) -> bool:

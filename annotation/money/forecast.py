@@ -77,14 +77,13 @@ def forecast_of(study: Study) -> Forecast:
 def _sum_forecast(
     design: StudyDesign, places: Sequence[_PricedPlaces], screen_out_cents: int, *, seconds: float
 ) -> Forecast:
-    hit_reward_cents = design.crowd.reward_cents
-    pays_for_time = hit_reward_cents and seconds
+    reward = design.crowd.reward_cents  # of one HIT
     return Forecast(
         places=sum(priced.place_count for priced in places),
         reward_cents=sum(priced.place_count * priced.reward_cents for priced in places),
         fee_cents=sum(priced.place_count * priced.fee_cents for priced in places),
         seconds=seconds,
-        wage_cents=round(hit_reward_cents * SECONDS_PER_HOUR / seconds) if pays_for_time else None,
+        wage_cents=round(reward * SECONDS_PER_HOUR / seconds) if reward and seconds else None,
         screen_out_cents=screen_out_cents,
     )
 

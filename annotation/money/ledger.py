@@ -13,8 +13,6 @@ itself are booked even beyond them; the budget records the excess.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, Sum, Value
@@ -179,17 +177,12 @@ def _update_commitments(budget: Budget, cents: int, account_id: int | None) -> N
             return
 
 
-class LedgerSums(NamedTuple):
-    reserved_cents: int
-    spent_cents: int
-
-
-def ledger_sums(budget: Budget) -> LedgerSums:
+def ledger_sums(budget: Budget) -> tuple[int, int]:
     """Return the reserved and the spent cents, recomputed from the ledger."""
     sums = LedgerEntry.objects.filter(budget=budget).aggregate(
         reserved=Sum("reserved_cents"), spent=Sum("spent_cents")
     )
-    return LedgerSums(sums["reserved"] or 0, sums["spent"] or 0)
+    return sums["reserved"] or 0, sums["spent"] or 0
 
 
 def reserved_cents(budget: Budget) -> int:

@@ -180,10 +180,9 @@ def _check_order(order: Order) -> None:
     if not SpendingLimit.objects.exists():
         return
     # the next order waits for this lock, and then its sums include this order
-    rows = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency)
-    installation_limits = rows.first()
+    general = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency).first()
     amount = spell_cents(order.cents, order.currency)
-    if installation_limits is None:
+    if general is None:
         raise OverLimit(
             f"Nothing was done: this asks for {amount}, and this installation has limits, but none in "
             f"{order.currency}; who manages its limits can set one."
@@ -197,7 +196,7 @@ def _check_order(order: Order) -> None:
                 f"{spell_cents(bound.limit_cents, order.currency)}; {committed} is committed, and "
                 f"this asks for {amount}."
             )
-    _check_second_person(order, installation_limits.confirm_cents)
+    _check_second_person(order, general.confirm_cents)
 
 
 def _check_second_person(order: Order, confirm_cents: int | None) -> None:
@@ -244,8 +243,7 @@ def cents_committed_today(currency: str, account_id: int | None = None) -> int:
     installation.
     """
     entries = entries_of_today().filter(budget__currency=currency)
-    is_installation = account_id is None
-    entries = entries.exclude(what__in=CLAIM_ENTRIES) if is_installation else entries.filter(by=account_id)
+    entries = entries.exclude(what__in=CLAIM_ENTRIES) if account_id is None else entries.filter(by=account_id)
     return max(0, entries.aggregate(cents=Sum("committed_cents"))["cents"] or 0)
 
 

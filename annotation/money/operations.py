@@ -98,15 +98,13 @@ def top_up(
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
     current = preview_top_ups(study=study, worker=worker)
     check_confirmed(current, confirm)
-    calls, unpaid_workers = pay_top_ups(study=study, why=why, worker=worker, by=by)
+    calls, unpaid = pay_top_ups(study=study, why=why, worker=worker, by=by)
     message = ngettext("One bonus is being paid.", "%(n)s bonuses are being paid.", len(calls))
     message %= {"n": len(calls)}
-    if unpaid_workers:
-        people = ", ".join(unpaid_workers)
-        message += " " + _("The budget is too small for %(people)s.") % {"people": people}
-    total_cents = sum(int(call.payload["cents"]) for call in calls)
-    answer = answer_of_step(current, calls) | {"total_cents": total_cents, "left_out": unpaid_workers}
-    return Outcome(message, answer)
+    if unpaid:
+        message += " " + _("The budget is too small for %(people)s.") % {"people": ", ".join(unpaid)}
+    total = sum(int(call.payload["cents"]) for call in calls)
+    return Outcome(message, answer_of_step(current, calls) | {"total_cents": total, "left_out": unpaid})
 
 
 @operation("budget", "Set the budget", parameters=BudgetRequest, scope="money", preview=preview_budget)

@@ -123,10 +123,8 @@ def _situation_digest(name: str, study: Study, values: dict[str, Any]) -> str:
     """Return a digest of the facts on which an order was based: the design, the state, and the preview of the cost."""
     preview = _confirmable[name].preview
     parameters = {name: value for name, value in values.items() if name not in IGNORED_PARAMETERS}
-    confirmation = preview(study=study, **parameters).confirm if preview is not None else ""
-    return content_key(
-        "situation", study.design, study.state, study.platform, study.paused_at is None, confirmation
-    )
+    word = preview(study=study, **parameters).confirm if preview is not None else ""
+    return content_key("situation", study.design, study.state, study.platform, study.paused_at is None, word)
 
 
 def confirm_request(*, request_id: int, by: User) -> SpendingRequest:

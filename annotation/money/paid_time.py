@@ -73,10 +73,10 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
             held_time.add(page.spans)
             page_seconds = _SpanUnion.from_spans(page.spans).seconds
             longest_span = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
-            # the study's team may have extended the lease
-            max_seconds = max(longest_leases[page.study], longest_span)
-            unpaid_seconds = held_time.seconds - paid_to_worker
-            seconds = min(page.claimed_seconds, page_seconds, max_seconds, unpaid_seconds)
+            limit = max(
+                longest_leases[page.study], longest_span
+            )  # the study's team may have extended the lease
+            seconds = min(page.claimed_seconds, page_seconds, limit, held_time.seconds - paid_to_worker)
             paid_to_worker += seconds
             claimed[page.session] += page.claimed_seconds
             paid[page.session] += seconds
@@ -121,13 +121,8 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Submit
         claimed_seconds = claimed_seconds_by_assignment.get(row.pk) or 0.0
         if claimed_seconds:
             assert row.submitted_at is not None  # guaranteed by its judgments
-            page = _SubmittedPage(
-                session=row.session_id,
-                study=row.study_id,
-                submitted_at=row.submitted_at,
-                claimed_seconds=claimed_seconds,
-                spans=_spans_held([*expired_leases, row]),
-            )
+            spans = _spans_held([*expired_leases, row])
+            page = _SubmittedPage(row.session_id, row.study_id, row.submitted_at, claimed_seconds, spans)
             pages[row.worker_id].append(page)
         elif row.state == Assignment.State.EXPIRED:
             expired_leases.append(row)  # its answers and times were moved to the assignment that replaced it

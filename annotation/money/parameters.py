@@ -11,7 +11,7 @@ from rest_framework.utils.html import is_html_input
 from common.parameters import Parameters
 
 MAX_CENTS = 10**9  # the largest amount of an order, in cents
-MAX_LIMIT_CENTS = 10**14
+MAX_LIMIT = 10**14  # the largest limit, in cents
 MAX_WHY_LENGTH = 1000
 
 
@@ -91,9 +91,7 @@ class BudgetRequest(ConfirmRequest):
 
 
 def _limit_field(help_text: str) -> serializers.IntegerField:
-    return serializers.IntegerField(
-        required=False, min_value=0, max_value=MAX_LIMIT_CENTS, help_text=help_text
-    )
+    return serializers.IntegerField(required=False, min_value=0, max_value=MAX_LIMIT, help_text=help_text)
 
 
 class LimitsRequest(Parameters):

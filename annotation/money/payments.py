@@ -119,7 +119,6 @@ def ask_for_bonus(
     """
     if not why.strip():
         raise WrongState(_("Nothing was paid: enter a message to the participant. Each bonus needs one."))
-    backend = backend_of(session.study)
     return write_message(
         study=session.study,
         kind=Ability.BONUS,
@@ -127,7 +126,7 @@ def ask_for_bonus(
         session=session,
         worker=session.worker,
         payload={"bonus_cents": cents},
-        cents=cents + backend.bonus_fee(cents),
+        cents=cents + backend_of(session.study).bonus_fee(cents),
         why=why.strip(),
         by=by,
     )
@@ -160,13 +159,11 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     }
     if not pays:
         raise WrongState(_("Nothing was paid: no approved work is below the wage floor."))
-    underpaid = CrowdSession.objects.filter(pk__in=pays).select_related("study", "worker")
+    underpaid = CrowdSession.objects.filter(pk__in=pays).order_by("worker", "pk")
     calls: list[CrowdCall] = []
     unpaid_workers: list[str] = []
     problem: OverBudget | None = None
-    for name, sessions in groupby(
-        underpaid.order_by("worker", "pk"), key=lambda session: session.worker.name
-    ):
+    for name, sessions in groupby(underpaid.select_related("study", "worker"), lambda row: row.worker.name):
         try:
             with one_order(study, None), transaction.atomic():
                 calls_of_worker = [

@@ -157,10 +157,9 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     """
     if call.state != CrowdCall.State.FAILED:
         raise WrongState(_("Nothing was changed: only failed requests to the crowd can be resolved."))
-    is_publish_retry = call.kind == Ability.PUBLISH and step == "retry"
-    is_retry_of_unsure = call.unsure and step == "retry"
-    is_verdict_on_refused = not call.unsure and step != "retry"
-    if (is_retry_of_unsure or is_verdict_on_refused) and not is_publish_retry:
+    is_retry = step == "retry"
+    is_possible = is_retry != call.unsure or (is_retry and call.kind == Ability.PUBLISH)
+    if not is_possible:
         possible_steps = "was-done or was-not-done" if call.unsure else "retry"
         raise WrongState(
             _("Nothing was changed: the only way to resolve this request is %(fitting)s.")

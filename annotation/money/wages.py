@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from statistics import median
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
@@ -84,26 +84,21 @@ class Overclaim:
 
 def pay_of_sessions(study: Study) -> list[Pay]:
     """Return the pay of submitted and approved sessions with known time, lowest wage first, in five queries."""
-    return pay_and_overclaims(study).pays
+    return pay_and_overclaims(study)[0]
 
 
 def overclaims_of(study: Study) -> list[Overclaim]:
     """Return the sessions with more active time than the server observed, largest difference first."""
-    return pay_and_overclaims(study).overclaims
+    return pay_and_overclaims(study)[1]
 
 
-class PayAndOverclaims(NamedTuple):
-    pays: list[Pay]
-    overclaims: list[Overclaim]
-
-
-def pay_and_overclaims(study: Study) -> PayAndOverclaims:
+def pay_and_overclaims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
     """Return ``pay_of_sessions`` and ``overclaims_of`` together, in the five queries that each of them takes."""
     floor_cents = design_of(study).crowd.floor_cents_per_hour
     sessions = _payable_sessions(study)
     rows = list(sessions.values_list("pk", "worker__name", "publication__reward_cents", "status"))
     if not rows:  # without paid sessions, avoid a scan of all judgments
-        return PayAndOverclaims([], [])
+        return [], []
     times, bonus_cents = paid_times(sessions), _bonus_cents_by_session(study)
     pays, overclaims = [], []
     for pk, worker, reward_cents, status in rows:
@@ -129,7 +124,7 @@ def pay_and_overclaims(study: Study) -> PayAndOverclaims:
         )
     pays.sort(key=lambda pay: (pay.wage_cents, pay.session))
     overclaims.sort(key=lambda claim: (claim.observed_seconds - claim.claimed_seconds, claim.session))
-    return PayAndOverclaims(pays, overclaims)
+    return pays, overclaims
 
 
 def _payable_sessions(study: Study) -> QuerySet[CrowdSession]:

@@ -65,11 +65,9 @@ def refuse_old_consent(*, study: Study, worker: Worker, agreed_to: str) -> None:
 
 def needs_consent(*, study: Study, worker: Worker) -> bool:
     """Return whether a participant must agree to the text in force, because they agreed to another one."""
-    participation = Participation.objects.filter(study=study, worker=worker).first()
+    row = Participation.objects.filter(study=study, worker=worker).first()
     current_version = consent_version(design_of(study))
-    if participation is None or not current_version:
-        return False
-    return participation.consent_version != current_version
+    return row is not None and bool(current_version) and row.consent_version != current_version
 
 
 @transaction.atomic
@@ -155,13 +153,11 @@ def _design_with_consent(study: Study, text: str, translations: Mapping[str, str
     """Return the study's design with another consent text. Raise DesignError if it is not valid."""
     values: dict[str, Any] = design_of(study).model_dump(mode="json")
     values["consent"] = text
-    texts_by_language = {
-        language: {**texts, "consent": ""} for language, texts in values.get("translations", {}).items()
-    }
+    by_language = {code: {**texts, "consent": ""} for code, texts in values.get("translations", {}).items()}
     for language, translation in translations.items():
-        texts_by_language.setdefault(language, {})["consent"] = translation
-    if texts_by_language:
-        values["translations"] = texts_by_language
+        by_language.setdefault(language, {})["consent"] = translation
+    if by_language:
+        values["translations"] = by_language
     try:
         design = StudyDesign.model_validate(values)
     except ValidationError as error:

@@ -97,8 +97,7 @@ def erase_person(
     refusal = why_not_erasable(study, locked)
     if refusal:
         raise WrongState(_("Nothing was changed. %(why)s") % {"why": refusal})
-    is_new_erasure = with_texts and listed_row is None
-    receipt = new_receipt() if is_new_erasure else ""
+    receipt = new_receipt() if with_texts and listed_row is None else ""  # none for a repeated erasure
     judgment_commitments = commitments(study=study, worker=locked, receipt=receipt) if receipt else []
     name, mark = locked.name, erasure_mark_of(locked)
     removed_counts, replacements = replace_people([locked], study, way, with_texts=with_texts)
@@ -131,9 +130,8 @@ def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
 
     People who cannot be erased now are left out; if the study is not closed, all of them.
     """
-    worker_ids = {worker.pk for worker in _lock_workers(study, workers)}
-    workers_to_erase = Worker.objects.filter(pk__in=worker_ids).exclude(cannot_be_erased_now(study))
-    people = list(workers_to_erase.order_by("pk"))
+    ids = {worker.pk for worker in _lock_workers(study, workers)}
+    people = list(Worker.objects.filter(pk__in=ids).exclude(cannot_be_erased_now(study)).order_by("pk"))
     if not people or not Study.objects.filter(pk=study.pk, state=Study.State.CLOSED).exists():
         return 0
     marks = [erasure_mark_of(worker) for worker in people]

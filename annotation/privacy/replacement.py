@@ -153,12 +153,9 @@ def _create_substitutes(study: Study, person: Worker) -> Substitution:
 
     stand_in = create_worker(ERASED_PREFIX)
     has_payments = any(rows_of(model, study, person).exists() for model in PAYMENT_MODELS)
-    return Substitution(
-        person=person,
-        stand_in=stand_in,
-        payee=create_worker(PAID_PREFIX) if has_payments else stand_in,
-        unconfirmed_ids=list(_unconfirmed_work(study, person).values_list("pk", flat=True)),
-    )
+    payee = create_worker(PAID_PREFIX) if has_payments else stand_in
+    unconfirmed_ids = list(_unconfirmed_work(study, person).values_list("pk", flat=True))
+    return Substitution(person, stand_in, payee, unconfirmed_ids)
 
 
 def _remove_quotes(study: Study, worker: Worker) -> None:
@@ -278,11 +275,9 @@ def _erase_answers(study: Study, substitution: Substitution, way: str, *, with_t
     for position, assignment in enumerate(pages):
         # keep the order of pages, by which an arena can be drawn again
         offset = timedelta(microseconds=position)
-        accepted_at = _cut_to_minute(assignment.accepted_at)
-        submitted_at = _cut_to_minute(assignment.submitted_at)
+        accepted, submitted = _cut_to_minute(assignment.accepted_at), _cut_to_minute(assignment.submitted_at)
         Assignment.objects.filter(pk=assignment.pk).update(
-            accepted_at=accepted_at and accepted_at + offset,
-            submitted_at=submitted_at and submitted_at + offset,
+            accepted_at=accepted and accepted + offset, submitted_at=submitted and submitted + offset
         )
     work.update(answers={}, answered_at=None, expires_at=None, gaps=[], reason="", external_id="")
     return deleted_count

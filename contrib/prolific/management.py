@@ -17,11 +17,7 @@ class SubscribeProlific(QuorumCommand):
     named_errors = (QuorumError, CrowdProblem)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        secret, new_events = subscribe_to_events()
-        self.say(
-            f"Subscribed to {', '.join(new_events)}."
-            if new_events
-            else "Everything was subscribed to before."
-        )
+        secret, events = subscribe_to_events()
+        self.say(f"Subscribed to {', '.join(events)}." if events else "Everything was subscribed to before.")
         if secret != feature_settings.PROLIFIC_HOOK_SECRET:
             self.say(f"Set this and restart: PROLIFIC_HOOK_SECRET={secret}")

@@ -10,7 +10,6 @@ import base64
 import hashlib
 import hmac
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -84,15 +83,8 @@ def _check_signature(body: bytes, signature: str, timestamp: str, now: datetime)
         )
 
 
-class EventSubscription(NamedTuple):
-    """The secret that signs the workspace's webhooks, and the events to which this server is newly subscribed."""
-
-    secret: str
-    new_events: list[str]
-
-
-def subscribe_to_events() -> EventSubscription:
-    """Subscribe this server to the workspace's events, if it is not subscribed yet.
+def subscribe_to_events() -> tuple[str, list[str]]:
+    """Subscribe this server to the workspace's events. Return the secret that signs them, and the new events.
 
     An existing secret is kept, since a new one would make other subscriptions invalid.
 
@@ -112,4 +104,4 @@ def subscribe_to_events() -> EventSubscription:
         new_events = [event for event in EVENTS if event not in earlier_events]
         for event in new_events:
             client.subscribe_to_event(workspace, event=event, address=address)
-    return EventSubscription(secret, new_events)
+    return secret, new_events

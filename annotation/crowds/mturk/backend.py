@@ -91,14 +91,10 @@ class MTurkBackend(CrowdBackend):
 
         The fee is rounded half up, and is at least one cent.
         """
-        percent = (
-            BASE_FEE
-            + (MANY_PLACES_FEE if places >= MANY_PLACES else 0)
-            + (MASTERS_FEE if design.crowd.masters else 0)
-        )
-        reward_cents = design.crowd.reward_cents
-        fee_cents = fee_of(reward_cents, percent, min_cents=MIN_FEE_CENTS)
-        return Price(reward_cents=reward_cents, fee_cents=fee_cents)
+        percent = BASE_FEE + (MANY_PLACES_FEE if places >= MANY_PLACES else 0)
+        percent += MASTERS_FEE if design.crowd.masters else 0
+        cents = design.crowd.reward_cents
+        return Price(reward_cents=cents, fee_cents=fee_of(cents, percent, min_cents=MIN_FEE_CENTS))
 
     def bonus_fee(self, cents: int) -> int:
         return fee_of(cents, BASE_FEE, min_cents=MIN_FEE_CENTS)

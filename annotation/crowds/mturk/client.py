@@ -42,9 +42,7 @@ ENDPOINTS = {
     LIVE: "https://mturk-requester.us-east-1.amazonaws.com",
 }
 MAX_MESSAGES = 10  # number of messages per request to the queue, its maximum
-MAX_RECEIVES = (
-    100  # number of requests to the queue in one sync, so that it ends even if messages keep coming
-)
+MAX_RECEIVES = 100  # number of requests in one sync, which so ends even if messages keep coming
 EVENTS = ["AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired"]
 PAGE_ROWS = 100  # number of rows in one response to a list operation, the service's maximum
 READ_ATTEMPTS = 5  # number of attempts of a call that changes nothing

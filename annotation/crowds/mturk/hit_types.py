@@ -63,13 +63,10 @@ def prepare_hit_type(client: TurkClient, platform: str, study: Study, design: St
     if crowd.keywords:
         properties["Keywords"] = crowd.keywords
     names = (*design.workers.requires, *design.workers.forbids)
-    new_ids_by_name = {name: ids_not_passed_on(platform, name) for name in names}
-    key = (
-        f"{platform} {settings.MTURK_ENDPOINT}",
-        json.dumps([properties, new_ids_by_name], sort_keys=True),
-    )
+    new_ids = {name: ids_not_passed_on(platform, name) for name in names}
+    key = (f"{platform} {settings.MTURK_ENDPOINT}", json.dumps([properties, new_ids], sort_keys=True))
     if key not in known_hit_types:
-        _grant_qualifications(client, new_ids_by_name)
+        _grant_qualifications(client, new_ids)
         type_id = client.create_hit_type(properties)
         if settings.MTURK_SQS_QUEUE:
             client.set_notification(type_id, transport="SQS", destination=settings.MTURK_SQS_QUEUE)

@@ -57,9 +57,9 @@ def _token_may_be_forgotten(call: CrowdCall) -> bool:
 def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     publication, study = call.publication_now(), call.study
     if _token_may_be_forgotten(call):
-        existing_hit = _find_hit_by_token(client, study, call.key)
-        if existing_hit is not None:
-            return _publication_facts(existing_hit)
+        existing = _find_by_token(client, study, call.key)
+        if existing is not None:
+            return _publication_facts(existing)
     design = design_of(study)
     assert publication.hit is not None  # this backend publishes only HITs
     question = question_of_hit(study, design, publication.hit)
@@ -74,14 +74,12 @@ def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
             token=call.key,
         )
     except HitAlreadyExists as conflict:
-        existing_hit = (
-            client.get_hit(conflict.hit) if conflict.hit else _find_hit_by_token(client, study, call.key)
-        )
-        if existing_hit is None:
+        existing = client.get_hit(conflict.hit) if conflict.hit else _find_by_token(client, study, call.key)
+        if existing is None:
             raise RetryLater(
                 "Mechanical Turk says that the HIT is there already, and does not show it."
             ) from None
-        hit = existing_hit
+        hit = existing
     except NotFoundAtTurk as problem:  # the HIT type was removed meanwhile: another attempt creates it
         known_hit_types.clear()
         known_qualifications.clear()
@@ -89,7 +87,7 @@ def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return _publication_facts(hit)
 
 
-def _find_hit_by_token(client: TurkClient, study: Study, token: str) -> TurkHIT | None:
+def _find_by_token(client: TurkClient, study: Study, token: str) -> TurkHIT | None:
     return next(
         (hit for hit in client.list_hits() if token_in_annotation(hit.annotation, study) == token), None
     )
@@ -174,7 +172,7 @@ def _set_expiration(client: TurkClient, hit: str, expires_at: datetime) -> None:
 
 def _approve_work(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return _decide_work(
-        client, call, client.approve, Status.APPROVED, may_override=bool(call.payload.get("override"))
+        client, call, client.approve, Status.APPROVED, overrides=bool(call.payload.get("override"))
     )
 
 
@@ -183,12 +181,7 @@ def _reject_work(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _decide_work(
-    client: TurkClient,
-    call: CrowdCall,
-    send_decision: Callable[..., None],
-    decision: str,
-    *,
-    may_override: bool = False,
+    client: TurkClient, call: CrowdCall, send: Callable[..., None], decision: str, *, overrides: bool = False
 ) -> dict[str, Any]:
     """Approve or reject the work of a session once; return the status that the work then has at the service.
 
@@ -196,17 +189,17 @@ def _decide_work(
     person may have decided.
 
     Args:
-        send_decision: the client's method that approves or rejects.
+        send: the client's method that approves or rejects.
         decision: the status of the work after it.
-        may_override: whether the decision may replace a rejection.
+        overrides: whether the decision may replace a rejection.
     """
     session = call.session_now()
     status = _status_at_turk(client, session)
-    overrides_rejection = may_override and status == Status.REJECTED
+    overrides_rejection = overrides and status == Status.REJECTED
     if status == Status.SUBMITTED or overrides_rejection:
         options = {"override": True} if overrides_rejection else {}
         try:
-            send_decision(session.external_id, feedback=call.why[:MAX_FEEDBACK_LENGTH], **options)
+            send(session.external_id, feedback=call.why[:MAX_FEEDBACK_LENGTH], **options)
             status = decision
         except WrongStateAtTurk:  # another person decided first
             status = _status_at_turk(client, session)
@@ -278,8 +271,7 @@ def _grant_qualification(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 def _send_message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Send a worker a message, at most once, since NotifyWorkers takes no token."""
-    is_first_attempt = call.first_started_at == call.started_at
-    if not is_first_attempt:
+    if call.first_started_at != call.started_at:  # not the first attempt
         raise CrowdRefusal(
             "The message may have been sent before, and is not sent twice; send a new one if it was not."
         )

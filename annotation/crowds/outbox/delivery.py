@@ -123,9 +123,8 @@ def carry_out_calls(
                 stop_reason = message
                 break
         if progress is not None:
-            unsent_count = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
-            share_done = done_count / max(1, done_count + unsent_count)
-            progress(share_done, f"{done_count} done, {unsent_count} to go")
+            unsent = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
+            progress(done_count / max(1, done_count + unsent), f"{done_count} done, {unsent} to go")
     unsent_count = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
     return DeliveryResult(
         done_count=done_count,

@@ -80,16 +80,12 @@ def _apply_publishing(call: CrowdCall) -> None:
         group_id=call.answer.get("group_id", ""),
         expires_at=expires_at or publication.expires_at,
     )
-    _reserve_again(call)
+    reserve_again(call=call, cents=int(call.payload.get("cents", 0)))
     hold_places(
         call=call, publication=publication, places=publication.places, screen_outs=publication.screen_outs
     )
     if Study.objects.filter(pk=publication.study_id, state=Study.State.CLOSED).exists():
         ask_to_take_down(publication=publication, by=call.made_by)
-
-
-def _reserve_again(call: CrowdCall) -> None:
-    reserve_again(call=call, cents=int(call.payload.get("cents", 0)))
 
 
 def _apply_extension(call: CrowdCall) -> None:
@@ -109,7 +105,7 @@ def _apply_extension(call: CrowdCall) -> None:
         state=Publication.State.PUBLISHED,
     )
     if places + reopened_places + added_screen_outs + reopened_screen_outs:
-        _reserve_again(call)
+        reserve_again(call=call, cents=int(call.payload.get("cents", 0)))
         paid_count = publication.entries.filter(what="screened-out").count()
         screen_outs = publication.screen_outs + added_screen_outs
         unpaid_count = max(0, screen_outs - publication.screen_outs_held - paid_count)
@@ -141,7 +137,7 @@ def _apply_decision(call: CrowdCall) -> None:
 
 
 def _apply_bonus(call: CrowdCall) -> None:
-    _reserve_again(call)
+    reserve_again(call=call, cents=int(call.payload.get("cents", 0)))
     spend_bonus(call=call)
 
 

@@ -269,7 +269,8 @@ def session_with_room(*, study: Study, design: StudyDesign, worker: Worker) -> C
     return session if hit_count < design.panel.hits else None
 
 
-def count_submitted_pages(session: CrowdSession) -> int:
+def count_submitted(session: CrowdSession) -> int:
+    """Return the number of the session's submitted assignments."""
     return Assignment.objects.filter(session=session, submitted_at__isnull=False).count()
 
 
@@ -280,7 +281,7 @@ def complete_session_after(*, assignment: Assignment) -> None:
     (Dallinger PR#6183).
     """
     session = panel_sessions(assignment.study).filter(assignments=assignment).first()
-    if session is not None and count_submitted_pages(session) >= design_of(assignment.study).panel.hits:
+    if session is not None and count_submitted(session) >= design_of(assignment.study).panel.hits:
         end_session_with_status(session=session, status=Status.SUBMITTED)
 
 

@@ -6,7 +6,7 @@ is stored until a job has read it and a page has shown the result.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -79,7 +79,7 @@ def _reconcile_list(request: HttpRequest, study: Study) -> HttpResponse:
         submissions = read_submissions(text, design_of(study).panel, columns=columns)
     except ListProblem as problem:
         sealed_text = signing.dumps(text, salt=SALT, compress=True) if problem.columns else ""
-        return _show_problem(request, study, str(problem), problem.columns, {"text": sealed_text})
+        return _show_problem(request, study, str(problem), problem.columns, text=sealed_text)
     return _show_list(request, study, submissions)
 
 
@@ -102,7 +102,7 @@ def show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse:
     try:
         result = load_json(uploads.job_file(upload).read_text())
         if "rows" not in result:
-            return _show_problem(request, study, result["problem"], result["columns"], {"job": pk})
+            return _show_problem(request, study, result["problem"], result["columns"], job=pk)
         uploads.discard_upload(upload)
         return _show_list(request, study, [PanelListLine(*row) for row in result["rows"]])
     except FileNotFoundError:
@@ -112,11 +112,7 @@ def show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse:
 
 
 def _show_problem(
-    request: HttpRequest,
-    study: Study,
-    problem: str,
-    columns: Sequence[str] = (),
-    hidden_fields: Mapping[str, str] | None = None,
+    request: HttpRequest, study: Study, problem: str, columns: Sequence[str] = (), **hidden_fields: str
 ) -> HttpResponse:
     """Show why a list cannot be used.
 
@@ -124,11 +120,8 @@ def _show_problem(
         columns: the columns of the list if the person has to choose one.
         hidden_fields: the list, or its job, for the form with which the person chooses.
     """
-    context = _page_context(request, study) | {
-        "problem": problem,
-        "list_columns": columns,
-        "hidden_fields": hidden_fields or {},
-    }
+    context = _page_context(request, study)
+    context |= {"problem": problem, "list_columns": columns, "hidden_fields": hidden_fields}
     return TemplateResponse(request, "admin/annotation/study_panel.html", context, status=400)
 
 
@@ -156,11 +149,8 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
 
 def _needs_approval(row: ComparedSubmission) -> bool:
     """Return whether the session is to be paid but not yet approved here."""
-    return (
-        row.verdict == "pay"
-        and row.session is not None
-        and row.session.status == CrowdSession.Status.SUBMITTED
-    )
+    session = row.session
+    return row.verdict == "pay" and session is not None and session.status == CrowdSession.Status.SUBMITTED
 
 
 def _page_context(request: HttpRequest, study: Study) -> dict[str, Any]:
@@ -219,7 +209,7 @@ def _book_list(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(study_page_address(study, "panel"))
 
 
-def _download_payment_list(request: HttpRequest, study: Study) -> HttpResponse:
+def _send_payment_list(request: HttpRequest, study: Study) -> HttpResponse:
     with translation.override("en"):  # the file is in English, like the one that the command writes
         compared = compare_panel_list(study=study, submissions=_read_signed_list(request, study))
     return csv_download(payment_list(study, compared), f"{study.slug}-payments.csv")
@@ -239,10 +229,7 @@ add_step(
 )
 add_step(
     StudyStep(
-        name="payment-list",
-        label="Download the payment list",
-        run=_download_payment_list,
-        permission=Right.VIEW,
+        name="payment-list", label="Download the payment list", run=_send_payment_list, permission=Right.VIEW
     )
 )
 add_step(StudyStep(name="book-list", label="Record the panel's list", run=_book_list))

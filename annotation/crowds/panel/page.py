@@ -48,13 +48,13 @@ def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 def _download_bonus_list(request: HttpRequest, study: Study) -> HttpResponse:
     number_text = request.POST.get("number", "")
-    bonus_list = make_bonus_list(
+    number, lines = make_bonus_list(
         study=study,
         # 0 makes a new list
         number=int(number_text) if number_text.isdecimal() and len(number_text) < 6 else 0,
         by=signed_in(request),
     )
-    return csv_download(bonus_list.lines, f"{study.slug}-bonuses-{bonus_list.number}.csv")
+    return csv_download(lines, f"{study.slug}-bonuses-{number}.csv")
 
 
 def _download_signed_links(request: HttpRequest, study: Study) -> HttpResponse:

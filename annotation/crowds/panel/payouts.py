@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -29,7 +28,7 @@ from judgments.studies.designs import design_of
 
 # The number of the bonus that pays for the pages of an incomplete session. It is larger than the numbers of bonuses
 # that people give, so that the keys of their calls differ.
-PARTIAL_BONUS_NUMBER = 900
+PARTIAL_NUMBER = 900
 
 
 def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[list[object]]:
@@ -61,8 +60,6 @@ def unpaid_pages(study: Study) -> list[UnpaidPages]:
     Rejected assignments, and sessions whose pages were paid before, are left out.
     """
     reward_cents = design_of(study).crowd.reward_cents
-    if not reward_cents:
-        return []
     is_submitted = Q(assignments__state__in=["submitted", "approved"])
     paid_here = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
     paid_by_panel = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
@@ -70,10 +67,8 @@ def unpaid_pages(study: Study) -> list[UnpaidPages]:
     sessions = sessions.exclude(pk__in=paid_here.values("session"))
     sessions = sessions.exclude(pk__in=paid_by_panel.values("session"))
     sessions = sessions.annotate(n=Count("assignments", filter=is_submitted)).filter(n__gt=0).order_by("pk")
-    return [
-        UnpaidPages(session, page_count=session.n, cents=session.n * reward_cents)
-        for session in sessions.select_related("worker", "study")
-    ]
+    rows = sessions.select_related("worker", "study") if reward_cents else ()
+    return [UnpaidPages(session, session.n, session.n * reward_cents) for session in rows]
 
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
@@ -82,12 +77,10 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
         unpaid_sessions = unpaid_pages(study)
         if not unpaid_sessions:
             raise WrongState(_("Nothing was paid: there are no unpaid pages of sessions that ended early."))
-        for unpaid in unpaid_sessions:
-            call = ask_for_bonus(
-                session=unpaid.session, cents=unpaid.cents, why=why, number=PARTIAL_BONUS_NUMBER, by=by
-            )
+        for row in unpaid_sessions:
+            call = ask_for_bonus(session=row.session, cents=row.cents, why=why, number=PARTIAL_NUMBER, by=by)
             CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
-        total = spell_cents(sum(unpaid.cents for unpaid in unpaid_sessions), design_of(study).currency)
+        total = spell_cents(sum(row.cents for row in unpaid_sessions), design_of(study).currency)
         message = f"Bonuses of {total} for the pages of {len(unpaid_sessions)} sessions."
         note_event(study=study, what="partial-pay", sentence=message, by=by)
     return len(unpaid_sessions)
@@ -98,8 +91,7 @@ def last_bonus_list(study: Study) -> int:
     if Ability.APPROVE in backend_of(study).can:
         return 0
     answers = _paid_bonuses(study).values_list("answer", flat=True)
-    numbers = [int(answer["list"]) for answer in answers if "list" in answer]
-    return max(numbers, default=0)
+    return max((int(answer["list"]) for answer in answers if "list" in answer), default=0)
 
 
 def _paid_bonuses(study: Study) -> QuerySet[CrowdCall]:
@@ -113,19 +105,12 @@ def unlisted_bonuses(study: Study) -> QuerySet[CrowdCall]:
     return _paid_bonuses(study).filter(answer__list__isnull=True).exclude(worker__erased=True)
 
 
-class BonusList(NamedTuple):
-    """A list of bonuses to upload at a panel.
-
-    Each of ``lines`` has the panel's id of the submission or person, and an amount.
-    """
-
-    number: int
-    lines: list[tuple[str, str]]
+BonusLine = tuple[str, str]  # the panel's id of the submission or person, and an amount
 
 
 @transaction.atomic
-def make_bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> BonusList:
-    """Make a list of the bonuses that are in no list yet, or return an earlier list again.
+def make_bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tuple[int, list[BonusLine]]:
+    """Make a list of the bonuses that are in no list yet, or an earlier list again. Return its number and its lines.
 
     Each bonus is in one list only, so uploading each list once pays each bonus once. Lines of people whose id was
     deleted are left out; the other lines stay the same.
@@ -163,10 +148,10 @@ def make_bonus_list(*, study: Study, number: int = 0, by: User | None = None) ->
             sentence=f"Bonus list {number} was made, with {len(lines)} lines{omission}.",
             by=by,
         )
-    return BonusList(number, list(lines.values()))
+    return number, list(lines.values())
 
 
-def _bonus_lines(study: Study, calls: list[CrowdCall]) -> dict[int, tuple[str, str]]:
+def _bonus_lines(study: Study, calls: list[CrowdCall]) -> dict[int, BonusLine]:
     """Return the panel's id and the amount of each bonus, by the call's row id.
 
     Bonuses of people whose id was deleted are left out.

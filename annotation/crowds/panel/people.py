@@ -26,7 +26,7 @@ from annotation.crowds.panel.backend import (
     LinkProblem,
     PanelIds,
     code_for,
-    count_submitted_pages,
+    count_submitted,
     end_session_with_status,
     idle_sessions,
     panel_sessions,
@@ -151,15 +151,14 @@ def _free_place(study: Study, ids: PanelIds) -> FreeingOutcome:
     for session in _unmatched_sessions(publication):
         if session.external_id in work_ids:
             continue
-        raw_ids = ids_of(session)
-        if not raw_ids.session:  # the raw ids were deleted
+        raw = ids_of(session)
+        if not raw.session:  # the raw ids were deleted
             continue
         # the list of work may be out of date, so ask about this submission
-        is_known = backend.knows_work(publication, worker=raw_ids.worker, work=raw_ids.session, at_work=False)
-        if is_known is False:
+        if backend.knows_work(publication, worker=raw.worker, work=raw.session, at_work=False) is False:
             why = "The panel does not know of it."
             is_freed = end_panel_session(session=session, status=Status.RETURNED, why=why)
-            if count_submitted_pages(session) and exclude_unknown_work(session=session):
+            if count_submitted(session) and exclude_unknown_work(session=session):
                 is_freed = True
             if is_freed:  # otherwise another request has freed it
                 return FreeingOutcome.FREED
@@ -188,13 +187,11 @@ def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
     attempts = QuizAttempt.objects.filter(study=publication.study_id, worker=OuterRef("worker"))
     is_silent = ~Exists(work.exclude(answers={}, submitted_at=None)) & ~Exists(attempts.exclude(answers={}))
     last_answers = work.order_by().values("session").annotate(at=Max(Coalesce("submitted_at", "answered_at")))
-    last_activity = Coalesce(Subquery(last_answers.values("at")), "arrived_at")
+    free_at = Coalesce(Subquery(last_answers.values("at")), "arrived_at") + longest_pause(publication.study)
     sessions = _unmatched_sessions(publication).filter(status=Status.WORKING)
     sessions = sessions.annotate(people_count=people_at_same_address("session"))
-    replaceable_at = Case(
-        When(people_count__gt=1, then=last_activity + longest_pause(publication.study)),
-        default=F("arrived_at") + MIN_UNANSWERED_TIME,
-    )
+    unanswered_until = F("arrived_at") + MIN_UNANSWERED_TIME
+    replaceable_at = Case(When(people_count__gt=1, then=free_at), default=unanswered_until)
     candidates = sessions.filter(is_silent | Q(people_count__gt=1))
     return candidates.annotate(replaceable_at=replaceable_at).order_by("replaceable_at")
 
@@ -380,7 +377,7 @@ def end_without_work(*, session: CrowdSession) -> bool:
     CrowdSession.objects.select_for_update().get(pk=session.pk)  # wait for simultaneous claims of the session
     if Assignment.objects.with_lease(timezone.now()).filter(session=session).exists():
         return False
-    status = Status.SUBMITTED if count_submitted_pages(session) else Status.FULL
+    status = Status.SUBMITTED if count_submitted(session) else Status.FULL
     return end_panel_session(session=session, status=status)
 
 

@@ -16,13 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds.outbox.effects import release_unfilled, settle_session
-from annotation.crowds.panel.backend import (
-    PanelIds,
-    code_for,
-    count_submitted_pages,
-    panel_sessions,
-    session_name,
-)
+from annotation.crowds.panel.backend import PanelIds, code_for, count_submitted, panel_sessions, session_name
 from annotation.crowds.panel.people import end_abandoned_sessions, end_panel_session
 from annotation.crowds.panel.submission_list import PanelListLine
 from annotation.crowds.people import erasure_marks, is_session_of, pseudonym
@@ -112,7 +106,7 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
     all_codes = {code.lower() for code in codes.values()}
     worker_names = {session.worker.name for session in sessions.values()}
     has_session_ids = bool(session_parameter(design.panel))
-    marks_of_erased = erasure_marks(study)
+    marks = erasure_marks(study)
     compared = []
     for panel_line in submissions:
         ids = PanelIds(worker=panel_line.worker, session=panel_line.session if has_session_ids else "")
@@ -121,22 +115,15 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
         # a list of people without submissions: use each person's latest session
         if has_session_ids and not panel_line.session:
             newest_first = reversed(sessions.values())
-            session = next(
-                (other for other in newest_first if is_session_of(other, name, marks_of_erased)), None
-            )
-        if session is None or not is_session_of(session, name, marks_of_erased):
+            session = next((other for other in newest_first if is_session_of(other, name, marks)), None)
+        if session is None or not is_session_of(session, name, marks):
             compared.append(
                 _compare_list_line(panel_line, took_part=name in worker_names, is_taken=session is not None)
             )
             continue
         del sessions[session.external_id]
-        verdict = _compare_both(
-            panel_line,
-            session,
-            code=session.code or codes[session.external_id],
-            all_codes=all_codes,
-            objections=objections.get(session.worker_id, []),
-        )
+        reasons, code = objections.get(session.worker_id, []), session.code or codes[session.external_id]
+        verdict = _compare_both(panel_line, session, code=code, all_codes=all_codes, objections=reasons)
         compared.append(ComparedSubmission(panel_line, session, panel_line.worker, **verdict._asdict()))
     compared = _add_unmatched_payments(study, compared)
     raw_ids = raw_ids_of(study)
@@ -307,7 +294,7 @@ def _compare_unfinished(
                 "The session has the completion code, but not all of its pages are submitted here (%(done)s of "
                 "%(wanted)s)."
             )
-            % {"done": count_submitted_pages(session), "wanted": design_of(session.study).panel.hits},
+            % {"done": count_submitted(session), "wanted": design_of(session.study).panel.hits},
             new_status,
             is_contradictory=True,
         )

@@ -179,11 +179,11 @@ def normalise_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _read_submission(
-    line_number: int, cells: Sequence[str], column_indices: Mapping[str, int]
-) -> PanelListLine:
+def _read_submission(line_number: int, cells: Sequence[str], indices: Mapping[str, int]) -> PanelListLine:
+    """Return the submission in a line. ``indices`` are those of the columns, by their kind."""
+
     def read_cell(kind: str) -> str:
-        index = column_indices.get(kind)
+        index = indices.get(kind)
         return cells[index].strip() if index is not None and index < len(cells) else ""
 
     status, code = read_cell("status"), read_cell("code")

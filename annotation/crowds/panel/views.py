@@ -15,7 +15,7 @@ from annotation.crowds.panel.backend import (
     PanelIds,
     address_back,
     code_for,
-    count_submitted_pages,
+    count_submitted,
     ids_of_link,
     read_signed_ids,
     refuse_unsigned,
@@ -116,7 +116,7 @@ def _start_session(request: HttpRequest, study: Study, design: StudyDesign) -> H
     ids = read_signed_ids(study, request.POST.get("seal", ""))
     if "decline" in request.POST:  # nothing is stored about people who decline
         return _render_outcome(request, study, design, "returned")
-    earlier_session = find_session(study=study, ids=ids)
+    earlier = find_session(study=study, ids=ids)
     try:
         session = start_session(
             study=study,
@@ -125,14 +125,11 @@ def _start_session(request: HttpRequest, study: Study, design: StudyDesign) -> H
             country=request.POST.get("country", "")[:10],
         )
     except (AddressFull, JoinRefused, CountryProblem) as error:
-        return _render_entry(
-            request, study, design, ids, earlier_session, problem=str(error), status=error.status
-        )
+        return _render_entry(request, study, design, ids, earlier, problem=str(error), status=error.status)
     if outcome_of(session):
         response: HttpResponse = see_other("annotation:panel-end", study.slug)
     else:
-        next_page = "annotation:work" if earlier_session is not None else "annotation:start"
-        response = see_other(next_page, study.slug)
+        response = see_other("annotation:work" if earlier is not None else "annotation:start", study.slug)
     remember_worker(response, session_token_of(session))
     return response
 
@@ -154,7 +151,7 @@ def show_end(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "study": study,
         "design": design,
-        "submitted_page_count": count_submitted_pages(session),
+        "submitted_page_count": count_submitted(session),
         "page_count": design.panel.hits,
     }
     return render(request, "annotation/panel/stop.html", context)
@@ -172,7 +169,7 @@ def _render_outcome(
         "outcome": outcome,
         "code": code,
         "return_address": address_back(design, outcome, code=code, ids=ids),
-        "submitted_page_count": count_submitted_pages(session) if session is not None else 0,
+        "submitted_page_count": count_submitted(session) if session is not None else 0,
         "page_count": design.panel.hits,
         "is_recorded": session is not None,
         "screen_out_pay": spell_money(design.crowd.screen_out_cents, design.named_currency),

@@ -127,14 +127,13 @@ def _budget_discrepancies(budget: Budget | None) -> list[Discrepancy]:
     if unmatched["cents"]:
         message = f"The crowd paid {spell(unmatched['cents'])} for work that does not count here."
         discrepancies.append(Discrepancy("paid-there", message))
-    ledger = ledger_sums(budget)
+    booked_reserved, booked_spent = booked_sums = ledger_sums(budget)
     held_cents = reserved_cents(budget)
-    budget_sums = (budget.reserved_cents, budget.spent_cents)
-    if (ledger.reserved_cents, ledger.spent_cents) != budget_sums or held_cents != ledger.reserved_cents:
+    if booked_sums != (budget.reserved_cents, budget.spent_cents) or held_cents != booked_reserved:
         message = (
-            f"The ledger holds {spell(ledger.reserved_cents)} reserved and {spell(ledger.spent_cents)} spent, "
-            f"the budget {spell(budget.reserved_cents)} and {spell(budget.spent_cents)}, and places and calls "
-            f"keep {spell(held_cents)}."
+            f"The ledger holds {spell(booked_reserved)} reserved and {spell(booked_spent)} spent, the budget "
+            f"{spell(budget.reserved_cents)} and {spell(budget.spent_cents)}, and places and calls keep "
+            f"{spell(held_cents)}."
         )
         discrepancies.append(Discrepancy("books", message))
     return discrepancies

@@ -6,7 +6,6 @@ They are cached as JSON. An alias is the key under which a field is cached.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Annotated
 
 from pydantic import Field, TypeAdapter
@@ -89,7 +88,7 @@ FIGURES = add_figures(
         "crowd",
         crowd_figures,
         rows=lambda figures: figures.row_count,
-        as_json=partial(_STORED_FIGURES.dump_python, by_alias=True),
+        as_json=lambda figures: _STORED_FIGURES.dump_python(figures, by_alias=True),
         from_json=_STORED_FIGURES.validate_python,
         is_large=has_many_assignments,
     )

@@ -98,8 +98,7 @@ FORMS = [
 
 def add_crowd_form(form: CrowdForm, *, before: str) -> None:
     """Add a form to the crowd page, before the form of the step ``before``."""
-    steps = [shown_form.step for shown_form in FORMS]
-    FORMS.insert(steps.index(before), form)
+    FORMS.insert([shown_form.step for shown_form in FORMS].index(before), form)
 
 
 def _can_sync(study: Study) -> bool:

@@ -13,9 +13,12 @@ from judgments.studies.designs import design_of
 from judgments.templatetags.judgments_tags import cents
 
 
-@admin.register(Publication)
-class PublicationAdmin(ReadOnlyAdmin):
+class CrowdRowsAdmin(ReadOnlyAdmin):
     help = "crowds/README.md#what-is-the-same-everywhere"
+
+
+@admin.register(Publication)
+class PublicationAdmin(CrowdRowsAdmin):
     empty_words = "When a study is opened at a crowd, the crowd offers the pages of work of the study."
     list_display = (
         "__str__",
@@ -42,8 +45,7 @@ class PublicationAdmin(ReadOnlyAdmin):
 
 
 @admin.register(CrowdSession)
-class CrowdSessionAdmin(ReadOnlyAdmin):
-    help = "crowds/README.md#what-is-the-same-everywhere"
+class CrowdSessionAdmin(CrowdRowsAdmin):
     empty_words = "A row is added whenever a crowd sends a person to a study."
     list_display = ("external_id", study_column, "worker", "status", "confirmed", "booked", "handed_in")
     ordering = ("-pk",)
@@ -58,8 +60,7 @@ class CrowdSessionAdmin(ReadOnlyAdmin):
 
 
 @admin.register(CrowdCall)
-class CrowdCallAdmin(ReadOnlyAdmin):
-    help = "crowds/README.md#what-is-the-same-everywhere"
+class CrowdCallAdmin(CrowdRowsAdmin):
     empty_words = "Requests to a crowd are stored here before they are sent."
     list_display = ("call_time", study_column, "kind", "worker", "state", "problem", "why", "made_by")
     ordering = ("-pk",)
@@ -73,8 +74,7 @@ class CrowdCallAdmin(ReadOnlyAdmin):
 
 
 @admin.register(LedgerEntry)
-class LedgerEntryAdmin(ReadOnlyAdmin):
-    help = "crowds/README.md#what-is-the-same-everywhere"
+class LedgerEntryAdmin(CrowdRowsAdmin):
     empty_words = "This lists each amount that is reserved or paid at a crowd."
     list_display = ("entry_time", "study", "what", "reserved_money", "spent_money", "person", "key")
     ordering = ("-pk",)

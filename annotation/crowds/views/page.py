@@ -32,11 +32,8 @@ from judgments.studies.step_form import Refusal, take_refusal
 from judgments.studies.study_page import STEPS, study_page
 
 MAX_SUGGESTIONS = 200  # number of workers' names that a field suggests
-# abilities whose lack the page mentions
-ABILITIES = (
-    Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.LIST, Ability.APPROVE, Ability.REJECT, Ability.BONUS,
-    Ability.BLOCK, Ability.MESSAGE, Ability.COST,
-)  # fmt: skip
+# abilities whose lack the page does not mention
+UNMENTIONED_ABILITIES = {Ability.DELETE, Ability.UNBLOCK, Ability.QUALIFY}
 
 
 def _concerns_a_crowd(study: Study) -> bool:
@@ -64,7 +61,9 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
     figures = required_figures(shown_figures)
     budget = at_crowd(Budget, study).first()
     calls = CrowdCall.objects.filter(study=study)
-    forms = _offered_forms(study, backend, context)
+    newest_call = calls.order_by("pk").last()
+    takes_requests = bool(study.platform) and backend.sends_people and context["may_review"]
+    forms = _offered_forms(study, backend, context["rights"], takes_requests)
     refusal = take_refusal(request, study)
     context |= {
         "counted": shown_figures,  # the base template says if these are being recomputed
@@ -75,8 +74,13 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         **_offer_context(study, backend),
         **_calls_context(calls),
         "forms": forms,
-        "begin": _initial_values(study, budget, calls),  # read by the tag step_form
-        "suggested_names": _suggested_names(study) if _takes_requests(study, backend, context) else [],
+        "begin": {  # initial values of the forms' fields, which the tag step_form reads
+            "set-budget": {"amount": spell_cents(budget.budget_cents if budget else 0)},
+            "extend-crowd": {"hours": design_of(study).crowd.lifetime_hours},
+            # the form is refused if a bonus was ordered after the page loaded
+            "bonus": {"seen": newest_call.pk if newest_call else 0},
+        },
+        "suggested_names": _suggested_names(study) if takes_requests else [],
         "refusal": refusal,
         "shows_refusal_on_top": refusal is not None and not _is_shown_in_form(refusal, forms, figures.wages),
     }
@@ -102,10 +106,12 @@ def _money_context(study: Study, budget: Budget | None, figures: CrowdFigures) -
 
 def _offer_context(study: Study, backend: CrowdBackend) -> Context:
     """Return what the crowd can do, and what it holds of the study: publications, sessions and qualifications."""
-    unsupported = [ability for ability in ABILITIES if ability not in backend.can]
+    unsupported = set(Ability) - backend.can - UNMENTIONED_ABILITIES
     return {
         "abilities": {ability.value for ability in backend.can},
-        "unsupported_abilities": [_(ABILITY_PHRASES[ability]) for ability in unsupported],
+        "unsupported_abilities": [
+            _(ABILITY_PHRASES[ability]) for ability in Ability if ability in unsupported
+        ],
         "entrance": backend.describe_entrance(study) if study.platform else "",
         "publication_counts": _count_by(at_crowd(Publication, study), "state", Publication.State),
         "session_counts": _count_by(at_crowd(CrowdSession, study), "status", CrowdSession.Status),
@@ -129,13 +135,7 @@ def _calls_context(calls: QuerySet[CrowdCall]) -> Context:
     }
 
 
-def _takes_requests(study: Study, backend: CrowdBackend, context: Context) -> bool:
-    """Return whether the crowd can be sent requests about the study, and the account may send them."""
-    return bool(study.platform) and backend.sends_people and context["may_review"]
-
-
-def _offered_forms(study: Study, backend: CrowdBackend, context: Context) -> list[CrowdForm]:
-    takes_requests, crowd = _takes_requests(study, backend, context), design_of(study).crowd
+def _offered_forms(study: Study, backend: CrowdBackend, rights: Any, takes_requests: bool) -> list[CrowdForm]:
     # an offer is extended only while the study is open
     abilities = backend.can if study.state == Study.State.OPEN else backend.can - {Ability.EXTEND}
     return [
@@ -143,28 +143,14 @@ def _offered_forms(study: Study, backend: CrowdBackend, context: Context) -> lis
         for form in FORMS
         if (takes_requests or form.step == "qualify-worker")  # Quorum stores the qualifications itself
         and (form.ability is None or form.ability in abilities)
-        and (not form.setting or getattr(crowd, form.setting))
-        and STEPS[form.step].permission in context["rights"]
+        and (not form.setting or getattr(design_of(study).crowd, form.setting))
+        and STEPS[form.step].permission in rights
     ]
 
 
-def _initial_values(
-    study: Study, budget: Budget | None, calls: QuerySet[CrowdCall]
-) -> dict[str, dict[str, object]]:
-    """Return the initial values of the forms' fields, by step."""
-    newest_call = calls.order_by("pk").last()
-    return {
-        "set-budget": {"amount": spell_cents(budget.budget_cents if budget else 0)},
-        "extend-crowd": {"hours": design_of(study).crowd.lifetime_hours},
-        # the form is refused if a bonus was ordered after the page loaded
-        "bonus": {"seen": newest_call.pk if newest_call else 0},
-    }
-
-
 def _is_shown_in_form(refusal: Refusal, forms: list[CrowdForm], wages: Wages) -> bool:
-    return any(form.step == refusal.step for form in forms) or (
-        refusal.step == "top-up" and wages.top_up_count > 0
-    )
+    steps = {form.step for form in forms}
+    return refusal.step in steps or (refusal.step == "top-up" and wages.top_up_count > 0)
 
 
 def _suggested_names(study: Study) -> list[str]:
@@ -194,8 +180,5 @@ def _last_sync(study: Study) -> dict[str, object] | None:
     discrepancies = [
         discrepancy for discrepancy in job.result.get("discrepancies", []) if discrepancy["kind"] != "parked"
     ]
-    return {
-        "finished_at": job.finished_at,
-        "discrepancies": discrepancies[:MAX_LINES_SHOWN],
-        "discrepancy_count": len(discrepancies),
-    }
+    shown = discrepancies[:MAX_LINES_SHOWN]
+    return {"finished_at": job.finished_at, "discrepancies": shown, "discrepancy_count": len(discrepancies)}

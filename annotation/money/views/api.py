@@ -123,7 +123,7 @@ class MoneyView(APIView):
         parameters = {"why": "", **self.confirm_type.read(data)}
         assert operation.do is not None
         do = partial(operation.do, study=study, by=by, **parameters, **row)
-        response = idempotency.run_once(
+        body, is_replayed = idempotency.run_once(
             key=key,
             study=study,
             step=operation.name,
@@ -131,8 +131,8 @@ class MoneyView(APIView):
             by=by,
             carry_out=lambda: do().value,
         )
-        headers = {REPLAYED_HEADER: "true"} if response.is_replayed else {}
-        return Response(response.body, status=status.HTTP_202_ACCEPTED, headers=headers)
+        headers = {REPLAYED_HEADER: "true"} if is_replayed else {}
+        return Response(body, status=status.HTTP_202_ACCEPTED, headers=headers)
 
 
 class CallView(MoneyView):
@@ -198,11 +198,6 @@ def _read_key(request: Request) -> str:
     if len(key) > 1 and key[0] == key[-1] == '"':
         key = key[1:-1]
     if not 1 <= len(key) <= KEY_LENGTH or not key.isascii() or not key.isprintable():
-        raise ValidationError(
-            {
-                "Idempotency-Key": [
-                    f"is missing or none; expected a header of 1 to {KEY_LENGTH} visible characters."
-                ]
-            }
-        )
+        problem = f"is missing or none; expected a header of 1 to {KEY_LENGTH} visible characters."
+        raise ValidationError({"Idempotency-Key": [problem]})
     return key

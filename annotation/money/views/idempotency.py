@@ -6,7 +6,7 @@ See draft-ietf-httpapi-idempotency-key-header.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
@@ -25,19 +25,13 @@ class KeyUsed(QuorumError):
     title = "The key was used for something else"
 
 
-class StoredResponse(NamedTuple):
-    """The body of a response, and whether it is that of an earlier request."""
-
-    body: dict[str, Any]
-    is_replayed: bool
-
-
 def run_once(
     *, key: str, study: Study, step: str, request: Mapping[str, Any], by: User, carry_out: Callable[[], Any]
-) -> StoredResponse:
-    """Call ``carry_out`` once per key, and store the response that it returns in the same transaction.
+) -> tuple[dict[str, Any], bool]:
+    """Call ``carry_out`` once per key, and store the body of the response that it returns in the same transaction.
 
-    A failure stores nothing, so the request may be repeated with the same key.
+    Return the body, and whether it is that of an earlier request. A failure stores nothing, so the request may be
+    repeated with the same key.
 
     Args:
         step: the name of the operation.
@@ -58,8 +52,8 @@ def run_once(
                     f"Nothing was done: the Idempotency-Key {key[:80]!r} came before with another request; expected a "
                     "new key for every new request."
                 ) from None
-            return StoredResponse(dict(row.answer), is_replayed=True)
+            return dict(row.answer), True
         row.answer = carry_out()
         row.save(update_fields=["answer"])
     sync_if_calls_wait(study, by)
-    return StoredResponse(dict(row.answer), is_replayed=False)
+    return dict(row.answer), False

@@ -64,7 +64,7 @@ class SpendingRequestResource(Resource):
         row = self.get_object()
         if not staff_of(request).has_perm(CONFIRM_PERMISSION):
             raise PermissionDenied
-        return self._respond_with(confirm_request(request_id=row.pk, by=staff_of(request)))
+        return self._reply(confirm_request(request_id=row.pk, by=staff_of(request)))
 
     @extend_schema(request=RefusalRequest, responses=DECISION_RESPONSES)
     @action(detail=True, methods=["post"])
@@ -76,10 +76,9 @@ class SpendingRequestResource(Resource):
         row, by = self.get_object(), staff_of(request)
         if not by.has_perm(CONFIRM_PERMISSION) and by.pk != row.asked_by_id:
             raise PermissionDenied
-        decided_row = refuse_request(request_id=row.pk, by=by, **RefusalRequest.read(request.data))
-        return self._respond_with(decided_row)
+        return self._reply(refuse_request(request_id=row.pk, by=by, **RefusalRequest.read(request.data)))
 
-    def _respond_with(self, row: SpendingRequest) -> Response:
+    def _reply(self, row: SpendingRequest) -> Response:
         return Response(self.get_serializer(row).data)
 
 
