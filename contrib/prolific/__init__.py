@@ -1,1 +1,1 @@
-"""Prolific by its API: a crowd whose slots, approvals and bonuses Quorum manages itself."""
+"""Prolific by its API: a panel whose places, approvals and bonuses Quorum manages itself."""

@@ -1,1 +1,1 @@
-"""Carry out outbox messages at Prolific."""
+"""Carry out outbox messages at Prolific. Each module has the functions for some kinds of messages."""

@@ -1,4 +1,4 @@
-"""What the tests of Prolific share."""
+"""Fixtures of the tests of Prolific: a running emulator, and a study that is open there."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -21,7 +21,7 @@ def prolific(settings: Settings) -> Iterator[ProlificEmulator]:
 
 @pytest.fixture
 def panel(prolific: ProlificEmulator) -> Panel:
-    """An open study."""
+    """Return a study that is open at the emulator."""
     study = panel_study()
     open_study(study=study)
     return Panel(study, prolific)

@@ -1,4 +1,4 @@
-"""A study at the emulated Prolific, and the people who come from there."""
+"""A study at the emulated Prolific, and the people who come from there: helpers of the tests."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -20,15 +20,15 @@ from judgments.models import Dataset, Study
 from judgments.studies.designs import design_of
 from tests.annotation.casting import make_dataset, make_study
 
-REWARD = 150  # with 33.3 % fee 200 to the cent, so that our books and Prolific's agree
+REWARD = 150  # with the fee of 33.3 % exactly 200, so that the sums here and at Prolific agree
 PRICE = REWARD + 50
 PLACES = 8  # four HITs for two people each
-# one of each meaning to the client (contrib/prolific/tests/test_client.py)
+# a fault of each kind that the client tells apart (contrib/prolific/tests/test_client.py)
 LOST = [Fault.DROP_BEFORE, Fault.DROP_AFTER, Fault.CUT_SHORT, Fault.THROTTLE]
 
 
 def point_at(prolific: ProlificEmulator, settings: Settings) -> None:
-    """The settings of an installation that uses the emulator."""
+    """Set the settings of an installation that uses the emulator."""
     settings.PROLIFIC_API_URL = prolific.url
     settings.PROLIFIC_TOKEN = prolific.token
     settings.PROLIFIC_WORKSPACE = "w1"
@@ -45,7 +45,7 @@ def panel_study(
     slug: str = "shapes-there",
     **crowd: Any,
 ) -> Study:
-    """Generated and not open: four HITs for two people each, so eight places unless a session has more HITs."""
+    """Return a generated study that is not open. It has four HITs for two people each: eight places of one HIT."""
     return make_study(
         Dataset.objects.first() or make_dataset(pictures=False),
         opened=False,
@@ -58,7 +58,10 @@ def panel_study(
 
 @dataclass
 class Panel:
-    """A study that is up at the emulator, seen from both sides."""
+    """A study that is published at the emulator, as the tests see both sides.
+
+    ``came`` has the submission of each participant who arrived.
+    """
 
     study: Study
     prolific: ProlificEmulator
@@ -66,15 +69,15 @@ class Panel:
 
     @property
     def publication(self) -> Publication:
-        """The only one."""
+        """The study's only publication."""
         return Publication.objects.get(study=self.study)
 
     def code(self, outcome: str = "completed") -> str:
-        """What people go back with."""
+        """Return the completion code for an outcome."""
         return code_for(self.study, design_of(self.study), outcome)
 
     def arrive(self, participant: str) -> CrowdSession:
-        """A participant takes a place there and comes in here."""
+        """Let a participant take a place at Prolific and arrive here. Return the session."""
         submission, address = self.prolific.enter(self.publication.external_id, participant)
         assert address.startswith(
             f"https://quorum.example/s/{self.study.slug}/panel/?PROLIFIC_PID={participant}&"
@@ -88,7 +91,7 @@ class Panel:
         return session
 
     def finish(self, participant: str, outcome: str = "completed") -> CrowdSession:
-        """They came, did the work, and went back with the code."""
+        """Let a participant arrive, finish, and return to Prolific with the code. Return the session."""
         session = self.arrive(participant)
         CrowdSession.objects.filter(pk=session.pk).update(status=CrowdSession.Status.SUBMITTED)
         self.prolific.come_back(self.came[participant], self.code(outcome))
@@ -96,23 +99,23 @@ class Panel:
         return session
 
     def there(self, participant: str) -> str:
-        """The state of their submission at Prolific."""
+        """Return the state of a participant's submission at Prolific."""
         return self.prolific.world.submissions[self.came[participant]].status
 
     def books(self) -> tuple[int, int]:
-        """Reserved and spent here; the counters agree with the ledger and with what keeps money."""
+        """Return the reserved and the spent cents here, after comparing the budget with the ledger and the rows."""
         budget = Budget.objects.get(study=self.study, platform="prolific")
         assert ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
         assert reserved_cents(budget) == budget.reserved_cents
         return budget.reserved_cents, budget.spent_cents
 
     def books_there(self) -> tuple[int, int]:
-        """Held and spent at Prolific."""
+        """Return the reserved and the spent cents at Prolific."""
         return self.prolific.world.held_cents(), self.prolific.world.spent_cents
 
 
 def go_on(study: Study) -> DeliveryResult:
-    """A later run: whatever waits is due, and whoever was cut off in a call is gone."""
+    """Send waiting messages as a later run does: all of them are due, and an interrupted runner counts as dead."""
     now = timezone.now()
     CrowdCall.objects.filter(study=study).update(next_at=now)
     CrowdCall.objects.filter(study=study, state="started").update(started_at=now - timedelta(hours=1))

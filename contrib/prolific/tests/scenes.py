@@ -1,4 +1,4 @@
-"""What happens inside an installation whose processes are killed: each function prints one line of JSON."""
+"""Steps that the tests run in processes that may be killed. Each function prints its result as one line of JSON."""
 
 import json
 import sys
@@ -27,14 +27,18 @@ REJECTED = 2
 
 
 def make() -> None:
-    """A study that is open here and not put up yet; the code that finished work goes back with."""
+    """Open a study without sending its messages; print the completion code."""
     study = panel_study(approve_after_hours=0)
     begin_opening(study=study)
-    told({"code": code_for(study, design_of(study), "completed")})
+    print_result({"code": code_for(study, design_of(study), "completed")})
 
 
 def work(people: dict[str, str]) -> None:
-    """People finish their sessions; all are decided, and half of them get a bonus."""
+    """Let people finish their sessions; decide on all of them, and order bonuses for half of them.
+
+    Args:
+        people: the submission of each participant.
+    """
     study = Study.objects.get()
     publication = Publication.objects.get()
     for number, (participant, submission) in enumerate(sorted(people.items())):
@@ -49,15 +53,14 @@ def work(people: dict[str, str]) -> None:
         if number % 2:
             pay_bonus(session=session, cents=BONUS, why="Below the floor.")
     begin_closing(study=study)
-    told({})
+    print_result({})
 
 
 def go_on(shown: dict[str, int]) -> None:
-    """Later: what waits is due, a bonus that did not show for an hour is left to a person, and they look; then a
-    comparison.
+    """Synchronise as if much time had passed: messages are due, and a person resolves bonuses with an unknown outcome.
 
     Args:
-        shown: submission -> how many bonuses a person sees at Prolific.
+        shown: the number of bonuses that the person sees at Prolific, by submission.
     """
     study, now = Study.objects.get(), timezone.now()
     CrowdCall.objects.update(next_at=now)
@@ -70,13 +73,13 @@ def go_on(shown: dict[str, int]) -> None:
             (resolve_as_done if paid else resolve_as_not_done)(call=call)
     sync_with_crowd(study=study, wait=lambda seconds: None)
     states = Counter(CrowdCall.objects.values_list("state", flat=True))
-    told({"left": sum(count for state, count in states.items() if state != "done")})
+    print_result({"left": sum(count for state, count in states.items() if state != "done")})
 
 
 def rows() -> None:
-    """Our books."""
+    """Print the sums and states of the installation."""
     budget = Budget.objects.get()
-    told(
+    print_result(
         {
             "external_id": Publication.objects.get().external_id,
             "budget": [budget.reserved_cents, budget.spent_cents],
@@ -88,6 +91,6 @@ def rows() -> None:
     )
 
 
-def told(what: object) -> None:
-    """One line."""
+def print_result(what: object) -> None:
+    """Print a result as one line."""
     sys.stdout.write(f"{json.dumps(what)}\n")

@@ -1,11 +1,11 @@
-"""An emulator of Prolific's public API over HTTP: studies, places, submissions, bonuses, groups, and what goes wrong.
+"""An emulator of Prolific's public API over HTTP: studies, submissions, bonuses, groups, webhooks, and network faults.
 
     with ProlificEmulator(faults=Faults(seed=7, shares={Fault.DROP_AFTER: 0.1})) as prolific:
         client = ProlificClient(url=prolific.url, token=prolific.token)
 
-Rules come from the public reference (docs.prolific.com, OpenAPI document 1.0.0 of August 2026; "R" in the modules) and
-from what others saw (Mephisto's and Prolific's own command-line client; "O"). Where neither says anything, the choice
-is marked "?".
+The rules come from the public reference (docs.prolific.com, OpenAPI document 1.0.0 of August 2026), and from what
+others observed (Mephisto, and Prolific's own command-line client). Docstrings and comments mark rules of the reference
+by "R" and observations by "O". Where neither tells the rule, the emulator's choice is marked "?".
 """
 
 from contrib.prolific.tests.emulator.faults import Fault, Faults

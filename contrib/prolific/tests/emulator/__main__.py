@@ -1,4 +1,4 @@
-"""By hand: ``python -m contrib.prolific.tests.emulator --port 8701`` answers until Ctrl-C."""
+"""Run the emulator until Ctrl-C: ``python -m contrib.prolific.tests.emulator --port 8701``."""
 
 import argparse
 import sys

@@ -1,4 +1,7 @@
-"""The API's endpoints: what a request must hold, what it does to the rows, and what is answered."""
+"""The API's endpoints. Each checks a request, changes the rows, and returns the status and the body of the response.
+
+The docstring of an endpoint names its method and path. ROUTES lists all endpoints.
+"""
 
 import math
 import re
@@ -15,7 +18,7 @@ Body = Mapping[str, Any]
 Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]]
 Endpoint = Callable[[World, tuple[str, ...], Query, Body], Answer]
 
-# R: "Create a draft study", its required fields and the ones that Quorum could have a use for.
+# R: "Create a draft study": the required fields, and those of the others that Quorum might use
 REQUIRED = {
     "name": str,
     "description": str,
@@ -36,12 +39,14 @@ OPTIONAL = {
     "submissions_config": dict,
     "metadata": str,
 }
+# the actions of completion codes, with the members that they need
 ACTIONS = {
     "AUTOMATICALLY_APPROVE": set(),
     "MANUALLY_REVIEW": set(),
     "REQUEST_RETURN": {"return_reason"},
     "FIXED_SCREEN_OUT_PAYMENT": {"fixed_screen_out_reward", "slots"},
 }
+# the new state of a study, by its state and the action
 TRANSITIONS = {
     ("UNPUBLISHED", "PUBLISH"): "ACTIVE",
     ("ACTIVE", "PAUSE"): "PAUSED",
@@ -49,21 +54,21 @@ TRANSITIONS = {
     ("PAUSED", "START"): "ACTIVE",
     ("PAUSED", "STOP"): "COMPLETED",
 }
+# of rejections
 CATEGORIES = {
     "TOO_QUICKLY", "TOO_SLOWLY", "FAILED_INSTRUCTIONS", "INCOMP_LONGITUDINAL", "FAILED_CHECK", "LOW_EFFORT",
     "MALINGERING", "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER",
 }  # fmt: skip
-SHORTEST_REASON = 100
-LEAST_HOURLY = (
-    600  # £6.00 / $8.00 an hour (researcher-help.prolific.com, "Prolific's payment principles"), in pence
-)
+MIN_REASON_LENGTH = 100
+# £6.00 or $8.00 an hour (researcher-help.prolific.com, "Prolific's payment principles")
+MIN_HOURLY_CENTS = 600
 CHANGEABLE = {
     "internal_name",
     "total_available_places",
     "submissions_config",
     "completion_codes",
 }  # R: of a published study
-MOST_BONUSES = 200
+MAX_BONUSES = 200  # number of bonuses in one set-up
 
 
 def create_study(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
@@ -73,9 +78,9 @@ def create_study(world: World, _: tuple[str, ...], __: Query, body: Body) -> Ans
     if body["total_available_places"] < 1 or body["reward"] < 1:
         raise Refusal({"reward": ["Places and reward must be positive."]})
     hourly = body["reward"] * 60 / body["estimated_completion_time"]
-    if hourly < LEAST_HOURLY:
+    if hourly < MIN_HOURLY_CENTS:
         raise Refusal(
-            {"reward": [f"The reward per hour is {hourly:.0f}; it must be at least {LEAST_HOURLY}."]}
+            {"reward": [f"The reward per hour is {hourly:.0f}; it must be at least {MIN_HOURLY_CENTS}."]}
         )
     for entry in body.get("filters") or []:
         _check_filter(world, entry)
@@ -87,13 +92,13 @@ def create_study(world: World, _: tuple[str, ...], __: Query, body: Body) -> Ans
 
 
 def list_filters(world: World, _: tuple[str, ...], __: Query, ___: Body) -> Answer:
-    """GET /filters/: all at once, as the reference names no paging for it."""
+    """GET /filters/: all on one page, since the reference mentions no pages."""
     rows = [{"filter_id": name, "title": name, **about} for name, about in FILTERS.items()]
     return 200, {"results": rows, "meta": {"count": len(rows)}}
 
 
 def _check_filter(world: World, entry: Mapping[str, Any]) -> None:
-    """R: "SelectFilter" and "RangeFilter"; that unknown ids are refused is a guess (?)."""
+    """Raise Refusal if a filter is not valid (R: "SelectFilter", "RangeFilter"). To refuse unknown ids is a guess."""
     name = entry.get("filter_id")
     about = FILTERS.get(str(name))
     if about is None:
@@ -117,12 +122,12 @@ def _check_filter(world: World, entry: Mapping[str, Any]) -> None:
 
 
 def list_studies(world: World, _: tuple[str, ...], __: Query, ___: Body) -> Answer:
-    """GET /studies/: all of them at once; the reference names no paging."""
+    """GET /studies/: all on one page, since the reference mentions no pages."""
     return 200, {"results": [_study(world, one) for one in world.studies.values()]}
 
 
 def list_project_studies(world: World, path: tuple[str, ...], query: Query, _: Body) -> Answer:
-    """GET /projects/{id}/studies/: pages by number, without links (R names `page` and `page_size` alone)."""
+    """GET /projects/{id}/studies/: pages by number, without links (R has only ``page`` and ``page_size``)."""
     mine = [one for one in world.studies.values() if one.fields.get("project") == path[0]]
     rows, _more = _page(mine, query, size=20)
     return 200, {"results": [_study(world, one) for one in rows]}
@@ -157,7 +162,7 @@ def update_study(world: World, path: tuple[str, ...], _: Query, body: Body) -> A
 
 
 def _raise_slots(world: World, study: Study, codes: list[dict[str, Any]]) -> None:
-    """R: "FixedScreenOut", resuming your study: the slots alone are sent."""
+    """Raise the number of paid screen-outs of a published study. Only slots can be changed (R: "FixedScreenOut")."""
     paying = {code["code"]: action for code, action in world.screen_outs(study)}
     for entry in codes:
         [changed] = entry["actions"]
@@ -185,7 +190,7 @@ def transition_study(world: World, path: tuple[str, ...], _: Query, body: Body) 
 
 
 def list_submissions(world: World, _: tuple[str, ...], query: Query, __: Body) -> Answer:
-    """GET /submissions/?study=…: pages by number with links (R: 20 a page unless asked otherwise)."""
+    """GET /submissions/?study=…: pages by number with links (R: by default 20 rows on a page)."""
     if "study" not in query:
         raise Refusal({"study": ["This query parameter is required."]}, bare=True)
     mine = sorted(world.of(query["study"]), key=lambda one: (one.started, one.id))
@@ -216,8 +221,8 @@ def transition_submission(world: World, path: tuple[str, ...], _: Query, body: B
         world.approve(one)
     elif body["action"] == "REJECT":
         message, category = body.get("message", ""), body.get("rejection_category", "")
-        if len(message) < SHORTEST_REASON:
-            raise Refusal({"message": [f"Ensure this has at least {SHORTEST_REASON} characters."]})
+        if len(message) < MIN_REASON_LENGTH:
+            raise Refusal({"message": [f"Ensure this has at least {MIN_REASON_LENGTH} characters."]})
         if category not in CATEGORIES:
             raise Refusal({"rejection_category": [f"{category!r} is not a valid choice."]})
         world.reject(one, category, message)
@@ -227,7 +232,7 @@ def transition_submission(world: World, path: tuple[str, ...], _: Query, body: B
 
 
 def set_up_bonuses(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
-    """POST /submissions/bonus-payments/: amounts in the main unit, to submissions or participants of the study."""
+    """POST /submissions/bonus-payments/: amounts in the main unit, for submissions or participants of the study."""
     _check_fields(body, {"study_id": str, "csv_bonuses": str}, required={"study_id", "csv_bonuses"})
     study = _find(world.studies, body["study_id"], "study")
     people = {one.participant: one.id for one in world.of(study.id)}
@@ -241,7 +246,7 @@ def set_up_bonuses(world: World, _: tuple[str, ...], __: Query, body: Body) -> A
             continue
         main, _dot, rest = amount.partition(".")
         rows.append((submission, int(main) * 100 + int(f"{rest:0<2}")))
-    if wrong or not 0 < len(rows) <= MOST_BONUSES:
+    if wrong or not 0 < len(rows) <= MAX_BONUSES:
         raise Refusal({"csv_bonuses": [f"These could not be read or took no part: {wrong}"]})
     bonus = BulkBonus(world.new_id(), study.id, rows, sum(world.price(cents) for _whom, cents in rows))
     world.bulk_bonuses[bonus.id] = bonus
@@ -255,7 +260,7 @@ def set_up_bonuses(world: World, _: tuple[str, ...], __: Query, body: Body) -> A
 
 
 def pay_bonuses(world: World, path: tuple[str, ...], _: Query, __: Body) -> Answer:
-    """POST /bulk-bonus-payments/{id}/pay/: *not* idempotent, and paid later (R)."""
+    """POST /bulk-bonus-payments/{id}/pay/: *not* idempotent; the bonuses are shown later (R)."""
     bonus = _find(world.bulk_bonuses, path[0], "bulk bonus payment")
     world.afford(bonus.total)
     bonus.paid += 1
@@ -283,7 +288,7 @@ def create_group(world: World, _: tuple[str, ...], __: Query, body: Body) -> Ans
 
 
 def add_members(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
-    """POST /participant-groups/{id}/participants/: members already there are passed over (R)."""
+    """POST /participant-groups/{id}/participants/: people who are members are ignored (R)."""
     group = _find(world.groups, path[0], "participant group")
     _check_fields(body, {"participant_ids": list}, required={"participant_ids"})
     for one in body["participant_ids"]:
@@ -292,7 +297,7 @@ def add_members(world: World, path: tuple[str, ...], _: Query, body: Body) -> An
 
 
 def remove_members(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
-    """DELETE /participant-groups/{id}/participants/: others are passed over (R)."""
+    """DELETE /participant-groups/{id}/participants/: people who are no members are ignored (R)."""
     group = _find(world.groups, path[0], "participant group")
     _check_fields(body, {"participant_ids": list}, required={"participant_ids"})
     for one in body["participant_ids"]:
@@ -341,7 +346,7 @@ def list_secrets(world: World, _: tuple[str, ...], query: Query, __: Body) -> An
 
 
 def create_secret(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
-    """POST /hooks/secrets/: replaces the workspace's secret (R)."""
+    """POST /hooks/secrets/: it replaces the workspace's secret (R)."""
     _check_fields(body, {"workspace_id": str}, required={"workspace_id"})
     world.hook_secrets[body["workspace_id"]] = value = f"secret-{world.new_id()}"
     return 201, {"id": "s1", "value": value, "workspace_id": body["workspace_id"]}
@@ -354,7 +359,7 @@ def list_hooks(world: World, _: tuple[str, ...], query: Query, __: Body) -> Answ
 
 
 def create_hook(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
-    """POST /hooks/subscriptions/: not enabled before it is confirmed with the secret of the header (R)."""
+    """POST /hooks/subscriptions/: it is enabled once it is confirmed with the secret in the header (R)."""
     fields = {"workspace_id": str, "event_type": str, "target_url": str}
     _check_fields(body, fields, required=set(fields))
     if body["workspace_id"] not in world.hook_secrets:
@@ -411,7 +416,10 @@ def _find(rows: Mapping[str, Any], key: str, what: str) -> Any:
 
 
 def _check_fields(body: Body, known: Mapping[str, type], *, required: set[str], bare: bool = False) -> None:
-    """Stricter than the service, which passes over fields that it does not know (?): a misspelt one must be seen."""
+    """Raise Refusal if a field is missing, unknown, or of another type.
+
+    The service may ignore unknown fields (?). Here they are refused, so that a misspelt one is noticed.
+    """
     wrong: dict[str, list[str]] = {name: ["This field is required."] for name in required - set(body)}
     for name, value in body.items():
         if name not in known:

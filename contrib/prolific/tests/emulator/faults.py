@@ -1,4 +1,4 @@
-"""What goes wrong between a caller and the service, drawn from a seed or told in advance."""
+"""Faults between a caller and the service. They are drawn from a seed, or planned by a test."""
 
 import random
 import threading
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Fault(StrEnum):
-    """One thing that happens to one call."""
+    """What goes wrong with one call."""
 
     DROP_BEFORE = "the connection drops and nothing was carried out"
     DROP_AFTER = "the connection drops and it was carried out"
@@ -19,13 +19,16 @@ class Fault(StrEnum):
 
 
 class Faults:
-    """Draws a fault for each call: first what was planned for its operation, then by the shares.
+    """Draw a fault for each call: the next one that was planned for its operation, or else one by the shares.
 
     Args:
-        seed: of the draws; the same calls in the same order meet the same faults.
-        shares: how likely each fault is for a call.
-        only: the operations that faults are drawn for; all when left out. Planned ones come in any case.
+        seed: the seed of the draws. The same calls in the same order get the same faults.
+        shares: the probability of each fault.
+        only: the operations for which faults are drawn; default: all. Planned faults happen in any case.
         retry_after: seconds that a throttled caller is asked to wait.
+
+    Attributes:
+        met: how often each fault has happened.
     """
 
     def __init__(
@@ -45,32 +48,32 @@ class Faults:
         self._lock = threading.Lock()
 
     def plan(self, operation: str, *faults: Fault | None) -> None:
-        """The next calls of an operation meet these, one each; None lets a call through."""
+        """Plan the faults of the next calls of an operation, one for each call. None lets a call through."""
         with self._lock:
             self._planned[operation].extend(faults)
 
     def stop(self) -> None:
-        """From now on everything goes well."""
+        """Let all further calls through."""
         with self._lock:
             self._shares.clear()
             self._planned.clear()
 
     def draw(self, operation: str) -> Fault | None:
-        """What happens to this call."""
+        """Return the fault of a call of the operation; None if it goes well."""
         with self._lock:
-            fault = self._drawn(operation)
+            fault = self._draw_fault(operation)
             if fault:
                 self.met[fault] += 1
             return fault
 
-    def _drawn(self, operation: str) -> Fault | None:
+    def _draw_fault(self, operation: str) -> Fault | None:
         if self._planned[operation]:
             return self._planned[operation].popleft()
         if self._only and operation not in self._only:
             return None
-        point = self._random.random()
+        remainder = self._random.random()
         for fault, share in self._shares.items():
-            point -= share
-            if point < 0:
+            remainder -= share
+            if remainder < 0:
                 return fault
         return None

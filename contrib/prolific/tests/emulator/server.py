@@ -1,4 +1,4 @@
-"""The emulator over HTTP, on a port of its own, in a thread."""
+"""Serve the emulator over HTTP, on a port of its own, in a thread."""
 
 import json
 import re
@@ -18,9 +18,13 @@ TOKEN = "emulated-token"
 
 
 class ProlificEmulator:
-    """A running emulator; use it in a ``with``. Its rows are ``world``; ``calls`` counts what was carried out.
+    """An emulator that runs within a ``with`` block.
 
-    Everything that touches the rows holds ``lock``: tests that act while calls may be under way take it too.
+    Attributes:
+        world: the rows.
+        faults: what goes wrong with calls.
+        lock: held while rows are read or changed. Tests that act while calls may be running must hold it, too.
+        calls: how often each operation was carried out.
     """
 
     def __init__(self, world: World | None = None, faults: Faults | None = None, *, port: int = 0) -> None:
@@ -35,7 +39,7 @@ class ProlificEmulator:
 
     @property
     def url(self) -> str:
-        """What PROLIFIC_API_URL is set to."""
+        """The value for the setting PROLIFIC_API_URL."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> "ProlificEmulator":
@@ -50,17 +54,17 @@ class ProlificEmulator:
         self._thread.join()
 
     def enter(self, study: str, participant: str) -> tuple[str, str]:
-        """A participant takes a place: the submission's id and the address they are sent to."""
+        """Let a participant take a place. Return the submission's id, and the address to which they are sent."""
         with self.lock:
             return self.world.enter(study, participant)
 
     def come_back(self, submission: str, code: str | None) -> None:
-        """A participant returns with a completion code, or without one."""
+        """Let a participant return with a completion code, or without one."""
         with self.lock:
             self.world.come_back(submission, code)
 
     def carry_out(self, method: str, target: str, token: str, body: Any) -> Answer:
-        """One call that arrived, without what may go wrong on the way."""
+        """Carry out a call that has arrived, and return the response."""
         parts = urlsplit(target)
         with self.lock:
             try:
@@ -75,15 +79,15 @@ class ProlificEmulator:
                 return refusal.status, refusal.body
 
     def route(self, method: str, path: str) -> tuple[str, Endpoint, tuple[str, ...]]:
-        """The operation that a call means."""
+        """Return the name of a call's operation, its endpoint, and the ids in its path."""
         for verb, pattern, operation, endpoint in ROUTES:
             found = re.fullmatch(f"/api/v1/{pattern}", path)
             if verb == method and found:
                 return operation, endpoint, found.groups()
         raise Refusal(f"Not found: {method} {path}", status=404, code=140001)
 
-    def operation(self, method: str, path: str) -> str:
-        """Its name alone, for the faults."""
+    def operation_name(self, method: str, path: str) -> str:
+        """Return the name of a call's operation, for the faults; "unknown" if there is none."""
         try:
             return self.route(method, path)[0]
         except Refusal:
@@ -99,50 +103,51 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    wbufsize = -1  # the head and the body leave together
+    wbufsize = -1  # buffered, so that head and body are sent together
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is printed."""
+        """Print nothing."""
 
     def do_GET(self) -> None:
-        """The library looks for a method named after each verb; all of them are one."""
-        self._meet()
+        """Handle a request. The library looks for a method named after each HTTP method; all do the same."""
+        self._handle()
 
     def do_POST(self) -> None:
-        self._meet()
+        self._handle()
 
     def do_PATCH(self) -> None:
-        self._meet()
+        self._handle()
 
     def do_DELETE(self) -> None:
-        self._meet()
+        self._handle()
 
-    def _meet(self) -> None:
+    def _handle(self) -> None:
+        """Draw a fault for the request, and answer it, carry it out, or drop the connection accordingly."""
         emulator = self.server.emulator
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        fault = emulator.faults.draw(emulator.operation(self.command, urlsplit(self.path).path))
+        fault = emulator.faults.draw(emulator.operation_name(self.command, urlsplit(self.path).path))
         if fault is Fault.DROP_BEFORE:
             return self._drop()
         if fault is Fault.ERROR_BEFORE:
-            return self._say(500, {"detail": "Internal server error"})
+            return self._respond(500, {"detail": "Internal server error"})
         if fault is Fault.THROTTLE:
-            waiting = {"Retry-After": str(emulator.faults.retry_after)}
-            return self._say(429, {"detail": "Request was throttled."}, waiting)
+            retry_header = {"Retry-After": str(emulator.faults.retry_after)}
+            return self._respond(429, {"detail": "Request was throttled."}, retry_header)
         body = json.loads(raw) if raw else None
         token = self.headers.get("Authorization", "")
-        status, answer, *more = emulator.carry_out(self.command, self.path, token, body)
+        status, answer, *headers_of_answer = emulator.carry_out(self.command, self.path, token, body)
         if fault is Fault.DROP_AFTER:
             return self._drop()
         if fault is Fault.ERROR_AFTER:
-            return self._say(502, {"detail": "Bad gateway"})
-        headers = more[0] if more else None
-        return self._say(status, answer, headers, cut_short=fault is Fault.CUT_SHORT)
+            return self._respond(502, {"detail": "Bad gateway"})
+        headers = headers_of_answer[0] if headers_of_answer else None
+        return self._respond(status, answer, headers, cut_short=fault is Fault.CUT_SHORT)
 
-    def _say(
+    def _respond(
         self, status: int, answer: object, headers: dict[str, str] | None = None, *, cut_short: bool = False
     ) -> None:
-        kept = isinstance(answer, str) and (headers or {}).get("Content-Type") == "text/csv"
-        content = b"" if answer is None else (str(answer) if kept else json.dumps(answer)).encode()
+        is_csv = isinstance(answer, str) and (headers or {}).get("Content-Type") == "text/csv"
+        content = b"" if answer is None else (str(answer) if is_csv else json.dumps(answer)).encode()
         if cut_short:
             content = content[: len(content) // 2]
         self.send_response(status)
@@ -154,5 +159,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _drop(self) -> None:
+        """Close the connection without an answer."""
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Prolific's rows: studies, submissions, bonuses, groups, messages, and the researcher's money in whole cents."""
+"""The rows of the emulated Prolific: studies, submissions, bonuses, groups, messages, and money in whole cents."""
 
 import base64
 import hashlib
@@ -13,24 +13,28 @@ from typing import Any
 from contrib.prolific.tests.emulator.traits import Traits, fits, room_in_quota
 
 RUNNING = {"RESERVED", "ACTIVE"}
-# A place is free again when its submission ended in one of these (R: study object, submission object).
+# states of submissions whose place is free again (R: study object, submission object)
 FREED = {"RETURNED", "TIMED-OUT", "REJECTED", "SCREENED OUT"}
 
 
 class Refusal(Exception):
-    """A call that the service answers with an error; nothing was changed."""
+    """Raised if the service answers a call with an error; nothing was changed.
+
+    Args:
+        bare: whether the error is not put into a member ``error``.
+    """
 
     def __init__(self, detail: object, *, status: int = 400, code: int = 140000, bare: bool = False) -> None:
         super().__init__(str(detail))
         self.status = status
-        # R: most endpoints put the error into "error", some answer it bare.
-        told = {"status": status, "error_code": code, "title": "Bad request", "detail": detail}
-        self.body: dict[str, Any] = told if bare else {"error": told}
+        # R: most endpoints put the error into "error", and some do not
+        error = {"status": status, "error_code": code, "title": "Bad request", "detail": detail}
+        self.body: dict[str, Any] = error if bare else {"error": error}
 
 
 @dataclass
 class Study:
-    """A study; ``fields`` are as the researcher wrote them."""
+    """A study. ``fields`` are the members that the researcher sent."""
 
     id: str
     fields: dict[str, Any]
@@ -39,16 +43,19 @@ class Study:
 
     @property
     def reward(self) -> int:
-        """Cents for one submission."""
+        """The cents for one submission."""
         return int(self.fields["reward"])
 
     @property
     def places(self) -> int:
-        """How many in all."""
+        """The number of all places."""
         return int(self.fields["total_available_places"])
 
     def minutes_allowed(self) -> float:
-        """R: at least two minutes plus two times the estimate plus two times its root; taken when none is given (?)."""
+        """Return the minutes after which a submission times out.
+
+        R: at least two minutes plus two times the estimate plus two times its root. This is also the default (?).
+        """
         estimate = float(self.fields["estimated_completion_time"])
         return float(
             self.fields.get("maximum_allowed_time") or math.ceil(2 + 2 * estimate + 2 * estimate**0.5)
@@ -57,7 +64,7 @@ class Study:
 
 @dataclass
 class Submission:
-    """One participant's piece of paid work."""
+    """A participant's submission. ``bonuses`` are the cents of those that are shown."""
 
     id: str
     study: str
@@ -73,7 +80,7 @@ class Submission:
 
 @dataclass
 class BulkBonus:
-    """A set-up: submission and cents, and how often it was paid."""
+    """Bonuses that were set up together. ``rows`` are submissions and cents; ``paid`` is how often they were paid."""
 
     id: str
     study: str
@@ -84,7 +91,7 @@ class BulkBonus:
 
 @dataclass
 class Group:
-    """A named list of participants."""
+    """A group of participants, with the time when each was added."""
 
     id: str
     name: str
@@ -93,14 +100,14 @@ class Group:
 
 
 class World:
-    """All rows of one researcher's account, and what participants do. Nothing in here knows HTTP.
+    """The rows of a researcher's account, and what participants do. Nothing in here knows HTTP.
 
     Args:
-        deposit_cents: what was paid in.
-        fee_permille: Prolific's share of rewards and bonuses; 333 for universities, 428 for companies in 2026
+        deposit_cents: the money that the researcher paid in.
+        fee_permille: Prolific's fee on rewards and bonuses; 333 for universities, 428 for companies in 2026
             (prolific.com/pricing as transcribed by api-evangelist/prolific on 20 September 2026).
-        vat_permille: tax on the fee.
-        bonus_delay: seconds until a paid bonus shows ("in the following minutes", R).
+        vat_permille: the tax on the fee.
+        bonus_delay: seconds until a paid bonus is shown ("in the following minutes", R).
     """
 
     def __init__(
@@ -129,20 +136,20 @@ class World:
         self._issued = 0
 
     def now(self) -> datetime:
-        """The service's time."""
+        """Return the service's time."""
         return datetime.now(UTC) + self._ahead
 
     def advance(self, **spans: float) -> None:
-        """Lets time pass: `advance(minutes=10)`."""
+        """Let time pass: ``advance(minutes=10)``."""
         self._ahead += timedelta(**spans)
 
     def new_id(self) -> str:
-        """24 hexadecimal digits that grow with time, like the ids of the reference's examples."""
+        """Return an id of 24 hexadecimal digits. Ids grow with time, as in the reference's examples."""
         self._issued += 1
         return f"{0x65000000 + self._issued:08x}{self._issued:016x}"
 
     def settle(self) -> None:
-        """Does what time brings: bonuses arrive, people run out of time."""
+        """Show bonuses that are due, and time out submissions."""
         now = self.now()
         for due, submission, cents in [entry for entry in self._coming if entry[0] <= now]:
             self.submissions[submission].bonuses.append(cents)
@@ -153,16 +160,16 @@ class World:
                 one.status = "TIMED-OUT"
 
     def fees(self, cents: int) -> tuple[int, int]:
-        """Fee and tax on an amount, each rounded half up to the cent (?)."""
+        """Return the fee and the tax on an amount, each rounded half up to the cent (?)."""
         fee = (cents * self.fee_permille + 500) // 1000
         return fee, (fee * self.vat_permille + 500) // 1000
 
     def price(self, cents: int) -> int:
-        """What it takes to pay somebody this much."""
+        """Return what it costs to pay somebody this amount."""
         return cents + sum(self.fees(cents))
 
     def held_cents(self) -> int:
-        """What is set aside for places that were published and not paid yet (R: "locking the amount required")."""
+        """Return the money reserved for published places that are not paid yet (R: "locking the amount required")."""
         published = [study for study in self.studies.values() if study.status != "UNPUBLISHED"]
         places = sum(self.price(study.reward) * self._unpaid(study) for study in published)
         return places + sum(
@@ -170,7 +177,7 @@ class World:
         )
 
     def screen_outs(self, study: Study) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """The codes that pay people who are screened out, with the action."""
+        """Return the completion codes that pay people who are screened out, with their actions."""
         return [
             (code, action)
             for code in study.fields["completion_codes"]
@@ -179,7 +186,7 @@ class World:
         ]
 
     def screen_outs_cents(self, study: Study) -> int:
-        """What is set aside for screen-outs still to come; that it is, is a guess (?)."""
+        """Return the money reserved for further screen-outs. That it is reserved is a guess (?)."""
         return sum(
             self.price(action["fixed_screen_out_reward"]) * (action["slots"] - self._screened_out(study))
             for _code, action in self.screen_outs(study)
@@ -189,7 +196,7 @@ class World:
         return sum(one.status == "SCREENED OUT" for one in self.of(study.id))
 
     def available_cents(self) -> int:
-        """What is left for new things."""
+        """Return the money that is neither spent nor reserved."""
         return self.deposit_cents - self.spent_cents - self.held_cents()
 
     def _unpaid(self, study: Study) -> int:
@@ -201,7 +208,7 @@ class World:
         return study.places - states.count("APPROVED")
 
     def deliveries(self, submission_id: str) -> Iterator[tuple[str, bytes, dict[str, str]]]:
-        """What is posted when a submission changed: address, body and signed headers (R: "Receiving", "Verifying")."""
+        """Yield the webhooks about a submission: address, body and signed headers (R: "Receiving", "Verifying")."""
         one = self.submissions[submission_id]
         for hook in self.hooks.values():
             if hook["is_enabled"] and hook["event_type"] == "submission.status.change":
@@ -222,34 +229,39 @@ class World:
                 yield hook["target_url"], body, signed
 
     def afford(self, cents: int) -> None:
-        """Refuses what the account cannot pay."""
+        """Raise Refusal if the account cannot pay this amount."""
         if cents > self.available_cents():
             raise Refusal(f"Your balance is too low: {cents} needed, {self.available_cents()} available.")
 
     def spend(self, cents: int) -> None:
-        """Pays somebody, with fee and tax."""
+        """Pay somebody, with fee and tax."""
         self.spent_cents += self.price(cents)
 
     def pay_bonus(self, submission: str, cents: int) -> None:
-        """Pays at once and shows it later."""
+        """Pay a bonus at once, and show it later."""
         self.spend(cents)
         self._coming.append((self.now() + timedelta(seconds=self.bonus_delay), submission, cents))
         self.settle()
 
     def of(self, study: str) -> Iterator[Submission]:
-        """A study's submissions."""
+        """Return a study's submissions."""
         return (one for one in self.submissions.values() if one.study == study)
 
     def taken(self, study: Study) -> int:
-        """R: submissions started but for those timed out and returned; rejected ones free their place too."""
+        """Return the number of places that are taken.
+
+        R: all submissions count, except those that timed out or were returned or rejected.
+        """
         return sum(one.status not in FREED for one in self.of(study.id))
 
     def empty(self, study: Study) -> int:
-        """Places that nobody has."""
+        """Return the number of free places."""
         return study.places - self.taken(study)
 
     def review(self, study: Study) -> None:
-        """R: full and nobody at work: awaiting review; everything decided: completed."""
+        """Update the study's state: if it is full and nobody is at work, it awaits review; if all is decided, it is
+        completed (R).
+        """
         states = [one.status for one in self.of(study.id)]
         if study.status in {"ACTIVE", "AWAITING REVIEW"} and self.taken(study) >= study.places:
             running = any(state in RUNNING for state in states)
@@ -257,7 +269,7 @@ class World:
                 study.status = "AWAITING REVIEW" if "AWAITING REVIEW" in states else "COMPLETED"
 
     def enter(self, study_id: str, participant: str) -> tuple[str, str]:
-        """A participant takes a place and opens the study: the submission's id and the address they land on."""
+        """Let a participant take a place. Return the submission's id, and the address to which they are sent."""
         self.settle()
         study = self.studies[study_id]
         if study.status != "ACTIVE" or self.taken(study) >= study.places:
@@ -275,7 +287,7 @@ class World:
         return one.id, address
 
     def _sees(self, study: Study, participant: str) -> bool:
-        """R: a participant has to pass every filter, and a quota leaves room for so many of each group."""
+        """Return whether a participant sees the study: they pass every filter, and the quotas leave a place (R)."""
         filters, traits = study.fields.get("filters") or [], self.people.get(participant, {})
         taking = [one.participant for one in self.of(study.id) if one.status not in FREED]
         others = [self.people.get(one, {}) for one in taking]
@@ -297,7 +309,7 @@ class World:
         return fits(filtered, traits)
 
     def come_back(self, submission_id: str, code: str | None) -> None:
-        """A participant returns to Prolific with a code (or none), and the code's actions happen."""
+        """Let a participant return to Prolific with a code or without one. Carry out the code's actions."""
         self.settle()
         one = self.submissions[submission_id]
         if one.status not in RUNNING:
@@ -306,10 +318,10 @@ class World:
         known = {entry["code"]: entry["actions"] for entry in study.fields["completion_codes"]}
         one.code, one.completed, one.status = code or "NOCODE", self.now(), "AWAITING REVIEW"
         for action in known.get(code, []):
-            self._act(one, study, action)
+            self._carry_out_action(one, study, action)
         self.review(study)
 
-    def _act(self, one: Submission, study: Study, action: dict[str, Any]) -> None:
+    def _carry_out_action(self, one: Submission, study: Study, action: dict[str, Any]) -> None:
         kind = action["action"]
         if kind == "AUTOMATICALLY_APPROVE":
             self.approve(one)
@@ -322,15 +334,15 @@ class World:
                 study.status = "PAUSED"
 
     def give_back(self, submission_id: str) -> None:
-        """A participant returns their submission: unpaid, and the place is free again (R)."""
+        """Let a participant return their submission. It is not paid, and its place is free again (R)."""
         one = self.submissions[submission_id]
         if one.status not in RUNNING | {"AWAITING REVIEW"}:
             raise Refusal(f"submission {submission_id} is {one.status}")
         one.status = "RETURNED"
-        self._reopened(self.studies[one.study])
+        self._pause_if_full(self.studies[one.study])
 
     def approve(self, one: Submission) -> None:
-        """Pays a submission once (R: the second request is ignored)."""
+        """Approve and pay a submission once (R: the second request is ignored)."""
         if one.status == "APPROVED":
             return
         if one.status != "AWAITING REVIEW":
@@ -340,15 +352,15 @@ class World:
         self.review(self.studies[one.study])
 
     def reject(self, one: Submission, category: str, message: str) -> None:
-        """Rejects a submission once (R: the second request is ignored)."""
+        """Reject a submission once (R: the second request is ignored)."""
         if one.status == "REJECTED":
             return
         if one.status != "AWAITING REVIEW":
             raise Refusal(f"Submission {one.id} can't be rejected, it is {one.status}.", code=140108)
         one.status, one.rejection = "REJECTED", (category, message)
-        self._reopened(self.studies[one.study])
+        self._pause_if_full(self.studies[one.study])
 
-    def _reopened(self, study: Study) -> None:
-        """A full study that loses a submission pauses by itself (researcher-help.prolific.com)."""
+    def _pause_if_full(self, study: Study) -> None:
+        """Pause a full study that loses a submission, as the service does (researcher-help.prolific.com)."""
         if study.status == "AWAITING REVIEW":
             study.status = "PAUSED"
