@@ -96,7 +96,7 @@ def find_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
 def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> CrowdSession:
     """Return the person's session, or create it. If no place is free, the new session ends at once.
 
-    While all places are taken, first free one that may belong to somebody with an invented id.
+    If all places are taken, one that may belong to somebody with an invented id is freed first.
 
     Raises:
         LinkProblem, JoinRefused, CountryProblem, StudyPaused, TooManyAttempts: nothing is stored.

@@ -136,6 +136,11 @@ def _calls_context(calls: QuerySet[CrowdCall]) -> Context:
 
 
 def _offered_forms(study: Study, backend: CrowdBackend, rights: Any, takes_requests: bool) -> list[CrowdForm]:
+    """Return the forms that fit the crowd, the study's design and state, and the account's rights.
+
+    Args:
+        takes_requests: whether the crowd can be sent requests about the study, and the account may send them.
+    """
     # an offer is extended only while the study is open
     abilities = backend.can if study.state == Study.State.OPEN else backend.can - {Ability.EXTEND}
     return [

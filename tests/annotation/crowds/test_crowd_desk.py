@@ -9,6 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.crowds.sessions import open_session, worker_for_crowd_id
+from annotation.crowds.views.figures import FIGURES
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Worker
 from annotation.money import ledger
 from annotation.work.joining import join_from_crowd
@@ -26,6 +27,16 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def study() -> Study:
     return funded_study()
+
+
+def test_figures_that_another_version_cached_are_shown(study: Study) -> None:
+    figures = FIGURES.compute(study)
+    cached = FIGURES.as_json(figures)
+    assert {"pays", "unopposed", "overclaims", "overclaimed", "confirm"} <= cached.keys()
+    assert {"counted", "below"} <= cached["wages"].keys()
+    assert FIGURES.from_json(cached) == figures
+    older = {key: cached[key] for key in ("forecast", "wages", "pays", "unopposed")}
+    assert FIGURES.from_json(older).overclaim_count == 0
 
 
 def make_draft(**values: Any) -> Study:
