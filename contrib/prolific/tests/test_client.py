@@ -1,4 +1,4 @@
-"""The calls to Prolific, against the emulator: what is sent and read, and what each failure means."""
+"""The client of Prolific's API against the emulator: what it sends and reads, and which error each failure raises."""
 
 import socket
 from collections.abc import Iterator, Mapping
@@ -51,15 +51,17 @@ DRAFT: dict[str, object] = {
 }
 
 
-def published(client: ProlificClient, draft: Mapping[str, object] = DRAFT) -> str:
-    """A study that people can take part in."""
+def publish_study(client: ProlificClient, draft: Mapping[str, object] = DRAFT) -> str:
+    """Return the id of a published study."""
     study = client.create_study(draft).id
     client.transition_study(study, StudyAction.PUBLISH)
     return study
 
 
-def worked(prolific: ProlificEmulator, study: str, participant: str, code: str | None = "DONE1") -> str:
-    """A submission that its participant came back from."""
+def finish_submission(
+    prolific: ProlificEmulator, study: str, participant: str, code: str | None = "DONE1"
+) -> str:
+    """Return the id of a submission whose participant returned with the code."""
     submission, _address = prolific.enter(study, participant)
     prolific.come_back(submission, code)
     return submission
@@ -67,14 +69,14 @@ def worked(prolific: ProlificEmulator, study: str, participant: str, code: str |
 
 @pytest.fixture
 def prolific() -> Iterator[ProlificEmulator]:
-    """An account with 1,000.00 in it."""
+    """An emulator whose account holds 1,000.00."""
     with ProlificEmulator() as emulator:
         yield emulator
 
 
 @pytest.fixture
 def client(prolific: ProlificEmulator) -> Iterator[ProlificClient]:
-    """A client of that account."""
+    """A client of the emulator."""
     with ProlificClient(url=prolific.url, token=prolific.token) as opened:
         yield opened
 
@@ -119,7 +121,7 @@ def test_an_endpoint_that_knows_no_pages_is_read_once(
 def test_a_participant_arrives_with_the_ids_in_the_address(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
-    study = published(client)
+    study = publish_study(client)
     submission, address = prolific.enter(study, "5d0c0e")
     assert address == f"https://quorum.example/p/s/?pid=5d0c0e&study={study}&work={submission}"
     [listed] = client.list_submissions(study)
@@ -131,8 +133,8 @@ def test_a_participant_arrives_with_the_ids_in_the_address(
 def test_all_pages_of_submissions_are_read_from_our_own_address_alone(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
-    study = published(client, {**DRAFT, "total_available_places": 250, "reward": 100})
-    expected = [worked(prolific, study, f"participant{number}") for number in range(250)]
+    study = publish_study(client, {**DRAFT, "total_available_places": 250, "reward": 100})
+    expected = [finish_submission(prolific, study, f"participant{number}") for number in range(250)]
     assert [one.id for one in client.list_submissions(study)] == expected
     assert prolific.calls["list submissions"] == 3  # the links name another host, which never got the token
 
@@ -140,7 +142,7 @@ def test_all_pages_of_submissions_are_read_from_our_own_address_alone(
 def test_a_rejection_needs_a_reason_of_a_hundred_characters(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
-    submission = worked(prolific, published(client), "aa1")
+    submission = finish_submission(prolific, publish_study(client), "aa1")
     with refuses(CrowdRefusal, "characters", "99", "100"):
         client.reject(submission, message="x" * 99)
     assert prolific.calls["transition submission"] == 0
@@ -155,8 +157,8 @@ def test_a_rejection_needs_a_reason_of_a_hundred_characters(
 def test_paying_a_bonus_twice_pays_twice_which_is_why_nobody_must_ask_twice(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
-    study = published(client)
-    submission = worked(prolific, study, "aa1")
+    study = publish_study(client)
+    submission = finish_submission(prolific, study, "aa1")
     set_up = client.set_up_bonus(study, submission, 5)
     client.pay_bonus(set_up.id)
     client.pay_bonus(set_up.id)
@@ -187,7 +189,7 @@ def test_a_message_reaches_one_person_and_has_no_answer(
 
 @contextmanager
 def answering(status: int, body: bytes) -> Iterator[str]:
-    """A server that says the same to everybody."""
+    """A server that gives the same answer to every request."""
 
     class Parrot(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""Demographics that Prolific tells: fetched, exported, and forgotten with the ids."""
+"""Demographics from Prolific: they are fetched, exported, and deleted with the ids."""
 
 import json
 from pathlib import Path
@@ -38,7 +38,7 @@ def enqueue_export(study: Study, name: str) -> Job:
 
 @pytest.fixture
 def described(prolific: ProlificEmulator) -> Panel:
-    """Two people handed in, and a third came."""
+    """A study in which two people submitted work and a third only arrived."""
     study = panel_study(demographics=["age", "country", "nationality"])
     open_study(study=study)
     panel = Panel(study, prolific)

@@ -1,4 +1,4 @@
-"""Places of people whom Prolific names, among made-up ids."""
+"""People whom Prolific confirms get the places that invented ids had taken."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A study at Prolific while calls fail in drawn ways or are killed: what both sides' books say afterwards."""
+"""A study at Prolific whose calls fail or whose processes are killed: the sums on both sides agree afterwards."""
 
 import json
 import random
@@ -33,7 +33,7 @@ PRICE = REWARD + 50
 
 BONUS_CENTS = SCREEN_OUT = 30
 
-RUNS = 200  # more than any seed needs
+MAX_RUNS = 200  # more than any seed needs
 SHARES = dict.fromkeys(Fault, 0.05)
 
 
@@ -51,9 +51,9 @@ def test_nothing_is_lost_and_nothing_is_paid_twice(settings: Settings, seed: int
         here = {"current-country-of-residence": "United States"}
         prolific.world.people |= dict.fromkeys([*people, *unfit], here)
         begin_opening(study=panel.study)
-        settled(panel)
+        deliver_all(panel)
         ask_to_extend(publication=panel.publication, places=4)
-        settled(panel)
+        deliver_all(panel)
         for name in unfit:
             end_panel_session(session=panel.arrive(name), status="screened-out")
             prolific.come_back(panel.came[name], panel.code("screened-out"))
@@ -72,9 +72,9 @@ def test_nothing_is_lost_and_nothing_is_paid_twice(settings: Settings, seed: int
         give_qualification(
             study=panel.study, workers=[sessions[name].worker for name in chosen], name="careful"
         )
-        settled(panel)
+        deliver_all(panel)
         close_study(study=panel.study)
-        settled(panel)
+        deliver_all(panel)
         faults.stop()
         sync_with_crowd(study=panel.study, wait=lambda seconds: None)
 
@@ -96,14 +96,14 @@ def test_nothing_is_lost_and_nothing_is_paid_twice(settings: Settings, seed: int
         assert faults.met.total() > 10
 
 
-def settled(panel: Panel) -> None:
-    """Later runs, and a person who looks at Prolific where nobody else can tell, until nothing waits."""
-    for _ in range(RUNS):
+def deliver_all(panel: Panel) -> None:
+    """Run deliveries until nothing waits. A person resolves calls whose outcome is unknown."""
+    for _ in range(MAX_RUNS):
         go_on(panel.study)
         calls = CrowdCall.objects.filter(study=panel.study)
         for call in calls.filter(state="parked"):
             assert call.kind == Ability.BONUS, call.problem
-            look(panel, call)
+            resolve_as_person(panel, call)
         if not calls.filter(state__in=["waiting", "started"]).exists():
             return
         # An hour later a bonus that does not show is left to a person.
@@ -113,8 +113,8 @@ def settled(panel: Panel) -> None:
     raise AssertionError(f"still waiting: {list(calls.values('kind', 'state', 'problem'))}")
 
 
-def look(panel: Panel, call: CrowdCall) -> None:
-    """What a person would find on Prolific's page of the submission: as many bonuses as were paid, or one more."""
+def resolve_as_person(panel: Panel, call: CrowdCall) -> None:
+    """Resolve a bonus with an unknown outcome, as a person does who looks at the submission at Prolific."""
     assert call.session is not None
     raw = call.session.raw_ids.get().value
     shown = panel.prolific.world.submissions[raw].bonuses.count(BONUS_CENTS)
@@ -135,36 +135,36 @@ def test_the_log_names_no_submission(panel: Panel, caplog: pytest.LogCaptureFixt
 
 
 PEOPLE = 8
-PATIENCE = 300.0
-MOST_SYNCS = 60
+MAX_SYNC_SECONDS = 300.0
+MAX_SYNCS = 60
 
 
-def scene(installation: Installation, call: str) -> dict[str, Any]:
-    """A function of ``scenes`` inside the installation; what it told."""
+def run_scene(installation: Installation, call: str) -> dict[str, Any]:
+    """Run a function of ``scenes`` inside the installation, and return its result."""
     said = installation.python(f"from contrib.prolific.tests import scenes\nscenes.{call}")
     found: dict[str, Any] = json.loads(said.splitlines()[-1])
     return found
 
 
 def kill_in_the_middle(installation: Installation, prolific: ProlificEmulator, *, after: int) -> None:
-    """A real process compares; it is killed once so many more calls were carried out, if it lives so long."""
+    """Synchronise in a process of its own, and kill it once it has carried out a number of calls."""
     limit = prolific.calls.total() + after
     process = installation.start("manage", "sync_crowd", "shapes-there", log="sync.log")
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + MAX_SYNC_SECONDS
     while process.is_alive() and prolific.calls.total() < limit:
-        assert time.monotonic() < end, "a comparison that does not end"
+        assert time.monotonic() < end, "a sync that does not end"
         time.sleep(0.001)
     installation.stop()
 
 
-def to_the_end(installation: Installation, prolific: ProlificEmulator) -> None:
-    """Later comparisons, until nothing is left to do or to say."""
-    for _ in range(MOST_SYNCS):
+def sync_to_the_end(installation: Installation, prolific: ProlificEmulator) -> None:
+    """Synchronise until no calls and no discrepancies are left."""
+    for _ in range(MAX_SYNCS):
         with prolific.lock:
             shown = {one.id: len(one.bonuses) for one in prolific.world.submissions.values()}
-        if not scene(installation, f"go_on({shown!r})")["left"]:
+        if not run_scene(installation, f"go_on({shown!r})")["left"]:
             return
-    raise AssertionError(f"calls are left after {MOST_SYNCS} comparisons")
+    raise AssertionError(f"calls are left after {MAX_SYNCS} comparisons")
 
 
 @pytest.mark.long
@@ -185,25 +185,25 @@ def test_kills_and_lost_answers_lose_nothing_and_pay_nothing_twice(
             "CROWD_BACKOFF_SECONDS": "0.002",
             "CROWD_GRACE_SECONDS": "0",
         }
-        code = scene(installation, "make()")["code"]
+        code = run_scene(installation, "make()")["code"]
         kill_in_the_middle(installation, prolific, after=draw.randint(3, 7))
-        to_the_end(installation, prolific)
+        sync_to_the_end(installation, prolific)
         [there] = [one for one in prolific.world.studies.values() if one.status != "UNPUBLISHED"]
         came = {}
         for number in range(PEOPLE):
             submission, _ = prolific.enter(there.id, f"aa{number}")
             prolific.come_back(submission, code)
             came[f"aa{number}"] = submission
-        scene(installation, f"work({came!r})")
+        run_scene(installation, f"work({came!r})")
         for _ in range(2):
             kill_in_the_middle(installation, prolific, after=draw.randint(4, 12))
-        to_the_end(installation, prolific)
+        sync_to_the_end(installation, prolific)
 
         spent = (PEOPLE - REJECTED) * PRICE + PEOPLE // 2 * (BONUS + 10)
         assert prolific.world.spent_cents == spent
         bonuses = [prolific.world.submissions[came[f"aa{number}"]].bonuses for number in range(PEOPLE)]
         assert bonuses == [[BONUS] if number % 2 else [] for number in range(PEOPLE)]
-        rows = scene(installation, "rows()")
+        rows = run_scene(installation, "rows()")
         assert rows["external_id"] == there.id
         assert rows["budget"] == rows["ledger"] == [0, spent]
         assert rows["kept"] == 0

@@ -1,4 +1,4 @@
-"""Notifications from Prolific: subscribed to, signed, and only hints to look."""
+"""Notifications from Prolific: the subscription, the signature, and the sync that they start."""
 
 import base64
 import hashlib
@@ -83,7 +83,7 @@ def test_forged_and_old_ones_change_nothing(subscribed: Panel) -> None:
 
 
 def test_what_is_signed_and_odd_is_refused_and_changes_nothing(subscribed: Panel, settings: Settings) -> None:
-    """Whoever learned the secret stops nothing and has no study looked at that is not here."""
+    """Somebody who learned the secret can neither stop anything nor start the sync of an unknown study."""
 
     def sent(body: bytes, time: str = "") -> Any:
         time = time or str(timezone.now().timestamp())

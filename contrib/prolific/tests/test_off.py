@@ -1,4 +1,4 @@
-"""Studies at Prolific in an installation that leaves its API out."""
+"""Studies at Prolific in an installation without the feature “prolific”."""
 
 import re
 from collections.abc import Iterator

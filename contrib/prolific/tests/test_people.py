@@ -1,4 +1,4 @@
-"""People of Prolific: groups, messages, their states there, the way there and back, screen-outs and payments."""
+"""People from Prolific: groups, messages, submissions, arrival and return, screen-outs, decisions and bonuses."""
 
 import re
 from datetime import timedelta
@@ -214,14 +214,14 @@ def paying(prolific: ProlificEmulator) -> Panel:
     return Panel(study, prolific)
 
 
-def screened_out(panel: Panel, participant: str) -> CrowdSession:
+def screen_out_person(panel: Panel, participant: str) -> CrowdSession:
     session = panel.arrive(participant)
     end_panel_session(session=session, status=CrowdSession.Status.SCREENED_OUT)
     panel.prolific.come_back(panel.came[participant], panel.code("screened-out"))
     return session
 
 
-def compared(panel: Panel) -> None:
+def sync_and_check(panel: Panel) -> None:
     sync_with_crowd(study=panel.study, wait=lambda seconds: None)
     assert not check_integrity().problems
 
@@ -229,20 +229,20 @@ def compared(panel: Panel) -> None:
 def test_who_is_screened_out_is_paid_once(paying: Panel) -> None:
     assert paying.books() == (PLACES * PRICE + 2 * PAID, 0)
     assert paying.books_there() == (PLACES * PRICE + 2 * THERE, 0)
-    screened_out(paying, "aa1")
-    compared(paying)
-    compared(paying)
+    screen_out_person(paying, "aa1")
+    sync_and_check(paying)
+    sync_and_check(paying)
     assert paying.books() == (PLACES * PRICE + PAID, PAID)
     assert paying.books_there() == (PLACES * PRICE + THERE, THERE)
 
 
 @pytest.mark.parametrize("fault", long_except(LOST, Fault.DROP_AFTER, Fault.THROTTLE))
 def test_a_study_that_paused_goes_on_with_more(paying: Panel, fault: Fault) -> None:
-    screened_out(paying, "aa1")
-    screened_out(paying, "aa2")
+    screen_out_person(paying, "aa1")
+    screen_out_person(paying, "aa2")
     there = paying.prolific.world.studies[paying.publication.external_id]
     assert there.status == "PAUSED"
-    compared(paying)
+    sync_and_check(paying)
     paying.prolific.faults.plan("update study", fault)
     pay_more_screen_outs(study=paying.study, count=3)
     while go_on(paying.study).unsent_count:
@@ -250,8 +250,8 @@ def test_a_study_that_paused_goes_on_with_more(paying: Panel, fault: Fault) -> N
     assert there.status == "ACTIVE"
     assert paying.publication.screen_outs == 5
     assert paying.books() == (PLACES * PRICE + 3 * PAID, 2 * PAID)
-    screened_out(paying, "aa3")
-    compared(paying)
+    screen_out_person(paying, "aa3")
+    sync_and_check(paying)
     assert paying.books() == (PLACES * PRICE + 2 * PAID, 3 * PAID)
 
 
@@ -276,9 +276,9 @@ def test_a_stopped_study_pays_no_more_of_them(paying: Panel) -> None:
 
 
 def test_what_nobody_needed_is_free_again_when_the_study_is_over(paying: Panel) -> None:
-    screened_out(paying, "aa1")
+    screen_out_person(paying, "aa1")
     close_study(study=paying.study)
-    compared(paying)
+    sync_and_check(paying)
     assert paying.publication.state == Publication.State.FINISHED
     assert paying.books() == (0, PAID)
 
@@ -286,7 +286,7 @@ def test_what_nobody_needed_is_free_again_when_the_study_is_over(paying: Panel) 
 def test_who_came_back_with_a_code_of_somebody_else_is_in_the_books(paying: Panel) -> None:
     submission, _address = paying.prolific.enter(paying.publication.external_id, "ff1")
     paying.prolific.come_back(submission, paying.code("screened-out"))
-    compared(paying)
+    sync_and_check(paying)
     assert paying.books()[1] == PAID
 
 
@@ -296,7 +296,7 @@ def test_whom_only_prolific_knows_has_the_id_under_the_panel_s_name(prolific: Pr
     panel = Panel(study, prolific)
     submission, _address = prolific.enter(panel.publication.external_id, "ff1")
     prolific.come_back(submission, panel.code("screened-out"))
-    compared(panel)
+    sync_and_check(panel)
     assert RawId.objects.get(value="ff1").name == "pid"  # as a bonus looks for it
 
 
@@ -323,7 +323,7 @@ def test_a_workspace_with_another_currency_buys_nothing(prolific: ProlificEmulat
 
 
 def test_who_is_screened_out_reads_what_they_get(paying: Panel) -> None:
-    screened_out(paying, "aa1")
+    screen_out_person(paying, "aa1")
     ids = {"PROLIFIC_PID": "aa1", "SESSION_ID": paying.came["aa1"], "STUDY_ID": "s"}
     assert "You get 0.40 GBP for your time" in words(entry(paying.study, ids))
 

@@ -1,4 +1,4 @@
-"""A study at Prolific by its API: put up once, with its filters, and taken down."""
+"""A study at Prolific by its API: it is published once, with its filters, extended and closed."""
 
 from datetime import timedelta
 from decimal import Decimal

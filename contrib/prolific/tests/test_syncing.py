@@ -1,4 +1,4 @@
-"""Prolific's side of a study brought together with ours: what people and researchers did there."""
+"""A sync with Prolific: what people and researchers did there is recorded or reported."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def panel(settings: Settings) -> Iterator[Panel]:
-    """An open study."""
+    """A study that is open at the emulator."""
     with ProlificEmulator(faults=Faults(retry_after=0)) as prolific:
         point_at(prolific, settings)
         settings.PROLIFIC_FEE_PERCENT = Decimal("33.3")
@@ -36,8 +36,8 @@ def panel(settings: Settings) -> Iterator[Panel]:
         yield Panel(study, prolific)
 
 
-def kinds(panel: Panel) -> list[str]:
-    """What a comparison finds that needs a person."""
+def sync_and_list_kinds(panel: Panel) -> list[str]:
+    """Return the kinds of the discrepancies that a sync reports."""
     return [one.kind for one in sync_with_crowd(study=panel.study, wait=lambda seconds: None).discrepancies]
 
 
@@ -46,13 +46,13 @@ def test_what_was_approved_or_rejected_there_is_booked_here(panel: Panel) -> Non
     world = panel.prolific.world
     world.approve(world.submissions[panel.came["aa1"]])
     world.reject(world.submissions[panel.came["aa2"]], "NO_DATA", "Nothing came.")
-    assert kinds(panel) == []
+    assert sync_and_list_kinds(panel) == []
     good.refresh_from_db()
     bad.refresh_from_db()
     assert (good.status, bad.status) == ("approved", "rejected")
     assert good.confirmed
     assert panel.books() == ((PLACES - 2) * PRICE, PRICE)
-    assert kinds(panel) == []
+    assert sync_and_list_kinds(panel) == []
     assert panel.books() == ((PLACES - 2) * PRICE, PRICE)
 
 
@@ -60,7 +60,7 @@ def test_who_gave_up_there_has_given_up_here(panel: Panel) -> None:
     returned, late = panel.arrive("aa1"), panel.arrive("aa2")
     panel.prolific.world.give_back(panel.came["aa1"])
     panel.prolific.world.advance(days=2)
-    assert kinds(panel) == []
+    assert sync_and_list_kinds(panel) == []
     returned.refresh_from_db()
     late.refresh_from_db()
     assert (returned.status, late.status) == ("returned", "timed-out")
@@ -87,16 +87,16 @@ def test_who_went_back_with_a_code_they_did_not_earn_is_not_paid(panel: Panel, s
 
 def test_who_has_a_place_and_has_not_come_yet_comes_in_by_the_entry(panel: Panel) -> None:
     submission, address = panel.prolific.enter(panel.publication.external_id, "5ed1ada00000000000000001")
-    assert kinds(panel) == []
+    assert sync_and_list_kinds(panel) == []
     assert not CrowdSession.objects.exists()
     client, _ = start(panel.study, dict(parse_qsl(urlsplit(address).query)))
     do_page(panel.study, client)
     panel.prolific.come_back(submission, panel.code())
-    assert kinds(panel) == []
+    assert sync_and_list_kinds(panel) == []
     session = CrowdSession.objects.get(study=panel.study)
     assert (session.status, session.confirmed) == ("submitted", True)
     decide_session(session=session, approve=True)
-    assert kinds(panel) == []
+    assert sync_and_list_kinds(panel) == []
     assert panel.prolific.world.submissions[submission].status == "APPROVED"
 
 
@@ -104,7 +104,7 @@ def test_who_was_paid_there_without_having_come_is_booked_under_a_pseudonym(pane
     submission, _ = panel.prolific.enter(panel.publication.external_id, "aa9")
     panel.prolific.come_back(submission, None)
     panel.prolific.world.approve(panel.prolific.world.submissions[submission])
-    kinds(panel)
+    sync_and_list_kinds(panel)
     session = CrowdSession.objects.get(study=panel.study)
     assert session.status == "approved"
     assert "aa9" not in session.worker.name + session.external_id
@@ -115,18 +115,18 @@ def test_after_the_end_what_nobody_took_is_free_again(panel: Panel, settings: Se
     settings.CROWD_GRACE_SECONDS = 0
     panel.finish("aa1")
     close_study(study=panel.study)
-    assert kinds(panel) == []
+    assert sync_and_list_kinds(panel) == []
     assert panel.books() == (PRICE, 0)
     world = panel.prolific.world
     world.approve(world.submissions[panel.came["aa1"]])
-    assert kinds(panel) == []
+    assert sync_and_list_kinds(panel) == []
     assert panel.books() == (0, PRICE) == panel.books_there()
     assert panel.publication.state == Publication.State.FINISHED
 
 
 def test_places_that_somebody_added_there_are_told(panel: Panel) -> None:
     panel.prolific.world.studies[panel.publication.external_id].fields["total_available_places"] = 20
-    assert kinds(panel) == ["places"]
+    assert sync_and_list_kinds(panel) == ["places"]
 
 
 def test_a_study_whose_publishing_was_lost_is_adopted(settings: Settings) -> None:
@@ -140,7 +140,7 @@ def test_a_study_whose_publishing_was_lost_is_adopted(settings: Settings) -> Non
         panel = Panel(study, prolific)
         assert panel.publication.external_id == ""
         CrowdCall.objects.update(next_at=timezone.now() + timedelta(days=1))
-        assert kinds(panel) == []
+        assert sync_and_list_kinds(panel) == []
         assert panel.publication.external_id in prolific.world.studies
         assert panel.books() == (PLACES * PRICE, 0) == panel.books_there()
 
@@ -149,22 +149,22 @@ def test_where_prolific_does_not_answer_nothing_changes(panel: Panel) -> None:
     panel.finish("aa1")
     before = panel.books()
     panel.prolific.faults.plan("list submissions", Fault.DROP_BEFORE)
-    assert "not-looked-at" in kinds(panel)
+    assert "not-looked-at" in sync_and_list_kinds(panel)
     assert panel.books() == before
-    assert kinds(panel) == []
+    assert sync_and_list_kinds(panel) == []
 
 
 def test_who_was_erased_is_neither_back_nor_paid_twice_by_a_comparison(panel: Panel) -> None:
     paid, waits = panel.finish("aa1"), panel.arrive("aa2")
     world = panel.prolific.world
     world.approve(world.submissions[panel.came["aa1"]])
-    assert kinds(panel) == []
+    assert sync_and_list_kinds(panel) == []
     for session in (paid, waits):
         erase_person(study=panel.study, worker=session.worker)
     panel.prolific.come_back(panel.came["aa2"], panel.code())  # after the erasure, with a code that they had
     world.approve(world.submissions[panel.came["aa2"]])
     for _again in range(2):
-        kinds(panel)
+        sync_and_list_kinds(panel)
         assert panel.books() == ((PLACES - 2) * PRICE, 2 * PRICE) == panel.books_there()
     assert not RawId.objects.exists()
     assert {one.worker.name[:5] for one in CrowdSession.objects.select_related("worker")} == {"paid-"}
