@@ -66,8 +66,8 @@ def unpaid_pages(study: Study) -> list[UnpaidPages]:
     sessions = panel_sessions(study).filter(status__in=ABANDONED_STATUSES)
     sessions = sessions.exclude(pk__in=paid_here.values("session"))
     sessions = sessions.exclude(pk__in=paid_by_panel.values("session"))
-    sessions = sessions.annotate(n=Count("assignments", filter=is_submitted)).filter(n__gt=0).order_by("pk")
-    rows = sessions.select_related("worker", "study") if reward_cents else ()
+    counted = sessions.annotate(n=Count("assignments", filter=is_submitted)).filter(n__gt=0).order_by("pk")
+    rows = counted.select_related("worker", "study") if reward_cents else ()
     return [UnpaidPages(session, session.n, session.n * reward_cents) for session in rows]
 
 

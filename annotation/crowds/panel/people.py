@@ -189,10 +189,10 @@ def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
     last_answers = work.order_by().values("session").annotate(at=Max(Coalesce("submitted_at", "answered_at")))
     free_at = Coalesce(Subquery(last_answers.values("at")), "arrived_at") + longest_pause(publication.study)
     sessions = _unmatched_sessions(publication).filter(status=Status.WORKING)
-    sessions = sessions.annotate(people_count=people_at_same_address("session"))
+    candidates = sessions.annotate(people_count=people_at_same_address("session"))
     unanswered_until = F("arrived_at") + MIN_UNANSWERED_TIME
     replaceable_at = Case(When(people_count__gt=1, then=free_at), default=unanswered_until)
-    candidates = sessions.filter(is_silent | Q(people_count__gt=1))
+    candidates = candidates.filter(is_silent | Q(people_count__gt=1))
     return candidates.annotate(replaceable_at=replaceable_at).order_by("replaceable_at")
 
 

@@ -127,9 +127,9 @@ def _budget_discrepancies(budget: Budget | None) -> list[Discrepancy]:
     if unmatched["cents"]:
         message = f"The crowd paid {spell(unmatched['cents'])} for work that does not count here."
         discrepancies.append(Discrepancy("paid-there", message))
-    booked_reserved, booked_spent = booked_sums = ledger_sums(budget)
-    held_cents = reserved_cents(budget)
-    if booked_sums != (budget.reserved_cents, budget.spent_cents) or held_cents != booked_reserved:
+    booked_reserved, booked_spent = ledger_sums(budget)
+    budget_sums, held_cents = (budget.reserved_cents, budget.spent_cents), reserved_cents(budget)
+    if (booked_reserved, booked_spent) != budget_sums or held_cents != booked_reserved:
         message = (
             f"The ledger holds {spell(booked_reserved)} reserved and {spell(booked_spent)} spent, the budget "
             f"{spell(budget.reserved_cents)} and {spell(budget.spent_cents)}, and places and calls keep "
