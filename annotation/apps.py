@@ -52,7 +52,7 @@ class AnnotationConfig(AppConfig):
 
 
 def _describe_taken_work(**signal_arguments: Any) -> str:
-    from annotation.work.operations import describe_taken_work
+    from annotation.work.taken_work import describe_taken_work
 
     return describe_taken_work(signal_arguments["study"])
 

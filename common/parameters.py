@@ -44,9 +44,11 @@ class Parameters(serializers.Serializer[Any]):
 
     Attributes:
         one_of: groups of optional parameters. Exactly one parameter of each group is required.
+        at_most_one_of: groups of optional parameters that exclude each other.
     """
 
     one_of: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    at_most_one_of: ClassVar[tuple[tuple[str, ...], ...]] = ()
     default_error_messages = {"invalid": "The body must be a JSON object."}
 
     def to_internal_value(self, data: Any) -> Any:
@@ -109,6 +111,12 @@ class Parameters(serializers.Serializer[Any]):
                     else gettext("Expected exactly one of %(names)s and %(last)s; none was given.")
                 )
                 raise serializers.ValidationError({(present or group)[0]: [message % names]})
+        for group in self.at_most_one_of:
+            present = [name for name in group if name in attrs]
+            if len(present) > 1:
+                message = gettext("%(first)s and %(second)s cannot be given together; leave one of them out.")
+                names = {"first": present[0], "second": present[1]}
+                raise serializers.ValidationError({present[0]: [message % names]})
         return attrs
 
 

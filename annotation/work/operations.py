@@ -1,6 +1,9 @@
 """Change a running study: pause and resume it, add workers or time, end slots and leases, reopen units, invite.
 
 The design is frozen by then, so additions are stored in ``HIT.extra`` and in the study's log.
+
+The first half of the module has the changes, which other code calls, too. In the second half, operations make them
+available to people: they add the parameters, the command and a sentence about the result.
 """
 
 from __future__ import annotations
@@ -31,12 +34,7 @@ from annotation.crowds.publishing import (
 )
 from annotation.models import (
     Assignment,
-    CrowdCall,
-    CrowdSession,
-    Participation,
     Publication,
-    SpendingRequest,
-    Worker,
 )
 from annotation.models.assignments import LEASED_STATES
 from annotation.money.limits import commit_as_one_order
@@ -67,10 +65,10 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     Pausing twice changes nothing. The caller must send the outbox messages (``carry_out_calls``).
     """
     take_pause_lock(study)
-    _lock_study(study)
+    _lock_and_reload(study)
     if study.paused_at is not None:
         return
-    _require_pausable(study, _("only an open study can be paused"))
+    _require_open(study, _("only an open study can be paused"))
     study.paused_at = timezone.now()
     study.save(update_fields=["paused_at"])
     calls = ask_to_expire(study=study, by=by, is_pause=True, why=why)
@@ -87,8 +85,8 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
 
     If slots were released meanwhile, and the budget cannot cover them now, the study stays paused.
     """
-    _lock_study(study)
-    _require_pausable(study, _("only an open study can be resumed"))
+    _lock_and_reload(study)
+    _require_open(study, _("only an open study can be resumed"))
     paused_at = study.paused_at
     if paused_at is None:
         return
@@ -99,17 +97,17 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     note_event(study=study, what="resumed", sentence=f"Resumed.{crowd}", why=why, by=by)
 
 
-def _lock_study(study: Study) -> None:
+def _lock_and_reload(study: Study) -> None:
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     study.refresh_from_db()
 
 
-def _require_pausable(study: Study, consequence: str) -> None:
-    """Raise WrongState unless the study is open. The message ends with ``consequence``."""
+def _require_open(study: Study, requirement: str) -> None:
+    """Raise WrongState unless the study is open. The message ends with ``requirement``."""
     if study.state != Study.State.OPEN:
         raise WrongState(
             _("Nothing was changed: study %(slug)r is %(state)s; %(otherwise)s.")
-            % {"slug": study.slug, "state": _(study.state), "otherwise": consequence}
+            % {"slug": study.slug, "state": _(study.state), "otherwise": requirement}
         )
 
 
@@ -123,9 +121,14 @@ def extend_study(
     by: User | None = None,
     what: str = "extended",
 ) -> int:
-    """Add ``workers`` to the given HITs (default: all) if the budget suffices. Return the number of HITs."""
-    _require_open(study)
-    selected_hits = _hits_of(study, hits)
+    """Add ``workers`` to HITs if the budget suffices. Return the number of HITs.
+
+    Args:
+        hits: keys of HITs; None for all HITs of the study.
+        what: the name of the log entry.
+    """
+    _lock_open_study(study)
+    selected_hits = _hit_ids_of(study, hits)
     lock_for_settling(study=study, hits=selected_hits)
     rows = HIT.objects.filter(pk__in=selected_hits).order_by("pk").select_for_update(no_key=True)
     if any(row.required + workers > MAX_JUDGMENTS_PER_UNIT for row in rows):
@@ -133,7 +136,8 @@ def extend_study(
             _("Nothing was changed: the maximum number of participants for a page of work is %(most)s.")
             % {"most": thousands(MAX_JUDGMENTS_PER_UNIT)}
         )
-    if stops_early(study):  # update_outcomes opens as many slots as are needed
+    if stops_early(study):
+        # the new slots are not offered yet; update_outcomes then opens as many as are needed
         HIT.objects.filter(pk__in=selected_hits).update(
             required=F("required") + workers, spared=F("spared") + workers, extra=F("extra") + workers
         )
@@ -162,8 +166,13 @@ def extend_study(
     return len(selected_hits)
 
 
-def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
-    """Return the row ids of the HITs with these keys; of all HITs for None. Raise ObjectNotFound for an unknown key."""
+def _hit_ids_of(study: Study, keys: Collection[str] | None) -> list[int]:
+    """Return the row ids of the HITs with these keys, or of all HITs if ``keys`` is None.
+
+    Raises:
+        ObjectNotFound: there is no HIT with one of the keys.
+        WrongState: ``keys`` is empty.
+    """
     if keys is None:
         return list(study.hits.order_by("pk").values_list("pk", flat=True))
     ids_by_key: dict[str, int] = {}
@@ -181,7 +190,7 @@ def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
 
 
 def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: User | None) -> None:
-    """Publish the added slots at the crowd. If the study is paused, resuming publishes them."""
+    """Ask the crowd to offer the slots added to each of ``hits``. If the study is paused, resuming offers them."""
     backend = backend_of(study)
     if study.paused_at is not None or Ability.PUBLISH not in backend.can or not study.platform:
         return
@@ -189,19 +198,17 @@ def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: U
         study=study, platform=study.platform, state__in=LIVE_PUBLICATIONS
     ).select_related("study")
     study_publication = publications.filter(hit=None).last()
-    if study_publication is not None:  # at a panel, a slot is a session of several HITs
-        sessions = ceil(workers * len(hits) / design_of(study).panel.hits)
-        ask_to_extend(publication=study_publication, places=sessions, by=by, why=why)
+    if study_publication is not None:  # at a panel, a place is a session of several HITs
+        session_count = ceil(workers * len(hits) / design_of(study).panel.hits)
+        ask_to_extend(publication=study_publication, places=session_count, by=by, why=why)
         return
-    open_slots = {
-        hit: slots for hit, slots in HIT.objects.filter(pk__in=hits).values_list("pk", "open_slots") if slots
-    }
-    hit_publications = publications.filter(hit__in=open_slots, state=Publication.State.PUBLISHED)
+    slots_by_hit = dict(HIT.objects.filter(pk__in=hits, open_slots__gt=0).values_list("pk", "open_slots"))
+    hit_publications = publications.filter(hit__in=slots_by_hit, state=Publication.State.PUBLISHED)
     for publication in hit_publications.order_by("pk"):
-        if publication.hit_id in open_slots:
-            places = min(workers, open_slots.pop(publication.hit_id))
+        if publication.hit_id in slots_by_hit:  # a HIT may have several publications; extend the first
+            places = min(workers, slots_by_hit.pop(publication.hit_id))
             ask_to_extend(publication=publication, places=places, by=by, why=why)
-    if open_slots:
+    if slots_by_hit:  # HITs that are not published now
         plan_publications(study=study, by=by)
 
 
@@ -233,10 +240,12 @@ def expire_assignments(
 
     Drafts are kept, and slots are reopened.
     """
-    rows = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
+    leases = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
     is_by_time = assignments is None
-    selected_rows = rows.overdue(timezone.now()) if assignments is None else rows.filter(pk__in=assignments)
-    ended_count = release_slots(selected_rows, Assignment.State.EXPIRED)
+    selected_leases = (
+        leases.overdue(timezone.now()) if assignments is None else leases.filter(pk__in=assignments)
+    )
+    ended_count = release_slots(selected_leases, Assignment.State.EXPIRED)
     if not ended_count:
         raise WrongState(
             _("Nothing was changed: no page of work in progress has exceeded its time.")
@@ -256,7 +265,7 @@ def expire_assignments(
 
 @transaction.atomic
 def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | None = None) -> int:
-    """Close the open slots of these HITs and return their number. Current leases continue."""
+    """Close the open slots of the HITs with these keys, and return the number of slots. Current leases continue."""
     if stops_early(study):
         raise WrongState(
             _(
@@ -265,10 +274,10 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
             )
             % {"slug": study.slug}
         )
-    selected_hits = _hits_of(study, hits)
+    selected_hits = _hit_ids_of(study, hits)
     rows: QuerySet[HIT] = HIT.objects.filter(pk__in=selected_hits, open_slots__gt=0).order_by("pk")
-    slots = sum(row.open_slots for row in rows.select_for_update(no_key=True))
-    if not slots:
+    slot_count = sum(row.open_slots for row in rows.select_for_update(no_key=True))
+    if not slot_count:
         raise WrongState(_("Nothing was changed: none of these pages of work has an open place."))
     rows.update(spared=F("spared") + F("open_slots"), open_slots=0)
     if study.platform and Ability.EXPIRE in backend_of(study).can:
@@ -280,22 +289,23 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
     note_event(
         study=study,
         what="slots-expired",
-        sentence=f"No longer offered: {with_noun(slots, 'open place')} of "
+        sentence=f"No longer offered: {with_noun(slot_count, 'open place')} of "
         f"{with_noun(len(selected_hits), 'page')} of work.",
         why=why,
         by=by,
         hits=sorted(hits),
     )
-    return slots
+    return slot_count
 
 
 @transaction.atomic
 def reopen_units(
     *, study: Study, units: Collection[str], votes: int, why: str, by: User | None = None
 ) -> int:
-    """Ask for ``votes`` more judgments of these units.
+    """Ask for ``votes`` more judgments of the units with these keys. Return the number of HITs that get workers.
 
-    Workers are added to the HITs of the units. They judge all units of these HITs.
+    For each unit, workers are added to one HIT that has it; they judge all units of this HIT. In an arena a unit may
+    be in several HITs, and adding workers to all of them would ask for more judgments than ``votes``.
     """
     hit_key_by_unit: dict[str, str] = {}
     for units_of_query in batched(sorted(set(units)), KEYS_PER_QUERY):
@@ -314,9 +324,9 @@ def reopen_units(
     )
 
 
-def _require_open(study: Study) -> None:
-    """Lock a study. Raise WrongState unless it is open."""
-    _lock_study(study)
+def _lock_open_study(study: Study) -> None:
+    """Lock and reload a study to which work is added. Raise WrongState unless it is open."""
+    _lock_and_reload(study)
     if study.state != Study.State.OPEN:
         raise WrongState(
             _(
@@ -324,43 +334,6 @@ def _require_open(study: Study) -> None:
             )
             % {"slug": study.slug, "state": _(study.state)}
         )
-
-
-def describe_taken_work(study: Study) -> str:
-    """Return a sentence about participants who took work of the study, or may get it; "" if there are none."""
-    if study.simulated:
-        return _(
-            "Study %(slug)r contains answers of the rehearsal crowd, so its pages of work must stay. "
-            "Duplicate the study instead."
-        ) % {"slug": study.slug}
-    people = study.assignments.exclude(worker__source=Worker.Source.REHEARSAL)
-    if n := people.values("worker").distinct().count():
-        sentence = ngettext(
-            "One participant has taken pages of work, so the pages of work must stay. Duplicate "
-            "the study instead.",
-            "%(n)s participants have taken pages of work, so the pages of work must stay. "
-            "Duplicate the study instead.",
-            n,
-        )
-        return sentence % {"n": thousands(n)}
-    if n := Participation.objects.filter(study=study).count():
-        sentence = ngettext(
-            "One participant has joined, so the pages of work must stay. Duplicate the study instead.",
-            "%(n)s participants have joined, so the pages of work must stay. Duplicate the study instead.",
-            n,
-        )
-        return sentence % {"n": thousands(n)}
-    if any(model.objects.filter(study=study).exists() for model in (Publication, CrowdSession, CrowdCall)):
-        return _(
-            "Pages of work of study %(slug)r are published at its crowd, so they must stay. "
-            "Duplicate the study instead."
-        ) % {"slug": study.slug}
-    waiting_requests = SpendingRequest.objects.filter(study=study, state=SpendingRequest.State.WAITING)
-    if waiting_requests.exists():
-        return _(
-            "A spending request of study %(slug)r is waiting for a second person. Confirm or refuse it first."
-        ) % {"slug": study.slug}
-    return ""
 
 
 @operation(
@@ -398,9 +371,10 @@ def resume(*, study: Study, by: User | None, why: str) -> Outcome:
 
 
 class ExtendRequest(Reason):
-    """The number of workers to add to all HITs or to the named ones, or the minutes to add to every lease."""
+    """One of: workers to add to all HITs or to the named ones, minutes to add to every lease, hours at the crowd."""
 
     one_of = (("workers", "minutes", "hours"),)
+    at_most_one_of = (("hits", "minutes"), ("hits", "hours"))
 
     workers = serializers.IntegerField(
         min_value=1,
@@ -453,7 +427,10 @@ def extend(
     hours: int = 0,
     hits: Collection[str] | None = None,
 ) -> Outcome:
-    """Add workers or time. If the budget does not suffice, nothing changes."""
+    """Add ``workers`` to HITs, or ``minutes`` to leases, or let the crowd offer the work for ``hours`` from now on.
+
+    If the budget does not suffice, nothing changes.
+    """
     if minutes:
         count = extend_leases(study=study, minutes=minutes, why=why, by=by)
         return Outcome(
@@ -485,6 +462,8 @@ def extend(
 class ExpireRequest(Reason):
     """Assignments in progress, or HITs with open slots. The default is all assignments whose lease has ended."""
 
+    at_most_one_of = (("assignments", "hits"),)
+
     assignments = serializers.ListField(
         child=serializers.UUIDField(), required=False, label="Assignments", help_text="Ids."
     )
@@ -504,11 +483,11 @@ def expire(
     assignments: Collection[UUID] | None = None,
     hits: Collection[str] | None = None,
 ) -> Outcome:
-    """End leases, or close open slots. Saved answers are kept."""
+    """Close the open slots of ``hits``, or else end leases. Saved answers are kept."""
     if hits is not None:
-        slots = expire_slots(study=study, hits=hits, why=why, by=by)
-        sentence = ngettext("One open place was closed.", "%(slots)s open places were closed.", slots)
-        return Outcome(sentence % {"slots": thousands(slots)})
+        slot_count = expire_slots(study=study, hits=hits, why=why, by=by)
+        sentence = ngettext("One open place was closed.", "%(slots)s open places were closed.", slot_count)
+        return Outcome(sentence % {"slots": thousands(slot_count)})
     count = expire_assignments(study=study, assignments=assignments, why=why, by=by)
     sentence = ngettext(
         "One page of work is available to other participants again.",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -382,6 +383,9 @@ WRONG_BODIES: list[tuple[str, dict[str, Any]]] = [
     ("extend", {"workers": 1, "hits": "a"}),
     ("extend", {"workers": 1, "minutes": 1}),
     ("extend", {}),
+    ("extend", {"minutes": 1, "hits": ["a"]}),
+    ("extend", {"hours": 1, "hits": ["a"]}),
+    ("expire", {"assignments": [str(uuid4())], "hits": ["a"]}),
     ("expire", {"assignments": ["x"]}),
     ("expire", {"assignments": [1]}),
     ("reopen", {"votes": 1}),
@@ -398,6 +402,21 @@ def test_a_body_with_a_value_of_another_type_changes_nothing(study: Study, lead:
         answer = by_http(study, Call("", http, "", {"why": WHY, **values}), lead)
         assert answer.status == 400, values
     assert study.events.count() == before
+
+
+def test_pages_that_more_time_would_ignore_are_refused_with_a_sentence(study: Study, lead: User) -> None:
+    keys = list(study.hits.values_list("key", flat=True)[:1])
+    held_by_somebody = [str(assignment.pk) for assignment in study.assignments.all()]
+    combinations: list[tuple[str, dict[str, Any], str]] = [
+        ("extend", {"minutes": 30, "hits": keys}, "hits and minutes"),
+        ("extend", {"hours": 5, "hits": keys}, "hits and hours"),
+        ("expire", {"assignments": held_by_somebody, "hits": keys}, "assignments and hits"),
+    ]
+    for http, values, names in combinations:
+        answer = by_http(study, Call("", http, "", {"why": WHY, **values}), lead)
+        assert answer.status == 400
+        assert f"{names} cannot be given together; leave one of them out." in answer.sentence
+    assert held(study) == 1
 
 
 def test_null_is_the_same_as_leaving_an_optional_parameter_out(study: Study, lead: User) -> None:
