@@ -39,7 +39,7 @@ from annotation.work.joining import has_reached_limit
 from annotation.work.leases import retake_assignment
 from annotation.work.sheet.texts import read_design
 from annotation.work.sheet.units import PageUnit, page_units_of
-from annotation.work.slots.candidates import RETRY_SECONDS, may_get_a_hit_later, release_leases_for
+from annotation.work.slots.candidates import RETRY_SECONDS, free_hit_for, may_get_a_hit_later
 from annotation.work.submissions import report_problem
 from common.errors import ObjectNotFound
 from judgments.models import Study
@@ -180,7 +180,7 @@ def show_end(request: HttpRequest, slug: str) -> HttpResponse:
     design = read_design(study)
     may_work = is_open and not has_lease
     is_at_limit = may_work and has_reached_limit(study=study, design=design, worker=worker)
-    can_claim = may_work and not is_at_limit and release_leases_for(study=study, worker=worker)
+    can_claim = may_work and not is_at_limit and free_hit_for(study=study, worker=worker)
     may_wait = not has_lease and not can_claim and may_get_a_hit_later(study=study, worker=worker)
     reasons = (("held", has_lease), ("more", can_claim), ("waiting", may_wait), ("all", is_at_limit))
     context = {

@@ -1,4 +1,7 @@
-"""Claim a HIT for a worker: find a candidate, then take its slot under the pause lock."""
+"""Claim a HIT for a worker: prepare a candidate outside a transaction, then take its slot under the pause lock.
+
+If another worker or window is faster, the transaction is rolled back, and the next attempt tries another candidate.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +10,33 @@ from django.db import IntegrityError, transaction
 from annotation.models import Assignment, Worker
 from annotation.work.seats import share_pause_lock
 from annotation.work.slots.acceptance import SlotLost, accept_reservation, claim_slot
-from annotation.work.slots.candidates import CandidateHIT, Claim, find_candidate
+from annotation.work.slots.candidates import CandidateHIT, Claim, prepare_candidate
 from judgments.models import Study
 
 MAX_ATTEMPTS = 20  # HITs to try, since other workers may take the last slot of each first
 
 
 def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
-    """Return the worker's current, prefetched or next HIT; None if no HIT is left.
+    """Claim the worker's next HIT, and return the claim. A current or reserved HIT is claimed first.
+
+    Return None if no HIT is left, or if all attempts were lost to others.
 
     Raises:
         NotJoined, NotAdmitted, WorkPaused, WorkerExcluded, StudyPaused, AddressFull: the worker gets no work now.
     """
     for attempt in range(MAX_ATTEMPTS):
-        candidate = find_candidate(study, worker, attempt=attempt)
+        candidate = prepare_candidate(study, worker, attempt=attempt)
         try:
             with transaction.atomic():
                 if candidate is not None:
                     share_pause_lock(study)
                 return commit_claim(candidate)
-        except (SlotLost, IntegrityError):
-            continue  # the attempt was rolled back; try again
+        except SlotLost:
+            continue
+        except IntegrityError:
+            # another window of the worker was faster, and the next attempt finds its HIT
+            if attempt == MAX_ATTEMPTS - 1:
+                raise  # an error that stays is no race
     return None
 
 

@@ -18,12 +18,13 @@ from annotation.work.claims import MAX_ATTEMPTS
 from annotation.work.joining import instructions_version
 from annotation.work.seats import may_take_seat, note_seat, share_pause_lock
 from annotation.work.slots.acceptance import SlotLost, claim_slot
-from annotation.work.slots.candidates import CandidateHIT, Claim, find_candidate
+from annotation.work.slots.candidates import CandidateHIT, Claim, prepare_candidate
 from annotation.work.stopping import free_slot, lock_for_settling, update_outcomes
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-REPEAT_PERIOD = timedelta(minutes=1)  # a repeated extension within this time counts as the same request
+# a second extension within this time, or a tenth of a shorter lease, counts as the same request
+REPEAT_PERIOD = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
     if not Assignment.objects.with_lease(timezone.now()).filter(pk=assignment.pk).exists():
         return None
     for attempt in range(MAX_ATTEMPTS):
-        candidate = find_candidate(
+        candidate = prepare_candidate(
             assignment.study, assignment.worker, attempt=attempt, ignored_assignment=assignment
         )
         if not isinstance(candidate, CandidateHIT):
@@ -55,8 +56,11 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
                 return claim_slot(candidate, reserve=True)
         except AddressFull:
             return None
-        except (SlotLost, IntegrityError):
-            continue  # the attempt was rolled back; try again
+        except SlotLost:
+            continue
+        except IntegrityError:
+            if attempt == MAX_ATTEMPTS - 1:
+                raise  # see claim_assignment
     return None
 
 
@@ -84,7 +88,8 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     active_lease = extensible.filter(extended__lt=crowd.extensions, answered_at__gt=now - lease / 2)
     was_extended = active_lease.update(extended=F("extended") + 1, expires_at=new_end)
     assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
-    gains_nothing = current_lease.exists() and not extensible.exists()  # just claimed, or called twice
+    # the lease was just claimed or extended, so an extension would add almost no time
+    gains_nothing = current_lease.exists() and not extensible.exists()
     if was_extended or (crowd.extensions and gains_nothing):
         return lease_of(assignment)
     if current_lease.exists() and assignment.extended < crowd.extensions:
@@ -102,7 +107,8 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
     If the slot was not released, the row is reused. The order of the units and their sides stay the same.
 
     Raises:
-        SlotTaken: the study takes no more work, or the worker has another HIT.
+        SlotTaken: the study takes no more work, no slot is open, or the worker has another HIT.
+        WorkPaused, WorkerExcluded, StudyPaused, AddressFull: the worker gets no work now.
         AlreadyEnded: the assignment was submitted or returned.
     """
     try:
@@ -113,8 +119,9 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
 
 
 def _retake_assignment(assignment: Assignment) -> Assignment:
-    """Reclaim the HIT within the transaction of ``retake_assignment``."""
-    study, now = assignment.study, timezone.now()
+    """Reclaim the HIT within the transaction of ``retake_assignment``, whose errors these are."""
+    study = assignment.study
+    now = timezone.now()
     share_pause_lock(study)
     old_assignment = Assignment.objects.select_for_update().get(pk=assignment.pk)
     old_assignment.study = study
@@ -149,7 +156,7 @@ def _retake_assignment(assignment: Assignment) -> Assignment:
 
 
 def _refuse_ended_work(old_assignment: Assignment) -> None:
-    """Raise an error if the worker, their session or the study gets no more work."""
+    """Raise SlotTaken or the error of a pause if the worker, their session or the study gets no more work."""
     participation = Participation.objects.get(study=old_assignment.study_id, worker=old_assignment.worker_id)
     refuse_stopped_worker(participation.standing)
     if old_assignment.session is not None and old_assignment.session.status != CrowdSession.Status.WORKING:

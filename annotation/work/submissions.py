@@ -31,7 +31,7 @@ from annotation.work.claims import claim_assignment, commit_claim
 from annotation.work.seats import share_pause_lock
 from annotation.work.sheet.units import page_units_of
 from annotation.work.slots.acceptance import SlotLost
-from annotation.work.slots.candidates import Claim, find_candidate
+from annotation.work.slots.candidates import Claim, prepare_candidate
 from annotation.work.stopping import settle_submission
 from annotation.work.system_pairs import add_answers
 from common.errors import QuorumError
@@ -162,7 +162,7 @@ def _submit_with_claim(
     study = assignment.study
     sheet = check_submitted_answers(assignment, answers)
     try:
-        candidate = find_candidate(study, assignment.worker, ignored_assignment=assignment)
+        candidate = prepare_candidate(study, assignment.worker, ignored_assignment=assignment)
     except QuorumError:  # a refused claim must not undo the submission
         candidate = None
     with transaction.atomic():

@@ -551,3 +551,17 @@ def test_a_killed_server_loses_no_acknowledged_answer_and_gives_held_hits_back(
     assert set(acknowledged) == set(found["submitted"])
     assert len(acknowledged) == len(set(acknowledged))
     assert not [status for person in people for status in person.statuses if status >= 500]
+
+
+def test_a_refusal_of_the_database_that_stays_is_not_told_as_no_work_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = make_study("pairwise")
+    worker = make_worker(study)[0]
+
+    def refuse(_candidate: object) -> None:
+        raise IntegrityError("CHECK constraint failed: submitted_after_accepted")
+
+    monkeypatch.setattr("annotation.work.claims.commit_claim", refuse)
+    with pytest.raises(IntegrityError, match="submitted_after_accepted"):
+        claim_assignment(study=study, worker=worker)

@@ -15,7 +15,7 @@ from annotation.work.joining import instructions_version
 from annotation.work.seats import may_take_seat, note_seat
 from annotation.work.sheet.layout import draw_layout
 from annotation.work.sheet.units import arrange_units, units_of_hit
-from annotation.work.slots.admission import STUDIES_TAKING_WORK, TAKE_SLOT
+from annotation.work.slots.admission import ONLY_OPEN, STUDIES_TAKING_WORK, TAKE_SLOT
 from annotation.work.slots.candidates import CandidateHIT, Claim
 from annotation.work.stopping import decided_units, free_slot
 from annotation.work.suitability import own_captions, used_up_alarms
@@ -27,7 +27,7 @@ RESERVED_MINUTES = 10  # short, since a prefetched HIT is needed soon
 
 
 class SlotLost(Exception):
-    """Another worker was faster, or the outcome of the HIT was decided meanwhile."""
+    """A slot could not be taken: another worker was faster, or the outcome of the HIT was decided meanwhile."""
 
 
 def _admission_values(study: Study, worker: Worker) -> dict[str, Any]:
@@ -57,7 +57,8 @@ def claim_slot(
         SlotLost, IntegrityError: another worker or window was faster. The caller must roll back and try again.
     """
     study, hit, worker = candidate.study, candidate.hit, candidate.worker
-    is_promised, session = session is not None, session or candidate.session
+    is_promised = session is not None
+    session = session or candidate.session
     if session is None and not may_take_seat(study):
         raise AddressFull
     admission = _admission_values(study, worker)
@@ -71,17 +72,18 @@ def claim_slot(
     decided_ids = decided_units(hit.pk, units) if stops_early(study) else frozenset()
     if draws_at_claim(study):
         drawings = of_features("arena_drawings")
-        if not drawings:
+        if not drawings:  # the feature is off
             raise NotAdmitted(_("This study is not open for answers."))
         captions = set(own_captions(study, worker).values_list("caption", flat=True))
         decided_ids = drawings[0](study=study, hit=hit, worker=worker, own_captions=captions)
-        # do not use the cached units, since this transaction may be rolled back
+        # read the units that were just drawn; do not cache them, since this transaction may be rolled back
         units = units_of_hit(hit.pk)
     if all(unit.control or unit.pk in decided_ids for unit in units):
         if not is_promised:
             raise SlotLost  # the outcome was decided meanwhile
         decided_ids = frozenset()
-    design, now = design_of(study), timezone.now()
+    design = design_of(study)
+    now = timezone.now()
     layout = draw_layout(
         design=design, hit=hit, worker=worker, units=units, left_out=candidate.excluded_items | decided_ids
     )
@@ -105,7 +107,7 @@ def claim_slot(
         simulated=worker.source == Worker.Source.REHEARSAL,
     )
     assignment.save(force_insert=True)
-    if session is None:  # at a panel, the session has the seat; Mechanical Turk itself limits people
+    if session is None:  # at a panel, the session holds the seat; Mechanical Turk itself limits people
         note_seat(study, assignment)
     return Claim(
         assignment=assignment, is_new=True, page_units=arrange_units(units, layout.order, layout.sides)
@@ -114,7 +116,7 @@ def claim_slot(
 
 def _note_used_up_controls(candidate: CandidateHIT) -> None:
     """Record that an assignment lacks control items because the worker has seen them before."""
-    # for the designer, all captions of a control image are one control item
+    # count images, since for the designer all captions of a control image are one control item
     item_count = len({unit.item_id for unit in candidate.units if unit.pk in candidate.excluded_items})
     has_alarm = used_up_alarms(candidate.study, candidate.worker).update(
         pages=F("pages") + 1, missing=F("missing") + item_count, last_at=timezone.now()
@@ -138,7 +140,8 @@ def accept_reservation(claim: Claim) -> Claim | None:
         SlotLost: the reservation has ended.
     """
     assignment = claim.assignment
-    if not STUDIES_TAKING_WORK[False].all_rows(**_admission_values(assignment.study, assignment.worker)):
+    admission = _admission_values(assignment.study, assignment.worker)
+    if not STUDIES_TAKING_WORK[ONLY_OPEN].all_rows(**admission):
         return None
     now = timezone.now()
     expires_at = now + timedelta(minutes=design_of(assignment.study).crowd.lease_minutes)

@@ -1,4 +1,7 @@
-"""The SQL condition for studies that give a worker work now, and the statement that takes a slot in such a study."""
+"""Prepared queries: whether a study gives a worker work now, and the update that takes a slot in such a study.
+
+``STUDIES_TAKING_WORK`` and ``TAKE_SLOT`` have two forms each. The keys say whether a closed study is accepted, too.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +35,12 @@ def _open_hit(allow_closed: bool) -> QuerySet[HIT]:
     return HIT.objects.filter(taking_work, pk=query_parameter("hit"), open_slots__gt=0)
 
 
-# the keys say whether a closed study is accepted
+ONLY_OPEN, ALSO_CLOSED = False, True
 STUDIES_TAKING_WORK = {
-    closed: PreparedQuery(partial(_studies_taking_work, closed)) for closed in (False, True)
+    allow_closed: PreparedQuery(partial(_studies_taking_work, allow_closed))
+    for allow_closed in (ONLY_OPEN, ALSO_CLOSED)
 }
 TAKE_SLOT = {
-    closed: PreparedUpdate(partial(_open_hit, closed), open_slots=F("open_slots") - 1)
-    for closed in (False, True)
+    allow_closed: PreparedUpdate(partial(_open_hit, allow_closed), open_slots=F("open_slots") - 1)
+    for allow_closed in (ONLY_OPEN, ALSO_CLOSED)
 }

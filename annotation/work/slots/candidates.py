@@ -1,4 +1,7 @@
-"""Find the HIT that a worker holds or may take next, before a transaction begins."""
+"""Find the HIT that a worker holds or may take next, before the transaction that takes its slot begins.
+
+If no slot is open, slots are first freed for the worker: expired leases are released, and a silent one is ended.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class CandidateHIT:
-    """A HIT that the worker may take, with all data that can be read before the transaction."""
+    """A HIT that the worker may take, with all data that can be read before the transaction.
+
+    Attributes:
+        cursor: the position from which the worker's next search begins.
+        units: the units of the HIT, shared by requests; do not change them.
+        excluded_items: row ids of units, on control items that the worker has seen in another HIT.
+        session: the session of a worker sent by a panel.
+    """
 
     study: Study
     worker: Worker
@@ -79,27 +89,28 @@ class CandidateHIT:
     hit: HIT
     cursor: int
     units: list[Unit]
-    excluded_items: frozenset[int]  # control items that the worker has seen in another HIT
-    session: CrowdSession | None = None  # for a worker sent by a panel
+    excluded_items: frozenset[int]
+    session: CrowdSession | None = None
 
 
-def find_candidate(
+def prepare_candidate(
     study: Study, worker: Worker, *, attempt: int = 0, ignored_assignment: Assignment | None = None
 ) -> Claim | CandidateHIT | None:
     """Return the worker's current or reserved HIT, else a candidate; None if no HIT is left.
 
-    It reads outside a transaction, so that nobody waits on SQLite. A current HIT may be finished while the worker
-    or the study is paused.
+    If no slot is open, release expired leases first. Call it outside a transaction, so that nobody waits for its
+    reads on SQLite. A current HIT may be finished while the worker or the study is paused.
 
     Args:
-        ignored_assignment: a current assignment to leave out of account.
+        attempt: the number of candidates that the caller has lost to others. It changes which HIT is chosen. Silent
+            leases are ended only at the first attempt.
+        ignored_assignment: the worker's current assignment, if the HIT after it is wanted.
     """
     participation = _find_participation(study, worker)
-    leases, overdue_leases = _find_leases(study, worker)
+    leases, expired_leases = _find_leases(study, worker)
     ignored_id = None if ignored_assignment is None else ignored_assignment.pk
     current_lease = next((lease for lease in leases if lease.pk != ignored_id), None)
-    # the worker has not begun a HIT
-    if current_lease is None or current_lease.state == Assignment.State.RESERVED:
+    if current_lease is None or current_lease.state == Assignment.State.RESERVED:  # no HIT is begun
         refuse_stopped_worker(participation.standing)
         refuse_paused_study(study)
         refuse_old_consent(study=study, worker=worker, agreed_to=participation.consent_version)
@@ -115,7 +126,7 @@ def find_candidate(
     if has_reached_limit(study=study, design=design, worker=worker):
         return None
     may_end_silent = ignored_assignment is None and not attempt
-    hits = _find_open_hits(study, worker, participation, overdue_leases, end_silent=may_end_silent)
+    hits = _find_or_free_hits(study, worker, participation, expired_leases, may_end_silent=may_end_silent)
     if not hits:
         return None
     may_repeat = participation.has_begun and may_repeat_controls(study)
@@ -132,6 +143,7 @@ def find_candidate(
         hit=hit,
         cursor=hits[0].position,
         units=units,
+        # a HIT that the worker had before looks as it did then
         excluded_items=controls_left_out_before(hit, worker, units)
         if hit.pk in items_by_hit
         else controls_seen_before(study, units, seen_items),
@@ -140,7 +152,7 @@ def find_candidate(
 
 
 def _find_participation(study: Study, worker: Worker) -> Any:
-    """Return the worker's participation, annotated with facts that save most claims another query."""
+    """Return the worker's participation. The annotations of ``_PARTICIPATION_QUERY`` save most claims a query."""
     participation = _PARTICIPATION_QUERY.first(study=study.pk, worker=worker.pk, dataset=study.dataset_id)
     if participation is None:
         raise NotJoined(_("You have not joined this study."))
@@ -148,52 +160,60 @@ def _find_participation(study: Study, worker: Worker) -> Any:
 
 
 def _find_leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assignment]]:
-    """Return the worker's leases, accepted ones before reserved ones, and the study's expired leases.
+    """Return the leases that the worker still holds, accepted before reserved ones, and the study's expired leases.
 
-    An expired reservation still belongs to the worker until another worker needs its slot.
+    The worker's own reservation is held even after it expired, until another worker needs its slot.
     """
     now = timezone.now()
-    leases: list[Assignment] = []
+    held_leases: list[Assignment] = []
     expired_leases: list[Assignment] = []
     for lease in _LEASES_QUERY.all_rows(study=study.pk, worker=worker.pk, now=now):
         lease.study = study
-        is_reserved = lease.worker_id == worker.pk and lease.state == Assignment.State.RESERVED
+        is_own_reservation = lease.worker_id == worker.pk and lease.state == Assignment.State.RESERVED
         is_expired = lease.expires_at is not None and lease.expires_at <= now
-        (expired_leases if is_expired and not is_reserved else leases).append(lease)
-    return leases, expired_leases
+        (expired_leases if is_expired and not is_own_reservation else held_leases).append(lease)
+    return held_leases, expired_leases
 
 
-def _find_open_hits(
-    study: Study, worker: Worker, participation: Any, overdue_leases: list[Assignment], *, end_silent: bool
+def _find_or_free_hits(
+    study: Study,
+    worker: Worker,
+    participation: Any,
+    expired_leases: list[Assignment],
+    *,
+    may_end_silent: bool,
 ) -> list[HIT]:
-    """Return HITs with an open slot. If there is none, release expired and silent leases and look again."""
+    """Return HITs with an open slot. If there is none, release expired leases, then end a silent one.
+
+    Expired leases are released at once if the worker has one, since they may hold only one HIT at a time.
+    """
     hits: list[HIT] = []
-    if not any(lease.worker_id == worker.pk for lease in overdue_leases):
+    if not any(lease.worker_id == worker.pk for lease in expired_leases):
         hits = next_open_hits(study, worker, participation)
-    if not hits and overdue_leases:
-        ids = [lease.pk for lease in overdue_leases]
-        still_overdue = Assignment.objects.overdue(timezone.now()).filter(pk__in=ids)
-        release_slots(still_overdue, Assignment.State.EXPIRED)
+    if not hits and expired_leases:
+        ids = [lease.pk for lease in expired_leases]
+        still_expired = Assignment.objects.overdue(timezone.now()).filter(pk__in=ids)
+        release_slots(still_expired, Assignment.State.EXPIRED)
         hits = next_open_hits(study, worker, participation)
-    if not hits and end_silent and end_silent_lease(study, worker, participation):
+    if not hits and may_end_silent and end_silent_lease(study, worker, participation):
         hits = next_open_hits(study, worker, participation)
     return hits
 
 
-def release_leases_for(*, study: Study, worker: Worker) -> bool:
-    """Release leases as a claim would, for a worker who holds no HIT.
+def free_hit_for(*, study: Study, worker: Worker) -> bool:
+    """Free a slot for a worker who holds no HIT, as a claim would. Return whether there is a HIT for the worker.
 
-    Return whether the worker can now claim a HIT.
+    Nothing is freed while the worker or the study is paused.
     """
     participation = _find_participation(study, worker)
-    _own, overdue_leases = _find_leases(study, worker)
+    _held_leases, expired_leases = _find_leases(study, worker)
     may_claim = participation.standing == Participation.Standing.ACTIVE and study.paused_at is None
-    released_leases = overdue_leases if may_claim else []
-    return bool(_find_open_hits(study, worker, participation, released_leases, end_silent=may_claim))
+    releasable_leases = expired_leases if may_claim else []
+    return bool(_find_or_free_hits(study, worker, participation, releasable_leases, may_end_silent=may_claim))
 
 
 def may_get_a_hit_later(*, study: Study, worker: Worker) -> bool:
-    """Return whether a worker for whom no HIT is left may still get one that others hold now."""
+    """Return whether a worker for whom no HIT is left may still get a HIT that somebody holds now."""
     if study.state != Study.State.OPEN or has_reached_limit(
         study=study, design=design_of(study), worker=worker
     ):
@@ -206,7 +226,7 @@ def may_get_a_hit_later(*, study: Study, worker: Worker) -> bool:
 
 
 def _choose_hit(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:
-    """Draw a HIT from ``hits``.
+    """Draw a HIT from ``hits``, so that simultaneous workers do not all wait for the first one.
 
     With early stopping, choose a HIT with few assignments in progress, so that votes arrive one after the other.
     """

@@ -1,4 +1,8 @@
-"""The next HITs with open slots that a worker may get."""
+"""Find the next HITs with open slots that a worker may get.
+
+The search begins at the cursor of the worker's participation, so that it skips the HITs that the worker has had. The
+common case, HITs that are new to a worker who wrote no captions, is one prepared query.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +21,16 @@ from judgments.drawing.controls.pool import Mark
 from judgments.models import HIT, Study
 from judgments.studies.designs import stops_early
 
-WINDOW = 8  # a HIT is drawn from this many next HITs, so that simultaneous workers do not wait for one row
-WIDE_WINDOW = 40  # the same with early stopping, where workers should work on different HITs
+# a HIT is drawn from this many next HITs, so that simultaneous workers do not wait for one row
+WINDOW_SIZE = 8
+WIDE_WINDOW_SIZE = 40  # the same with early stopping, where workers should work on different HITs
 
 # HITs that are searched for new control items before control items are left out
 MAX_HITS_SEARCHED = 64
 
 
 def _hits_new_to_worker(size: int) -> QuerySet[HIT]:
-    """Return the next open HITs, from the cursor on, of which the worker has had no assignment."""
+    """Return the next ``size`` open HITs, from the cursor on, of which the worker has had no assignment."""
     own_assignments = Assignment.objects.filter(hit=OuterRef("pk"), worker=WORKER_OF_CLAIM)
     open_hits = HIT.objects.filter(~Exists(own_assignments), study=STUDY_OF_CLAIM, open_slots__gt=0)
     return open_hits.filter(position__gte=query_parameter("cursor", IntegerField())).order_by("position")[
@@ -33,15 +38,20 @@ def _hits_new_to_worker(size: int) -> QuerySet[HIT]:
     ]
 
 
-_NEW_HITS = {size: PreparedQuery(partial(_hits_new_to_worker, size)) for size in (WINDOW, WIDE_WINDOW)}
+_NEW_HITS = {
+    size: PreparedQuery(partial(_hits_new_to_worker, size)) for size in (WINDOW_SIZE, WIDE_WINDOW_SIZE)
+}
 
 
 def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
-    """Return the next open HITs from the worker's cursor on.
+    """Return the next open HITs from the worker's cursor on, at most a window of them.
 
-    HITs that the worker returned or let expire come last.
+    If none is new to the worker, return HITs that the worker returned or let expire.
+
+    Args:
+        participation: a row of the candidates' participation query, with its annotations.
     """
-    size = WIDE_WINDOW if stops_early(study) else WINDOW
+    size = WIDE_WINDOW_SIZE if stops_early(study) else WINDOW_SIZE
     if not participation.wrote_captions:
         window = _NEW_HITS[size].all_rows(study=study.pk, worker=worker.pk, cursor=participation.cursor)
         if window:
@@ -66,7 +76,12 @@ def hits_without_own_captions(study: Study, worker: Worker, participation: Any) 
 def prefer_new_controls(
     study: Study, worker: Worker, participation: Any, window: list[HIT], seen_items: Collection[Mark]
 ) -> list[HIT]:
-    """Return HITs whose control items are all new to the worker, from ``window`` or after it; else ``window``."""
+    """Return HITs whose control items are all new to the worker, from ``window`` or after it; else ``window``.
+
+    Args:
+        window: the next open HITs, in order.
+        seen_items: the control items that the worker has seen.
+    """
     suitable_hits = hits_with_new_controls(study, window, seen_items)
     if suitable_hits:
         return suitable_hits
@@ -75,4 +90,4 @@ def prefer_new_controls(
         open_slots__gt=0, position__gt=window[-1].position
     )
     searched_hits = list(later_hits.filter(~Exists(own_assignments)).order_by("position")[:MAX_HITS_SEARCHED])
-    return hits_with_new_controls(study, searched_hits, seen_items)[:WINDOW] or window
+    return hits_with_new_controls(study, searched_hits, seen_items)[:WINDOW_SIZE] or window

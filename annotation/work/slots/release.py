@@ -1,4 +1,4 @@
-"""Return assignments or let them expire, and release their slots."""
+"""Give assignments back or let them expire, and release their slots for others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from judgments.models import Study
 
 
 def return_assignment(*, assignment: Assignment) -> None:
-    """Return a HIT and keep its draft. A repeated call changes nothing."""
+    """Give a HIT back, and keep its draft. A repeated call changes nothing.
+
+    Raises:
+        AlreadyEnded: the answers were submitted.
+    """
     if release_slots(Assignment.objects.filter(pk=assignment.pk), Assignment.State.RETURNED):
         assignment.state = Assignment.State.RETURNED
         return
@@ -41,7 +45,7 @@ def release_reserved(*, study: Study) -> int:
 
 @transaction.atomic
 def release_slots(assignments: AssignmentQuerySet, state: Assignment.State) -> int:
-    """End accepted or reserved assignments with ``state``, reopen their slots, and return their number.
+    """Give ``state`` to those assignments that are accepted or reserved, reopen their slots; return their number.
 
     To avoid deadlocks, assignments are locked before HITs, in the order of their ids.
     """

@@ -1,4 +1,4 @@
-"""End leases of workers who have been silent for long, if another worker waits for a page."""
+"""End the lease of a worker who has sent no answer for long, if another worker waits for a page."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ ITEMS_IN_PAUSE = 3
 
 
 def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
-    """End the lease that has been silent longest, if ``worker`` cannot get a HIT otherwise. Return how many ended.
+    """End one lease whose worker has sent no answer for long, so that ``worker`` gets a HIT. Return 1, or 0 for none.
 
-    Leases are chosen in this order:
+    A lease is chosen in this order, and then by how long it has been silent:
 
     1. at an address (for IPv6 the /64) where more people hold seats than in a household, if the lease's answers
        have stopped;
@@ -40,18 +40,18 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     if worker.source != Worker.Source.LOCAL:
         return 0  # a crowd has promised the slots to its workers
     if study.state != Study.State.OPEN or stops_early(study):
-        return 0  # nobody could take the slot, or perhaps nobody needs it
+        return 0  # nobody could take the slot; with early stopping, perhaps nobody needs its votes
     if not may_take_seat(study):
         return 0
     now = timezone.now()
     answered_assignments = Assignment.objects.filter(study=study).exclude(answers={}, submitted_at=None)
     leases = Assignment.objects.annotate(
         silent_since=Coalesce("answered_at", "accepted_at"),
-        people=people_at_same_address("assignment"),
+        people_at_address=people_at_same_address("assignment"),
         worker_answered=Exists(answered_assignments.filter(worker=OuterRef("worker"))),
     )
     silent_leases = leases.select_related("hit").filter(
-        Q(people__gt=1) | Q(answers={}),
+        Q(people_at_address__gt=1) | Q(answers={}),
         silent_since__lte=now - longest_pause(study),
         study=study,
         state__in=LEASED_STATES,
@@ -60,8 +60,12 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
             ~Exists(Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES))
         ),
     )
-    urgency = Case(When(people__gt=SEATS_ALWAYS_ALLOWED, then=0), When(answers={}, then=1), default=2)
-    leases_by_urgency = silent_leases.order_by(urgency, F("people").desc(nulls_last=True), "silent_since")
+    urgency = Case(
+        When(people_at_address__gt=SEATS_ALWAYS_ALLOWED, then=0), When(answers={}, then=1), default=2
+    )
+    leases_by_urgency = silent_leases.order_by(
+        urgency, F("people_at_address").desc(nulls_last=True), "silent_since"
+    )
     due_leases = (
         lease for lease in leases_by_urgency if lease.silent_since <= now - _silence_limit(lease, study)
     )
@@ -74,12 +78,17 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
 
 
 def _silence_limit(lease: Any, study: Study) -> timedelta:
-    """Return the time without an answer after which a lease may be ended for another worker."""
+    """Return the time without an answer after which a lease may be ended for another worker.
+
+    Args:
+        lease: an assignment with the annotations of ``end_silent_lease``.
+    """
     if lease.answers:
         return longest_pause(study)
-    items = len(lease.order) or len(cached_units_of(lease.hit))
-    page_time = max(longest_pause(study), items * timedelta(seconds=design_of(study).seconds_per_unit))
-    is_trusted = lease.worker_answered and (lease.people or 1) == 1
+    item_count = len(lease.order) or len(cached_units_of(lease.hit))
+    page_time = max(longest_pause(study), item_count * timedelta(seconds=design_of(study).seconds_per_unit))
+    is_alone_at_address = (lease.people_at_address or 1) == 1  # None: no address is stored
+    is_trusted = lease.worker_answered and is_alone_at_address
     return max(page_time, MIN_UNANSWERED_TIME) if is_trusted else page_time
 
 
