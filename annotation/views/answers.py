@@ -1,4 +1,8 @@
-"""Save, submit and revise answers that a script or a plain form sent."""
+"""Save, submit and revise answers that a script or a plain form sent.
+
+Three kinds of positions keep a plain form from being submitted: those with invalid input (``invalid_inputs``), those
+without an answer, and those of groups that have neither a tick nor "none" (``undecided_positions``).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.errors import AnswersMissing, TooLate, TooLateToChange
 from annotation.views.common import (
-    FORM,
+    FORM_METHODS,
     errors_as_pages,
     frame_of,
     own_assignment_of,
@@ -26,7 +30,7 @@ from annotation.views.common import (
     submit_answers,
 )
 from annotation.views.script_calls import answers_of_call, body_of_call, errors_as_json, view_by_content_type
-from annotation.work.answers.checks import open_positions
+from annotation.work.answers.checks import unanswered_positions
 from annotation.work.answers.form_answers import undecided_positions
 from annotation.work.answers.revisions import revise_judgments, revision_deadline
 from annotation.work.sheet.units import page_units_of
@@ -61,7 +65,9 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
         reply |= {"next": str(next_assignment.pk), "left": max(0, int(seconds_left))}
     if revision_deadline(submission.assignment) is not None:
         reply["change"] = resolve_url("annotation:change", slug, assignment_id)
-    if reply["next"] is None or reply["next"] != body_of_call(request).get("ahead"):
+    # the script says the message itself if it shows the next page without loading it, since it fetched it ahead
+    shows_prefetched_page = reply["next"] is not None and reply["next"] == body_of_call(request).get("ahead")
+    if not shows_prefetched_page:
         messages.success(request, message)
     return JsonResponse(reply)
 
@@ -91,9 +97,9 @@ save = never_cache(require_POST(view_by_content_type(_save_json, _save_form)))
 
 
 @never_cache
-@require_http_methods(FORM)
+@require_http_methods(FORM_METHODS)
 def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    if request.method != "POST":
+    if request.method != "POST":  # the address of a refused form was loaded again
         return redirect("annotation:work", slug)
     return view_by_content_type(_submit_json, _submit_form)(request, slug=slug, assignment_id=assignment_id)
 
@@ -103,18 +109,18 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     assignment = own_assignment_of(request, slug, assignment_id)
     page_units = page_units_of(assignment)
     kind = kind_of(assignment.study)
-    answers, unfinished = read_form(request, assignment, page_units, final=True)
+    answers, invalid_inputs = read_form(request, assignment, page_units, final=True)
     try:
-        if unfinished:
-            draft = save_answers(assignment=assignment, answers=answers, unfinished=unfinished).answers
-            raise AnswersMissing(open_positions(page_units, draft, kind=kind))
+        if invalid_inputs:
+            draft = save_answers(assignment=assignment, answers=answers, unfinished=invalid_inputs).answers
+            raise AnswersMissing(unanswered_positions(page_units, draft, kind=kind))
         if missing_positions := undecided_positions(request.POST, page_units, kind):
             save_answers(assignment=assignment, answers=answers)
             raise AnswersMissing(missing_positions)
         submission = submit_answers(request, assignment, answers)
     except TooLate:
         if frame_of(request) is None:  # in a crowd's frame, late answers are already stored separately
-            save_answers(assignment=assignment, answers=answers, unfinished=unfinished, keep_late=True)
+            save_answers(assignment=assignment, answers=answers, unfinished=invalid_inputs, keep_late=True)
         raise
     except AnswersMissing as error:
         assignment.refresh_from_db(fields=["answers"])
@@ -125,8 +131,9 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 
 
 @never_cache
-@require_http_methods(FORM)
+@require_http_methods(FORM_METHODS)
 def change(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    """Show submitted answers to revise them, or store the revised answers."""
     view = view_by_content_type(_change_json, _change_form) if request.method == "POST" else _change_form
     return view(request, slug=slug, assignment_id=assignment_id)
 
@@ -140,9 +147,9 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     page_units = page_units_of(assignment)
     if request.method != "POST":
         return render_sheet(request, assignment, page_units, revising=True)
-    answers, unfinished = read_form(request, assignment, page_units, final=True)
+    answers, invalid_inputs = read_form(request, assignment, page_units, final=True)
     if missing_positions := [
-        *unfinished,
+        *invalid_inputs,
         *undecided_positions(request.POST, page_units, kind_of(assignment.study)),
     ]:
         return render_sheet(
@@ -151,7 +158,7 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
             page_units,
             revising=True,
             missing=missing_positions,
-            unfinished=unfinished,
+            unfinished=invalid_inputs,
             status=422,
         )
     changed_positions = revise_judgments(assignment=assignment, answers=answers)

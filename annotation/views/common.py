@@ -1,4 +1,4 @@
-"""Shared parts of the workers' pages.
+"""Shared parts of the workers' pages: who the visitor is, forms, decorators of views, and the page of work itself.
 
 A worker is identified by a cookie with a token or, in Mechanical Turk's frame, by a ticket in the address.
 """
@@ -54,7 +54,10 @@ WORKER_COOKIE = "quorum_worker"
 RESUME_COOKIE = "quorum_resume"
 HALF_YEAR = 180 * 24 * 3600  # seconds
 TEN_MINUTES = 600  # seconds
-SAFE, POST, FORM = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")  # methods of a page
+# HTTP methods of a page: one that is only read, one that is only posted to, and one with a form that posts to itself
+READ_METHODS = ("GET", "HEAD")
+POST_METHODS = ("POST",)
+FORM_METHODS = (*READ_METHODS, *POST_METHODS)
 # keys of request.META that no visitor's header can have
 FRAME_KEY = "quorum.frame"
 FRAMED_KEY = "quorum.entrance"
@@ -84,6 +87,7 @@ def outer_address(request: HttpRequest, name: str, *args: object) -> str:
 
 
 def worker_of(request: HttpRequest) -> Worker | None:
+    """Return the worker whom the frame's ticket or the cookie identifies; None for any other visitor."""
     frame = frame_of(request)
     if frame is not None:
         return frame.worker
@@ -135,7 +139,7 @@ class ReportForm(forms.Form):
     comment = forms.CharField(max_length=2000, required=False, strip=True)
 
 
-View = Callable[..., HttpResponse]
+ViewFunction = Callable[..., HttpResponse]
 
 
 class SeeOther(HttpResponseRedirect):
@@ -148,7 +152,7 @@ def see_other(to: str, *args: Any, fragment: str = "") -> SeeOther:
     return SeeOther(resolve_url(to, *args) + (f"#{fragment}" if fragment else ""))
 
 
-def errors_as_pages(view: View) -> View:
+def errors_as_pages(view: ViewFunction) -> ViewFunction:
     """Decorate a view to show its QuorumErrors as pages. ObjectNotFound becomes a 404."""
 
     @wraps(view)
@@ -165,9 +169,9 @@ def errors_as_pages(view: View) -> View:
                     "title": gettext(error.title),
                     "message": str(error),
                     "slug": kwargs.get("slug", "") if _may_continue(request, error) else "",
-                    "paused": isinstance(error, StudyPaused | TooManyAttempts),
-                    # The study's page would only redirect to this page.
-                    "stopped": isinstance(error, WorkPaused | WorkerExcluded),
+                    "may_try_again": isinstance(error, StudyPaused | TooManyAttempts),
+                    # the study's page would only redirect to this page
+                    "is_stopped_worker": isinstance(error, WorkPaused | WorkerExcluded),
                 },
                 status=error.status,
             )
@@ -178,15 +182,15 @@ def errors_as_pages(view: View) -> View:
     return wrapped
 
 
-def worker_page(methods: Sequence[str]) -> Callable[[View], View]:
+def worker_page(methods: Sequence[str]) -> Callable[[ViewFunction], ViewFunction]:
     """Decorate a page for workers: set the allowed methods, show errors as pages, and prevent caching."""
     return lambda view: never_cache(require_http_methods(methods)(errors_as_pages(view)))
 
 
-def member_page(methods: Sequence[str]) -> Callable[[View], View]:
+def member_page(methods: Sequence[str]) -> Callable[[ViewFunction], ViewFunction]:
     """Decorate a page for a study's workers. The view gets study and worker; other visitors are redirected."""
 
-    def declare_view(view: View) -> View:
+    def decorate(view: ViewFunction) -> ViewFunction:
         @wraps(view)
         def view_for_member(request: HttpRequest, slug: str, **rest: Any) -> HttpResponse:
             study = find_study(slug)
@@ -197,10 +201,11 @@ def member_page(methods: Sequence[str]) -> Callable[[View], View]:
 
         return worker_page(methods)(view_for_member)
 
-    return declare_view
+    return decorate
 
 
 def _may_continue(request: HttpRequest, error: QuorumError) -> bool:
+    """Return whether a page with an error leads back to the study."""
     return isinstance(error, NotJoined) or (
         not isinstance(error, NotAdmitted) and worker_of(request) is not None
     )
@@ -231,7 +236,7 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
     if worker is None:
         raise ObjectNotFound("There is no such assignment.")
     assignment = own_assignment(worker=worker, assignment_id=assignment_id)
-    if assignment.study.slug != slug:
+    if assignment.study.slug != slug:  # the address was put together by hand
         raise ObjectNotFound("There is no such assignment.")
     frame = frame_of(request)
     if frame is not None:
@@ -265,7 +270,11 @@ def submit_answers(
 def read_form(
     request: HttpRequest, assignment: Assignment, page_units: Sequence[PageUnit], *, final: bool
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
-    """Return the valid answers of the posted form, and the invalid input by position."""
+    """Return the valid answers of the posted form, and the invalid input by position.
+
+    Args:
+        final: whether the form is submitted; see ``answers_of_form``.
+    """
     design = design_of(assignment.study)
     kind = KINDS[design.protocol].for_design(design)
     answers = answers_of_form(request.POST, page_units, kind=kind, final=final, saved=assignment.answers)
@@ -273,10 +282,10 @@ def read_form(
 
 
 def save_form_draft(request: HttpRequest, assignment: Assignment) -> None:
-    """Save the form's answers, whichever button was pressed."""
-    answers, unfinished = read_form(request, assignment, page_units_of(assignment), final=False)
-    if answers or unfinished:
-        save_answers(assignment=assignment, answers=answers, unfinished=unfinished, keep_late=True)
+    """Save the form's answers before anything else is done, whichever of its buttons was pressed."""
+    answers, invalid_inputs = read_form(request, assignment, page_units_of(assignment), final=False)
+    if answers or invalid_inputs:
+        save_answers(assignment=assignment, answers=answers, unfinished=invalid_inputs, keep_late=True)
 
 
 def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:
@@ -285,13 +294,14 @@ def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:
     return {
         "design": design,
         "kind": kind,
-        "single": bool(kind.choices) and not kind.grouped,
+        # one choice answers a step, so the script can go on to the next one
+        "has_one_choice_per_step": bool(kind.choices) and not kind.grouped,
         "steps": steps,
         "has_pictures": shows_pictures(design, steps),
         "missing_steps": [step for step in steps if step.missing],
-        "now": next((step.number for step in steps if not step.answered), len(steps)),
+        "current_step": next((step.number for step in steps if not step.answered), len(steps)),
         "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
-        "words": script_words(pictures=kind.grouped and design.about_pictures),
+        "script_texts": script_words(pictures=kind.grouped and design.about_pictures),
     }
 
 
@@ -302,7 +312,7 @@ def render_sheet(
     *,
     missing: Collection[int] = (),
     unfinished: Mapping[int, Any] | None = None,
-    last: Assignment | None = None,
+    revisable_assignment: Assignment | None = None,
     revising: bool = False,
     status: int = 200,
 ) -> HttpResponse:
@@ -310,8 +320,9 @@ def render_sheet(
 
     Args:
         missing: positions without an answer, after a refused submission.
-        unfinished: the invalid input of a plain form by position, when ``revising``.
-        last: the previous assignment, if it can be revised.
+        unfinished: the invalid input of a plain form by position, when ``revising``. Otherwise the draft has it.
+        revisable_assignment: the previous assignment, if it can be revised.
+        revising: whether the page shows submitted answers, to revise them.
     """
     study = assignment.study
     design = read_design(study)
@@ -333,13 +344,15 @@ def render_sheet(
         "examples": worked_examples(study, design),
         "assignment": assignment,
         # the key is the same for a reclaimed assignment, so that the script finds what the browser stored
-        "shelf": content_key("shelf", study.slug, assignment.hit_id, assignment.worker_id)[:16],
-        "left": max(0, int(seconds_left)),
-        "left_words": spell_time_left(seconds_left),
+        "browser_storage_key": content_key("shelf", study.slug, assignment.hit_id, assignment.worker_id)[:16],
+        "seconds_left": max(0, int(seconds_left)),
+        "time_left": spell_time_left(seconds_left),
         # in a frame the crowd limits the time
-        "more": 0 if revising or frame_of(request) is not None else lease_of(assignment).extensions_left,
-        "last": last,
-        "credits": outer_address(request, "annotation:credits", study.slug),
+        "extensions_left": 0
+        if revising or frame_of(request) is not None
+        else lease_of(assignment).extensions_left,
+        "revisable_assignment": revisable_assignment,
+        "credits_address": outer_address(request, "annotation:credits", study.slug),
         "revising": revising,
         "hidden_line": _hidden_line(assignment, design),
     }

@@ -10,10 +10,10 @@ from django.shortcuts import redirect, render, resolve_url
 from annotation.crowds.people import uses_public_link
 from annotation.models import Participation, Worker
 from annotation.views.common import (
-    FORM,
-    POST,
+    FORM_METHODS,
+    POST_METHODS,
+    READ_METHODS,
     RESUME_COOKIE,
-    SAFE,
     JoinForm,
     ResumeForm,
     member_page,
@@ -38,9 +38,9 @@ from judgments.models import Study
 from judgments.studies.studies import find_study
 
 
-@worker_page(FORM)
+@worker_page(FORM_METHODS)
 def study(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the study and the form to join it. Redirect workers who have joined."""
+    """Show the study and the form to join it, and let people join. Redirect workers who have joined."""
     study_row = find_study(slug)
     worker = worker_of(request)
     if study_row.simulated or study_row.state in (Study.State.DRAFT, Study.State.GENERATED):
@@ -52,7 +52,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     if not uses_public_link(study_row.platform):
         return render(request, "annotation/not_open.html", {"study": study_row, "why": "sent"})
     if worker is not None and worker.source != Worker.Source.LOCAL:
-        worker = None  # a panel's worker of another study is a new worker here
+        worker = None  # somebody whom a panel sent to another study is a new worker here
     if request.method == "POST":
         return _join_study(request, study_row, worker)
     if study_row.state != Study.State.OPEN:
@@ -65,6 +65,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _why_not_open(study: Study) -> str:
+    """Return the reason that the template words: "simulated", "closed" or "not yet"."""
     if study.simulated:
         return "simulated"
     return "closed" if study.state == Study.State.CLOSED else "not yet"
@@ -77,7 +78,7 @@ def _join_study(request: HttpRequest, study: Study, worker: Worker | None) -> Ht
     try:
         result = join_study(study=study, known_worker=worker, **form.cleaned_data)
     except QuorumError as error:
-        if study.state != Study.State.OPEN:
+        if study.state != Study.State.OPEN:  # somebody joins with the form of a study that is closed now
             return render(request, "annotation/not_open.html", {"study": study, "why": "closed"}, status=403)
         form.add_error(None, str(error))
         return _study_page(request, study, form=form, status=error.status)
@@ -92,7 +93,7 @@ def _response_after_joining(result: JoinResult, slug: str) -> HttpResponse:
     return response
 
 
-@worker_page(POST)
+@worker_page(POST_METHODS)
 def resume_participation(request: HttpRequest, slug: str) -> HttpResponse:
     """Give a worker in another browser a new token for their name and resume code."""
     study = find_study(slug)
@@ -135,16 +136,17 @@ def _study_page(
 
 
 def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
-    """Return all countries if the study asks for one. A shorter list would reveal the accepted countries."""
+    """Return all countries if the visitor has to name one. A shorter list would reveal the accepted countries."""
     worker = worker_of(request) if design.workers.countries else None
-    return (
-        {} if not design.workers.countries or (worker is not None and worker.country) else countries_by_name()
-    )
+    is_known = worker is not None and bool(worker.country)
+    return {} if not design.workers.countries or is_known else countries_by_name()
 
 
-@member_page(SAFE)
+@member_page(READ_METHODS)
 def start(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
-    design, quiz = read_design(study), quiz_backend()
+    """Show the instructions, and a new worker's resume code, before the first page of work."""
+    design = read_design(study)
+    quiz = quiz_backend()
     is_quiz_due = asks_anything(design.quiz) and quiz.is_due(study=study, worker=worker)
     context = {
         "study": study,

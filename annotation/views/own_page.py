@@ -16,8 +16,8 @@ from django.views.decorators.http import require_safe
 from annotation.models import Worker
 from annotation.quality.reviews import store_appeal
 from annotation.views.common import (
-    FORM,
-    POST,
+    FORM_METHODS,
+    POST_METHODS,
     RESUME_COOKIE,
     ResumeForm,
     remember_resume_code,
@@ -27,7 +27,7 @@ from annotation.views.common import (
     worker_page,
 )
 from annotation.work.answers.drafts import own_assignment
-from annotation.work.joining import new_resume_code, renew_token
+from annotation.work.joining import renew_resume_code, renew_token
 from annotation.work.quiz import quiz_backend
 from annotation.work.sheet.texts import spell_duration
 from annotation.work.summaries import (
@@ -43,24 +43,28 @@ from common.errors import QuorumError
 MAX_OPEN_STUDIES = 20  # number of open studies listed on the page
 
 
-@worker_page(FORM)
+@worker_page(FORM_METHODS)
 def show_own_page(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
-        return _recall_worker(request)
+        return _sign_in_worker(request)
     worker = worker_of(request)
     if worker is None:
         return _stranger_page(request, ResumeForm())
-    studies = summaries_of_worker(worker)
-    paid_work = [work for work in studies if work.design.crowd.reward_cents]
+    summaries = summaries_of_worker(worker)
+    paid = [summary for summary in summaries if summary.design.crowd.reward_cents]
     context: dict[str, Any] = {
         "worker": worker,
-        "studies": [_describe_study(work) for work in studies],
+        "studies": [_describe_study(summary) for summary in summaries],
         "quiz_address": quiz_backend().address,
-        "pages": sum(work.submitted for work in studies),
-        "judgments": sum(work.judgments for work in studies),
-        "time": spell_duration(sum(work.seconds for work in studies)),
-        "pending": spell_totals((work.pending_cents, work.design.named_currency) for work in paid_work),
-        "approved": spell_totals((work.approved_cents, work.design.named_currency) for work in paid_work),
+        "page_count": sum(summary.submitted for summary in summaries),
+        "judgment_count": sum(summary.judgments for summary in summaries),
+        "active_time": spell_duration(sum(summary.seconds for summary in summaries)),
+        "pending_pay": spell_totals(
+            (summary.pending_cents, summary.design.named_currency) for summary in paid
+        ),
+        "approved_pay": spell_totals(
+            (summary.approved_cents, summary.design.named_currency) for summary in paid
+        ),
         "open_studies": studies_with_effort(
             open_studies().exclude(participations__worker=worker)[:MAX_OPEN_STUDIES]
         ),
@@ -69,23 +73,25 @@ def show_own_page(request: HttpRequest) -> HttpResponse:
     return render(request, "annotation/me.html", context)
 
 
-def _describe_study(work: WorkerSummary) -> dict[str, Any]:
-    record = work.controls
+def _describe_study(summary: WorkerSummary) -> dict[str, Any]:
+    """Return template variables for a study on the worker's own page."""
+    record = summary.controls
     return {
-        "own": work,
-        "time": spell_duration(work.seconds),
-        "pending": spell_amount(work.pending_cents, work.design.named_currency),
-        "approved": spell_amount(work.approved_cents, work.design.named_currency),
+        "summary": summary,
+        "active_time": spell_duration(summary.seconds),
+        "pending_pay": spell_amount(summary.pending_cents, summary.design.named_currency),
+        "approved_pay": spell_amount(summary.approved_cents, summary.design.named_currency),
         "accuracy": percent_number(record.share) if record is not None and record.share is not None else "",
-        "go_on": work.has_lease or work.has_more_work,
+        "can_continue": summary.has_lease or summary.has_more_work,
     }
 
 
 def _stranger_page(request: HttpRequest, form: ResumeForm, status: int = 200) -> HttpResponse:
+    """Show a visitor who is not known the form for name and resume code."""
     return render(request, "annotation/me_stranger.html", {"form": form}, status=status)
 
 
-def _recall_worker(request: HttpRequest) -> HttpResponse:
+def _sign_in_worker(request: HttpRequest) -> HttpResponse:
     form = ResumeForm(request.POST)
     if not form.is_valid():
         return _stranger_page(request, form, 400)
@@ -99,16 +105,17 @@ def _recall_worker(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@worker_page(POST)
+@worker_page(POST_METHODS)
 def renew_resume(request: HttpRequest) -> HttpResponse:
+    """Give the worker a new resume code, and show it on their page."""
     worker = worker_of(request)
     response = see_other("annotation:me", fragment="resume" if worker is not None else "")
     if worker is not None:
-        remember_resume_code(response, new_resume_code(worker=worker), resolve_url("annotation:me"))
+        remember_resume_code(response, renew_resume_code(worker=worker), resolve_url("annotation:me"))
     return response
 
 
-@worker_page(POST)
+@worker_page(POST_METHODS)
 def send_appeal(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     worker = worker_of(request)
     if worker is None:

@@ -46,7 +46,7 @@ from judgments.studies.studies import find_dataset
 @staff_member_required
 @xframe_options_sameorigin
 def preview(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Show a page of work by its ``number`` (default 1). For a draft, generate the page without storing it."""
+    """Show the page of work with the ``number`` in the address (default 1). For a draft, nothing is stored."""
     return csp_replace({"frame-ancestors": [SELF]})(lambda request: _preview(request, slug))(request)
 
 
@@ -85,7 +85,7 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
         raise Http404("This design is not looked at any more.")
     design = translate_design(design, get_language())
     try:
-        row = find_row(request.session, key)
+        row = find_row(request.session, key)  # a row of a table, in a form that has no dataset yet
         if row is None:
             user = signed_in(request)
             dataset = find_dataset(design.dataset, user=user)
@@ -101,7 +101,7 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
             "title": "There is nothing to preview",
             "message": str(error),
             "in_frame": True,
-            "designing": True,  # the page is next to the form, not at a crowd
+            "is_next_to_form": True,  # the frame is the design form's, not a crowd's
         }
         return render(request, "annotation/ended.html", context, status=error.status)
     examples = preview_examples(dataset, design) if dataset.pk else ()
@@ -109,7 +109,7 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _units_at(study: Study, number: int) -> list[Unit]:
-    """Return the units of the page with this number. A page of an arena is filled up from its pool."""
+    """Return the units of the page with this number, or of the next one. A page of an arena is filled from its pool."""
     hit = study.hits.filter(position__gte=number - 1).order_by("position").first()
     if hit is None:
         raise WrongState(f"Study {study.slug!r} has no pages of work; its judgments were imported.")
@@ -128,7 +128,12 @@ def render_preview(
     dataset: Dataset,
     examples: Sequence[WorkedExample] = (),
 ) -> HttpResponse:
-    """Render a page of work for ``units`` with a banner. Its form has no effect."""
+    """Render a page of work for ``units`` with a banner that says that it is a preview. Its form has no effect.
+
+    Args:
+        dataset: the dataset with the items of units that are not stored.
+        examples: the worked examples of the design.
+    """
     sides = KINDS[design.protocol].sides.draw(units, rng_for(design.seed, "sides preview"))
     items = _items_by_name(units, dataset)
     units = [_with_source(unit, items) for unit in units]
@@ -141,7 +146,7 @@ def render_preview(
     )
     context = sheet_context(design, steps) | {
         "study": {"name": design.name, "slug": design.slug},
-        "left_words": spell_time_left(design.crowd.lease_minutes * 60),
+        "time_left": spell_time_left(design.crowd.lease_minutes * 60),
         "examples": examples,
         "preview": True,
         # the page is in a frame next to the form, whose heading says that it is a preview
@@ -158,6 +163,7 @@ def _items_by_name(units: Sequence[Unit | UnitSpec], dataset: Dataset) -> dict[s
 
 
 def _with_source(unit: Unit | UnitSpec, items: Mapping[str, Item]) -> Unit | UnitSpec:
+    """Return a unit with its source text, which a unit that is not stored lacks."""
     if isinstance(unit, UnitSpec) and unit.image in items:
         return replace(unit, source_text=items[unit.image].text)
     return unit
@@ -213,6 +219,7 @@ def example_picture(request: HttpRequest, slug: str, number: int) -> HttpRespons
 
 @require_safe
 def preview_picture(request: HttpRequest, item_id: int) -> HttpResponseBase:
+    """Return the picture of an item to staff who may see its dataset, or who adjudicate a unit about it."""
     item = Item.objects.filter(pk=item_id).first() if request.user.is_staff else None
     if item is None or not (
         visible_rows(Item.objects.filter(pk=item_id), request.user).exists()

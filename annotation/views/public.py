@@ -27,5 +27,7 @@ def credits(request: HttpRequest, slug: str) -> HttpResponse:
     if study.state in (Study.State.DRAFT, Study.State.GENERATED) or not study.dataset.attribution:
         raise Http404
     return render(
-        request, "annotation/credits.html", {"study": study, "lines": study.dataset.attribution.splitlines()}
+        request,
+        "annotation/credits.html",
+        {"study": study, "attribution_lines": study.dataset.attribution.splitlines()},
     )

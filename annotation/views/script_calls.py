@@ -1,4 +1,4 @@
-"""The JSON that the page's scripts send, and errors as JSON."""
+"""Read the JSON that the page's scripts send, and return errors as JSON."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from common.incoming.json_documents import load_json
 
 MAX_BYTES = 1_000_000  # of the JSON that a call sends
 
-# the note that the page shows for each error
-ERROR_CODES: dict[type[QuorumError], str] = {
+# the name of the note (data-note) that the page shows for each error
+NOTES_BY_ERROR: dict[type[QuorumError], str] = {
     TooLate: "late",
     SlotTaken: "taken",
     AlreadyEnded: "over",
     TooLateToChange: "fixed",
     ObjectNotFound: "unknown",
 }
-View = Callable[..., HttpResponse]
+ViewFunction = Callable[..., HttpResponse]
 
 
-def view_by_content_type(script: View, form: View) -> View:
+def view_by_content_type(script: ViewFunction, form: ViewFunction) -> ViewFunction:
     """Return a view that passes a script's JSON to ``script``, and a posted form to ``form``."""
 
     def view(request: HttpRequest, **path: Any) -> HttpResponse:
@@ -36,7 +36,7 @@ def view_by_content_type(script: View, form: View) -> View:
     return view
 
 
-def errors_as_json(view: View) -> View:
+def errors_as_json(view: ViewFunction) -> ViewFunction:
     """Decorate a view to return its QuorumErrors as ``{"title", "detail", "why"?, "missing"?, "position"?}``."""
 
     @wraps(view)
@@ -45,9 +45,9 @@ def errors_as_json(view: View) -> View:
             return view(request, *args, **kwargs)
         except QuorumError as error:
             problem: dict[str, Any] = {"title": _(error.title), "detail": str(error)}
-            code = next((word for kind, word in ERROR_CODES.items() if isinstance(error, kind)), "")
-            if code:
-                problem["why"] = code
+            note = next((name for kind, name in NOTES_BY_ERROR.items() if isinstance(error, kind)), "")
+            if note:
+                problem["why"] = note
             if isinstance(error, AnswersMissing):
                 problem["missing"] = error.missing
             if isinstance(error, AnswerProblem) and error.position is not None:
@@ -63,7 +63,7 @@ def body_of_call(request: HttpRequest) -> dict[str, Any]:
         raise QuorumError(_("Nothing was saved: the answers are too large for a page of work."))
     try:
         body = load_json(request.body)
-        # characters that cannot be stored are always escaped
+        # in JSON, characters that cannot be stored are always escaped
         if b"\\" in request.body and not can_be_stored(body):
             raise QuorumError(_("Nothing was saved: a text contains characters that cannot be stored."))
     except ValueError:
@@ -74,6 +74,7 @@ def body_of_call(request: HttpRequest) -> dict[str, Any]:
 
 
 def answers_of_call(request: HttpRequest) -> Any:
+    """Return what a script sent as "answers", unchecked. Raise QuorumError if there is nothing."""
     body = body_of_call(request)
     if "answers" not in body:
         raise QuorumError(_('Nothing was saved: expected JSON of the form {"answers": [...]}.'))

@@ -1,4 +1,4 @@
-"""The work page with the worker's HIT, the views to reclaim a HIT and to report problems, and the last page."""
+"""The work page with the worker's HIT, the views to reclaim a HIT and to report a problem, and the page at the end."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from annotation.crowds.panel.people import end_without_work, outcome_of, screen_
 from annotation.errors import ConsentChanged, NotAdmitted, NotJoined, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Judgment, Participation
 from annotation.views.common import (
-    FORM,
-    SAFE,
+    FORM_METHODS,
+    READ_METHODS,
     ReportForm,
     errors_as_pages,
     frame_of,
@@ -70,7 +70,7 @@ retake = never_cache(require_POST(view_by_content_type(_retake_json, _retake_for
 
 
 @gzip_page  # gzip compresses the page to a sixth
-@worker_page(SAFE)
+@worker_page(READ_METHODS)
 def work(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the worker's current HIT, or claim the next one. If a HIT with answers expired, first ask what to do."""
     frame = frame_of(request)
@@ -91,7 +91,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     expired_assignment = find_expired_assignment(recent_assignments)
     if expired_assignment is not None and "another" not in request.GET:
         answer_count = len(expired_assignment.answers)
-        context = {"study": study, "assignment": expired_assignment, "answers": answer_count}
+        context = {"study": study, "assignment": expired_assignment, "answer_count": answer_count}
         return render(request, "annotation/expired.html", context)
     try:
         claim = claim_assignment(study=study, worker=worker)
@@ -113,12 +113,18 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     if claim.is_new and "waited" in request.GET:
         messages.success(request, _("A page of work became free. It is yours now."))
         return see_other("annotation:work", slug)
-    last = last_revisable_assignment(recent_assignments)
-    return render_sheet(request, claim.assignment, claim.page_units, last=last)
+    revisable_assignment = last_revisable_assignment(recent_assignments)
+    return render_sheet(
+        request, claim.assignment, claim.page_units, revisable_assignment=revisable_assignment
+    )
 
 
 def find_expired_assignment(assignments: Sequence[Assignment]) -> Assignment | None:
-    """Return the first, newest assignment if its lease expired and it has answers; else None."""
+    """Return the newest assignment if its lease expired and it has answers; else None.
+
+    Args:
+        assignments: the worker's assignments, the newest first.
+    """
     last = next((row for row in assignments if row.state != Assignment.State.RESERVED), None)
     if last is None or not last.answers or last.expires_at is None or last.study.state != Study.State.OPEN:
         return None
@@ -126,7 +132,7 @@ def find_expired_assignment(assignments: Sequence[Assignment]) -> Assignment | N
     return last if has_ended or last.state == Assignment.State.EXPIRED else None
 
 
-@worker_page(FORM)
+@worker_page(FORM_METHODS)
 def report_item(request: HttpRequest, slug: str, assignment_id: UUID, position: int) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
     page_unit = next(
@@ -155,15 +161,18 @@ def report_item(request: HttpRequest, slug: str, assignment_id: UUID, position: 
 def _has_picture(study: Study, page_unit: PageUnit) -> bool:
     """Return whether the page shows a picture for the unit, or should show one."""
     item = page_unit.unit.item
-    shows_pictures = design_of(study).about_pictures or bool(item.picture or item.url)
-    return shows_pictures and "image" in kind_of(study).present_unit(
+    should_have_picture = design_of(study).about_pictures or bool(item.picture or item.url)
+    return should_have_picture and "image" in kind_of(study).present_unit(
         page_unit.unit, side=None, picture_url=""
     )
 
 
-@worker_page(SAFE)
+@worker_page(READ_METHODS)
 def show_end(request: HttpRequest, slug: str) -> HttpResponse:
-    """Thank the worker and show the completion code, or say that no work is left now."""
+    """Thank the worker and show the completion code, or say that no work is left now.
+
+    If a slot can be freed for the worker, it is freed, so that the page can offer more work.
+    """
     study = find_study(slug)
     worker = worker_of(request)
     participation = (
@@ -182,18 +191,23 @@ def show_end(request: HttpRequest, slug: str) -> HttpResponse:
     is_at_limit = may_work and has_reached_limit(study=study, design=design, worker=worker)
     can_claim = may_work and not is_at_limit and free_hit_for(study=study, worker=worker)
     may_wait = not has_lease and not can_claim and may_get_a_hit_later(study=study, worker=worker)
-    reasons = (("held", has_lease), ("more", can_claim), ("waiting", may_wait), ("all", is_at_limit))
+    outlooks = (("held", has_lease), ("more", can_claim), ("waiting", may_wait), ("all", is_at_limit))
+    outlook = next(
+        (name for name, holds in outlooks if holds), "nothing"
+    )  # the work that the worker can expect
     context = {
         "study": study,
         "design": design,
         "worker": worker,
-        "pages": finished_count,
-        "judgments": Judgment.objects.filter(assignment__in=own_assignments).count() if finished_count else 0,
-        "code": participation.completion_code if finished_count else "",
-        "left": next((word for word, holds in reasons if holds), "nothing"),
+        "page_count": finished_count,
+        "judgment_count": Judgment.objects.filter(assignment__in=own_assignments).count()
+        if finished_count
+        else 0,
+        "completion_code": participation.completion_code if finished_count else "",
+        "outlook": outlook,
     }
     response = render(request, "annotation/done.html", context)
-    if context["left"] == "waiting":
+    if outlook == "waiting":
         # this works without scripts, and stays on the page with the completion code
         work_address = f"{resolve_url('annotation:work', slug)}?another&waited"
         address = resolve_url("annotation:done", slug) if finished_count else work_address

@@ -1,6 +1,9 @@
-"""Let people join a study by a name, with or without an invitation, and check the study's requirements.
+"""Let people join a study by a name, and check the study's requirements.
 
-Workers declare their country. Approved work is counted on this installation.
+A worker gets two secrets, of which only hashes are stored. The token is in a cookie and identifies the worker in each
+request. The resume code, with the name, gives a new token in another browser. Depending on the design, joining also
+needs the study's code, an invitation, or consent. Workers declare their country. Approved work is counted on this
+installation.
 """
 
 from __future__ import annotations
@@ -50,12 +53,12 @@ from judgments.studies.designs import design_of
 COUNTED_STATES = (*LIVE_STATES, "invalidated")
 INVITATION_LENGTH = 12  # 59 bits cannot be guessed
 MAX_INVITATIONS = 500  # invitations made at a time
-TOKEN_BYTES = 32
+TOKEN_BYTES = 32  # random bytes
 RESUME_CODE_BYTES = 12
 
 
 def hash_secret(secret: str) -> str:
-    """Return the hash of a secret. A fast hash suffices for tokens, which have 256 random bits."""
+    """Return the hash of a token or a resume code. A fast hash suffices, since these have many random bits."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -64,27 +67,28 @@ def check_requirements(*, requirements: Workers, worker: Worker | None, country:
 
     Args:
         worker: None for a new worker.
-        country: the country that the worker declares now.
+        country: the code of the country that the worker declares now; "" if they declare none.
 
     Raises:
         CountryProblem: the worker declared another country before.
         RequirementNotMet: a requirement is not met.
     """
-    if worker is not None and worker.country and country not in ("", worker.country):
+    known_country = worker.country if worker is not None else ""
+    if known_country and country not in ("", known_country):
         raise CountryProblem(
             _(
                 "You told us earlier that you live in %(country)s. If this has changed, write to the researchers."
             )
-            % {"country": country_name(worker.country)}
+            % {"country": country_name(known_country)}
         )
     if requirements.countries:
-        code = (worker.country if worker is not None else "") or country
-        if not code:
+        country = known_country or country
+        if not country:
             raise RequirementNotMet(_("Please say in which country you live; this study asks for it."))
-        if code not in requirements.countries:
+        if country not in requirements.countries:
             raise RequirementNotMet(
                 _("This study is for people who do not live in %(country)s.")
-                % {"country": country_name(code)}
+                % {"country": country_name(country)}
             )
     _check_qualifications(requirements, worker)
     if not requirements.approval_above and not requirements.approved_at_least:
@@ -112,10 +116,10 @@ def check_requirements(*, requirements: Workers, worker: Worker | None, country:
 def _check_qualifications(requirements: Workers, worker: Worker | None) -> None:
     if not requirements.requires and not requirements.forbids:
         return
-    names = set(worker.qualifications.values_list("name", flat=True)) if worker is not None else set()
-    if not names.issuperset(requirements.requires):
+    own_names = set(worker.qualifications.values_list("name", flat=True)) if worker is not None else set()
+    if not own_names.issuperset(requirements.requires):
         raise RequirementNotMet(_("This study is only for people whom the researchers have selected."))
-    if names.intersection(requirements.forbids):
+    if own_names.intersection(requirements.forbids):
         raise RequirementNotMet(_("This study is only for people who did not take part in an earlier study."))
 
 
@@ -129,7 +133,12 @@ def _count_reviews(worker: Worker) -> tuple[int, int]:
 
 
 def check_may_work(*, study: Study, design: StudyDesign, worker: Worker) -> None:
-    """Raise RequirementNotMet or NotAdmitted if a person does not meet the requirements, or has to pass the quiz."""
+    """Check that a worker may take a HIT. Simulated workers and models always may.
+
+    Raises:
+        RequirementNotMet: the person does not meet a requirement of the study.
+        NotAdmitted: the person has not passed the quiz.
+    """
     if not worker.is_person:
         return
     check_requirements(requirements=design.requirements_checked_here, worker=worker)
@@ -163,7 +172,7 @@ def instructions_version(design: StudyDesign) -> str:
 
 @transaction.atomic
 def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invitation]:
-    """Create invitations with new codes. Raise WrongState unless the study is for invited people."""
+    """Create ``count`` invitations with new codes. Raise WrongState unless the study is for invited people."""
     if design_of(study).access.join != "invited":
         raise WrongState(f"Study {study.slug!r} asks nobody for an invitation; its design says who may join.")
     invitations = Invitation.objects.bulk_create(
@@ -176,7 +185,12 @@ def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invi
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """The result of joining. ``resume`` is the resume code of a new worker, else None."""
+    """The result of joining.
+
+    Attributes:
+        token: the worker's token, for the cookie.
+        resume: the resume code of a new worker; None for others, since only its hash is stored.
+    """
 
     worker: Worker
     participation: Participation
@@ -211,12 +225,23 @@ def join_study(
     country: str = "",
     known_worker: Worker | None = None,
 ) -> JoinResult:
-    """Let a worker join an open study. ``known_worker`` is the worker whose token came with the request.
+    """Let a worker join an open study.
 
     A name that is in use in the study is refused unless it is the name of ``known_worker``. If the name is in use
     only in other studies, it is stored with a mark.
+
+    Args:
+        code: the study's code, or the code of an invitation.
+        known_worker: the worker whose token came with the request. Another name makes another worker.
+
+    Raises:
+        NameProblem, NameTaken: the name is invalid or in use.
+        JoinRefused: the study admits nobody, or not with this code or without consent.
+        CountryProblem, RequirementNotMet: see ``check_requirements``.
     """
-    name, code, country = checked_name(name), _clean_code(code), checked_country(country)
+    name = checked_name(name)
+    code = _clean_code(code)
+    country = checked_country(country)
     if known_worker and not (known_worker.is_called(name) and known_worker.source == Worker.Source.LOCAL):
         known_worker = None
     old_participation = _find_participation(study, known_worker)
@@ -237,11 +262,16 @@ def join_study(
 def resume_worker(
     *, study: Study, name: str, resume: str, code: str = "", consent: bool = False, country: str = ""
 ) -> JoinResult:
-    """Return a new token for the worker with this name and resume code. The old token becomes invalid.
+    """Give the worker with this name and resume code a new token. The old token becomes invalid.
 
-    If the worker has not joined the study yet, they join it.
+    If the worker has not joined the study yet, they join it. The other parameters and the errors are those of
+    ``join_study``.
+
+    Args:
+        resume: the resume code.
     """
-    code, country = _clean_code(code), checked_country(country)
+    code = _clean_code(code)
+    country = checked_country(country)
     worker = _worker_of_resume_code(name, resume)
     participation = _find_participation(study, worker)
     if participation is None:
@@ -249,18 +279,19 @@ def resume_worker(
         check_requirements(requirements=design_of(study).workers, worker=worker, country=country)
         _store_country(worker, country)
         participation = _find_or_create_participation(study, worker, code, consent, is_new_worker=False)
-    return JoinResult(worker=worker, participation=participation, token=_new_token(worker), resume=None)
+    return JoinResult(worker=worker, participation=participation, token=_renew_token(worker), resume=None)
 
 
 @transaction.atomic
 def renew_token(*, name: str, resume: str) -> tuple[Worker, str]:
-    """Return the worker with this name and resume code, and a new token. The old token becomes invalid."""
+    """Give the worker with this name and resume code a new token; return both. The old token becomes invalid."""
     worker = _worker_of_resume_code(name, resume)
-    return worker, _new_token(worker)
+    return worker, _renew_token(worker)
 
 
 @transaction.atomic
-def new_resume_code(*, worker: Worker) -> str:
+def renew_resume_code(*, worker: Worker) -> str:
+    """Give the worker a new resume code, and return it. The old code becomes invalid."""
     resume = secrets.token_urlsafe(RESUME_CODE_BYTES)
     worker.resume_hash = hash_secret(resume)
     worker.save(update_fields=["resume_hash"])
@@ -275,7 +306,7 @@ def require_participation(*, study: Study, worker: Worker) -> Participation:
 
 
 def checked_name(name: str) -> str:
-    """Return a name in its stored form: Unicode-composed (NFC), with single spaces."""
+    """Return a name in its stored form: Unicode-composed (NFC), with single spaces. Raise NameProblem if invalid."""
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
         raise NameProblem(_("A name has 1 to %(most)d visible characters.") % {"most": NAME_LENGTH})
@@ -285,12 +316,13 @@ def checked_name(name: str) -> str:
 
 
 def _clean_code(code: str) -> str:
-    """Return a code without surrounding spaces; "" if it has characters that no database stores."""
+    """Return a code without surrounding spaces; "" if it has unprintable characters, which no code has."""
     code = code.strip()
     return code if code.isprintable() else ""
 
 
 def _worker_of_resume_code(name: str, resume: str) -> Worker:
+    """Return the worker with this name and resume code. Raise NameTaken, and count the attempt, if there is none."""
     name, resume_hash = checked_name(name), hash_secret(_clean_code(resume))
     worker = Worker.objects.filter(source=Worker.Source.LOCAL, resume_hash=resume_hash).first()
     if worker is None or not worker.is_called(name):
@@ -310,6 +342,7 @@ def _find_participation(study: Study, worker: Worker | None) -> Participation | 
 
 
 def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool) -> None:
+    """Raise JoinRefused if a person cannot join the study by its public link, with this code and consent."""
     if study.state != Study.State.OPEN:
         raise JoinRefused(_("This study is not open for answers."))
     if study.simulated:
@@ -339,16 +372,22 @@ def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool)
 def _find_or_create_worker(
     study: Study, name: str, known_worker: Worker | None, country: str
 ) -> tuple[Worker, str, str | None]:
-    """Return the worker, their token and, for a new worker, the resume code. Raise NameTaken if the name is in use."""
+    """Return the worker, their token and, for a new worker, the resume code (else None).
+
+    Raises:
+        NameProblem: the name ends like a name with a mark.
+        NameTaken: the name is in use in the study.
+    """
     if known_worker is not None:
         _store_country(known_worker, country)
         # keep a token that came with the request, since it may be in use in another window
-        return known_worker, known_worker.token or _new_token(known_worker), None
+        return known_worker, known_worker.token or _renew_token(known_worker), None
     token, resume = secrets.token_urlsafe(TOKEN_BYTES), secrets.token_urlsafe(RESUME_CODE_BYTES)
     if NAME_MARK.search(name):
         raise NameProblem(
             _("A name cannot end with # and eight letters or digits; please choose another one.")
         )
+    # with a mark, a name can be in use in several studies
     for stored_name in (name, f"{name} #{secrets.token_hex(4)}"):
         with suppress(IntegrityError), transaction.atomic():
             worker = Worker.objects.create(
@@ -358,8 +397,7 @@ def _find_or_create_worker(
                 country=country,
             )
             return worker, token, resume
-        # if two people join with the same name at once, the second waits for the first, and then finds the first's
-        # row
+        # if two people join with the same name at once, the second waits here until the first has joined
         Worker.objects.select_for_update().filter(source=Worker.Source.LOCAL, name=name).first()
         namesakes = Worker.objects.filter(
             source=Worker.Source.LOCAL, name__startswith=name, participations__study=study
@@ -375,7 +413,7 @@ def _find_or_create_worker(
     )
 
 
-def _new_token(worker: Worker) -> str:
+def _renew_token(worker: Worker) -> str:
     token = secrets.token_urlsafe(TOKEN_BYTES)
     worker.token_hash = hash_secret(token)
     worker.save(update_fields=["token_hash"])
@@ -384,9 +422,12 @@ def _new_token(worker: Worker) -> str:
 
 @transaction.atomic
 def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participation:
-    """Create or return the participation of a worker sent by a crowd.
+    """Let a worker sent by a crowd join a study, or consent to its changed consent text. Return the participation.
 
     The study's own admission rules do not apply, since the crowd admitted the worker.
+
+    Raises:
+        JoinRefused: the study asks for consent.
     """
     participation = _find_participation(study, worker)
     if participation is not None:
@@ -401,27 +442,27 @@ def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participa
 def _find_or_create_participation(
     study: Study, worker: Worker, code: str, consent: bool, *, is_new_worker: bool
 ) -> Participation:
-    """Return the worker's participation in the study. A new one uses up the invitation."""
+    """Return the worker's participation in the study. A new one uses up the invitation with this code."""
     design = design_of(study)
-    version = store_first_version(study)
-    terms = {
-        "consent_version": version,
-        "consented_at": timezone.now() if version and consent else None,
+    consent_version = store_first_version(study)
+    values = {
+        "consent_version": consent_version,
+        "consented_at": timezone.now() if consent_version and consent else None,
         "completion_code": random_code(CAPITALS, 8),
     }
     if is_new_worker:
-        participation, created = Participation.objects.create(study=study, worker=worker, **terms), True
+        participation, is_new = Participation.objects.create(study=study, worker=worker, **values), True
     else:  # another window may join at the same moment
-        participation, created = Participation.objects.get_or_create(
-            study=study, worker=worker, defaults=terms
+        participation, is_new = Participation.objects.get_or_create(
+            study=study, worker=worker, defaults=values
         )
-    if created and design.access.join == "invited" and worker.source == Worker.Source.LOCAL:
+    if is_new and design.access.join == "invited" and worker.source == Worker.Source.LOCAL:
         _use_invitation(study, worker, code)
     return participation
 
 
 def _use_invitation(study: Study, worker: Worker, code: str) -> None:
-    """Use up an invitation. The update is guarded, so that two people cannot use the same invitation."""
+    """Use up an invitation. One guarded update does it, so that two people cannot use the same invitation."""
     unused_invitation = Invitation.objects.filter(study=study, code=code, used_at=None)
     if not unused_invitation.update(used_at=timezone.now(), worker=worker):
         raise JoinRefused(_("Somebody else has already used this invitation."))

@@ -1,4 +1,7 @@
-"""The page "Participants", the page of a HIT (its items, holders, answers and changes), and operations on the work."""
+"""Pages of a study about its work: "Participants", and a HIT with its items, holders, answers and changes.
+
+The module also adds the forms of operations on a running study, which these pages or the dashboard show.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,8 @@ from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import page_of_open_study, study_page
 
 PAGE_SIZE = 100  # invitations per page
-MAX_ASSIGNMENTS = 50  # number of newest assignments that are shown
-MAX_IMAGES = 500  # number of images whose names are suggested
+MAX_SHOWN_ASSIGNMENTS = 50  # newest assignments of a HIT
+MAX_IMAGES = 500  # images whose names are suggested
 TEXT_LABELS = {
     "reference": gettext_noop("Reference"),
     "first": gettext_noop("First text"),
@@ -57,10 +60,11 @@ TEXT_LABELS = {
 )
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     design, backend = design_of(study), backend_of(study)
-    runs_here = page_of_open_study() == "workers"
+    # the forms to run the study are here, unless a feature has another page for an open study
+    shows_run_forms = page_of_open_study() == "workers"
     invitations = Invitation.objects.filter(study=study).select_related("worker")
     page = Paginator(invitations, PAGE_SIZE).get_page(request.GET.get("page"))
-    states = Assignment.objects.filter(study=study).aggregate(
+    assignment_counts = Assignment.objects.filter(study=study).aggregate(
         working=Count("pk", filter=Q(state="accepted", expires_at__gt=timezone.now())),
         handed_in=Count("pk", filter=Q(state__in=["submitted", "approved", "rejected"])),
         returned=Count("pk", filter=Q(state="returned")),
@@ -70,16 +74,16 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "design": design,
         "link": public_address(request, study),
         "sent_by": _(backend.title) if backend.sends_people else "",
-        "invited": design.access.join == "invited" and not backend.sends_people,
+        "needs_invitation": design.access.join == "invited" and not backend.sends_people,
         "page": page,
         "invitations": [
             {"invitation": invitation, "link": public_address(request, study, code=invitation.code)}
             for invitation in page.object_list
         ],
-        "joined": Participation.objects.filter(study=study).count(),
-        "states": states,
-        "runs_here": runs_here,
-        "refusal": take_refusal(request, study) if runs_here else None,
+        "joined_count": Participation.objects.filter(study=study).count(),
+        "assignment_counts": assignment_counts,
+        "shows_run_forms": shows_run_forms,
+        "refusal": take_refusal(request, study) if shows_run_forms else None,
     }
     return TemplateResponse(request, "admin/annotation/study_workers.html", context)
 
@@ -109,13 +113,13 @@ add_operation(
 
 @study_page("hit", order=23, group=StudyPlace.DESIGN, parent_page="hits", help="designing.md#hits-by-hand")
 def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the HIT with the ``number`` in the address. For a draft, generate the HIT without storing it."""
+    """Show the HIT with the ``number`` in the address. For a draft, generate the HITs without storing them."""
     design, kind, is_draft = design_of(study), kind_of(study), study.state == Study.State.DRAFT
     obstacle = "" if is_draft else why_not_discarded(study)
     context |= {
         "refusal": take_refusal(request, study),
-        "by_hand": design.by_hand,
-        "seen": state_of_hand_changes(study),
+        "hand_changes": design.by_hand,
+        "state_of_changes": state_of_hand_changes(study),
         "obstacle": obstacle,
         "may_edit": context["may_change"] and not obstacle,
     }
@@ -124,28 +128,31 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
         try:
             hits = build_batch(design, study.dataset, maker=study.created_by_id).hits
         except QuorumError as error:
-            context["problem"] = str(error)
+            context["generation_problem"] = str(error)
             return TemplateResponse(request, "admin/annotation/study_hit.html", context)
-    count = len(hits) if is_draft else hits.count()
-    if not count:
+    hit_count = len(hits) if is_draft else hits.count()
+    if not hit_count:
         raise Http404
-    number = min(number_in(request), count)
+    number = min(number_in(request), hit_count)
     hit = hits[number - 1]
     units: Sequence[Any] = hit.units if is_draft else units_of_hit(hit.pk)
-    names = {unit.image for unit in units} if is_draft else set()
-    items = {item.name: item for item in study.dataset.items.filter(name__in=names)}
+    # units that are not stored have the name of their item
+    item_names = {unit.image for unit in units} if is_draft else set()
+    items_by_name = {item.name: item for item in study.dataset.items.filter(name__in=item_names)}
     context |= {
         "hit": hit,
         "number": number,
-        "count": count,
-        "previous": number - 1,
-        "next": number + 1 if number < count else 0,
-        "preview": f"{preview_address(study)}?number={number}",
-        "controls": sum(unit.control for unit in units),
-        "items": [_describe_unit(unit, items[unit.image] if is_draft else unit.item, kind) for unit in units],
+        "hit_count": hit_count,
+        "previous_number": number - 1,
+        "next_number": number + 1 if number < hit_count else 0,
+        "preview_address": f"{preview_address(study)}?number={number}",
+        "control_count": sum(unit.control for unit in units),
+        "items": [
+            _describe_unit(unit, items_by_name[unit.image] if is_draft else unit.item, kind) for unit in units
+        ],
         "shows_picture": kind.page.shows_picture or design.source.show,
-        "new_hits": range(1, max((change.hit for change in design.by_hand), default=0) + 2),
-        "images": study.dataset.items.values_list("name", flat=True)[:MAX_IMAGES],
+        "manual_page_numbers": range(1, max((change.hit for change in design.by_hand), default=0) + 2),
+        "image_names": study.dataset.items.values_list("name", flat=True)[:MAX_IMAGES],
         **({} if is_draft else _work_context(hit, units, kind)),
     }
     return TemplateResponse(request, "admin/annotation/study_hit.html", context)
@@ -158,34 +165,38 @@ def _describe_unit(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:
     control: dict[str, Any] = (
         describe_control_item(kind, unit) if unit.control else {"right_answer": "", "texts": ()}
     )
+    right_texts = ", ".join(text.text for text, is_right in control["texts"] if is_right)
     return {
         "unit": unit,
         "item": item,
         "picture": picture_address(item) if kind.page.shows_picture else "",
         "texts": [(name, _(labels.get(name, name)), text) for name, text in texts.items()],
-        "right": control["right_answer"]
-        or ", ".join(text.text for text, is_right in control["texts"] if is_right),
-        "repeated": unit.control_kind == REPEATED,
+        "right_answer": control["right_answer"] or right_texts,
+        "is_repeated": unit.control_kind == REPEATED,
     }
 
 
 def _work_context(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]:
-    """Return the workers who took a HIT, those who hold it now, and the current answers by item."""
+    """Return template variables: who took a HIT, who holds it now, and the current answers to each item."""
     assignments = list(
-        Assignment.objects.filter(hit=hit).select_related("worker").order_by("-accepted_at")[:MAX_ASSIGNMENTS]
+        Assignment.objects.filter(hit=hit)
+        .select_related("worker")
+        .order_by("-accepted_at")[:MAX_SHOWN_ASSIGNMENTS]
     )
-    answers: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    answers_by_unit: dict[int, list[tuple[str, str]]] = defaultdict(list)  # worker's name, answer in words
     rows = Judgment.objects.filter(assignment__in=assignments, replaced_by=None).order_by("pk")
     names = {assignment.pk: assignment.worker.name for assignment in assignments}
     for unit, assignment, value, answer in rows.values_list("unit_id", "assignment_id", "value", "answer"):
         description = kind.describe_answer(value if answer is None else answer)
-        answers[unit].append((names[assignment], description))
+        answers_by_unit[unit].append((names[assignment], description))
     leases = Assignment.objects.filter(hit=hit).with_lease(timezone.now())
     return {
         "assignments": assignments,
         "holders": list(leases.values_list("worker__name", flat=True)),
         "answers": [
-            (number, unit, answers[unit.pk]) for number, unit in enumerate(units, 1) if unit.pk in answers
+            (number, unit, answers_by_unit[unit.pk])
+            for number, unit in enumerate(units, start=1)
+            if unit.pk in answers_by_unit
         ],
     }
 

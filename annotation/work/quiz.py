@@ -19,7 +19,13 @@ from judgments.models import Study
 
 @dataclass(frozen=True, slots=True)
 class QualificationTest:
-    """The arguments of CreateQualificationType for a test. The qualification's value is the accuracy in percent."""
+    """A quiz as a qualification test of Mechanical Turk.
+
+    Attributes:
+        test, answer_key: arguments of CreateQualificationType, as XML.
+        questions: the number of questions.
+        required_score: the accuracy in percent, which is the qualification's value, from which a worker passes.
+    """
 
     test: str
     answer_key: str
@@ -39,7 +45,7 @@ class QuizBackend:
     address: ClassVar[str] = ""
 
     def check_passed(self, *, study: Study, design: StudyDesign, worker: Worker) -> None:
-        """Raise NotAdmitted unless the worker passed the quiz of the design."""
+        """Raise NotAdmitted unless the worker passed the quiz of the design, which has one."""
         raise NotAdmitted(_("This study is not open for answers."))
 
     def is_due(self, *, study: Study, worker: Worker) -> bool:

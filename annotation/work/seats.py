@@ -1,8 +1,9 @@
 """The seats of network addresses, and the locks under which seats are taken.
 
-A seat is a page of work that somebody holds, or a place at a panel. One address may hold a limited share of a
-study's seats. Only a keyed hash of the address is stored. It is different in each study and stored apart from the
-answers; ``forget_addresses`` deletes it minutes after the seat is free.
+A seat is a page of work that somebody holds, or a session at a panel. One address may hold a limited share of a
+study's seats, so that one person with many names cannot take all the work. Only a keyed hash of the address is
+stored. It is different in each study and stored apart from the answers; ``forget_addresses`` deletes it minutes after
+the seat is free.
 
 Transactions that assign or accept work share the pause lock of a study. A transaction that pauses or closes the
 study takes the lock exclusively. So it waits for those that run, and no other one begins meanwhile.
@@ -34,8 +35,8 @@ SEATS_ALWAYS_ALLOWED = 5  # seats that an address may hold in any study, for a h
 # a returned seat still counts for this time, so that it cannot be taken repeatedly
 RELEASED_SEAT_PERIOD = timedelta(minutes=5)
 HASH_DIGITS = 32  # hexadecimal digits of the hash of an address
-# Beginnings of the server's own address, as in a trial or behind a proxy that hides visitors. Such an address is
-# never refused, but its seats may be freed for others like any seat.
+# Beginnings of the server's own address. Visitors have it in a trial, or behind a proxy that hides them. It is never
+# refused a seat, but its seats may be freed for others like any seat.
 LOCAL_NETWORKS = ("127.", "::/48")
 
 
@@ -53,14 +54,14 @@ def take_pause_lock(study: Study) -> None:
     _take_advisory_lock(LOCK_EXCLUSIVE, PAUSE_LOCK, study.pk % 2**31)
 
 
-def _take_advisory_lock(statement: str, kind: int, number: int) -> None:
-    """Take a PostgreSQL advisory lock until the transaction ends.
+def _take_advisory_lock(statement: str, first_key: int, second_key: int) -> None:
+    """Take a PostgreSQL advisory lock until the transaction ends. SQLite needs none, since it has only one writer.
 
-    If two studies share a number, one only waits for the other.
+    If two studies or addresses share their keys, one only waits for the other.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute(statement, [kind, number])
+            cursor.execute(statement, [first_key, second_key])
 
 
 def lock_address(study: Study) -> None:
@@ -75,14 +76,15 @@ def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
     """Return whether the visitor's network address holds less than its share of the study's seats.
 
     Args:
-        unfinished: the number of seats, open or held, to which the share applies; if None, the number of unfinished
-            pages of work.
+        unfinished: the number of seats, open or held, of which an address may hold a share; if None, the number of
+            unfinished pages of work.
     """
     address_hash = _address_hash(study, exempt_prefixes=LOCAL_NETWORKS)
     if not address_hash:
         return True
     now = timezone.now()
-    # the first half is the hash of an IPv6 address's /48; of IPv4, half of the hash is still unique
+    # all addresses of the site: the first half is the hash of an IPv6 address's /48; of IPv4, half of the hash is
+    # still unique
     site_hash = address_hash[: HASH_DIGITS // 2]
     first_hash, last_hash = site_hash.ljust(HASH_DIGITS, "0"), site_hash.ljust(HASH_DIGITS, "f")
     seats_taken = (
@@ -93,47 +95,47 @@ def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
     )
     if seats_taken < SEATS_ALWAYS_ALLOWED:
         return True
-    seats = _unfinished_pages(study) if unfinished is None else unfinished
-    return seats_taken < design_of(study).access.address_share * seats
+    seat_count = _count_unfinished_pages(study) if unfinished is None else unfinished
+    return seats_taken < design_of(study).access.address_share * seat_count
 
 
-def note_seat(study: Study, seat: Assignment | CrowdSession) -> None:
-    """Store that the visitor's address took a seat."""
+def note_seat(study: Study, taken: Assignment | CrowdSession) -> None:
+    """Store that the visitor's address took a seat, by taking an assignment or a session."""
     if address_hash := _address_hash(study):
-        holder = "assignment_id" if isinstance(seat, Assignment) else "session_id"
-        row = (study.pk, address_hash, seat.pk, timezone.now())
-        insert_rows(Seat, ("study_id", "address", holder, "taken_at"), [row])
+        column = "assignment_id" if isinstance(taken, Assignment) else "session_id"
+        row = (study.pk, address_hash, taken.pk, timezone.now())
+        insert_rows(Seat, ("study_id", "address", column, "taken_at"), [row])
 
 
-def people_at_same_address(holder: str) -> Subquery:
+def people_at_same_address(relation: str) -> Subquery:
     """Return a subquery for the number of people with seats at the same address as a row's seat.
 
     For IPv6, addresses with the same /64 count as one. The value is null if no address is stored.
 
     Args:
-        holder: the type of the row: "assignment" or "session".
+        relation: what the rows are, as ``Seat`` names it: "assignment" or "session".
     """
     now = timezone.now()
-    address = Seat.objects.filter(**{holder: OuterRef(OuterRef("pk"))}).values("address")[:1]
+    address = Seat.objects.filter(**{relation: OuterRef(OuterRef("pk"))}).values("address")[:1]
     same_address = Seat.objects.filter(
         _takes_seat(now, now - RELEASED_SEAT_PERIOD), study=OuterRef("study"), address=address
     )
-    people = same_address.order_by().values("address").annotate(n=Count(f"{holder}__worker", distinct=True))
+    people = same_address.order_by().values("address").annotate(n=Count(f"{relation}__worker", distinct=True))
     return Subquery(people.values("n"))
 
 
 def forget_addresses() -> int:
-    """Delete the address hashes of seats that no longer count; return their number."""
+    """Delete the seats that no longer count, with the hashes of their addresses; return their number."""
     now = timezone.now()
     counted_seats = Seat.objects.filter(_takes_seat(now, now - RELEASED_SEAT_PERIOD))
     return Seat.objects.exclude(pk__in=counted_seats.values("pk")).delete()[0]
 
 
 def _address_hash(study: Study, *, exempt_prefixes: tuple[str, ...] = ()) -> str:
-    """Return the hash of the visitor's address in a study; "" if the address is exempt.
+    """Return the hash of the visitor's address in a study; "" if no limit applies to the address.
 
-    An address is exempt if it may hold all seats, or begins with one of ``exempt_prefixes``. The hash of an IPv6
-    address begins with the hash of its /48.
+    No limit applies if an address may hold all seats, or if it begins with one of ``exempt_prefixes``. The hash of
+    an IPv6 address begins with the hash of its /48.
     """
     networks = rate_limits.visitor()
     if not networks or networks[-1].startswith(exempt_prefixes) or design_of(study).access.address_share == 1:
@@ -143,7 +145,7 @@ def _address_hash(study: Study, *, exempt_prefixes: tuple[str, ...] = ()) -> str
 
 
 def _takes_seat(now: datetime, since: datetime) -> Q:
-    """Return the condition that a seat counts: it is held, or it was given up but taken after ``since``."""
+    """Return the condition that a seat counts: it is held, or it was given up again but taken after ``since``."""
     is_leased = Q(assignment__state__in=LEASED_STATES, assignment__expires_at__gt=now)
     ended_states = ["returned", "expired", "timed-out"]
     is_given_up = Q(assignment__state__in=ended_states) | Q(session__status__in=ended_states)
@@ -151,11 +153,11 @@ def _takes_seat(now: datetime, since: datetime) -> Q:
 
 
 def _make_taken_seats_query() -> QuerySet[Seat, int]:
-    """Return a query for the number of seats that one site holds: addresses whose hashes are in a range."""
+    """Return a query for the number of seats that a range of address hashes holds in a study."""
     now, since = (query_parameter(name, DateTimeField()) for name in ("now", "since"))
-    site_hashes = tuple(query_parameter(name, CharField()) for name in ("first", "last"))
+    hash_range = tuple(query_parameter(name, CharField()) for name in ("first", "last"))
     seats_of_study = Seat.objects.filter(
-        _takes_seat(now, since), study=query_parameter("study"), address__range=site_hashes
+        _takes_seat(now, since), study=query_parameter("study"), address__range=hash_range
     )
     return seats_of_study.order_by().values("study").annotate(n=Count("pk")).values_list("n", flat=True)
 
@@ -163,6 +165,7 @@ def _make_taken_seats_query() -> QuerySet[Seat, int]:
 _TAKEN_SEATS: PreparedQuery[int] = PreparedQuery(_make_taken_seats_query)
 
 
-def _unfinished_pages(study: Study) -> int:
+def _count_unfinished_pages(study: Study) -> int:
+    """Return the number of pages of work that are open or held."""
     slots = HIT.objects.filter(study=study).aggregate(n=Sum("open_slots"))["n"] or 0
     return slots + Assignment.objects.filter(study=study, state__in=LEASED_STATES).count()

@@ -7,8 +7,9 @@ outcome bounds of units, then the candidate pairs, then the slots of each HIT:
     open slots = the most votes that one of its units needs, not counting assignments in progress
     live assignments + open slots + saved slots = required
 
-A HIT asks for more workers than planned only in one case: an assignment that left out a unit took the slot that
-this unit now needs. To avoid deadlocks, locks are taken in the order assignments, pairs, HITs, each by id.
+The saved slots (``HIT.spared``) are no longer needed. A HIT asks for more workers than planned only in one case: an
+assignment that left out a unit took the slot that this unit now needs. To avoid deadlocks, locks are taken in the
+order assignments, pairs, HITs, each by id.
 """
 
 from __future__ import annotations
@@ -33,20 +34,20 @@ from judgments.models import HIT, CandidatePair, HITUnit, OutcomeBounds, Study, 
 from judgments.studies.designs import design_of, kind_of, stops_early
 from judgments.studies.stopping import outcome_bounds
 
-HITS_PER_BATCH = 200
+HITS_PER_BATCH = 200  # HITs that are locked and updated together
 
 
 def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
     """Update outcomes after the judgments of ``assignment`` were stored, in the same transaction.
 
-    It does nothing without early stopping. If the judgments are ``revised``, or changed whether the worker is
-    included, all HITs of the worker are updated.
+    It does nothing without early stopping. If the judgments are ``revised``, or changed whether the worker's answers
+    are used, all HITs of the worker are updated.
     """
     study = assignment.study
     if assignment.hit_id is None:
         return
     hits = {assignment.hit_id}
-    if revised or _inclusion_changed(assignment):
+    if revised or _changed_whether_used(assignment):
         own_assignments = Assignment.objects.filter(study=study, worker=assignment.worker_id).finished()
         hits |= set(own_assignments.exclude(hit=None).values_list("hit_id", flat=True))
     update_outcomes(study=study, hits=hits)
@@ -59,10 +60,10 @@ def update_study_outcomes(*, study: Study) -> None:
 
 
 def lock_for_settling(*, study: Study, hits: Collection[int]) -> None:
-    """Lock the pairs of these HITs. Call it before locking the HITs."""
+    """Lock the candidate pairs of these HITs, if the study stops early. Call it before locking the HITs."""
     if stops_early(study):
-        units = HITUnit.objects.filter(hit__in=hits, unit__control=False, unit__pair__isnull=False)
-        _lock_pairs(set(units.values_list("unit__pair_id", flat=True)))
+        hit_units = HITUnit.objects.filter(hit__in=hits, unit__control=False, unit__pair__isnull=False)
+        _lock_pairs(set(hit_units.values_list("unit__pair_id", flat=True)))
 
 
 @transaction.atomic
@@ -71,23 +72,15 @@ def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
     if not stops_early(study):
         return
     design = design_of(study)
-    batches = [_units_of(batch) for batch in batched(sorted(set(hits)), HITS_PER_BATCH)]
-    _lock_pairs(
-        {
-            hit_unit.pair
-            for hit_units in batches
-            for hit_unit in hit_units
-            if hit_unit.pair and hit_unit.is_judged
-        }
-    )
+    batches = [_hit_units_of(batch) for batch in batched(sorted(set(hits)), HITS_PER_BATCH)]
+    # lock the pairs of all batches before the first HIT
+    _lock_pairs({pair for hit_units in batches for pair in _judged_pairs(hit_units)})
     for hit_units in batches:
-        slots = _Slots.from_hit_units(hit_units)
+        slots = _Slots.lock(hit_units)
         bounds = _update_bounds(study, design, slots)
-        changed_hits = _update_by_pairs(
-            design, {hit_unit.pair for hit_unit in hit_units if hit_unit.pair and hit_unit.is_judged}
-        )
-        if changed_hits:  # a pair was decided or reopened
-            slots = _Slots.from_hit_units([*hit_units, *_units_of(changed_hits - slots.hits.keys())])
+        changed_hits = _update_by_pairs(design, _judged_pairs(hit_units))
+        if changed_hits:  # a pair was decided or reopened, which concerns other HITs, too
+            slots = _Slots.lock([*hit_units, *_hit_units_of(changed_hits - slots.hits.keys())])
             bounds = list(
                 OutcomeBounds.objects.filter(pk__in=[hit_unit.unit for hit_unit in slots.hit_units])
             )
@@ -98,14 +91,14 @@ def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
     """Reopen slots, in the transaction that ended their assignments.
 
     Args:
-        freed: the number of slots by HIT row id.
+        freed: the number of slots to reopen, by HIT row id.
     """
     if stops_early(study):
         update_outcomes(study=study, hits=freed)
         return
-    for number in set(freed.values()):
-        hits = [hit for hit, slots in freed.items() if slots == number]
-        HIT.objects.filter(pk__in=hits).update(open_slots=F("open_slots") + number)
+    for slot_count in set(freed.values()):  # one statement for all HITs with the same number
+        hits = [hit for hit, slots in freed.items() if slots == slot_count]
+        HIT.objects.filter(pk__in=hits).update(open_slots=F("open_slots") + slot_count)
 
 
 _TAKEN_SLOTS: PreparedQuery[int] = PreparedQuery(
@@ -118,6 +111,7 @@ _TAKEN_SLOTS: PreparedQuery[int] = PreparedQuery(
 
 
 def free_slot(hit_id: int) -> int:
+    """Return the lowest number of a slot that no live assignment of the HIT has."""
     taken_slots = set(_TAKEN_SLOTS.all_rows(hit=hit_id))
     return next(slot for slot in count() if slot not in taken_slots)
 
@@ -125,10 +119,12 @@ def free_slot(hit_id: int) -> int:
 def decided_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
     """Return the ids of the HIT's units that need no more judgments, and of their repetitions."""
     decided_bounds = OutcomeBounds.objects.filter(unit__places__hit=hit_id, done=True)
-    decided = set(decided_bounds.values_list("pk", flat=True))
-    keys = {unit.key for unit in units if unit.pk in decided}
-    repetitions = {unit.pk for unit in units if unit.control and unit.content.get(ORIGINAL_UNIT) in keys}
-    return frozenset(decided | repetitions)
+    decided_ids = set(decided_bounds.values_list("pk", flat=True))
+    decided_keys = {unit.key for unit in units if unit.pk in decided_ids}
+    repetition_ids = {
+        unit.pk for unit in units if unit.control and unit.content.get(ORIGINAL_UNIT) in decided_keys
+    }
+    return frozenset(decided_ids | repetition_ids)
 
 
 def count_leases_by_hit(hits: Collection[int]) -> Counter[int]:
@@ -146,20 +142,30 @@ class _HitUnit:
     is_judged: bool
 
 
-def _units_of(hits: Collection[int]) -> list[_HitUnit]:
+def _hit_units_of(hits: Collection[int]) -> list[_HitUnit]:
     """Return the units of these HITs, sorted by HIT and position."""
     rows = HITUnit.objects.filter(hit__in=hits).order_by("hit_id", "position")
     return [
-        _HitUnit(hit, unit, pair, not control)
+        _HitUnit(hit, unit, pair, is_judged=not control)
         for hit, unit, pair, control in rows.values_list(
             "hit_id", "unit_id", "unit__pair_id", "unit__control"
         )
     ]
 
 
+def _judged_pairs(hit_units: Iterable[_HitUnit]) -> set[int]:
+    return {hit_unit.pair for hit_unit in hit_units if hit_unit.pair and hit_unit.is_judged}
+
+
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """Locked HITs, the number of live assignments of each, and the number of assignments in progress by unit."""
+    """Locked HITs and their assignments.
+
+    Attributes:
+        hits: the HITs by row id.
+        live_counts: the number of live assignments by HIT row id.
+        pending_counts: the number of assignments in progress that show a unit, by unit row id.
+    """
 
     hit_units: list[_HitUnit]
     hits: Mapping[int, HIT]
@@ -167,21 +173,22 @@ class _Slots:
     pending_counts: Counter[int]
 
     @classmethod
-    def from_hit_units(cls, hit_units: list[_HitUnit]) -> _Slots:
+    def lock(cls, hit_units: list[_HitUnit]) -> _Slots:
         """Lock the HITs of these units, and count their assignments."""
-        units: defaultdict[int, list[int]] = defaultdict(list)
+        units_by_hit: defaultdict[int, list[int]] = defaultdict(list)
         for hit_unit in hit_units:
-            units[hit_unit.hit].append(hit_unit.unit)
-        rows = HIT.objects.filter(pk__in=units).order_by("pk").select_for_update(no_key=True)
+            units_by_hit[hit_unit.hit].append(hit_unit.unit)
+        rows = HIT.objects.filter(pk__in=units_by_hit).order_by("pk").select_for_update(no_key=True)
         hits = {hit.pk: hit for hit in rows}
         live_counts: Counter[int] = Counter()
         pending_counts: Counter[int] = Counter()
-        copies = Assignment.objects.filter(hit__in=units, state__in=LIVE_STATES)
-        for hit, state, order in copies.values_list("hit_id", "state", "order"):
-            assert hit is not None  # it is one of ``units``
+        live_assignments = Assignment.objects.filter(hit__in=units_by_hit, state__in=LIVE_STATES)
+        for hit, state, order in live_assignments.values_list("hit_id", "state", "order"):
+            assert hit is not None  # it is a key of ``units_by_hit``
             live_counts[hit] += 1
             if state in LEASED_STATES:
-                pending_counts.update(units[hit][index] for index in order or range(len(units[hit])))
+                units = units_by_hit[hit]
+                pending_counts.update(units[index] for index in order or range(len(units)))
         return cls(hit_units, hits, live_counts, pending_counts)
 
 
@@ -199,26 +206,26 @@ def _lock_pairs(pairs: Collection[int]) -> None:
 def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[OutcomeBounds]:
     """Update the bounds of each judged unit, and return them. Only changed rows are written."""
     kind = KINDS[study.protocol].for_design(design)
-    votes_wanted = _judgments_wanted(design, slots)
+    votes_wanted = _votes_wanted(design, slots)
     units = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.is_judged}
     paired_units = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.pair}
-    rows = list(
+    votes = list(
         Judgment.objects.current()
         .filter(unit__in=units)
         .values_list("unit_id", "value", "assignment__worker_id")
     )
-    excluded_workers = _excluded_workers(study, design, {worker for _, _, worker in rows})
-    vote_counts = Counter(unit for unit, _, _ in rows)
+    unused_workers = _workers_not_used(study, design, {worker for _, _, worker in votes})
+    vote_counts = Counter(unit for unit, _, _ in votes)
     values_by_unit: defaultdict[int, list[float]] = defaultdict(list)
-    for unit, value, worker in rows:
-        if worker not in excluded_workers and value is not None:
+    for unit, value, worker in votes:
+        if worker not in unused_workers and value is not None:
             values_by_unit[unit].append(value)
     bounds, changed_bounds = list(OutcomeBounds.objects.filter(pk__in=units)), []
     for outcome in bounds:
         unit = outcome.pk
         # votes that may still come: those asked for, or those of assignments in progress if these are more
-        remaining = max(votes_wanted[unit] - vote_counts[unit], slots.pending_counts[unit], 0)
-        low, high = outcome_bounds(kind, design.stopping, values_by_unit[unit], remaining)
+        remaining_votes = max(votes_wanted[unit] - vote_counts[unit], slots.pending_counts[unit], 0)
+        low, high = outcome_bounds(kind, design.stopping, values_by_unit[unit], remaining_votes)
         is_done = vote_counts[unit] >= votes_wanted[unit]
         if not outcome.full_depth:
             # the decision of the pair holds until the pair is updated
@@ -230,7 +237,8 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
     return bounds
 
 
-def _judgments_wanted(design: StudyDesign, slots: _Slots) -> dict[int, int]:
+def _votes_wanted(design: StudyDesign, slots: _Slots) -> dict[int, int]:
+    """Return the number of judgments that the study asks for, by unit row id."""
     return {
         hit_unit.unit: design.judgments_per_unit + slots.hits[hit_unit.hit].extra
         for hit_unit in slots.hit_units
@@ -246,15 +254,19 @@ def _write_bounds(bounds: Collection[OutcomeBounds]) -> None:
         OutcomeBounds.objects.filter(pk__in=units).update(cast=cast, low=low, high=high, done=done)
 
 
-def _excluded_workers(study: Study, design: StudyDesign, workers: Collection[int]) -> set[int]:
+def _workers_not_used(study: Study, design: StudyDesign, workers: Collection[int]) -> set[int]:
+    """Return those of the workers whose answers are not used because of their accuracy on control items."""
     if not workers or not design.controls.per_hit:
         return set()
     records = _records(study, design, control_answers(study, workers=workers))
     return {worker for worker, record in records.items() if not record.is_used}
 
 
-def _inclusion_changed(assignment: Assignment) -> bool:
-    """Return whether this assignment's control items changed whether the worker's answers are used."""
+def _changed_whether_used(assignment: Assignment) -> bool:
+    """Return whether the control items of this assignment changed whether the worker's answers are used.
+
+    The answers of a worker without a record are used.
+    """
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:
         return False
@@ -271,15 +283,16 @@ def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]
 
 
 def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
-    """Mark units as decided or undecided by the state of their pairs; return the changed HITs."""
+    """Mark units as decided or undecided by the state of their pairs; return the row ids of the changed HITs."""
     if not pairs:
         return set()
-    sums = OutcomeBounds.objects.filter(unit__pair__in=pairs).order_by().values_list("unit__pair")
+    sums_by_pair = OutcomeBounds.objects.filter(unit__pair__in=pairs).order_by().values_list("unit__pair")
     settled_pairs: list[int] = []
     unsettled_pairs: list[int] = []
-    for pair, low, high in sums.annotate(low_sum=Sum("low"), high_sum=Sum("high")):
+    for pair, low_sum, high_sum in sums_by_pair.annotate(low_sum=Sum("low"), high_sum=Sum("high")):
         # the sign of the sum of its triplets decides a pair; a tie is decided when every triplet is decided
-        (settled_pairs if low > 0 or high < 0 or low == high else unsettled_pairs).append(pair)
+        is_settled = low_sum > 0 or high_sum < 0 or low_sum == high_sum
+        (settled_pairs if is_settled else unsettled_pairs).append(pair)
     # units of undecided pairs are reopened if their own outcome is open and they lack votes
     is_newly_decided = Q(unit__pair__in=settled_pairs, done=False, full_depth=False)
     is_reopened = Q(
@@ -289,23 +302,24 @@ def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
         low__lt=F("high"),
         cast__lt=design.judgments_per_unit + F("unit__places__hit__extra"),
     )
-    old_states = dict(OutcomeBounds.objects.filter(is_newly_decided | is_reopened).values_list("pk", "done"))
-    for was_done in set(old_states.values()):
-        units = [unit for unit, state in old_states.items() if state == was_done]
+    changed_bounds = OutcomeBounds.objects.filter(is_newly_decided | is_reopened)
+    was_done_by_unit = dict(changed_bounds.values_list("pk", "done"))
+    for was_done in set(was_done_by_unit.values()):
+        units = [unit for unit, state in was_done_by_unit.items() if state == was_done]
         OutcomeBounds.objects.filter(pk__in=units).update(done=not was_done)
-    if not old_states:
+    if not was_done_by_unit:
         return set()
-    return set(HITUnit.objects.filter(unit__in=old_states).values_list("hit_id", flat=True))
+    return set(HITUnit.objects.filter(unit__in=was_done_by_unit).values_list("hit_id", flat=True))
 
 
 def _set_slots(design: StudyDesign, slots: _Slots, given_votes: Mapping[int, int]) -> None:
     """Set the open and saved slots of HITs.
 
     Args:
-        given_votes: the number of judgments so far of each unit that needs more.
+        given_votes: the number of judgments so far of each unit that needs more, by unit row id.
     """
     # a HIT needs as many assignments as its unit with the most missing votes
-    votes_wanted = _judgments_wanted(design, slots)
+    votes_wanted = _votes_wanted(design, slots)
     missing_votes: defaultdict[int, int] = defaultdict(int)
     for hit_unit in slots.hit_units:
         if hit_unit.unit in given_votes:

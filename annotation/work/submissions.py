@@ -1,4 +1,7 @@
-"""Save and submit answers. All judgments of an assignment are stored, or none."""
+"""Save answers as a draft, and submit them. All judgments of an assignment are stored, or none.
+
+The module also stores reports of problems, which workers send from the same page.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +36,14 @@ from annotation.work.sheet.units import page_units_of
 from annotation.work.slots.acceptance import SlotLost
 from annotation.work.slots.candidates import Claim, prepare_candidate
 from annotation.work.stopping import settle_submission
-from annotation.work.system_pairs import add_answers
+from annotation.work.system_pairs import count_answers_to_pairs
 from common.errors import QuorumError
 from common.rows.prepared import PreparedUpdate, query_parameter
 from common.rows.writing import insert_rows
 from judgments.kinds import KINDS
 from judgments.studies.designs import design_of, draws_at_claim, stops_early
 
-# The columns of a judgment that revises none. Rows are inserted directly, since bulk_create takes ten times as
+# The columns of a judgment that revises no other one. Rows are inserted directly, since bulk_create takes ten times as
 # long.
 JUDGMENT_COLUMNS = (
     "assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment", "signals",
@@ -62,9 +65,11 @@ _SUBMIT_UPDATE = PreparedUpdate(
 
 @dataclass(frozen=True, slots=True)
 class SubmissionResult:
-    """The result of submitting. ``is_repeat`` is true if the assignment was submitted before.
+    """The result of submitting.
 
-    If ``missing_positions`` is not empty, the answers were only saved.
+    Attributes:
+        is_repeat: whether the assignment was submitted before.
+        missing_positions: the positions without an answer. If there are any, the answers were only saved.
     """
 
     assignment: Assignment
@@ -84,6 +89,9 @@ def save_answers(
     Args:
         unfinished: the invalid input of a plain form, by position. It is saved, but is not an answer.
         keep_late: whether to keep the draft even if TooLate is raised, since a plain form has no other memory.
+
+    Raises:
+        AnswerProblem, TooLate, AlreadyEnded: the answers are invalid or late.
     """
     sheet = check_submitted_answers(assignment, answers)
     with transaction.atomic():
@@ -105,7 +113,7 @@ def save_answers(
 
 
 def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    """Return advice for the worker about saved answers that may be improved, by position."""
+    """Return advice about answers that the worker may want to improve, by position. It does not refuse them."""
     kind, design = KINDS[assignment.study.protocol], design_of(assignment.study)
     advice = {
         answer["position"]: kind.advise(answer[key], design)
@@ -118,12 +126,12 @@ def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> d
 def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> SubmissionResult:
     """Merge ``answers`` into the draft, and store a judgment for every unit. Repeating changes nothing.
 
-    One transaction stores the state and the judgments, and updates outcome bounds and crowd session
-    (``_store_judgments``). The detectors run after it.
+    One transaction stores the state and the judgments, and updates what depends on them (``_store_judgments``). The
+    detectors run after it.
 
     Raises:
-        AnswersMissing: ``missing`` are the positions without an answer; the other answers are saved.
-        AnswerProblem, TooLate, AlreadyEnded: nothing changes.
+        AnswersMissing: positions have no answer; the other answers are saved.
+        AnswerProblem, TooLate, AlreadyEnded, WorkerExcluded: nothing changes.
     """
     sheet = check_submitted_answers(assignment, answers)
     with transaction.atomic():
@@ -138,8 +146,8 @@ def submit_and_claim(
 ) -> tuple[SubmissionResult, Claim | None]:
     """Submit an assignment, then claim the next HIT of the study, in one commit if possible.
 
-    Each commit waits for the disk, and on SQLite everybody waits for the commit. The errors are those of
-    ``submit_assignment``.
+    One commit is faster: each waits for the disk, and on SQLite everybody waits for it. The claim is None if the
+    worker gets no HIT now. The errors are those of ``submit_assignment``.
     """
     # Updating outcomes locks HITs, and a claim locks another HIT, so they never share a transaction. The page of an
     # arena is drawn from committed judgments only.
@@ -158,7 +166,11 @@ def submit_and_claim(
 def _submit_with_claim(
     assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> tuple[SubmissionResult, Claim | None]:
-    """Submit and claim in one transaction. Raise SlotLost, AddressFull or IntegrityError if the claim fails."""
+    """Submit and claim in one transaction.
+
+    Raises:
+        SlotLost, AddressFull, IntegrityError: the claim failed, so nothing was submitted.
+    """
     study = assignment.study
     sheet = check_submitted_answers(assignment, answers)
     try:
@@ -171,11 +183,12 @@ def _submit_with_claim(
         submission = _submit_sheet(sheet)
         claim = commit_claim(candidate) if not submission.missing_positions else None
     _require_complete(submission)
-    return submission, None if _run_detectors(submission) else claim
+    has_stopped_worker = _run_detectors(submission)
+    return submission, None if has_stopped_worker else claim
 
 
 def _submit_sheet(sheet: CheckedAnswers) -> SubmissionResult:
-    """Store the judgments. If answers are missing, store a draft instead."""
+    """Store the judgments of a page. If answers are missing, store a draft instead."""
     locked_assignment = lock_assignment(sheet.assignment)
     if locked_assignment.submitted_at is not None:  # submitted before, whatever its state is now
         _refuse_other_answers(locked_assignment, sheet.answers)
@@ -239,13 +252,14 @@ def _store_judgments(
         complete_session_after(assignment=assignment)
     if design_of(study).workers.grants:
         grant_qualification(assignment=assignment)
-    # these rows are already read
-    assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker
+    # receivers of the signal read these rows, which are already in memory
+    assignment.hit = sheet.assignment.hit
+    assignment.worker = sheet.assignment.worker
     assignment_submitted.send(Assignment, assignment=assignment, judgments=len(judgments))
-    # update them last: all workers lock these rows, and the lock order has sessions before them
+    # update the counters last: all workers lock these rows, and the lock order has sessions before them
     if draws_at_claim(study):
         answered_units = zip(sheet.page_units, judgments, strict=True)
-        add_answers(
+        count_answers_to_pairs(
             study=study, answers=((page_unit.unit, judgment.value) for page_unit, judgment in answered_units)
         )
 
@@ -255,8 +269,16 @@ def _excluded_participations(study: Any, worker: Any) -> QuerySet[Participation]
 
 
 def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
-    """Mark the assignment as submitted. The update is guarded, since its lease or participation may end meanwhile."""
-    now, participation = timezone.now(), {"study": assignment.study_id, "worker": assignment.worker_id}
+    """Mark the assignment as submitted.
+
+    The update has conditions, since the lease may end, and the worker may be excluded, after they were checked.
+
+    Raises:
+        WorkerExcluded: the worker was excluded meanwhile.
+        TooLate: the lease ended meanwhile.
+    """
+    now = timezone.now()
+    participation = {"study": assignment.study_id, "worker": assignment.worker_id}
     is_stored = _SUBMIT_UPDATE(assignment=assignment.pk, now=now, answers=dict(answers), **participation)
     if not is_stored and _excluded_participations(**participation).exists():
         refuse_stopped_worker(Participation.Standing.EXCLUDED)
@@ -270,7 +292,11 @@ def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]
 
 @transaction.atomic
 def report_problem(*, assignment: Assignment, position: int, what: str, comment: str = "") -> ProblemReport:
-    """Store a worker's report of a problem with the item at a position. Raise AnswerProblem if it is invalid."""
+    """Store a worker's report of a problem with the item at a position. Raise AnswerProblem if the report is invalid.
+
+    Args:
+        what: the kind of problem, a value of ``ProblemReport.Kind``.
+    """
     page_unit = next(
         (candidate for candidate in page_units_of(assignment) if candidate.position == position), None
     )

@@ -25,38 +25,46 @@ def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
 
 def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
     """Exclude HITs that show a caption by this worker, as a candidate, a reference or an option."""
-    captions_written = own_captions(study, worker)
-    rows = list(
-        captions_written.values_list(
+    written_captions = own_captions(study, worker)
+    caption_rows = list(
+        written_captions.values_list(
             "caption__key", "caption__text", "caption__item_id", "judgment__unit__item_id"
         ).distinct()
     )
-    if not rows:
+    if not caption_rows:
         return hits
-    captions = captions_written.values("caption")
+    captions = written_captions.values("caption")
     shows_caption = (
         Q(unit__first__in=captions)
         | Q(unit__second__in=captions)
         | Q(unit__reference__in=captions)
-        | Q(unit__in=_units_containing(rows, study))
+        | Q(unit__in=_units_containing(caption_rows, study))
     )
     return hits.filter(~Exists(HITUnit.objects.filter(shows_caption, hit=OuterRef("pk"))))
 
 
-def _units_containing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
-    """Return the row ids of units that show one of these captions as an option or in another content field."""
-    texts: set[str] = set()
-    images: set[int] = set()
-    for key, text, caption_image, unit_image in rows:
-        texts |= {key, text}
-        images |= {image for image in (caption_image, unit_image) if image is not None}
-    units = Unit.objects.filter(study=study, item__in=images).exclude(content={})
+def _units_containing(caption_rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
+    """Return the row ids of units that show one of these captions as an option or in another content field.
+
+    Args:
+        caption_rows: key and text of each caption, its item, and the item about which it was written. A content
+            field has the key or the text.
+    """
+    keys_and_texts: set[str] = set()
+    items: set[int] = set()
+    for key, text, caption_item, unit_item in caption_rows:
+        keys_and_texts |= {key, text}
+        items |= {item for item in (caption_item, unit_item) if item is not None}
+    units = Unit.objects.filter(study=study, item__in=items).exclude(content={})
     return [
-        pk for pk, content in units.values_list("pk", "content") if not texts.isdisjoint(_texts_in(content))
+        unit
+        for unit, content in units.values_list("pk", "content")
+        if not keys_and_texts.isdisjoint(_texts_in(content))
     ]
 
 
 def _texts_in(content: Any) -> Iterator[str]:
+    """Yield all texts of a unit's content, however deep they are nested."""
     if isinstance(content, str):
         yield content
     elif isinstance(content, dict):
@@ -68,13 +76,16 @@ def _texts_in(content: Any) -> Iterator[str]:
 
 
 def may_repeat_controls(study: Study) -> bool:
-    """Return whether a control item may be in two HITs. This needs no query."""
+    """Return whether a control item may be in two HITs, as the draw of the control items noted it."""
     pool = study.notes.get("control_pool")
     return bool(pool["comes_again"]) if pool else False
 
 
 def seen_control_items(study: Study, worker: Worker) -> dict[int, set[Mark]]:
-    """Return the control items of each HIT that the worker ever claimed, by HIT row id."""
+    """Return the marks of the control items of each HIT that the worker ever claimed, by HIT row id.
+
+    The mark (``mark_of``) of a control item is the same in all HITs.
+    """
     own_assignments = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
     return _control_items_by_hit(study, HITUnit.objects.filter(hit__in=own_assignments.values("hit")))
 
@@ -86,15 +97,18 @@ def controls_seen_before(study: Study, units: Sequence[Unit], seen_items: Collec
         unit.pk
         for unit in units
         if unit.control
-        and unit.control_kind != REPEATED
+        and unit.control_kind != REPEATED  # it repeats a unit of this page
         and mark_of(unit.item_id, unit.first_id, unit.second_id, grouped=grouped) in seen_items
     )
 
 
 def controls_left_out_before(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
-    """Return the ids of the control items that the worker's earlier assignment of this HIT left out.
+    """Return the row ids of the control items that the worker's earlier assignment of this HIT left out.
 
     They are left out again, so that the page looks the same.
+
+    Args:
+        units: all units of the HIT, in its order.
     """
     last_assignment = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
     if last_assignment is None or not last_assignment.order:
@@ -105,16 +119,18 @@ def controls_left_out_before(hit: HIT, worker: Worker, units: Sequence[Unit]) ->
 
 
 def hits_with_new_controls(study: Study, hits: Sequence[HIT], seen_items: Collection[Mark]) -> list[HIT]:
-    items = _control_items_by_hit(study, HITUnit.objects.filter(hit__in=[hit.pk for hit in hits]))
-    return [hit for hit in hits if items.get(hit.pk, set()).isdisjoint(seen_items)]
+    """Return those of ``hits`` that have none of ``seen_items`` as a control item."""
+    items_by_hit = _control_items_by_hit(study, HITUnit.objects.filter(hit__in=[hit.pk for hit in hits]))
+    return [hit for hit in hits if items_by_hit.get(hit.pk, set()).isdisjoint(seen_items)]
 
 
 def used_up_alarms(study: Study, worker: Worker) -> QuerySet[StudyAlarm]:
+    """Return the alarm that the worker has seen all control items, if there is one."""
     return StudyAlarm.objects.filter(study=study, worker=worker, what=StudyAlarm.Kind.CONTROLS_USED_UP)
 
 
 def _control_items_by_hit(study: Study, hit_units: Any) -> dict[int, set[Mark]]:
-    """Return the control items of HITs by HIT row id, without repetitions and withdrawn items."""
+    """Return the marks of control items by HIT row id, without repetitions and withdrawn items."""
     grouped = KINDS[study.protocol].grouped
     controls = hit_units.filter(unit__control=True, unit__withdrawn=False).exclude(
         unit__control_kind=REPEATED
@@ -124,7 +140,7 @@ def _control_items_by_hit(study: Study, hit_units: Any) -> dict[int, set[Mark]]:
         if grouped
         else ("hit_id", "unit__item_id", "unit__first_id", "unit__second_id")
     )
-    items: dict[int, set[Mark]] = {}
+    marks_by_hit: dict[int, set[Mark]] = {}
     for hit, item, *texts in controls.values_list(*columns).distinct():
-        items.setdefault(hit, set()).add(mark_of(item, *texts, grouped=grouped))
-    return items
+        marks_by_hit.setdefault(hit, set()).add(mark_of(item, *texts, grouped=grouped))
+    return marks_by_hit

@@ -1,4 +1,4 @@
-"""Summaries for workers: the length and pay of a study's pages, the worker's own work, and open studies.
+"""What workers read about studies: the length and pay of a page, their own work in each study, and open studies.
 
 Control items are never revealed. Accuracy on them is shown only if the study says so.
 """
@@ -42,7 +42,12 @@ class WorkerSummary:
     Attributes:
         pages: the number of assignments by state.
         approved_before: the number of approved assignments that were invalidated later.
+        judgments: the number of current judgments.
+        seconds: the active time of these judgments.
         controls: accuracy on control items, if the study shows it.
+        has_lease: whether the worker has a page of work in progress.
+        has_more_work: whether the study is open and has a HIT that the worker has not done.
+        rejected_assignments: the newest ones, at most ``MAX_REJECTED`` over all studies.
         quiz: "open" until the quiz is passed, "failed" if no attempt is left, else "".
     """
 
@@ -61,6 +66,7 @@ class WorkerSummary:
 
     @property
     def submitted(self) -> int:
+        """The number of submitted assignments, whatever was decided about them."""
         return sum(self.pages[state] for state in SUBMITTED_STATES)
 
     @property
@@ -90,21 +96,21 @@ def summaries_of_worker(worker: Worker) -> list[WorkerSummary]:
         )
         for row in rows.order_by("-joined_at")
     }
-    work = Assignment.objects.filter(worker=worker, study__in=summaries)
-    states = work.order_by().values("study", "state", "before_exclusion").annotate(n=Count("pk"))
-    for row in states:
-        summary = summaries[row["study"]]
-        if row["before_exclusion"] in LEASED_STATES:
+    assignments = Assignment.objects.filter(worker=worker, study__in=summaries)
+    state_counts = assignments.order_by().values_list("study", "state", "before_exclusion")
+    for study, state, state_before, assignment_count in state_counts.annotate(n=Count("pk")):
+        if state_before in LEASED_STATES:
             continue  # the page was never submitted
-        summary.pages[row["state"]] += row["n"]
-        if row["before_exclusion"] == Assignment.State.APPROVED:
-            summary.approved_before += row["n"]
-    answers = Judgment.objects.current().filter(assignment__worker=worker, assignment__study__in=summaries)
-    sums = answers.order_by().values("assignment__study").annotate(n=Count("pk"), seconds=Sum("seconds"))
-    for total in sums:
-        summary = summaries[total["assignment__study"]]
-        summary.judgments, summary.seconds = total["n"], total["seconds"] or 0.0
-    rejected_assignments = work.filter(state=Assignment.State.REJECTED).prefetch_related("appeal_notes")
+        summaries[study].pages[state] += assignment_count
+        if state_before == Assignment.State.APPROVED:
+            summaries[study].approved_before += assignment_count
+    judgments = Judgment.objects.current().filter(assignment__worker=worker, assignment__study__in=summaries)
+    totals = judgments.order_by().values_list("assignment__study").annotate(Count("pk"), Sum("seconds"))
+    for study, judgment_count, seconds in totals:
+        summaries[study].judgments, summaries[study].seconds = judgment_count, seconds or 0.0
+    rejected_assignments = assignments.filter(state=Assignment.State.REJECTED).prefetch_related(
+        "appeal_notes"
+    )
     for assignment in rejected_assignments.order_by("-submitted_at")[:MAX_REJECTED]:
         summaries[assignment.study_id].rejected_assignments.append(assignment)
     quiz_studies = [summary.study for summary in summaries.values() if asks_anything(summary.design.quiz)]
@@ -174,18 +180,21 @@ def _own_signals(judgment: Judgment) -> dict[str, int]:
 
 
 def _without_picture(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the unit without its picture, whose address is valid only during the assignment."""
+    """Return the shown content without its picture, whose address is valid only during the assignment."""
     return {name: value for name, value in content.items() if name != "image"}
 
 
-HitItems = list[tuple[int, bool]]  # the items of a HIT, and whether they are repeated
+HitItems = list[tuple[int, bool]]  # the item of each unit of a HIT, and whether the unit is repeated
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The effort of an assignment: ``steps`` is its number of screens, and ``seconds`` their total duration.
+    """The effort of an assignment.
 
-    ``is_maximum`` is true if another assignment of the study may need less.
+    Attributes:
+        steps: the number of screens.
+        seconds: the expected duration of all screens.
+        is_maximum: whether another assignment of the study may need less.
     """
 
     steps: int
@@ -200,7 +209,7 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     documents stay whole, it is the effort of the largest page. Before HITs are generated, it comes from the design.
     """
     study_list = list(studies)
-    units_by_hit: dict[int, dict[int, HitItems]] = defaultdict(lambda: defaultdict(list))
+    items_by_study_and_hit: dict[int, dict[int, HitItems]] = defaultdict(lambda: defaultdict(list))
     hits_of_study = HIT.objects.filter(study=OuterRef("pk"))
     examined_hits = [
         Subquery(hits_in_order.values("pk")[:1])
@@ -210,44 +219,55 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
             hits_of_study.filter(version=0).order_by("position"),
         )
     ]
+    has_changed_hit = Exists(hits_of_study.filter(version__gt=0))
     rows_of_studies = Study.objects.filter(pk__in=[study.pk for study in study_list]).values_list(
-        "pk", Exists(hits_of_study.filter(version__gt=0)), *examined_hits
+        "pk", has_changed_hit, *examined_hits
     )
     changed_studies: set[int] = set()
     hits: set[int] = set()
-    for study, is_changed, *hit_ids in rows_of_studies:
+    for study, has_changed, *hit_ids in rows_of_studies:
         hits.update(hit for hit in hit_ids if hit is not None)
-        if is_changed:
+        if has_changed:
             changed_studies.add(study)
-    rows = HITUnit.objects.filter(hit__in=hits, unit__withdrawn=False)
-    for study, hit, item, control in rows.values_list(
+    hit_units = HITUnit.objects.filter(hit__in=hits, unit__withdrawn=False)
+    for study, hit, item, control_kind in hit_units.values_list(
         "hit__study", "hit", "unit__item", "unit__control_kind"
     ):
-        units_by_hit[study][hit].append((item, control == REPEATED))
+        items_by_study_and_hit[study][hit].append((item, control_kind == REPEATED))
     return {
         study.pk: _effort_of_page(
-            design_of(study), units_by_hit[study.pk], study.notes, has_changed=study.pk in changed_studies
+            design_of(study),
+            items_by_study_and_hit[study.pk],
+            study.notes,
+            has_changed=study.pk in changed_studies,
         )
         for study in study_list
     }
 
 
 def _effort_of_page(
-    design: StudyDesign, hits: Mapping[int, HitItems], notes: Mapping[str, Any], *, has_changed: bool
+    design: StudyDesign, items_by_hit: Mapping[int, HitItems], notes: Mapping[str, Any], *, has_changed: bool
 ) -> Effort:
-    """Return the effort of a page. ``has_changed`` is true if a HIT lost a control item, or an arena drew its units."""
+    """Return the effort of a page.
+
+    Args:
+        items_by_hit: the examined HITs, by row id; empty before HITs are generated.
+        notes: the notes of the study, which the draw of its units wrote.
+        has_changed: whether a HIT lost a control item, or an arena drew its units.
+    """
     grouped = KINDS[design.protocol].grouped
     # documents stay whole, so the draw noted its largest page
-    if largest := notes.get(LARGEST_PAGE, 0):
-        is_maximum = not design.arena.pages and len(hits) > 1  # documents are in random order
-        return Effort(notes.get(SCREENS, largest), largest * design.seconds_per_unit, is_maximum)
+    if max_units := notes.get(LARGEST_PAGE, 0):
+        is_maximum = not design.arena.pages and len(items_by_hit) > 1  # documents are in random order
+        return Effort(notes.get(SCREENS, max_units), max_units * design.seconds_per_unit, is_maximum)
     # a step is a picture with all its captions, or a unit
-    if hits:
-        sizes = [len(set(units)) if grouped else len(units) for units in hits.values()]
-        longest = max(len(units) for units in hits.values())
-        is_maximum = len(hits) > 1 and (has_changed or len(set(sizes)) > 1)
-        steps = max(sizes) if grouped else notes.get(SCREENS, max(sizes))
-        return Effort(steps, longest * design.seconds_per_unit, is_maximum)
+    if items_by_hit:
+        step_counts = [len(set(items)) if grouped else len(items) for items in items_by_hit.values()]
+        max_units = max(len(items) for items in items_by_hit.values())
+        is_maximum = len(items_by_hit) > 1 and (has_changed or len(set(step_counts)) > 1)
+        # the draw notes the number of screens if several units share one
+        steps = max(step_counts) if grouped else notes.get(SCREENS, max(step_counts))
+        return Effort(steps, max_units * design.seconds_per_unit, is_maximum)
     steps = design.images_per_hit if grouped else design.units_per_hit
     units_per_step = design.captions_per_image if grouped else 1
     return Effort(steps, steps * units_per_step * design.seconds_per_unit)
@@ -258,12 +278,11 @@ def describe_effort(study: Study, effort: Effort | None = None) -> dict[str, Any
     design = design_of(study)
     effort = effort or efforts_of([study])[study.pk]
     n = effort.steps
-    if KINDS[design.protocol].grouped and design.about_pictures:
-        size = (
-            ngettext("up to %(n)d picture", "up to %(n)d pictures", n)
-            if effort.is_maximum
-            else ngettext("%(n)d picture", "%(n)d pictures", n)
-        )
+    counts_pictures = KINDS[design.protocol].grouped and design.about_pictures
+    if counts_pictures and effort.is_maximum:
+        size = ngettext("up to %(n)d picture", "up to %(n)d pictures", n)
+    elif counts_pictures:
+        size = ngettext("%(n)d picture", "%(n)d pictures", n)
     elif effort.is_maximum:
         size = ngettext("up to %(n)d question", "up to %(n)d questions", n)
     else:

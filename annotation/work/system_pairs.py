@@ -1,4 +1,4 @@
-"""Count the answers to the system pairs of an arena.
+"""Count wins, ties and losses of the system pairs of an arena, in the counters of ``SystemPair``.
 
 Locks are taken in this order: assignments, HITs, crowd sessions, system pairs. A transaction that counts the
 answers of a submission locks no HIT.
@@ -17,51 +17,57 @@ from judgments.models import CandidatePair, Study, SystemPair, Unit
 from judgments.studies.designs import draws_at_claim
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 
-# the counter of a system pair that an answer increases; all other answers are ties
-RESULTS = {FIRST: "wins", SECOND: "losses"}
+# the counter of a system pair that an answer increases, by its side; all other answers are ties
+COUNTER_BY_SIDE = {FIRST: "wins", SECOND: "losses"}
+
+# the number of answers by first system, second system and counter
+AnswerTally = Counter[tuple[int, int, str]]
 
 
-def add_answers(*, study: Study, answers: Iterable[tuple[Unit, float | None]]) -> None:
+def count_answers_to_pairs(*, study: Study, answers: Iterable[tuple[Unit, float | None]]) -> None:
     """Add a submission's answers to the counters of system pairs, in the transaction that stores them."""
     pair_values = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
     rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in pair_values})
-    systems = {pk: ids for pk, *ids in rows.values_list("pk", "first_system_id", "second_system_id")}
-    tally: Counter[tuple[int, int, str]] = Counter()
+    systems = {
+        pair: (first, second)
+        for pair, first, second in rows.values_list("pk", "first_system_id", "second_system_id")
+    }
+    tally: AnswerTally = Counter()
     for pair, value in pair_values:
         first, second = systems[pair]
-        tally[first, second, _result_of(value)] += 1
+        tally[first, second, _counter_of(value)] += 1
     _add_counts(study, tally)
 
 
 def recount_system_pairs(study: Study) -> None:
     """Recompute the counters of system pairs from all judgments, after some were revised, excluded or included.
 
-    It locks the pairs. Answers that are stored meanwhile are added after the transaction ends.
+    It locks the system pairs, so that answers that are stored meanwhile are added after the transaction ends.
     """
     if not draws_at_claim(study):
         return
     with transaction.atomic():
         rows = SystemPair.objects.filter(study=study)
-        list(rows.select_for_update().order_by("pk").values_list("pk"))
+        list(rows.select_for_update().order_by("pk").values_list("pk"))  # lock the rows
         rows.update(wins=0, ties=0, losses=0)
         _add_counts(study, tally_answers(study))
 
 
-def tally_answers(study: Study) -> Counter[tuple[int, int, str]]:
-    """Return the number of current judgments by first system, second system and result.
+def tally_answers(study: Study) -> AnswerTally:
+    """Return the number of current judgments by first system, second system and counter.
 
     The two systems are in the order of the candidate pair.
     """
     rows = Judgment.objects.current().filter(assignment__study=study, unit__pair__isnull=False).order_by()
     columns = ("unit__pair__first_system", "unit__pair__second_system", "value")
-    tally: Counter[tuple[int, int, str]] = Counter()
-    for first, second, value, n in rows.values_list(*columns).annotate(n=Count("pk")):
-        tally[first, second, _result_of(value)] += n
+    tally: AnswerTally = Counter()
+    for first, second, value, answer_count in rows.values_list(*columns).annotate(n=Count("pk")):
+        tally[first, second, _counter_of(value)] += answer_count
     return tally
 
 
-def counts_for_pair(tally: Counter[tuple[int, int, str]], first: int, second: int) -> dict[str, int]:
-    """Return wins, ties and losses of ``first`` against ``second``, from pairs in either order."""
+def counts_for_pair(tally: AnswerTally, first: int, second: int) -> dict[str, int]:
+    """Return wins, ties and losses of system ``first`` against ``second``, from pairs in either order."""
     return {
         "wins": tally[first, second, "wins"] + tally[second, first, "losses"],
         "ties": tally[first, second, "ties"] + tally[second, first, "ties"],
@@ -69,11 +75,12 @@ def counts_for_pair(tally: Counter[tuple[int, int, str]], first: int, second: in
     }
 
 
-def _result_of(value: float | None) -> str:
-    return RESULTS.get(int(value or 0) % MUCH, "ties")
+def _counter_of(value: float | None) -> str:
+    """Return the counter that an answer increases: the remainder of its value by ``MUCH`` is its side."""
+    return COUNTER_BY_SIDE.get(int(value or 0) % MUCH, "ties")
 
 
-def _add_counts(study: Study, tally: Counter[tuple[int, int, str]]) -> None:
+def _add_counts(study: Study, tally: AnswerTally) -> None:
     """Add a tally of answers to the counters of the study's system pairs."""
     systems = {system for first, second, _ in tally for system in (first, second)}
     rows = SystemPair.objects.filter(study=study, first_system__in=systems, second_system__in=systems)

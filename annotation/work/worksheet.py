@@ -1,4 +1,7 @@
-"""A page of work as steps: the content of each screen, and the answers so far."""
+"""Build the steps of a page of work from its units: what each screen shows, and the answers so far.
+
+Templates draw the steps; the API has the same content of each unit (``shown_unit``).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS, Kind
 from judgments.models import Item
 
-NUMBER_KEYS = "1234567890"
+NUMBER_KEYS = "1234567890"  # keys of the keyboard, in order, that tick the units of a group
 
 
 def shown_unit(
@@ -43,11 +46,13 @@ def texts_shown(page_unit: PageUnit, *, design: StudyDesign, kind: Kind, picture
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A unit on the page.
+    """A unit on the page, with its answer so far.
 
     Attributes:
         shown: the content of the unit as shown (docs/api.md).
-        key: the number key that ticks the unit, if it is in a group.
+        value: the answer; None before there is one.
+        seconds, wall_seconds: the active and the whole time of the answer.
+        key: the number key that ticks the unit, if it is in a group; "" from the eleventh unit on.
         unfinished: the invalid input of a plain form.
         problem: why this input is invalid.
     """
@@ -67,7 +72,9 @@ class StepRow:
 class Step:
     """One screen: a unit, several units next to each other, or all units of one picture.
 
-    ``missing`` is true if a submission left the screen unanswered.
+    Attributes:
+        number: the number of the screen, from 1.
+        missing: whether a submission left a unit of the screen unanswered.
     """
 
     number: int
@@ -92,11 +99,12 @@ class Step:
 
     @property
     def none_fits(self) -> bool:
+        """Whether a group was answered with no tick at all."""
         return self.answered and not self.missing and not any(row.value for row in self.rows)
 
 
 def shows_pictures(design: StudyDesign, steps: Sequence[Step]) -> bool:
-    """Return whether the page shows pictures, or should show pictures that are missing."""
+    """Return whether the page shows pictures, or lacks pictures that the study is about."""
     images = [step.first.shown["image"] for step in steps if step.first.shown.get("image")]
     return any(design.about_pictures or image["url"] for image in images)
 
@@ -113,8 +121,10 @@ def steps_of(
     """Return the screens of a page with the answers so far.
 
     Args:
+        answers: the draft or the submitted answers, by position.
         missing: positions that a submission left unanswered.
-        item_of: a function that returns a unit's item; the items of units that are not stored are read separately.
+        item_of: a function that returns a unit's item. Units that are not stored have none, so a preview reads
+            their items itself.
     """
     steps = []
     kind = KINDS[design.protocol]
@@ -133,7 +143,7 @@ def steps_of(
                 **_unfinished_input(page_unit, saved, kind=kind, design=design),
             )
             for index, page_unit in enumerate(group)
-            for saved in [answers.get(str(page_unit.position), {})]
+            for saved in [answers.get(str(page_unit.position), {})]  # names the answer in this expression
         )
         steps.append(Step(number=number, rows=rows, missing=any(row.position in missing for row in rows)))
     return steps

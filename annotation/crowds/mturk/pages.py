@@ -25,7 +25,7 @@ from annotation.crowds.mturk.answers import AnswersUnreadable, fields_of, parse_
 from annotation.crowds.mturk.questions import QuestionProblem, html_question_of
 from annotation.crowds.mturk.styles import styles_for
 from annotation.models import Worker
-from annotation.work.answers.checks import open_positions, split_unfinished
+from annotation.work.answers.checks import split_unfinished, unanswered_positions
 from annotation.work.answers.form_answers import answers_of_form, undecided_positions
 from annotation.work.sheet.examples import WorkedExample
 from annotation.work.sheet.layout import Layout, draw_layout
@@ -144,7 +144,7 @@ def answers_of_page(
     answers, _unfinished = split_unfinished(form_answers, design=design, page_units=page_units)
     by_position = {str(answer["position"]): answer for answer in answers}
     missing_positions = {
-        *open_positions(page_units, by_position, kind=kind),
+        *unanswered_positions(page_units, by_position, kind=kind),
         *undecided_positions(fields, page_units, kind),
     }
     return SubmittedAnswers(

@@ -1,4 +1,7 @@
-"""Check the answers to a page of work, and find invalid and missing answers."""
+"""Check the answers to a page of work, and bring them into their stored form.
+
+The kind checks the value of an answer. This module checks the rest: position, times, comment and signals.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,8 @@ def check_answers(
     """Check answers, and return each answer in its stored form, by position.
 
     Args:
-        answers: ``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]``.
+        answers: ``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]``, where
+            "?" marks a field that may be missing.
 
     Raises:
         AnswerProblem: an answer is invalid.
@@ -96,7 +100,8 @@ def split_unfinished(
     Without scripts, an answer is checked only after the form is sent, so invalid text must not be lost.
     """
     kind = KINDS[design.protocol].for_design(design)
-    if not (kind.is_open or kind.confidences):
+    may_be_unfinished = kind.is_open or kind.confidences  # other fields of forms have only valid values
+    if not may_be_unfinished:
         return list(answers), {}
     units = {page_unit.position: page_unit.unit for page_unit in page_units}
     valid_answers: list[Mapping[str, Any]] = []
@@ -122,6 +127,7 @@ def find_problem(value: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> s
 
 
 def abbreviate(value: Any) -> str:
+    """Return a wrong value as an error quotes it, in at most ``MAX_QUOTED_LENGTH`` characters."""
     text = repr(value)
     return text if len(text) <= MAX_QUOTED_LENGTH else f"{text[: MAX_QUOTED_LENGTH - 1]}…"
 
@@ -175,8 +181,8 @@ def _refuse_unrecorded_signals(signals: Mapping[str, int], position: int, design
 
 def _clean_signals(signals: Any, position: int) -> dict[str, int]:
     is_valid = isinstance(signals, Mapping) and all(
-        name in (*SIGNALS, *WRITING_SIGNALS) and type(count) is int and 0 <= count <= MAX_SIGNAL
-        for name, count in signals.items()
+        name in (*SIGNALS, *WRITING_SIGNALS) and type(number) is int and 0 <= number <= MAX_SIGNAL
+        for name, number in signals.items()
     )
     if not is_valid:
         raise AnswerProblem(
@@ -190,6 +196,7 @@ def _clean_signals(signals: Any, position: int) -> dict[str, int]:
     return dict(signals)
 
 
+# checks of the fields that an answer may lack; each returns the stored form of the field
 OPTIONAL_FIELDS: dict[str, Callable[[Any, int], Any]] = {
     "seconds": _make_seconds_check("seconds"),
     "wall_seconds": _make_seconds_check("wall_seconds"),
@@ -198,7 +205,7 @@ OPTIONAL_FIELDS: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-def open_positions(
+def unanswered_positions(
     page_units: Sequence[PageUnit], answers: Mapping[str, Mapping[str, Any]], *, kind: Kind
 ) -> list[int]:
     return [

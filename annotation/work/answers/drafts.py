@@ -1,4 +1,7 @@
-"""The draft of an assignment: lock its row, read the answers that are sent, and merge them."""
+"""Store answers in the draft of an assignment: check them, lock the assignment's row, and merge them.
+
+Saving and submitting share these steps.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ def check_submitted_answers(assignment: Assignment, answers: Sequence[Mapping[st
 
 
 def lock_assignment(assignment: Assignment) -> Assignment:
-    """Lock and return the current row. (SQLite locks the whole database.)"""
+    """Lock the assignment's row, and return it with the annotations that a submission needs."""
     locked_row: Any = _LOCKED_ASSIGNMENT_QUERY.first(assignment=assignment.pk)
     if locked_row is None:
         raise ObjectNotFound("There is no such assignment.")
@@ -94,9 +97,9 @@ def refuse_ended_assignment(assignment: Assignment) -> None:
         refuse_stopped_worker(Participation.Standing.EXCLUDED)
     if assignment.state == Assignment.State.RESERVED:
         raise AlreadyEnded(_("Nothing was changed: submit or return your current page of work first."))
-    if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
+    if assignment.state not in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
         raise AlreadyEnded(_("Your answers were submitted and stay as they are."))
-    # The page of a local worker, who has no session, may expire early because no answers came for a while.
+    # the page of a local worker, who has no session, may be ended early because no answers came (silent_leases)
     is_over = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
     if assignment.state == Assignment.State.EXPIRED and not is_over and assignment.session_id is None:
         raise TooLate(
@@ -116,30 +119,40 @@ def refuse_ended_assignment(assignment: Assignment) -> None:
 
 def store_draft(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
     """Merge answers into the draft. Only a new answer changes the time of the last answer."""
-    before, key = assignment.answers, answer_key(KINDS[assignment.study.protocol])
-    assignment.answers = merge_answers(before, answers)
-    if _has_new_answer(before, assignment.answers, key):
+    old_answers = assignment.answers
+    assignment.answers = merge_answers(old_answers, answers)
+    if _has_new_answer(old_answers, assignment.answers, KINDS[assignment.study.protocol]):
         assignment.answered_at = timezone.now()
     assignment.save(update_fields=["answers", "answered_at"])
 
 
 def _has_new_answer(
-    before: Mapping[str, dict[str, Any]], after: Mapping[str, dict[str, Any]], key: str
+    old_answers: Mapping[str, dict[str, Any]], new_answers: Mapping[str, dict[str, Any]], kind: Kind
 ) -> bool:
-    """Return whether an unanswered item was answered, or an open answer changed."""
-    if key == "answer":
-        return any(answer.get(key) != before.get(position, {}).get(key) for position, answer in after.items())
-    return any(key in answer and key not in before.get(position, {}) for position, answer in after.items())
+    """Return whether an unanswered item was answered, or an open answer changed.
+
+    Sending a choice again, or another choice for the same item, does not count, so that nobody can keep a lease with
+    one answer.
+    """
+    key = answer_key(kind)
+    for position, answer in new_answers.items():
+        old_answer = old_answers.get(position, {})
+        if kind.is_open and answer.get(key) != old_answer.get(key):
+            return True
+        if key in answer and key not in old_answer:
+            return True
+    return False
 
 
 def merge_answers(
     saved_answers: Mapping[str, dict[str, Any]], answers: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Merge new answers into saved ones, key by key. An answer replaces unfinished input."""
+    """Merge new answers into saved ones. An answer keeps the saved fields that it lacks, such as a comment."""
+    # an answer replaces unfinished input, and unfinished input an answer
     replaced_names = {"value", "answer", "unfinished"}
     all_answers = dict(saved_answers)
     for position, answer in answers.items():
         old_answer = saved_answers.get(position, {})
-        details = {name: value for name, value in old_answer.items() if name not in replaced_names}
-        all_answers[position] = details | answer
+        kept_fields = {name: value for name, value in old_answer.items() if name not in replaced_names}
+        all_answers[position] = kept_fields | answer
     return all_answers

@@ -1,8 +1,11 @@
 """Read the answers of a plain form, which browsers without scripts send.
 
-With N the position of a unit, the form has the fields ``uN``, or several that begin with it (the answer; "1" for a
-ticked box of a group), ``tN`` (seconds) and ``cN`` (comment). If a person ticks no box of the group that begins at N
-on purpose, the form has the field ``noneN``.
+With N the position of a unit, the form has these fields:
+
+- ``uN``, or several fields whose names begin so: the answer; "1" for a ticked box of a group
+- ``tN``: the seconds
+- ``cN``: the comment
+- ``noneN``: the person says that no box of the group that begins at N is to be ticked
 """
 
 from __future__ import annotations
@@ -23,9 +26,12 @@ def answers_of_form(
     final: bool,
     saved: Mapping[str, Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
-    """Return the form's answers in the form that ``submit_assignment`` takes and checks.
+    """Return the answers of a plain form in the form that ``submit_assignment`` takes and checks.
 
-    In a draft (not ``final``), an unticked box of a group is not an answer, unless it was saved as ticked.
+    Args:
+        final: whether the form is submitted. In a draft, an unticked box of a group is not an answer, unless it was
+            saved as ticked.
+        saved: the saved answers, by position.
     """
     # PostgreSQL cannot store U+0000; the rest of the text is kept
     form = {name: text.replace("\x00", "") for name, text in form.items() if isinstance(text, str)}
@@ -49,7 +55,7 @@ def answers_of_form(
 
 
 def undecided_positions(form: Mapping[str, Any], page_units: Sequence[PageUnit], kind: Kind) -> list[int]:
-    """Return the positions of groups that have neither a tick nor "none", or have both."""
+    """Return the positions of the units in groups that have neither a tick nor "none", or have both."""
     if not kind.grouped:
         return []
     return [
@@ -67,10 +73,15 @@ def _read_ticks(
     final: bool,
     saved: Mapping[str, Mapping[str, Any]],
 ) -> dict[int, Any]:
-    """Return 1 or 0 by position. Unticked boxes of an undecided group are left out, unless they were ticked before."""
+    """Return 1 for a ticked box and 0 for an unticked one, by position.
+
+    An unticked box is left out if its group is not complete, unless it was ticked before. The parameters are those of
+    ``answers_of_form``.
+    """
     values: dict[int, Any] = {}
     for group in groups:
         ticked_positions, says_none = _ticked_positions(form, group), _answers_none(form, group)
+        # in a draft, a group with ticks may get more of them
         is_complete = _is_decided(ticked_positions, says_none) and (says_none or final)
         for page_unit in group:
             was_ticked = saved.get(str(page_unit.position), {}).get("value") == 1
@@ -80,7 +91,7 @@ def _read_ticks(
 
 
 def _is_decided(ticked_positions: set[int], says_none: bool) -> bool:
-    """Return whether a group has ticks or "none". Ticks contradict "none": they are kept, but decide nothing."""
+    """Return whether a group has ticks or "none". With both, the ticks are kept, but the group is not decided."""
     return bool(ticked_positions) != says_none
 
 
@@ -93,7 +104,7 @@ def _answers_none(form: Mapping[str, Any], group: Sequence[PageUnit]) -> bool:
 
 
 def _read_seconds(text: Any) -> dict[str, float]:
-    """Return the measured time if it is valid, else nothing. An invalid time does not make an answer invalid."""
+    """Return the field "seconds" of an answer; none if the time is invalid, which does not make the answer invalid."""
     try:
         seconds = float(text)
     except (TypeError, ValueError):
@@ -102,5 +113,5 @@ def _read_seconds(text: Any) -> dict[str, float]:
 
 
 def _read_comment(text: Any) -> dict[str, str]:
-    """Return the comment even if it is empty, since an empty comment deletes the saved one."""
+    """Return the field "comment" of an answer, even if it is empty, since an empty comment deletes the saved one."""
     return {"comment": text[:MAX_COMMENT_LENGTH]} if isinstance(text, str) else {}

@@ -1,4 +1,4 @@
-"""Create judgments from checked answers, with signals about copied texts."""
+"""Build judgments from checked answers, and add signals about copied texts to them."""
 
 from __future__ import annotations
 
@@ -18,39 +18,43 @@ from judgments.kinds.caption import fold_text
 from judgments.kinds.caption_rules import RULES
 from judgments.studies.designs import design_of
 
+# texts of the caption rules' examples, which workers read
 RULE_EXAMPLES = frozenset(fold_text(text) for rule in RULES for text in (rule.bad_example, rule.good_example))
 
 
 def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
-    """Add signals about copies to unsaved judgments of kinds that write captions.
+    """Add signals about copied texts to judgments that are not stored yet, if their kind writes captions.
 
-    ``same_as_another``: number of other workers who wrote the same text about this image. ``same_as_own``: number
-    of other images of the study about which this worker wrote the same text. ``from_instructions``: 1 if an example
-    has the text. Case and punctuation are ignored. Only earlier judgments count, so the first of two copies has no
-    signal.
+    The signals are counts; a count of 0 is left out:
+
+    - ``same_as_another``: other workers who wrote the same text about this image
+    - ``same_as_own``: other images of the study about which this worker wrote the same text
+    - ``from_instructions``: 1 if an example that workers read has the text
+
+    Case and punctuation are ignored. Only earlier judgments count, so the first of two copies has no signal.
     """
     study = assignment.study
     if not judgments or not KINDS[study.protocol].writes_captions:
         return
     units = [judgment.unit_id for judgment in judgments]
     current_judgments = Judgment.objects.current()
-    text_counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    others_text_counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
     others_judgments = current_judgments.filter(unit__in=units).exclude(
         assignment__worker=assignment.worker_id
     )
     for unit, text in others_judgments.values_list("unit_id", "answer"):
-        text_counts[unit][_fold_answer(text)] += 1
+        others_text_counts[unit][_fold_answer(text)] += 1
     own_judgments = current_judgments.filter(assignment__study=study, assignment__worker=assignment.worker_id)
-    own_texts = Counter(
+    own_text_counts = Counter(
         _fold_answer(text) for text in own_judgments.exclude(unit__in=units).values_list("answer", flat=True)
     )
-    own_texts.update(_fold_answer(judgment.answer) for judgment in judgments)
+    own_text_counts.update(_fold_answer(judgment.answer) for judgment in judgments)
     examples = RULE_EXAMPLES | _example_texts(design_of(study))
     for judgment in judgments:
         text = _fold_answer(judgment.answer)
         counts = {
-            "same_as_another": text_counts[judgment.unit_id][text],
-            "same_as_own": own_texts[text] - 1,
+            "same_as_another": others_text_counts[judgment.unit_id][text],
+            "same_as_own": own_text_counts[text] - 1,
             "from_instructions": int(text in examples),
         }
         # a revision starts with the signals of the judgment that it replaces
@@ -74,7 +78,12 @@ def build_judgment(
     kind: Kind,
     made_at: datetime | None = None,
 ) -> Judgment:
-    """Return the unsaved judgment for an answer, whose options are in the order that the worker saw."""
+    """Return a judgment, not stored yet, for an answer.
+
+    Args:
+        answer: an answer in its stored form, with the options in the order that the worker saw.
+        made_at: the time of the judgment; if None, the time of the submission.
+    """
     key = answer_key(kind)
     return Judgment(
         assignment_id=assignment.pk,

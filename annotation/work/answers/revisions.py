@@ -34,34 +34,46 @@ def current_answers(assignment: Assignment, page_units: Sequence[PageUnit]) -> d
     """Return the current answers of a submitted assignment by position, with options as the worker saw them."""
     kind = KINDS[assignment.study.protocol]
     key = answer_key(kind)
-    rows = {
-        row.unit_id: row for row in Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
-    }
-    return {
-        str(page_unit.position): {key: kind.sides.from_canonical(getattr(row, key), side=page_unit.side)}
-        | {name: value for name in OPTIONAL_FIELDS if (value := getattr(row, name)) not in (None, "", {})}
-        for page_unit in page_units
-        if (row := rows.get(page_unit.unit.pk)) is not None
-    }
+    judgments_by_unit = _current_judgments(assignment)
+    answers: dict[str, dict[str, Any]] = {}
+    for page_unit in page_units:
+        judgment = judgments_by_unit.get(page_unit.unit.pk)
+        if judgment is not None:
+            optional_values = {name: getattr(judgment, name) for name in OPTIONAL_FIELDS}
+            answers[str(page_unit.position)] = {
+                key: kind.sides.from_canonical(getattr(judgment, key), side=page_unit.side),
+                **{name: value for name, value in optional_values.items() if value not in (None, "", {})},
+            }
+    return answers
+
+
+def _current_judgments(assignment: Assignment) -> dict[int, Judgment]:
+    """Return the judgments of an assignment that no revision replaced, by unit row id."""
+    current_judgments = Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
+    return {judgment.unit_id: judgment for judgment in current_judgments}
 
 
 def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> list[int]:
     """Revise submitted answers and return the changed positions. A repeated call changes nothing.
 
     Each change adds a judgment and keeps the previous one. If an answer is invalid or late, nothing changes.
+
+    Raises:
+        AnswerProblem: an answer is invalid.
+        AlreadyEnded, TooLateToChange: the assignment was never submitted, or its answers are final.
     """
     sheet = check_submitted_answers(assignment, answers)
     key = answer_key(sheet.kind)
     with transaction.atomic():
         locked_assignment = lock_assignment(assignment)
         _refuse_late_revision(locked_assignment)
-        rows = {
-            row.unit_id: row
-            for row in Judgment.objects.filter(assignment=locked_assignment, replaced_by__isnull=True)
-        }
-        now, new_judgments, changed_positions = timezone.now(), [], []
+        judgments_by_unit = _current_judgments(locked_assignment)
+        now = timezone.now()
+        new_judgments: list[Judgment] = []
+        changed_positions: list[int] = []
         for page_unit in sheet.page_units:
-            answer, old_judgment = sheet.answers.get(str(page_unit.position)), rows.get(page_unit.unit.pk)
+            answer = sheet.answers.get(str(page_unit.position))
+            old_judgment = judgments_by_unit.get(page_unit.unit.pk)
             if answer is None or old_judgment is None:
                 continue
             old_fields = {name: getattr(old_judgment, name) for name in OPTIONAL_FIELDS}
@@ -69,7 +81,7 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
                 locked_assignment, page_unit, {**old_fields, **answer}, kind=sheet.kind, made_at=now
             )
             if all(getattr(judgment, name) == getattr(old_judgment, name) for name in (key, "comment")):
-                continue
+                continue  # only times and signals differ
             judgment.replaces = old_judgment
             new_judgments.append(judgment)
             changed_positions.append(page_unit.position)
@@ -94,9 +106,11 @@ def _refuse_late_revision(assignment: Assignment) -> None:
 
 def last_revisable_assignment(assignments: Sequence[Assignment]) -> Assignment | None:
     """Return the assignment that was submitted last if its answers can still be revised, else None."""
-    finished = [assignment for assignment in assignments if assignment.submitted_at is not None]
-    last = max(
-        finished, key=lambda assignment: assignment.submitted_at or assignment.accepted_at, default=None
-    )
+    submissions = [
+        (assignment.submitted_at, assignment)
+        for assignment in assignments
+        if assignment.submitted_at is not None
+    ]
+    _time, last = max(submissions, key=lambda submission: submission[0], default=(None, None))
     deadline = revision_deadline(last) if last is not None else None
     return last if deadline is not None and deadline > timezone.now() else None

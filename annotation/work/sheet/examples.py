@@ -19,7 +19,14 @@ from judgments.models import Dataset, Item, Study
 
 @dataclass(frozen=True, slots=True)
 class WorkedExample:
-    """A worked example. ``texts`` are pairs of a letter and a text; ``explanation`` is HTML."""
+    """A worked example.
+
+    Attributes:
+        picture: the address of a picture; "" for none.
+        scene: a text that describes what is shown.
+        texts: pairs of a letter and a text. Kinds without letters have "".
+        explanation: HTML.
+    """
 
     picture: str
     scene: str
@@ -30,27 +37,29 @@ class WorkedExample:
 
 def worked_examples(study: Study, design: StudyDesign) -> list[WorkedExample]:
     """Return the worked examples of a study, with pictures at addresses that its workers can open."""
-    addresses = {
+    picture_addresses = {
         number: small_address(item, reverse("annotation:example-picture", args=[study.slug, number]))
         if item.picture
         else item.url
         for number, item in _example_items(study.dataset_id, design).items()
     }
-    return _build_examples(design, addresses)
+    return _build_examples(design, picture_addresses)
 
 
 def preview_examples(dataset: Dataset, design: StudyDesign) -> list[WorkedExample]:
+    """Return the worked examples of a design, with pictures at addresses that its designers can open."""
     items = _example_items(dataset.pk, design)
     return _build_examples(
         design, {number: small_address(item, preview_picture_url(item)) for number, item in items.items()}
     )
 
 
-def _build_examples(design: StudyDesign, addresses: dict[int, str]) -> list[WorkedExample]:
+def _build_examples(design: StudyDesign, picture_addresses: dict[int, str]) -> list[WorkedExample]:
+    """Return the worked examples. The addresses are by the number of the example, from 1."""
     letters = KINDS[design.protocol].for_design(design).page.letters
     return [
         WorkedExample(
-            picture=addresses.get(number, ""),
+            picture=picture_addresses.get(number, ""),
             scene=translated_text(example.scene),
             texts=tuple(zip_longest(letters[: len(example.shown)], example.shown, fillvalue="")),
             answer=translated_text(example.answer),
@@ -73,6 +82,7 @@ def _example_items(dataset_id: int, design: StudyDesign) -> dict[int, Item]:
 
 
 def example_item(study: Study, design: StudyDesign, number: int) -> Item | None:
+    """Return the item of a worked example by the example's number, from 1; None if there is none."""
     if not 1 <= number <= len(design.examples) or not design.examples[number - 1].image:
         return None
     return Item.objects.filter(dataset_id=study.dataset_id, name=design.examples[number - 1].image).first()

@@ -22,7 +22,12 @@ from judgments.models import HIT, Unit
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The index of the HIT's unit at each position and, if the kind draws sides, the side of each unit."""
+    """The layout of a page.
+
+    Attributes:
+        order: for each position, the index of its unit in the HIT.
+        sides: for each position, the side of its unit; empty if the kind draws none.
+    """
 
     order: list[int]
     sides: list[Any]
@@ -71,17 +76,16 @@ def draw_layout(
     # sides are drawn in the order of the HIT, so that they do not depend on the order of the page
     indices = sorted(order)
     rng = rng_for(design.seed, f"sides {hit.key} {worker.name}")
-    sides_by_index = dict(
-        zip(indices, kind.sides.draw([units[index] for index in indices], rng), strict=False)
-    )
+    drawn_sides = kind.sides.draw([units[index] for index in indices], rng)
+    sides_by_index = dict(zip(indices, drawn_sides, strict=False))  # a kind without sides draws none
     return Layout(order=order, sides=[sides_by_index[index] for index in order] if sides_by_index else [])
 
 
 def _group_indices(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
-    """Return the indices of units that stay together: of one picture, passage or screen, or of single units."""
+    """Return groups of indices: the units of one picture, passage or screen stay together; others are groups of one."""
     groups: dict[Any, list[int]] = {}
     for index, unit in enumerate(units):
-        if kind.grouped:
+        if kind.grouped:  # the repetition of a picture is a group of its own
             key: Any = (unit.item_id, unit.control_kind == REPEATED)
         else:
             key = kind.passage(unit) or screen_of(unit) or index
@@ -90,21 +94,27 @@ def _group_indices(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
 
 
 def _draw_screen_order(units: Sequence[Unit], passage: list[int], rng: np.random.Generator) -> list[int]:
-    """Return a passage in its order. In half of the draws, the units of every screen are reversed."""
+    """Return the indices of a passage in its order, but in half of the draws with each screen's units reversed.
+
+    So the first unit of a screen is not always shown first. A passage whose screens have one unit each never changes.
+    """
     screens = [
         list(screen) for _, screen in groupby(passage, key=lambda index: screen_of(units[index]) or index)
     ]
-    if len(screens) == len(passage) or rng.integers(2):
+    is_one_unit_per_screen = len(screens) == len(passage)
+    if is_one_unit_per_screen or rng.integers(2):
         return passage
     return [index for screen in screens for index in reversed(screen)]
 
 
 def _originals_by_repetition(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Return, for the number of each group that repeats another one, the number of the other group."""
-    groups_by_key = {units[index].key: number for number, group in enumerate(groups) for index in group}
+    """Return the number of the group that another group repeats, by the number of the repeating group."""
+    group_numbers_by_key = {
+        units[index].key: number for number, group in enumerate(groups) for index in group
+    }
     first_units = [units[group[0]] for group in groups]
     return {
-        number: groups_by_key[unit.content[ORIGINAL_UNIT]]
+        number: group_numbers_by_key[unit.content[ORIGINAL_UNIT]]
         for number, unit in enumerate(first_units)
-        if unit.control_kind == REPEATED and unit.content[ORIGINAL_UNIT] in groups_by_key
+        if unit.control_kind == REPEATED and unit.content[ORIGINAL_UNIT] in group_numbers_by_key
     }

@@ -1,4 +1,4 @@
-"""The pictures of a page of work: their addresses, their sizes, and the files."""
+"""Serve the pictures of a page of work: their addresses, their sizes in HTML, and the responses with the files."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from judgments.datasets.picture_metadata import strip_metadata
 from judgments.datasets.scaling import attributes_of, served_path
 from judgments.models import HITUnit, Item
 
+# types of files that are served as pictures
 PICTURE_TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/bmp"}
 
 
@@ -35,11 +36,12 @@ def picture_url(*, page_unit: PageUnit, assignment: Assignment) -> str:
 
 
 def preview_picture_url(item: Item) -> str:
+    """Return the address of a picture for people who may see the dataset; "" if there is no picture."""
     return reverse("annotation:preview-picture", args=[item.pk]) if item.picture else item.url
 
 
 def add_sizes(content: dict[str, Any], item: Item | None) -> dict[str, Any]:
-    """Add the sizes of the scaled picture to the image in ``content``, so that the browser can choose a size."""
+    """Add the sizes of the scaled picture to the image of a unit's content, so that the browser can choose one."""
     image = content.get("image") or {}
     if item is not None and item.picture and image.get("url") not in (None, "", item.url):
         image |= attributes_of(item, image["url"])
@@ -50,8 +52,8 @@ def item_at(assignment: Assignment, position: int) -> Item | None:
     """Return the item at a position of the worker's page; None if there is none."""
     if assignment.hit_id is None:
         return None
-    order = assignment.order  # the worker's order, or the HIT's own order if that is empty
-    if not 1 <= position <= (len(order) or position):
+    order = assignment.order  # if it is empty, the units are in the HIT's own order
+    if position < 1 or (order and position > len(order)):
         return None
     index = order[position - 1] if order else position - 1
     rows = HITUnit.objects.filter(hit_id=assignment.hit_id).select_related("unit__item").order_by("position")
@@ -68,24 +70,26 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
         raise Http404("There is no such picture.")
     picture: FieldFile = item.picture
     try:
-        scaled = served_path(item, request.GET.get("width", ""))
+        scaled_path = served_path(item, request.GET.get("width", ""))
         size, changed_at = picture.size, picture.storage.get_modified_time(picture.name or "")
-        if scaled:
-            size, changed_at = scaled.stat().st_size, datetime.fromtimestamp(scaled.stat().st_mtime, UTC)
+        if scaled_path:
+            stat = scaled_path.stat()
+            size, changed_at = stat.st_size, datetime.fromtimestamp(stat.st_mtime, UTC)
     except FileNotFoundError:
         raise Http404("The picture's file is not there.") from None
+    # "bare": the response has no metadata, unlike the stored file
     etag = quote_etag(f"bare-{size:x}-{int(changed_at.timestamp() * 1_000_000):x}")
     if size > limits().picture_bytes:  # check the size, since the file is read into memory
         raise Http404("The picture is too large to be shown.")
     not_modified = get_conditional_response(request, etag=etag, last_modified=int(changed_at.timestamp()))
     if not_modified is not None:
         response = not_modified
-    elif scaled:
-        response = HttpResponse(scaled.read_bytes(), content_type="image/webp")
+    elif scaled_path:
+        response = HttpResponse(scaled_path.read_bytes(), content_type="image/webp")
         response.headers["Content-Disposition"] = "inline"
     else:
         media_type = mimetypes.guess_type(picture.name or "")[0] or ""
-        # only pictures of known types are shown; other files (an SVG can contain scripts) are sent as bytes
+        # other files than pictures of known types are sent as bytes, since an SVG can contain scripts
         with picture.open("rb") as file:
             content = strip_metadata(file.read())
         response = HttpResponse(

@@ -16,7 +16,7 @@ from judgments.studies.designs import design_of
 
 
 def translated_text(text: str) -> str:
-    """Strip a text of the design. If it is a built-in text, translate it."""
+    """Return a text of the design, stripped, and translated if it is a built-in text."""
     text = text.strip()
     return gettext(text) if text else ""
 
@@ -27,7 +27,11 @@ def read_design(study: Study) -> StudyDesign:
 
 
 def script_words(*, pictures: bool) -> dict[str, str]:
-    """Return translated sentences by the names that scripts in static/js use."""
+    """Return translated sentences by the names that scripts in static/js use.
+
+    Args:
+        pictures: whether a step is a picture, so that steps are counted as pictures.
+    """
     return {
         "here": _("Picture {here} of {all}") if pictures else _("{here} of {all}"),
         "later": _("{n} to answer later"),

@@ -29,7 +29,12 @@ _HIT_UNITS_QUERY = PreparedQuery(
 
 @dataclass(frozen=True, slots=True)
 class PageUnit:
-    """A unit at its position (from 1) in an assignment. ``side`` is drawn by its kind (``Kind.sides``)."""
+    """A unit at its position in an assignment.
+
+    Attributes:
+        position: the position on the page, from 1.
+        side: the side or the order of the options that was drawn for the worker (``Kind.sides``); None for none.
+    """
 
     position: int
     unit: Unit
@@ -41,7 +46,7 @@ def units_of_hit(hit_id: int) -> list[Unit]:
 
 
 def cached_units_of(hit: HIT) -> list[Unit]:
-    """Return the units of a HIT. ``hit`` must have been read just now.
+    """Return the units of a HIT. ``hit`` must have been read just now, since its version says whether they changed.
 
     Do not change the units: requests share them.
     """
@@ -51,12 +56,17 @@ def cached_units_of(hit: HIT) -> list[Unit]:
 # 4 MB for HITs of ten units; each worker of a HIT requests it twice, within minutes
 @lru_cache(maxsize=128)
 def _cached_units(hit_id: int, version: int, period: int) -> tuple[Unit, ...]:
-    """Return the units of a HIT. ``version`` and ``period`` only say which calls may share them."""
+    """Return the units of a HIT. Calls with another ``version`` or ``period`` read them again."""
     return tuple(units_of_hit(hit_id))
 
 
 def arrange_units(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[PageUnit]:
-    """Place the units in ``order``. If it is empty (imported work, previews), keep the HIT's own order."""
+    """Place the units of a HIT on a page.
+
+    Args:
+        order: for each position, the index of its unit; empty (imported work, previews) for the HIT's own order.
+        sides: for each position, the side of its unit; empty for none.
+    """
     ordered_units = [units[index] for index in order] if order else units
     return [
         PageUnit(position=index + 1, unit=unit, side=sides[index] if sides else None)
@@ -71,7 +81,7 @@ def page_units_of(assignment: Assignment) -> list[PageUnit]:
 
 
 def screens_of(page_units: Sequence[PageUnit], kind: Kind) -> Iterator[list[PageUnit]]:
-    """Yield the units that are shown together: adjacent ones with the same screen or picture, or single units."""
+    """Yield the units of each screen: adjacent units with the same screen or picture, or a single unit."""
 
     def screen_key(page_unit: PageUnit) -> object:
         if kind.grouped:
