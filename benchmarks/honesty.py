@@ -43,7 +43,7 @@ from judgments.kinds.caption import fold_text
 from quorum.statistics.meta import wilson_interval
 
 ANSWERS = AnswerFormat.from_values(
-    (), level="nominal", sided=False, is_text=True, records_typing=True, hidden_line=True
+    (), level="nominal", has_sides=False, is_text=True, records_typing=True, hidden_line=True
 )
 SEED = 1
 PLACES, SIZE, EACH, STUDY = 5, 5, 20, 100  # captions per image, page and worker; images per study

@@ -153,7 +153,7 @@ def print_false_alarms() -> None:
             accused: Counter[str] = Counter()
             honest = 0
             answers = AnswerFormat.from_values(
-                (1, 2) if shape.has_sides else (0, 1), level="nominal", sided=shape.has_sides
+                (1, 2) if shape.has_sides else (0, 1), level="nominal", has_sides=shape.has_sides
             )
             for seed in range(1, repeats + 1):
                 pages = honest_work(shape, workers=workers, pages_each=pages_each, spam=spam, seed=seed)

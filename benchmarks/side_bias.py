@@ -220,7 +220,7 @@ def count_flags(habit: str, studies: int) -> tuple[int, int, int]:
     from contrib.replays.submitted_pages import SubmittedPage
 
     rules = [make_rule("side-bias", {})]
-    answers = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
+    answers = AnswerFormat.from_values((1, 2), level="nominal", has_sides=True)
     detected = others = people = 0
     for number in range(studies):
         generator = np.random.default_rng([SEED, len(DESIGNS), HABITS.index(habit), number])

@@ -1,4 +1,7 @@
-"""The figures of a study's control items: workers' results, and the items that careful workers miss."""
+"""Compute the figures of a study's control items: workers' results, and the items that careful workers miss.
+
+The figures are cached as JSON (``FIGURES``). The module also describes a control item and its right answer for pages.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +23,33 @@ from judgments.models import Study, Unit
 from judgments.studies.designs import design_of, kind_of
 
 MAX_CELL_LENGTH = 300  # characters of a cell on the page
+ITEM_COLUMNS = ("pk", "item_id", "reference_id", "first_id", "second_id", "expected", "control_kind")
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCounts:
+    """The numbers of answers and of right answers to some control items."""
+
     answers: int
     right_answers: int
 
 
 @dataclass(frozen=True, slots=True)
-class SuspectRow:
+class SuspectItem:
+    """A control item that may be wrong.
+
+    Attributes:
+        units: the units of all HITs that are this item.
+        content: the texts and the right answer, as ``describe_control_item`` returns them.
+    """
+
     units: list[Unit]
     content: dict[str, Any]
     test: ControlItemTest
 
     @property
     def keys(self) -> str:
+        """The keys of the units, as a form posts them."""
         return " ".join(unit.key for unit in self.units)
 
 
@@ -45,12 +59,13 @@ class ControlFigures:
 
     Attributes:
         by_unit: the answers to each item, in any HIT, by unit row id.
+        by_kind: the kinds of control items, by name, and the answers to each.
         suspects: items that careful workers miss, the most certain first.
     """
 
     by_unit: dict[int, AnswerCounts]
     by_kind: list[tuple[str, AnswerCounts]]
-    suspects: list[SuspectRow]
+    suspects: list[SuspectItem]
 
 
 def _count_answers(figures: ControlFigures) -> int:
@@ -59,28 +74,29 @@ def _count_answers(figures: ControlFigures) -> int:
 
 def _as_json(figures: ControlFigures) -> dict[str, Any]:
     return {
-        "fared": {unit: [entry.answers, entry.right_answers] for unit, entry in figures.by_unit.items()},
-        "by_kind": [[name, entry.answers, entry.right_answers] for name, entry in figures.by_kind],
-        "suspects": [[[unit.pk for unit in entry.units], asdict(entry.test)] for entry in figures.suspects],
+        "fared": {unit: [counts.answers, counts.right_answers] for unit, counts in figures.by_unit.items()},
+        "by_kind": [[name, counts.answers, counts.right_answers] for name, counts in figures.by_kind],
+        "suspects": [
+            [[unit.pk for unit in suspect.units], asdict(suspect.test)] for suspect in figures.suspects
+        ],
     }
 
 
 def from_json(value: dict[str, Any]) -> ControlFigures:
-    """Return figures from the result of ``_as_json``, with the current rows of the suspect items."""
-    texts = ("study", "item", "reference", "first", "second")
-    pks = [pk for units, _ in value["suspects"] for pk in units]
-    units = Unit.objects.filter(withdrawn=False).select_related(*texts).in_bulk(pks) if pks else {}
+    """Return figures from the result of ``_as_json``. Suspect units that were withdrawn meanwhile are left out."""
+    relations = ("study", "item", "reference", "first", "second")
+    unit_ids = [unit_id for units, _test in value["suspects"] for unit_id in units]
+    rows = Unit.objects.filter(withdrawn=False).select_related(*relations)
+    current_units = rows.in_bulk(unit_ids) if unit_ids else {}
     suspects = []
-    for suspect_units, test in value["suspects"]:
-        current = [units[pk] for pk in suspect_units if pk in units]
-        if current:
-            kind = kind_of(current[0].study)
-            suspects.append(
-                SuspectRow(current, describe_control_item(kind, current[0]), ControlItemTest(**test))
-            )
+    for suspect_ids, test in value["suspects"]:
+        units = [current_units[unit_id] for unit_id in suspect_ids if unit_id in current_units]
+        if units:
+            content = describe_control_item(kind_of(units[0].study), units[0])
+            suspects.append(SuspectItem(units, content, ControlItemTest(**test)))
     return ControlFigures(
         by_unit={int(unit): AnswerCounts(*counts) for unit, counts in value["fared"].items()},
-        by_kind=[(name, AnswerCounts(seen_count, right)) for name, seen_count, right in value["by_kind"]],
+        by_kind=[(name, AnswerCounts(*counts)) for name, *counts in value["by_kind"]],
         suspects=suspects,
     )
 
@@ -90,36 +106,38 @@ def compute_control_figures(study: Study) -> ControlFigures:
     answers = control_answers(study)
     if not answers:
         return ControlFigures({}, [], [])
-    names = ("pk", "item_id", "reference_id", "first_id", "second_id", "expected", "control_kind")
-    rows = Unit.objects.filter(study=study, control=True, withdrawn=False).values_list(*names)
+    rows = Unit.objects.filter(study=study, control=True, withdrawn=False).values_list(*ITEM_COLUMNS)
     item_by_unit = {row[0]: _item_key(kind, row) for row in rows}
-    # whether each answer to a kind of control items, and to an item, is right
-    by_kind: defaultdict[str, list[bool]] = defaultdict(list)
-    by_item: defaultdict[Hashable, list[bool]] = defaultdict(list)
-    tested_answers: list[tuple[Hashable, int, bool]] = []
+    # for each answer to a kind of control items, and to an item: whether it is right
+    right_flags_by_kind: defaultdict[str, list[bool]] = defaultdict(list)
+    right_flags_by_item: defaultdict[Hashable, list[bool]] = defaultdict(list)
+    tested_answers: list[tuple[Hashable, int, bool]] = []  # item, worker, whether the answer is right
     for answer in answers:
         item, is_right = item_by_unit[answer.unit], kind.is_right(answer.answer, answer.expected)
-        by_kind[answer.control_kind].append(is_right)
-        by_item[item].append(is_right)
+        right_flags_by_kind[answer.control_kind].append(is_right)
+        right_flags_by_item[item].append(is_right)
         # a repeated unit has no right answer, only the worker's first one
         if answer.control_kind != REPEATED:
             tested_answers.append((item, answer.worker, is_right))
     tests = check_control_items(tested_answers, threshold=design_of(study).controls.threshold)
-    counts = {item: AnswerCounts(len(rights), sum(rights)) for item, rights in by_item.items()}
+    counts_by_item = {
+        item: AnswerCounts(len(flags), sum(flags)) for item, flags in right_flags_by_item.items()
+    }
     return ControlFigures(
-        by_unit={unit: counts[item] for unit, item in item_by_unit.items() if item in counts},
+        by_unit={unit: counts_by_item[item] for unit, item in item_by_unit.items() if item in counts_by_item},
         by_kind=[
-            (name or "control", AnswerCounts(len(rights), sum(rights)))
-            for name, rights in sorted(by_kind.items())
+            (name or "control", AnswerCounts(len(flags), sum(flags)))
+            for name, flags in sorted(right_flags_by_kind.items())
         ],
-        suspects=_suspect_rows(kind, item_by_unit, tests),
+        suspects=_suspect_items(kind, item_by_unit, tests),
     )
 
 
 def _item_key(kind: Kind, row: Sequence[Any]) -> Hashable:
-    """Return a key of a control item that is the same in any HIT.
+    """Return a key of a control item that is the same in any HIT, from a row of ``ITEM_COLUMNS``.
 
-    It consists of the image, the texts with the right one first, and the right answer.
+    It consists of the image, the texts with the right one first, and the right answer. A repeated unit is an item of
+    its own.
     """
     pk, item, reference, first, second, expected, control_kind = row
     if control_kind == REPEATED:
@@ -129,22 +147,29 @@ def _item_key(kind: Kind, row: Sequence[Any]) -> Hashable:
     return item, reference, first, second, str(expected)
 
 
-def _suspect_rows(
+def _suspect_items(
     kind: Kind, item_by_unit: dict[int, Hashable], tests: dict[Hashable, ControlItemTest]
-) -> list[SuspectRow]:
-    pks = [pk for pk, item in item_by_unit.items() if item in tests and tests[item].suspect]
-    units: dict[Hashable, list[Unit]] = {}
-    texts = ("item", "reference", "first", "second")
-    for unit in Unit.objects.filter(pk__in=pks).select_related(*texts).order_by("position"):
-        units.setdefault(item_by_unit[unit.pk], []).append(unit)
+) -> list[SuspectItem]:
+    """Return the items that careful workers miss, the most certain first."""
+    unit_ids = [unit for unit, item in item_by_unit.items() if item in tests and tests[item].suspect]
+    rows = Unit.objects.filter(pk__in=unit_ids).select_related("item", "reference", "first", "second")
+    units_by_item: dict[Hashable, list[Unit]] = {}
+    for unit in rows.order_by("position"):
+        units_by_item.setdefault(item_by_unit[unit.pk], []).append(unit)
     suspects = [
-        SuspectRow(units[item], describe_control_item(kind, units[item][0]), tests[item]) for item in units
+        SuspectItem(units, describe_control_item(kind, units[0]), tests[item])
+        for item, units in units_by_item.items()
     ]
-    return sorted(suspects, key=lambda row: (row.test.p, row.units[0].position))
+    return sorted(suspects, key=lambda suspect: (suspect.test.p, suspect.units[0].position))
 
 
 def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
-    """Return the texts that workers read, with the right one marked, or else the right answer in words."""
+    """Return the texts that workers read, with the right one marked, or else the right answer in words.
+
+    Returns:
+        "reference", a caption or None; "texts", pairs of a text and whether it is right; "right_answer", "" if a text
+        is marked.
+    """
     if unit.control_kind == REPEATED:
         return {
             "reference": unit.reference,
@@ -162,13 +187,15 @@ def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
 
 
 def _texts_of(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
-    rows = [text for text in (unit.first, unit.second) if text is not None]
+    """Return the captions, options and cells of a unit, none of them marked as right."""
+    captions = [caption for caption in (unit.first, unit.second) if caption is not None]
     cells = kind.exchange.fields(unit.content).items()
     cell_texts = [{"text": f"{name}: {cell[:MAX_CELL_LENGTH]}"} for name, cell in cells if cell.strip()]
-    return [(text, False) for text in [*rows, *unit.content.get("options", ()), *cell_texts]]
+    return [(text, False) for text in [*captions, *unit.content.get("options", ()), *cell_texts]]
 
 
 def _right_answer(kind: Kind, expected: Any) -> str:
+    """Return the expected answer in words: the labels of the value, or of both ends of a range such as "3-4"."""
     labels = {str(choice.value): choice.text for choice in kind.choices if choice.has_words}
     low, _dash, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
     if low in labels and (high in labels or not high):
@@ -177,7 +204,7 @@ def _right_answer(kind: Kind, expected: Any) -> str:
 
 
 def sum_control_alarms(study: Study) -> dict[str, Any]:
-    """Return how many workers met every control item, and the pages and control items that this concerns."""
+    """Return how many workers met every control item, how many of their pages lack some, and how many are missing."""
     alarms = StudyAlarm.objects.filter(study=study, what=StudyAlarm.Kind.CONTROLS_USED_UP)
     return alarms.aggregate(workers=Count("pk"), pages=Sum("pages"), missing=Sum("missing"))
 

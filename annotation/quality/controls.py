@@ -1,4 +1,4 @@
-"""Control items: the answers to them, workers' accuracy, and items that may be wrong."""
+"""Control items: read the answers to them, compute workers' accuracy, and find items that may be wrong themselves."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ ROWS_PER_BATCH = 2_000  # rows that the database sends at once
 class ControlItemTest:
     """The test whether one control item is wrong.
 
-    A worker counts as careful about the item if their accuracy on ``MIN_OTHER_ANSWERS`` or more other control items
-    reaches the threshold.
+    A worker counts as careful about the item, and vouches for it, if their accuracy on ``MIN_OTHER_ANSWERS`` or more
+    other control items reaches the threshold.
 
     Attributes:
-        vouching, vouching_right: number of answers, and of right answers, by careful workers.
+        seen, right: the numbers of answers, and of right answers, by all workers.
+        vouching, vouching_right: the numbers of answers, and of right answers, by careful workers.
         elsewhere: pooled accuracy of these workers on the other items; nan if there are none.
         p: exact binomial probability of ``vouching_right`` or fewer right answers if the accuracy on the item were
             (r + 1) / (n + 2), where n and r are the numbers of all and of right answers of these workers to the other
@@ -63,62 +64,70 @@ def check_control_items(
     """Test whether control items themselves are wrong.
 
     Args:
-        answers: the item, the worker, and whether the answer is right. Equal items of several HITs have one name.
+        answers: for each answer, the item, the worker, and whether it is right. Equal items of several HITs have one
+            key.
         threshold: the accuracy on other items from which a worker's answer counts.
     """
-    by_item: dict[Hashable, list[tuple[Hashable, bool]]] = defaultdict(list)
+    answers_by_item: dict[Hashable, list[tuple[Hashable, bool]]] = defaultdict(list)
     answer_counts: dict[Hashable, int] = defaultdict(int)
     right_counts: dict[Hashable, int] = defaultdict(int)
     for item, worker, is_right in answers:
-        by_item[item].append((worker, is_right))
+        answers_by_item[item].append((worker, is_right))
         answer_counts[worker] += 1
         right_counts[worker] += is_right
-    drafts = {
-        item: _count_vouching(answers_to_item, answer_counts, right_counts, threshold)
-        for item, answers_to_item in by_item.items()
+    single_tests = {
+        item: _test_item(answers_to_item, answer_counts, right_counts, threshold)
+        for item, answers_to_item in answers_by_item.items()
     }
-    tested_items = [item for item, draft in drafts.items() if draft.vouching >= MIN_CAREFUL_WORKERS]
-    adjusted = dict(zip(tested_items, holm([drafts[item].p for item in tested_items]).tolist(), strict=True))
-    return {item: _with_adjusted_p(draft, adjusted.get(item, 1.0)) for item, draft in drafts.items()}
+    tested_items = [item for item, test in single_tests.items() if test.vouching >= MIN_CAREFUL_WORKERS]
+    adjusted_ps = holm([single_tests[item].p for item in tested_items]).tolist()
+    p_by_item = dict(zip(tested_items, adjusted_ps, strict=True))
+    return {item: _with_adjusted_p(test, p_by_item.get(item, 1.0)) for item, test in single_tests.items()}
 
 
-def _count_vouching(
+def _test_item(
     answers: Sequence[tuple[Hashable, bool]],
     answer_counts: dict[Hashable, int],
     right_counts: dict[Hashable, int],
     threshold: float,
 ) -> ControlItemTest:
-    """Return the test of an item, with p not adjusted.
+    """Return the test of one item. Its p is not adjusted yet, and ``suspect`` is not decided.
 
     Args:
         answers: the worker of each answer to the item, and whether the answer is right.
         answer_counts, right_counts: the numbers of answers and of right answers to all items, by worker.
     """
-    by_worker: dict[Hashable, list[bool]] = defaultdict(list)
+    right_flags_by_worker: dict[Hashable, list[bool]] = defaultdict(list)
     for worker, is_right in answers:
-        by_worker[worker].append(is_right)
-    vouching = vouching_right = others = others_right = 0
-    for worker, rights in by_worker.items():
-        other_count = answer_counts[worker] - len(rights)
-        other_right = right_counts[worker] - sum(rights)
-        if other_count >= MIN_OTHER_ANSWERS and other_right / other_count >= threshold:
-            vouching, vouching_right = vouching + len(rights), vouching_right + sum(rights)
-            others, others_right = others + other_count, others_right + other_right
+        right_flags_by_worker[worker].append(is_right)
+    vouching = vouching_right = elsewhere = elsewhere_right = (
+        0  # of careful workers: on this item, on other items
+    )
+    for worker, right_flags in right_flags_by_worker.items():
+        other_count = answer_counts[worker] - len(right_flags)
+        other_right_count = right_counts[worker] - sum(right_flags)
+        if other_count >= MIN_OTHER_ANSWERS and other_right_count / other_count >= threshold:
+            vouching += len(right_flags)
+            vouching_right += sum(right_flags)
+            elsewhere += other_count
+            elsewhere_right += other_right_count
     return ControlItemTest(
         seen=len(answers),
         right=sum(is_right for _, is_right in answers),
         vouching=vouching,
         vouching_right=vouching_right,
-        elsewhere=others_right / others if others else float("nan"),
+        elsewhere=elsewhere_right / elsewhere if elsewhere else float("nan"),
         # one right and one wrong answer are added, so that six right answers of six do not count as certainty
-        p=binomial_at_most(vouching_right, vouching, (others_right + 1) / (others + 2)) if others else 1.0,
+        p=binomial_at_most(vouching_right, vouching, (elsewhere_right + 1) / (elsewhere + 2))
+        if elsewhere
+        else 1.0,
         suspect=False,
     )
 
 
-def _with_adjusted_p(draft: ControlItemTest, p: float) -> ControlItemTest:
-    is_missed = draft.vouching_right <= MAX_RIGHT_SHARE * draft.vouching
-    return replace(draft, p=p, suspect=is_missed and p <= ALPHA)
+def _with_adjusted_p(test: ControlItemTest, p: float) -> ControlItemTest:
+    is_missed = test.vouching_right <= MAX_RIGHT_SHARE * test.vouching
+    return replace(test, p=p, suspect=is_missed and p <= ALPHA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +135,12 @@ class ControlRecord:
     """A worker's results on control items that were not withdrawn.
 
     Attributes:
+        answers, right_answers: the numbers of answers and of right answers.
         share: right_answers / answers; None if the worker saw no control item.
-        is_used: whether the study's control rule includes the worker.
-        by_kind: the numbers of seen and of right items, by kind of control item.
-        right_values: how many of the kind's values are right, summed over the items seen.
+        is_used: whether the study's control rule says that the worker's answers are used.
+        by_kind: the numbers of answers and of right answers, by kind of control item.
+        right_values: the sum, over the answers, of how many values of the kind would be right. It says how many right
+            answers guessing gives.
     """
 
     answers: int
@@ -140,11 +151,13 @@ class ControlRecord:
     right_values: int = 0
 
 
-def control_record(seen: int, right: int, rule: Controls) -> ControlRecord:
-    """Return a worker's results, from the numbers of control items that they saw and answered right."""
-    share = right / seen if seen else None
+def control_record(answers: int, right_answers: int, rule: Controls) -> ControlRecord:
+    """Return a worker's results, from the numbers of their answers and right answers to control items."""
     return ControlRecord(
-        answers=seen, right_answers=right, share=share, is_used=not rule.excludes(seen, right)
+        answers=answers,
+        right_answers=right_answers,
+        share=right_answers / answers if answers else None,
+        is_used=not rule.excludes(answers, right_answers),
     )
 
 
@@ -154,8 +167,8 @@ def control_records(
     """Return the results of each worker who saw a control item, by the worker's row id.
 
     Args:
-        answers: rows of (worker, given, expected[, kind of control item, ...]), as ``control_answers`` returns
-            them.
+        answers: rows that begin with the fields of ``ControlAnswer``: worker, answer, expected, and perhaps the kind
+            of control item.
     """
     return records_from_tallies(
         (
@@ -173,27 +186,24 @@ def records_from_tallies(
     """Return the results of each worker, by the worker's row id.
 
     Args:
-        tallies: rows of (worker, answer, expected, kind of control item, number of such answers).
+        tallies: rows with the fields of ``ControlTally``.
     """
-    # [answers, right answers] by worker and kind of control item
-    counts: dict[int, dict[str, list[int]]] = {}
+    answer_counts: defaultdict[int, Counter[str]] = defaultdict(Counter)  # by worker and kind of control item
+    right_counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
     right_values: Counter[int] = Counter()
-    right_value_counts: dict[str, int] = {}
+    right_values_by_expected: dict[str, int] = {}  # a cache, since a slider has a hundred values
     for worker, answer, expected, control_kind, n in tallies:
-        count = counts.setdefault(worker, {}).setdefault(control_kind, [0, 0])
-        count[0] += n
-        count[1] += n * (answer is not None and kind.is_right(answer, expected))
-        if (text := repr(expected)) not in right_value_counts:  # cached, since a slider has a hundred values
-            right_value_counts[text] = kind.count_right(expected)
-        right_values[worker] += n * right_value_counts[text]
+        answer_counts[worker][control_kind] += n
+        right_counts[worker][control_kind] += n * (answer is not None and kind.is_right(answer, expected))
+        if (key := repr(expected)) not in right_values_by_expected:
+            right_values_by_expected[key] = kind.count_right(expected)
+        right_values[worker] += n * right_values_by_expected[key]
     records = {}
-    for worker, kinds in counts.items():
-        record = control_record(
-            sum(seen_count for seen_count, _ in kinds.values()),
-            sum(right for _, right in kinds.values()),
-            rule,
-        )
-        by_kind = {name: (seen_count, right) for name, (seen_count, right) in sorted(kinds.items())}
+    for worker, counts_by_kind in answer_counts.items():
+        record = control_record(counts_by_kind.total(), right_counts[worker].total(), rule)
+        by_kind = {
+            name: (count, right_counts[worker][name]) for name, count in sorted(counts_by_kind.items())
+        }
         records[worker] = replace(record, by_kind=by_kind, right_values=right_values[worker])
     return records
 
@@ -205,6 +215,7 @@ class ControlAnswer(NamedTuple):
         answer: the answer, in the unit's order.
         expected: the argument of ``Kind.is_right``. For a repeated unit it is the worker's other answer.
         control_kind: "degraded", "repeated", "known-good" or "reference"; "" for some imports.
+        worker, unit: row ids.
     """
 
     worker: int
@@ -239,35 +250,38 @@ def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
             "unit__control_kind",
         )
     )  # fmt: skip
-    tallies: dict[tuple[Any, ...], ControlTally] = {}
+    tallies: dict[tuple[Any, ...], ControlTally] = {}  # without counts, which are not known yet
     counts: Counter[tuple[Any, ...]] = Counter()
-    repeated = False
+    has_repetitions = False
     for unit, assignment, worker, value, answer, expected, control_kind in rows.iterator(ROWS_PER_BATCH):
         if unit in snapshot.withdrawn_items or assignment in snapshot.invalidating_rules:
             continue
         if control_kind == REPEATED:
-            repeated = True
+            has_repetitions = True
         elif expected is not None:
             answered = value if answer is None else answer
             key = (worker, repr(answered), repr(expected), control_kind)
             counts[key] += 1
             if key not in tallies:
                 tallies[key] = ControlTally(worker, answered, expected, control_kind, n=0)
-    rows_of_tallies = [tally._replace(n=counts[key]) for key, tally in tallies.items()]
-    return [*rows_of_tallies, *repeated_tallies(study, snapshot=snapshot)] if repeated else rows_of_tallies
+    counted_tallies = [tally._replace(n=counts[key]) for key, tally in tallies.items()]
+    return counted_tallies + (repeated_tallies(study, snapshot=snapshot) if has_repetitions else [])
 
 
 def repeated_tallies(study: Study, **selection: Any) -> list[ControlTally]:
     """Return a tally of each answer to a repeated unit. ``selection`` are arguments of ``control_answers``."""
-    repeats = control_answers(study, repeated_alone=True, **selection)
+    repetitions = control_answers(study, repeated_alone=True, **selection)
     return [
-        ControlTally(repeat.worker, repeat.answer, repeat.expected, repeat.control_kind, 1)
-        for repeat in repeats
+        ControlTally(answer.worker, answer.answer, answer.expected, answer.control_kind, n=1)
+        for answer in repetitions
     ]
 
 
 def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> list[ControlTally]:
-    """Count the answers of ``control_answers`` in the database. The result has a few rows per worker."""
+    """Count the answers to control items in the database, which returns a few rows per worker.
+
+    The answers are those of ``control_answers``.
+    """
     scope: dict[str, Any] = {"assignment__study": study}
     if workers is not None:
         scope["assignment__worker__in"] = workers
@@ -280,15 +294,16 @@ def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> 
         )
         .annotate(n=Count("pk"))
     )  # fmt: skip
-    tallies, repeated = [], False
+    tallies: list[ControlTally] = []
+    has_repetitions = False
     for worker, value, answer, expected, control_kind, n in rows:
         if control_kind == REPEATED:
-            repeated = True
+            has_repetitions = True
         elif expected is not None:
             tallies.append(
                 ControlTally(worker, value if answer is None else answer, expected, control_kind, n)
             )
-    return [*tallies, *repeated_tallies(study, workers=workers)] if repeated else tallies
+    return tallies + (repeated_tallies(study, workers=workers) if has_repetitions else [])
 
 
 def control_answers(
@@ -327,14 +342,18 @@ def control_answers(
             "assignment_id", "unit__content",
         )
     )  # fmt: skip
-    stored = list(rows.iterator(ROWS_PER_BATCH))
+    answer_rows = list(rows.iterator(ROWS_PER_BATCH))
     original_keys = sorted(
-        {content[ORIGINAL_UNIT] for *_, control_kind, _, _, content in stored if control_kind == REPEATED}
+        {
+            content[ORIGINAL_UNIT]
+            for *_values, control_kind, _unit, _assignment, content in answer_rows
+            if control_kind == REPEATED
+        }
     )
     first_answers = dict(_first_answers(judgments, original_keys)) if original_keys else {}
     kind = kind_of(study)
     answers = []
-    for worker_id, value, answer, expected, control_kind, unit, assignment, content in stored:
+    for worker_id, value, answer, expected, control_kind, unit, assignment, content in answer_rows:
         if snapshot and (unit in snapshot.withdrawn_items or assignment in snapshot.invalidating_rules):
             continue
         if control_kind == REPEATED:
@@ -347,14 +366,16 @@ def control_answers(
 
 
 def _valid_judgments(*, as_first_given: bool) -> JudgmentQuerySet:
+    """Return the judgments that are not excluded: the current ones, or the first ones of each revised answer."""
     if as_first_given:
         return Judgment.objects.filter(replaces__isnull=True).exclude(assignment__state__in=EXCLUDED_STATES)
     return Judgment.objects.current()
 
 
-def _first_answers(answers: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple[tuple[UUID, str], Any]]:
+def _first_answers(judgments: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple[tuple[UUID, str], Any]]:
+    """Yield the assignment and the key of each unit with one of ``keys``, and the answer to it."""
     for key_batch in batched(keys, KEYS_PER_QUERY):
-        rows = answers.filter(unit__control=False, unit__key__in=key_batch)
+        rows = judgments.filter(unit__control=False, unit__key__in=key_batch)
         names = ("assignment_id", "unit__key", "value", "answer")
         for assignment, key, value, answer in rows.values_list(*names).iterator(ROWS_PER_BATCH):
             yield (assignment, key), value if answer is None else answer

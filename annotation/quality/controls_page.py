@@ -1,4 +1,4 @@
-"""The page "Check questions" of a study."""
+"""The page "Check questions" of a study: the control items with the answers to them, to withdraw misleading ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
 ITEMS_PER_PAGE = 60
-KIND_WORDS = {
+KIND_LABELS = {
     "degraded": gettext_noop("degraded"),
     "repeated": gettext_noop("repeated"),
     "known-good": gettext_noop("known-good"),
@@ -41,16 +41,30 @@ KIND_WORDS = {
 
 @dataclass(slots=True)
 class ControlGroup:
+    """Control items that are shown together, since they are about one image.
+
+    Attributes:
+        picture: the address of the picture.
+        items: for each control item, "unit", "counts" and the description of ``describe_control_item``.
+    """
+
     image: Item
     picture: str
     items: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def keys(self) -> str:
+        """The keys of the units that are not withdrawn, as a form posts them."""
         return " ".join(item["unit"].key for item in self.items if not item["unit"].withdrawn)
 
 
 def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCounts]) -> list[ControlGroup]:
+    """Return control items in groups: of one image if the kind shows all captions of an image together.
+
+    Args:
+        units: control items in the order of their positions.
+        counts: the answers to each item by unit row id.
+    """
     groups: list[ControlGroup] = []
     previous_unit: Unit | None = None
     for unit in units:
@@ -86,16 +100,16 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         .order_by("position")
     )
     page = Paginator(units, ITEMS_PER_PAGE).get_page(request.GET.get("page"))
-    control_counts = cached_figures(study, FIGURES)
-    figures = required_figures(control_counts)
+    cached = cached_figures(study, FIGURES)
+    figures = required_figures(cached)
     context |= {
-        "counted": control_counts,
+        "counted": cached,  # the study's base template says when they were computed
         "page": page,
         "groups": group_by_image(context["kind"], list(page.object_list), figures.by_unit),
         "figures": figures,
-        "by_kind": [(_(KIND_WORDS[name]), counts) for name, counts in figures.by_kind],
+        "by_kind": [(_(KIND_LABELS[name]), counts) for name, counts in figures.by_kind],
         "design": design_of(study),
-        "pool": study.notes.get("control_pool"),
+        "control_pool": study.notes.get("control_pool"),
         "alarm": sum_control_alarms(study),
         "may_withdraw": context["may_change"] and study.source == Study.Source.DESIGNED,
     }

@@ -1,4 +1,8 @@
-"""Run the detectors after each page, store flags and decide on them, and exclude and readmit workers."""
+"""Run the detectors after each page, store their flags, decide on flags, and exclude, pause and readmit workers.
+
+A flag (``Case``) is a detector's finding about a worker. Its action may pause the worker, who then gets no more work,
+or exclude them, so that their answers are not used. People confirm or dismiss flags, and can undo both actions.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +38,12 @@ from judgments.models import HIT, Study
 Standing = Participation.Standing
 
 MAX_WHY_LENGTH = 500
+# actions after which the worker gets no more work
 STOPPING_ACTIONS = (QualityRule.Action.PAUSE, QualityRule.Action.EXCLUDE)
 
 
 def refuse_paused_study(study: Study) -> None:
+    """Raise StudyPaused if the study is paused."""
     if study.paused_at is not None:
         raise StudyPaused(
             gettext(
@@ -49,6 +55,7 @@ def refuse_paused_study(study: Study) -> None:
 
 
 def refuse_stopped_worker(standing: str) -> None:
+    """Raise WorkPaused or WorkerExcluded if this is the standing of a worker who gets no work."""
     if standing == Participation.Standing.PAUSED:
         raise WorkPaused(
             gettext(
@@ -80,7 +87,14 @@ def exclude_worker(
 ) -> Exclusion:
     """Exclude a worker from a study: invalidate their answers and reopen their slots.
 
-    A repeated call returns the first exclusion. ``rule`` is the detector that excludes the worker; "" for a person.
+    A repeated call returns the first exclusion.
+
+    Args:
+        rule: the name of the detector that excludes the worker; "" for a person.
+        evidence: the detector's evidence (``evidence_of``).
+
+    Raises:
+        WrongState: the judgments of the study were imported.
     """
     if study.source != Study.Source.DESIGNED:
         raise WrongState(
@@ -121,15 +135,15 @@ def _invalidate_work(exclusion: Exclusion) -> None:
 
     To avoid deadlocks, assignments are locked first, then HITs, then the participation.
     """
-    work = Assignment.objects.filter(
+    live_assignments = Assignment.objects.filter(
         study_id=exclusion.study_id, worker_id=exclusion.worker_id, state__in=LIVE_STATES
     )
-    rows = list(work.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
-    for state in {state for _, _, state in rows}:
-        Assignment.objects.filter(
-            pk__in=[pk for pk, _, state_before in rows if state_before == state]
-        ).update(state=Assignment.State.INVALIDATED, before_exclusion=state, exclusion=exclusion)
-    reopen_slots(study=exclusion.study, freed=Counter(hit for _, hit, _ in rows if hit is not None))
+    rows = list(live_assignments.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
+    for old_state in {state for _pk, _hit, state in rows}:  # one statement for all rows with the same state
+        Assignment.objects.filter(pk__in=[pk for pk, _hit, state in rows if state == old_state]).update(
+            state=Assignment.State.INVALIDATED, before_exclusion=old_state, exclusion=exclusion
+        )
+    reopen_slots(study=exclusion.study, freed=Counter(hit for _pk, hit, _state in rows if hit is not None))
     recount_system_pairs(exclusion.study)
     Participation.objects.filter(study_id=exclusion.study_id, worker_id=exclusion.worker_id).update(
         standing=Standing.EXCLUDED
@@ -142,37 +156,44 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
 
     Finished work gets its previous state again, in an open or saved slot of its HIT or else in an additional slot.
     """
-    locked = Exclusion.objects.select_for_update().get(pk=exclusion.pk)
-    if locked.lifted_at is not None:
-        return locked
-    locked.lifted_by, locked.lifted_at, locked.lifted_why = by, timezone.now(), why[:MAX_WHY_LENGTH]
-    locked.save(update_fields=["lifted_by", "lifted_at", "lifted_why"])
-    invalidated = Assignment.objects.filter(exclusion=locked, state=Assignment.State.INVALIDATED)
-    work = list(invalidated.select_for_update().order_by("pk"))
-    lock_for_settling(study=locked.study, hits={row.hit_id for row in work if row.hit_id is not None})
-    hits = {
-        hit.pk: hit
-        for hit in HIT.objects.filter(pk__in={row.hit_id for row in work}).select_for_update().order_by("pk")
-    }
-    for assignment in work:
-        _restore_assignment(assignment, hits.get(assignment.hit_id or 0))
-    update_outcomes(study=locked.study, hits=hits)
-    recount_system_pairs(locked.study)
-    Participation.objects.filter(
-        study_id=locked.study_id, worker_id=locked.worker_id, standing=Standing.EXCLUDED
-    ).update(standing=Standing.ACTIVE)
+    locked_exclusion = Exclusion.objects.select_for_update().get(pk=exclusion.pk)
+    if locked_exclusion.lifted_at is not None:
+        return locked_exclusion
+    locked_exclusion.lifted_by = by
+    locked_exclusion.lifted_at = timezone.now()
+    locked_exclusion.lifted_why = why[:MAX_WHY_LENGTH]
+    locked_exclusion.save(update_fields=["lifted_by", "lifted_at", "lifted_why"])
+    study, worker = locked_exclusion.study, locked_exclusion.worker
+    _restore_work(locked_exclusion)
+    recount_system_pairs(study)
+    Participation.objects.filter(study=study, worker=worker, standing=Standing.EXCLUDED).update(
+        standing=Standing.ACTIVE
+    )
     note_event(
-        study=locked.study,
+        study=study,
         what="re-admitted",
-        sentence=f"The exclusion of {locked.worker.name} was lifted.",
+        sentence=f"The exclusion of {worker.name} was lifted.",
         why=why,
         by=by,
-        worker=locked.worker.name,
+        worker=worker.name,
     )
-    return locked
+    return locked_exclusion
+
+
+def _restore_work(exclusion: Exclusion) -> None:
+    """Restore the assignments that an exclusion invalidated. The order of the locks is that of ``_invalidate_work``."""
+    invalidated = Assignment.objects.filter(exclusion=exclusion, state=Assignment.State.INVALIDATED)
+    assignments = list(invalidated.select_for_update().order_by("pk"))
+    hit_ids = {assignment.hit_id for assignment in assignments if assignment.hit_id is not None}
+    lock_for_settling(study=exclusion.study, hits=hit_ids)
+    hits = {hit.pk: hit for hit in HIT.objects.filter(pk__in=hit_ids).select_for_update().order_by("pk")}
+    for assignment in assignments:
+        _restore_assignment(assignment, hits.get(assignment.hit_id or 0))
+    update_outcomes(study=exclusion.study, hits=hits)
 
 
 def _restore_assignment(assignment: Assignment, hit: HIT | None) -> None:
+    """Restore an invalidated assignment: finished work gets its state and a slot, other work counts as returned."""
     if assignment.before_exclusion in FINISHED_STATES:
         assignment.state = Assignment.State(assignment.before_exclusion)
         if hit is not None:
@@ -202,11 +223,11 @@ def _take_slot(hit: HIT) -> int:
 def pause_worker(*, study: Study, worker: Worker) -> None:
     """Give the worker no more work until a person decides.
 
-    The worker's answers are still used. Claimed HITs without an answer are returned; a HIT in progress may be
+    The worker's answers are still used. Claimed HITs without an answer are returned; a HIT with answers may be
     finished.
     """
-    leased_work = Assignment.objects.filter(study=study, worker=worker, state__in=LEASED_STATES)
-    rows = list(leased_work.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
+    leases = Assignment.objects.filter(study=study, worker=worker, state__in=LEASED_STATES)
+    rows = list(leases.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
     hits_by_assignment = {pk: hit for pk, hit, answers in rows if not answers}
     Assignment.objects.filter(pk__in=hits_by_assignment).update(state=Assignment.State.RETURNED)
     reopen_slots(study=study, freed=Counter(hit for hit in hits_by_assignment.values() if hit is not None))
@@ -217,6 +238,7 @@ def pause_worker(*, study: Study, worker: Worker) -> None:
 
 
 def unpause_worker(*, study: Study, worker: Worker) -> None:
+    """Give a paused worker work again. A worker who is not paused stays as they are."""
     Participation.objects.filter(study=study, worker=worker, standing=Standing.PAUSED).update(
         standing=Standing.ACTIVE
     )
@@ -248,6 +270,11 @@ def run_detectors(*, assignment: Assignment) -> list[Case]:
 
 
 def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -> list[tuple[Rule, Finding]]:
+    """Let detectors examine the worker of ``assignment``; return those that have a finding, with the finding.
+
+    Args:
+        pages: how many of the worker's latest pages are new to the detectors.
+    """
     study, worker = assignment.study, assignment.worker_id
     total = count_worker_judgments(study, worker)
     findings: list[tuple[Rule, Finding]] = []
@@ -266,7 +293,7 @@ def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -
 
 
 def _applicable_rules(study: Study, rows: Sequence[QualityRule]) -> list[Rule]:
-    """Return the detectors that fit the study's answers. Rows whose settings are of another version are left out."""
+    """Return the detectors that apply to the study's answers. Rows with settings of another version are left out."""
     answers = answer_format_of(study)
     rules = []
     for row in rows:
@@ -282,9 +309,8 @@ def _applicable_rules(study: Study, rows: Sequence[QualityRule]) -> list[Rule]:
 def _store_flag(assignment: Assignment, row: QualityRule, rule: Rule, finding: Finding) -> Case | None:
     """Store a flag and carry out the detector's action.
 
-    Return None if another process stored the same flag just before.
-
-    A detector that may only flag does so, even if its row, from an earlier version, names another action.
+    Return None if another process stored the same flag just before. A detector that may only flag does so, whatever
+    action its row names, since only earlier versions stored other actions.
     """
     study, worker = assignment.study, assignment.worker
     action = QualityRule.Action.FLAG if rule.only_flags else row.action
@@ -312,36 +338,40 @@ def _store_flag(assignment: Assignment, row: QualityRule, rule: Rule, finding: F
 
 
 def evidence_of(rule: Rule, finding: Finding) -> dict[str, Any]:
+    """Return the evidence as it is stored, with the settings from which ``describe_evidence`` makes the detector."""
     return {"words": finding.sentence, "numbers": finding.evidence, "settings": rule.model_dump(mode="json")}
 
 
 def has_stopping_flag(cases: Sequence[Case]) -> bool:
-    return any(case.action != QualityRule.Action.FLAG for case in cases)
+    """Return whether one of these new flags paused or excluded the worker."""
+    return any(case.action in STOPPING_ACTIONS for case in cases)
 
 
 @transaction.atomic
 def confirm_flag(*, case: Case, why: str, by: User | None) -> Case:
     """Confirm an open flag. Exclude the worker, unless the detector has done so."""
-    locked = _lock_open_case(case)
-    exclusion = active_exclusion(locked.study, locked.worker) or exclude_worker(
-        study=locked.study, worker=locked.worker, rule=locked.rule, why=why, evidence=locked.evidence, by=by
+    open_case = _lock_open_case(case)
+    study, worker = open_case.study, open_case.worker
+    exclusion = active_exclusion(study, worker) or exclude_worker(
+        study=study, worker=worker, rule=open_case.rule, why=why, evidence=open_case.evidence, by=by
     )
-    return _store_decision(locked, Case.State.CONFIRMED, why, by, exclusion)
+    return _store_decision(open_case, Case.State.CONFIRMED, why, by, exclusion)
 
 
 @transaction.atomic
 def dismiss_flag(*, case: Case, why: str, by: User | None) -> Case:
     """Dismiss an open flag: lift its exclusion, and resume the worker unless another flag is open."""
-    locked = _lock_open_case(case)
-    dismissed_case = _store_decision(locked, Case.State.DISMISSED, why, by, locked.exclusion)
-    if locked.exclusion is not None:
-        lift_exclusion(exclusion=locked.exclusion, why=why, by=by)
+    open_case = _lock_open_case(case)
+    study, worker = open_case.study, open_case.worker
+    dismissed_case = _store_decision(open_case, Case.State.DISMISSED, why, by, open_case.exclusion)
+    if open_case.exclusion is not None:
+        lift_exclusion(exclusion=open_case.exclusion, why=why, by=by)
     other_cases = Case.objects.filter(
-        study=locked.study_id, worker=locked.worker_id, state=Case.State.OPEN, action__in=STOPPING_ACTIONS
+        study=study, worker=worker, state=Case.State.OPEN, action__in=STOPPING_ACTIONS
     )
-    # lifting an exclusion sets the worker's status to active
+    # another flag stops the worker, too, but lifting the exclusion made them active
     set_standing = pause_worker if other_cases.exists() else unpause_worker
-    set_standing(study=locked.study, worker=locked.worker)
+    set_standing(study=study, worker=worker)
     return dismissed_case
 
 
@@ -351,15 +381,16 @@ def readmit_worker(*, exclusion: Exclusion, why: str, by: User | None = None) ->
     # lock flags before exclusions, as confirm_flag and dismiss_flag do
     open_cases = Case.objects.filter(exclusion=exclusion, state=Case.State.OPEN).order_by("pk")
     cases = list(open_cases.select_for_update())
-    lifted = lift_exclusion(exclusion=exclusion, why=why, by=by)
+    lifted_exclusion = lift_exclusion(exclusion=exclusion, why=why, by=by)
     for case in cases:
         _store_decision(case, Case.State.DISMISSED, why, by, exclusion)
-    return lifted
+    return lifted_exclusion
 
 
 def _lock_open_case(case: Case) -> Case:
-    locked = Case.objects.select_for_update(of=("self",)).select_related("study", "worker", "exclusion")
-    open_case = locked.get(pk=case.pk)
+    """Lock a flag, and return its current row. Raise WrongState if it was decided before."""
+    locked_cases = Case.objects.select_for_update(of=("self",)).select_related("study", "worker", "exclusion")
+    open_case = locked_cases.get(pk=case.pk)
     if open_case.state != Case.State.OPEN:
         raise WrongState(
             pgettext("staff", "Nothing was changed: this flag is already %(state)s.")
@@ -371,8 +402,11 @@ def _lock_open_case(case: Case) -> Case:
 def _store_decision(
     case: Case, state: Case.State, why: str, by: User | None, exclusion: Exclusion | None
 ) -> Case:
-    case.state, case.decision, case.decided_by = state, why.strip()[:500], by
-    case.decided_at, case.exclusion = timezone.now(), exclusion
+    case.state = state
+    case.decision = why.strip()[:MAX_WHY_LENGTH]
+    case.decided_by = by
+    case.decided_at = timezone.now()
+    case.exclusion = exclusion
     case.save(update_fields=["state", "decision", "decided_by", "decided_at", "exclusion"])
     note_event(
         study=case.study,

@@ -26,7 +26,8 @@ from judgments.kinds import KINDS, Kind
 from judgments.models import Study, Unit
 from judgments.studies.designs import kind_of
 
-# the integer key of the HIT is faster to read than the assignment's UUID
+# The columns to read for answers that are values, for other open answers, and for texts that people write. The HIT
+# stands for the assignment, since its integer key is faster to read than a UUID.
 VALUE_COLUMNS = ("assignment__hit_id", "unit_id", "value", "presented", "seconds")
 OPEN_COLUMNS = (*VALUE_COLUMNS, "signals")
 WRITTEN_COLUMNS = (*OPEN_COLUMNS, "answer", "assignment__hit__key", "assignment__worker__name", "pk")
@@ -39,7 +40,7 @@ def answer_format_of(study: Study) -> AnswerFormat:
     return AnswerFormat.from_values(
         kind.outcomes,
         level=kind.aggregation.level,
-        sided=kind.two_sided,
+        has_sides=kind.two_sided,
         is_text=kind.writes_captions,
         records_typing=bool(writing.get("record")),
         hidden_line=bool(writing.get("hidden_line")),
@@ -51,22 +52,22 @@ class JudgmentReader:
     """A reader that converts rows of ``columns`` into judgments.
 
     Attributes:
-        numbers: the number of each assignment, from 0, by the row id of its HIT.
-        seed: the seed of the study if its pages have a hidden line.
+        assignment_numbers: the number of each assignment, from 0 in the order read, by the row id of its HIT.
+        seed: the seed of the study if its pages have a hidden line, else None.
     """
 
     kind: Kind
-    numbers: dict[int, int]
+    assignment_numbers: dict[int, int]
     seed: int | None = None
 
     @classmethod
     def for_study(cls, study: Study) -> JudgmentReader:
-        hidden = study.design.get("writing", {}).get("hidden_line")
-        return cls(KINDS[study.protocol], {}, study.design["seed"] if hidden else None)
+        has_hidden_line = study.design.get("writing", {}).get("hidden_line")
+        return cls(KINDS[study.protocol], {}, study.design["seed"] if has_hidden_line else None)
 
     def read(self, row: tuple[Any, ...]) -> OwnJudgment:
         """Return the judgment with the values of ``columns``. Further values may follow them in the row."""
-        assignment, unit, value, presented, seconds = row[:5]
+        hit, unit, value, presented, seconds = row[: len(VALUE_COLUMNS)]
         shown_answer = is_left = pasted = NAN
         written = None
         if value is None:
@@ -79,19 +80,19 @@ class JudgmentReader:
             )
             is_left = float(shown_answer == 1) if presented and shown_answer in (1, 2) else NAN
         return OwnJudgment(
-            self.numbers.setdefault(assignment, len(self.numbers)),
-            unit,
-            shown_answer,
-            NAN if value is None else value,
-            is_left,
-            NAN if seconds is None else seconds,
+            assignment=self.assignment_numbers.setdefault(hit, len(self.assignment_numbers)),
+            unit=unit,
+            seen=shown_answer,
+            value=NAN if value is None else value,
+            left=is_left,
+            seconds=NAN if seconds is None else seconds,
             pasted=pasted,
             written=written,
         )
 
     def _read_text(self, row: tuple[Any, ...]) -> WrittenAnswer:
-        signals, text, hit, worker, position = row[5:10]
-        word = "" if self.seed is None else hidden_word(seed=self.seed, hit=hit or "", worker=worker)
+        signals, text, hit_key, worker, position = row[len(VALUE_COLUMNS) : len(WRITTEN_COLUMNS)]
+        word = "" if self.seed is None else hidden_word(seed=self.seed, hit=hit_key or "", worker=worker)
         return WrittenAnswer(text, signals, word, position)
 
     @property
@@ -127,31 +128,32 @@ def history_of(
     latest_rows = workers_judgments.order_by("-pk").values_list(*reader.columns)[:WINDOW]
     judgments = [reader.read(row) for row in reversed(latest_rows)]
     # assignments are numbered in order, so the latest ``pages`` have the highest numbers
-    first_new = len(reader.numbers) - pages
-    new_count = sum(judgment.assignment >= first_new for judgment in judgments)
-    answers_of_others: defaultdict[int, list[OthersJudgment]] = defaultdict(list)
+    first_new_number = len(reader.assignment_numbers) - pages
+    new_count = sum(judgment.assignment >= first_new_number for judgment in judgments)
+    judgments_of_others: defaultdict[int, list[OthersJudgment]] = defaultdict(list)
     if with_others:
         units = [judgment.unit for judgment in judgments]
-        judgments_of_others = valid_judgments.filter(unit__in=units).exclude(assignment__worker=worker)
-        for unit, value, seconds in judgments_of_others.values_list("unit_id", "value", "seconds"):
-            answers_of_others[unit].append(
+        others_rows = valid_judgments.filter(unit__in=units).exclude(assignment__worker=worker)
+        for unit, value, seconds in others_rows.values_list("unit_id", "value", "seconds"):
+            judgments_of_others[unit].append(
                 OthersJudgment(
-                    NAN if value is None else reader.kind.outcome_of(value),
-                    NAN if seconds is None else seconds,
+                    value=NAN if value is None else reader.kind.outcome_of(value),
+                    seconds=NAN if seconds is None else seconds,
                 )
             )
     others_texts: list[OthersText] = []
     if with_texts:
-        judgments_of_others = (
-            valid_judgments.filter(assignment__study=study).exclude(assignment__worker=worker).order_by("-pk")
+        others_rows = valid_judgments.filter(assignment__study=study).exclude(assignment__worker=worker)
+        text_rows = others_rows.order_by("-pk").values_list(
+            "assignment__worker_id", "unit_id", "answer", "pk"
         )
-        rows = judgments_of_others.values_list("assignment__worker_id", "unit_id", "answer", "pk")[
-            :MAX_TEXTS_OF_OTHERS
+        others_texts = [
+            OthersText(worker=author, unit=unit, text=str(text), position=pk)
+            for author, unit, text, pk in text_rows[:MAX_TEXTS_OF_OTHERS]
         ]
-        others_texts = [OthersText(author, unit, str(text), pk) for author, unit, text, pk in rows]
     return make_history(
         judgments,
-        answers_of_others,
+        judgments_of_others,
         answers=answer_format_of(study),
         total=total,
         fresh=new_count,
@@ -162,16 +164,19 @@ def history_of(
 def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
     """Return the history of the worker's answers to control items. Answers on the latest ``pages`` pages are new."""
     finished = Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False)
-    latest = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
+    new_pages = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
     answers = control_answers(study, workers=[worker.pk])
     kind = kind_of(study)
     judgments = [control_judgment(answer, kind, number) for number, answer in enumerate(answers)]
-    new_count = sum(answer.assignment in latest for answer in answers)
+    new_count = sum(answer.assignment in new_pages for answer in answers)
     return make_history(judgments, {}, answers=answer_format_of(study), total=len(judgments), fresh=new_count)
 
 
-def control_judgment(answer: ControlAnswer, kind: Kind, number: int) -> OwnJudgment:
+def control_judgment(answer: ControlAnswer, kind: Kind, assignment_number: int) -> OwnJudgment:
+    """Return an answer to a control item as a judgment that says only whether it is right, or equals the first one."""
     is_right = float(kind.is_right(answer.answer, answer.expected))
     is_repeated = answer.control_kind == Unit.ControlKind.REPEATED
     right, agrees = (NAN, is_right) if is_repeated else (is_right, NAN)
-    return OwnJudgment(number, answer.unit, NAN, NAN, right=right, agrees=agrees)
+    return OwnJudgment(
+        assignment=assignment_number, unit=answer.unit, seen=NAN, value=NAN, right=right, agrees=agrees
+    )

@@ -1,4 +1,7 @@
-"""Operations of reviewers: decide on work and on flags, exclude, set detectors, withdraw control items."""
+"""Operations of reviewers: decide on work and on flags, exclude, set detectors, withdraw control items.
+
+They add parameters and a sentence about the result to the functions of ``flags``, ``reviews`` and ``rules``.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ from judgments.operations import Outcome, operation, row_of
 from judgments.studies.generation.hand_changes import withdraw_control
 
 SETTINGS_HELP = "Settings that differ from the defaults."
-MAX_SETTING = 10**12  # settings are shares, counts or seconds
+MAX_SETTING = 10**12  # largest value; settings are shares, counts or seconds
 MAX_ASSIGNMENTS = 1000  # assignments that one call can decide on
 EXCLUDED_MESSAGE = gettext_noop(
     "{worker} is excluded. Their answers are kept but not used, and their places are open again."
@@ -76,12 +79,17 @@ def set_rule(
     enabled: bool = True,
     settings: Mapping[str, float] | None = None,
 ) -> Outcome:
-    """Change a detector. Its earlier flags and actions stay. Repeating changes only the account that set it last."""
+    """Change a detector. Its earlier flags and actions stay. Repeating changes only the account that set it last.
+
+    Only settings that differ from the defaults are stored.
+    """
     defaults = rule_services.make_study_rule(study, rule, {}).model_dump()
     rule_settings = rule_services.make_study_rule(study, rule, settings or {}).model_dump()
-    changes = {name: rule_settings[name] for name in settings or {} if rule_settings[name] != defaults[name]}
+    changed_settings = {
+        name: rule_settings[name] for name in settings or {} if rule_settings[name] != defaults[name]
+    }
     row = rule_services.store_rule(
-        study=study, rule=rule, settings=changes, action=action, enabled=enabled, by=by
+        study=study, rule=rule, settings=changed_settings, action=action, enabled=enabled, by=by
     )
     sentence = (
         _("The detector “%(rule)s” is saved and turned on.")
@@ -92,18 +100,22 @@ def set_rule(
     return Outcome(sentence % {"rule": _(title)}, row)
 
 
-class WhyRequest(Reason):
-    """A reason, as a sentence that others can read."""
+class DecisionReason(Reason):
+    """The reason of a decision on a worker, as a sentence that others can read."""
 
 
-@operation("confirm-case", "Exclude", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
+@operation(
+    "confirm-case", "Exclude", parameters=DecisionReason, right=Right.REVIEW, scope="workers", row="case"
+)
 def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Confirm a flag. Exclude the worker, unless the detector has done so."""
     flag = flags.confirm_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
     return Outcome(_(EXCLUDED_MESSAGE).format(worker=flag.worker), flag)
 
 
-@operation("dismiss-case", "Let go", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
+@operation(
+    "dismiss-case", "Let go", parameters=DecisionReason, right=Right.REVIEW, scope="workers", row="case"
+)
 def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Dismiss a flag and undo the detector's action. The detector does not flag this worker again."""
     flag = flags.dismiss_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
@@ -111,7 +123,7 @@ def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outco
     return Outcome(sentence % {"worker": flag.worker}, flag)
 
 
-class ExclusionRequest(WhyRequest):
+class ExclusionRequest(DecisionReason):
     """The worker to exclude or readmit, and the reason."""
 
     worker = serializers.CharField()
@@ -140,8 +152,8 @@ def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     return Outcome(_("The answers of %(found)s are used again.") % {"found": person}, lifted_exclusion)
 
 
-class DecisionRequest(Parameters):
-    """The assignments to decide on."""
+class ApprovalRequest(Parameters):
+    """The assignments to approve."""
 
     assignments = serializers.ListField(
         child=serializers.UUIDField(),
@@ -154,7 +166,7 @@ class DecisionRequest(Parameters):
 @operation(
     "approve",
     "Approve work",
-    parameters=DecisionRequest,
+    parameters=ApprovalRequest,
     right=Right.REVIEW,
     scope="workers",
     follow_up=SYNC_LATER,
@@ -171,8 +183,11 @@ def approve(*, study: Study, by: User | None, assignments: Collection[UUID | str
     return Outcome(_decision_message(study, count, "approved"), {"changed": count})
 
 
-class RejectionRequest(DecisionRequest):
-    """The assignments to reject, and the reason that their workers read."""
+class RejectionRequest(ApprovalRequest):
+    """The assignments to reject, and the reason that their workers read.
+
+    If ``found`` is true, a missing reason is replaced by the objections to each worker's work.
+    """
 
     reason = serializers.CharField(
         required=False, allow_blank=True, help_text="Required unless `found` is true."
@@ -200,7 +215,10 @@ class RejectionRequest(DecisionRequest):
 def reject(
     *, study: Study, by: User | None, assignments: Collection[UUID], reason: str = "", found: bool = False
 ) -> Outcome:
-    """Reject all of the assignments or none, with a reason that the workers read. Repeating changes nothing."""
+    """Reject all of the assignments or none, with a reason that the workers read. Repeating changes nothing.
+
+    Without ``reason``, the objections to each worker's work are the reason, as ``found`` asks for.
+    """
     if reason:
         count = reviews.reject_assignments(study=study, assignments=assignments, reason=reason, by=by)
     else:
@@ -216,32 +234,37 @@ def reject(
     follow_up=SYNC_LATER,
 )
 def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
-    """Approve all work of workers without reasons against them. The other work waits for a person."""
+    """Approve all work to which there is no objection. The other work waits for a person."""
     count = reviews.approve_without_objection(study=study, by=by)
     return Outcome(_decision_message(study, count, "approved"), {"changed": count})
 
 
-def _decision_message(study: Study, count: int, what: str) -> str:
-    """Return the message after a decision on work: what was decided, and that the crowd was asked to confirm it."""
-    approved, n = what == "approved", {"n": thousands(count)}
+def _decision_message(study: Study, count: int, decision: str) -> str:
+    """Return the message after a decision on work: what was decided, and that the crowd was asked to confirm it.
+
+    Args:
+        count: the number of assignments that changed.
+        decision: "approved" or "rejected".
+    """
+    is_approved, n = decision == "approved", {"n": thousands(count)}
     if study.platform and backend_of(study).sends_people:
         sentence = (
             ngettext("One page of work will be approved", "%(n)s pages of work will be approved", count)
-            if approved
+            if is_approved
             else ngettext("One page of work will be rejected", "%(n)s pages of work will be rejected", count)
         )
         request = _("the request was sent to the crowd; the reply of the crowd will appear here.")
         return f"{sentence % n}; {request}"
     sentence = (
         ngettext("One page of work is approved.", "%(n)s pages of work are approved.", count)
-        if approved
+        if is_approved
         else ngettext("One page of work is rejected.", "%(n)s pages of work are rejected.", count)
     )
     return sentence % n
 
 
-class NoteRequest(Parameters):
-    """The answer to an appeal of a worker."""
+class AppealNoteRequest(Parameters):
+    """The answer to a worker's appeal, and the assignment that it is about: the first of those given."""
 
     note = serializers.CharField(max_length=reviews.MAX_NOTE_LENGTH)
     assignments = serializers.ListField(
@@ -252,7 +275,9 @@ class NoteRequest(Parameters):
     )
 
 
-@operation("appeal-note", "Answer an appeal", parameters=NoteRequest, right=Right.REVIEW, scope="workers")
+@operation(
+    "appeal-note", "Answer an appeal", parameters=AppealNoteRequest, right=Right.REVIEW, scope="workers"
+)
 def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note: str) -> Outcome:
     """Answer a worker's appeal. The worker reads the answer."""
     rows = Assignment.objects.filter(study=study).select_related("study", "worker")
@@ -261,8 +286,8 @@ def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note
     return Outcome(_("The note is shown with the work of %(worker)s.") % {"worker": assignment.worker})
 
 
-class StrikeRequest(Parameters):
-    """The control items to withdraw, because they mislead careful workers."""
+class WithdrawalRequest(Parameters):
+    """The keys of the control items to withdraw, because they mislead careful workers."""
 
     units = KeysField(
         min_length=1,
@@ -270,7 +295,7 @@ class StrikeRequest(Parameters):
     )
 
 
-@operation("strike", "Withdraw check questions", parameters=StrikeRequest)
+@operation("strike", "Withdraw check questions", parameters=WithdrawalRequest)
 def withdraw_control_items(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
     """Withdraw all of the check questions or none. Participants' answers to them are kept, but not used."""
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Approve and reject finished work, and answer appeals."""
+"""Approve and reject finished work, find the objections to it, and store appeals and answers to them."""
 
 from __future__ import annotations
 
@@ -43,25 +43,27 @@ def find_objections(
     tallies: Collection[ControlTally] | None = None,
     with_signs: bool = False,
 ) -> dict[int, list[str]]:
-    """Return the reasons not to approve a worker's work, by the worker's row id, for workers with any reason.
+    """Return the objections to the work of each worker, as sentences by the worker's row id.
 
-    The reasons are current exclusions, flags that were not dismissed, and accuracy below the threshold.
+    The objections are current exclusions, flags that were not dismissed, and accuracy below the threshold. Workers
+    without any are left out.
 
     Args:
+        workers: row ids.
         tallies: the workers' tallies on control items, if they are already counted.
         with_signs: whether to include flags that are not a proof (``only_flags``). They are shown to people, but
             neither hold back pay nor justify a rejection.
     """
-    reasons: defaultdict[int, list[str]] = defaultdict(list)
+    objections: defaultdict[int, list[str]] = defaultdict(list)
     exclusions = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
     for worker, why in exclusions.values_list("worker", "why"):
-        reasons[worker].append(why)
+        objections[worker].append(why)
     cases = Case.objects.filter(study=study, worker__in=workers).exclude(state=Case.State.DISMISSED)
     for worker, rule, evidence in cases.order_by("pk").values_list("worker", "rule", "evidence"):
         if rule in RULES and RULES[rule].only_flags and not with_signs:
             continue
         title = _(RULES[rule].title) if rule in RULES else rule
-        reasons[worker].append(describe_evidence(rule, evidence) or f"{title}.")
+        objections[worker].append(describe_evidence(rule, evidence) or f"{title}.")
     controls, kind = design_of(study).controls, kind_of(study)
     if tallies is None:
         tallies = control_tallies(study, workers=workers)
@@ -74,10 +76,10 @@ def find_objections(
                 "Check questions answered correctly: %(right)s of %(seen)s. The study requires %(share)s %%.",
             )
             share = f"{controls.threshold * 100:g}"
-            reasons[worker].append(
+            objections[worker].append(
                 sentence % {"right": record.right_answers, "seen": record.answers, "share": share}
             )
-    return dict(reasons)
+    return dict(objections)
 
 
 @commit_as_one_order
@@ -88,15 +90,16 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User
     a whole.
     """
     _lock_finished(study, assignments)
-    undecided_work = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
-    calls = _decide_sessions(undecided_work, approve=True, why="", by=by)
-    count = calls + undecided_work.filter(session=None).update(state=Assignment.State.APPROVED, reason="")
+    unapproved_work = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
+    session_count = _decide_sessions(unapproved_work, approve=True, why="", by=by)
+    other_work = unapproved_work.filter(session=None)
+    count = session_count + other_work.update(state=Assignment.State.APPROVED, reason="")
     _log_decision(study, "approved", count, assignments, by)
     return count
 
 
 def assignments_without_objection(study: Study) -> list[UUID]:
-    """Return submitted assignments of workers without reasons against them, oldest first.
+    """Return the ids of submitted assignments to which there is no objection, oldest first.
 
     Assignments are left out if a call to approve or reject them is pending or was refused.
     """
@@ -113,12 +116,12 @@ def assignments_without_objection(study: Study) -> list[UUID]:
 
 @transaction.atomic
 def approve_without_objection(*, study: Study, by: User | None = None) -> int:
-    """Approve the work of workers without reasons against them; return the number of assignments.
+    """Approve the work to which there is no objection; return the number of assignments.
 
     The other work waits for a person.
     """
-    pages = assignments_without_objection(study)
-    count = approve_assignments(study=study, assignments=pages, by=by)
+    assignments = assignments_without_objection(study)
+    count = approve_assignments(study=study, assignments=assignments, by=by)
     if count:
         note_event(
             study=study,
@@ -133,7 +136,10 @@ def approve_without_objection(*, study: Study, by: User | None = None) -> int:
 def reject_assignments(
     *, study: Study, assignments: Collection[UUID], reason: str, by: User | None = None
 ) -> int:
-    """Reject submitted assignments with a reason for the worker; see ``approve_assignments``."""
+    """Reject submitted assignments with a reason that the worker reads; return the number of changes.
+
+    Paid work changes as ``approve_assignments`` says.
+    """
     states = _lock_finished(study, assignments)
     approved_ids = [pk for pk, state in states.items() if state == Assignment.State.APPROVED]
     if approved_ids:
@@ -142,8 +148,8 @@ def reject_assignments(
             % {"paid": approved_ids[0]}
         )
     submitted_work = Assignment.objects.filter(pk__in=assignments, state=Assignment.State.SUBMITTED)
-    calls = _decide_sessions(submitted_work, approve=False, why=reason, by=by)
-    count = calls + submitted_work.filter(session=None).update(
+    session_count = _decide_sessions(submitted_work, approve=False, why=reason, by=by)
+    count = session_count + submitted_work.filter(session=None).update(
         state=Assignment.State.REJECTED, reason=reason.strip()[:MAX_REASON_LENGTH]
     )
     _log_decision(study, "rejected", count, assignments, by, why=reason.strip())
@@ -151,24 +157,31 @@ def reject_assignments(
 
 
 def _log_decision(
-    study: Study, what: str, count: int, assignments: Collection[UUID], by: User | None, why: str = ""
+    study: Study, decision: str, count: int, assignments: Collection[UUID], by: User | None, why: str = ""
 ) -> None:
+    """Note a decision ("approved" or "rejected") in the study's log, if it changed anything."""
     if count:
-        pages = "One page of work was" if count == 1 else f"{count} pages of work were"
+        subject = "One page of work was" if count == 1 else f"{count} pages of work were"
+        sentence = f"{subject} {decision}."
         ids = [str(pk) for pk in assignments][:MAX_ASSIGNMENTS_LOGGED]
-        note_event(study=study, what=what, sentence=f"{pages} {what}.", why=why, by=by, assignments=ids)
+        note_event(study=study, what=decision, sentence=sentence, why=why, by=by, assignments=ids)
 
 
 @transaction.atomic
 def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
-    """Reject assignments. The message to each worker lists the reasons against the worker."""
+    """Reject assignments. The reason that each worker reads lists the objections to their work.
+
+    Raises:
+        WrongState: there is no objection to the work of one of the workers.
+    """
     _lock_finished(study, assignments)
-    workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
-    with translation.override("en"):  # the reasons are stored, and sent to the crowd
-        objections = find_objections(study, set(workers.values()))
-    blameless_workers = [worker for worker in workers.values() if worker not in objections]
-    if blameless_workers:
-        name = Worker.objects.get(pk=blameless_workers[0]).name
+    worker_by_assignment = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
+    workers = list(dict.fromkeys(worker_by_assignment.values()))
+    with translation.override("en"):  # the objections are stored, and sent to the crowd
+        objections = find_objections(study, set(workers))
+    unopposed_workers = [worker for worker in workers if worker not in objections]
+    if unopposed_workers:
+        name = Worker.objects.get(pk=unopposed_workers[0]).name
         raise WrongState(
             pgettext(
                 "staff",
@@ -177,27 +190,33 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
             % {"name": name}
         )
     count = 0
-    for worker in dict.fromkeys(workers.values()):
-        ids = [pk for pk, owner in workers.items() if owner == worker]
+    for worker in workers:
+        ids = [assignment for assignment, owner in worker_by_assignment.items() if owner == worker]
         count += reject_assignments(study=study, assignments=ids, reason=" ".join(objections[worker]), by=by)
     return count
 
 
 def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
-    """Decide on each paid session as a whole. Assignments of an abandoned session are decided one by one."""
-    unfinished = work.filter(session__status__in=ABANDONED_STATUSES)
+    """Decide on each paid session as a whole. Assignments of an abandoned session are decided one by one.
+
+    Return the number of assignments. Assignments without a session are left out.
+    """
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
-    single_count = unfinished.update(state=state, reason="" if approve else why.strip()[:MAX_REASON_LENGTH])
+    abandoned_work = work.filter(session__status__in=ABANDONED_STATUSES)
+    reason = "" if approve else why.strip()[:MAX_REASON_LENGTH]
+    abandoned_count = abandoned_work.update(state=state, reason=reason)
     session_work = work.filter(session__isnull=False).exclude(session__status__in=ABANDONED_STATUSES)
     if approve:
         session_work = session_work.exclude(session__status=CrowdSession.Status.WORKING)
-    ids = list(session_work.values_list("session", flat=True))
-    for session in CrowdSession.objects.filter(pk__in=ids).select_related("study", "worker").order_by("pk"):
+    session_ids = list(session_work.values_list("session", flat=True))  # one for each assignment
+    sessions = CrowdSession.objects.filter(pk__in=session_ids).select_related("study", "worker")
+    for session in sessions.order_by("pk"):
         decide_session(session=session, approve=approve, why=why, by=by)
-    return len(ids) + single_count
+    return len(session_ids) + abandoned_count
 
 
 def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
+    """Lock finished assignments, and return their states by id. Raise WrongState if one of them is not finished."""
     finished = Assignment.objects.filter(study=study, pk__in=assignments).finished()
     states = dict(finished.select_for_update().order_by("pk").values_list("pk", "state"))
     missing_ids = [pk for pk in assignments if pk not in states]
@@ -233,6 +252,7 @@ def store_appeal(*, assignment: Assignment, worker: Worker, text: str) -> Appeal
 
 @transaction.atomic
 def store_appeal_note(*, assignment: Assignment, text: str, by: User) -> AppealNote:
+    """Store the researchers' answer to an appeal."""
     note = AppealNote.objects.create(assignment=assignment, text=_clean_note(text), by=by)
     note_event(
         study=assignment.study,
@@ -245,6 +265,7 @@ def store_appeal_note(*, assignment: Assignment, text: str, by: User) -> AppealN
 
 
 def _clean_note(text: str) -> str:
+    """Return the text of a note as it is stored. Raise WrongState if it is empty."""
     note = text.strip()
     if not note or "\x00" in note:
         raise WrongState(_("Nothing was sent: please write a sentence."))

@@ -1,4 +1,4 @@
-"""A study's detectors as rows. They are copied from the design, recommended, or set by a person."""
+"""Store a study's detectors as rows: copied from the design, recommended, or set by a person."""
 
 from __future__ import annotations
 
@@ -38,16 +38,17 @@ RECOMMENDED_RULES: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def _with_design_settings(study: Study, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a detector's settings. That of control items uses the design's pass mark unless ``settings`` has one."""
+    """Return a detector's settings. That of control items has the design's pass mark unless ``settings`` have one."""
     if name != ControlAccuracy.name:
         return dict(settings)
-    # read the stored JSON: validating the whole design takes longer than the rest of a look
+    # read the stored JSON: validating the whole design takes longer than examining a worker
     controls = study.design.get("controls", {})
     pass_mark = {"least": controls.get("after"), "threshold": controls.get("threshold")}
     return {key: value for key, value in pass_mark.items() if value is not None} | dict(settings)
 
 
 def make_study_rule(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
+    """Return the study's detector with this name. Raise WrongState if the detector or a setting is unknown or wrong."""
     try:
         return make_rule(name, _with_design_settings(study, name, settings))
     except ValueError as error:
@@ -68,8 +69,12 @@ def check_action(rule: Rule, action: str) -> None:
 
 @transaction.atomic
 def copy_rules(*, study: Study) -> int:
-    """Copy the design's detectors into rows, unless there are rows already. Return the number of new rows."""
-    existing = set(QualityRule.objects.filter(study=study).values_list("rule", flat=True))
+    """Copy the design's detectors into rows, but for those that have a row already. Return the number of new rows.
+
+    Raises:
+        DesignError: the design names a detector, a setting or an action that is wrong.
+    """
+    stored_names = set(QualityRule.objects.filter(study=study).values_list("rule", flat=True))
     new_rows = []
     for number, entry in enumerate(design_of(study).rules, start=1):
         try:
@@ -79,9 +84,9 @@ def copy_rules(*, study: Study) -> int:
             raise DesignError(
                 _("rules, table %(number)s: %(error)s.") % {"number": number, "error": error}, field="rules"
             ) from None
-        if entry.rule in existing:
+        if entry.rule in stored_names:
             continue
-        existing.add(entry.rule)
+        stored_names.add(entry.rule)
         new_rows.append(
             QualityRule(
                 study=study, rule=entry.rule, settings=entry.settings, action=entry.action, enabled=True
@@ -92,7 +97,7 @@ def copy_rules(*, study: Study) -> int:
 
 
 def recommend_rules(*, study: Study) -> int:
-    """Enable the recommended detectors that fit, in a study without detectors. Return their number."""
+    """Enable the recommended detectors that apply, in a study without detectors. Return their number."""
     if QualityRule.objects.filter(study=study).exists():
         return 0
     answers = answer_format_of(study)
@@ -114,9 +119,9 @@ def store_rule(
     enabled: bool,
     by: User | None = None,
 ) -> QualityRule:
-    detector = make_study_rule(study, rule, settings)
+    """Store a detector's settings and action. Raise WrongState if they are wrong."""
     try:
-        check_action(detector, action)
+        check_action(make_study_rule(study, rule, settings), action)
     except ValueError as error:
         raise WrongState(_("Nothing was changed: %(error)s.") % {"error": error}) from None
     row, _made = QualityRule.objects.update_or_create(

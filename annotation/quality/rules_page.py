@@ -1,4 +1,4 @@
-"""The page "Detectors" of a study."""
+"""The page "Detectors" of a study: each detector with its settings, its action, and how often it flagged."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
+# labels of settings by "detector setting", or by the setting alone if it means the same for all detectors
 SETTING_LABELS = {
     "least": gettext_noop("Minimum number of answers"),
     "alpha": gettext_noop("Maximum false positive rate (alpha)"),
@@ -54,7 +55,7 @@ SETTING_LABELS = {
     "too-fast share": gettext_noop("Maximum share of fast answers"),
 }
 
-ACTIONS = {
+ACTION_LABELS = {
     QualityRule.Action.FLAG.value: gettext_noop("flag for review"),
     QualityRule.Action.PAUSE.value: gettext_noop(
         "pause the participant until somebody has reviewed the flag"
@@ -72,48 +73,52 @@ ACTIONS = {
     help="quality.md",
 )
 def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
+    is_unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     rows = {row.rule: row for row in QualityRule.objects.filter(study=study).select_related("changed_by")}
-    recommended = {name: (action, settings) for name, action, settings in RECOMMENDED_RULES}
     # detectors of the design, which are copied into rows when the study opens
-    entries = (
-        {entry.rule: entry for entry in design_of(study).rules if entry.rule not in rows} if unopened else {}
-    )
-    recommended |= {name: (entry.action, entry.settings) for name, entry in entries.items()}
+    entries = {
+        entry.rule: entry
+        for entry in (design_of(study).rules if is_unopened else ())
+        if entry.rule not in rows
+    }
+    proposals = {name: (action, settings) for name, action, settings in RECOMMENDED_RULES}
+    proposals |= {name: (entry.action, entry.settings) for name, entry in entries.items()}
     flags = Case.objects.filter(study=study).order_by().values_list("rule")
-    cases: dict[str, int] = dict(flags.annotate(flags=Count("pk")))
+    flag_counts: dict[str, int] = dict(flags.annotate(flags=Count("pk")))
     answers = answer_format_of(study)
     rules = []
     for name, rule in RULES.items():
         row = rows.get(name)
-        action, settings = (row.action, row.settings) if row else recommended[name]
+        action, settings = (row.action, row.settings) if row else proposals[name]
         rules.append(
             {
                 "name": name,
                 "title": _(rule.title),
-                "about": _(rule.description),
-                "measured": _(rule.false_alarms) if rule.false_alarms else "",
+                "description": _(rule.description),
+                "false_alarms": _(rule.false_alarms) if rule.false_alarms else "",
                 "only_flags": rule.only_flags,
                 "applies": rule.applies_to(answers),
-                "unrecorded": answers.is_text and not rule.applies_to(answers) and rule.only_flags,
+                # it applies to texts, but the pages do not record what it needs
+                "lacks_data": answers.is_text and not rule.applies_to(answers) and rule.only_flags,
                 "row": row,
-                "waits": name in entries,
+                "starts_at_opening": name in entries,
                 "action": action,
                 "settings": _setting_fields(study, name, settings),
-                "cases": cases.get(name, 0),
+                "flag_count": flag_counts.get(name, 0),
             }
         )
     context |= {
         "rules": rules,
-        "others": [rule for rule in rules if not rule["applies"]],
-        "actions": [(value, _(label)) for value, label in ACTIONS.items()],
-        "watching": sum(row.enabled for row in rows.values()),
-        "waiting": len(entries),
+        "unsuitable_rules": [rule for rule in rules if not rule["applies"]],
+        "actions": [(value, _(label)) for value, label in ACTION_LABELS.items()],
+        "enabled_count": sum(row.enabled for row in rows.values()),
+        "starting_count": len(entries),
     }
     return TemplateResponse(request, "admin/annotation/study_rules.html", context)
 
 
 def _setting_fields(study: Study, name: str, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the fields of a detector's form: all its settings, with their values in this study."""
     try:
         rule = make_study_rule(study, name, settings)
     except WrongState:  # the row is of another version, so the form starts from the default settings
@@ -123,7 +128,7 @@ def _setting_fields(study: Study, name: str, settings: dict[str, Any]) -> list[d
             "name": key,
             "label": setting_label(name, key),
             "value": f"{value:g}",
-            "whole": isinstance(value, int),
+            "is_integer": isinstance(value, int),
         }
         for key, value in rule.model_dump().items()
     ]

@@ -34,7 +34,7 @@ CONTROL_TALLIES = add_figures(
     Figures(
         "answers on check questions",
         control_tallies,
-        rows=lambda counts: sum(count.n for count in counts),
+        rows=lambda tallies: sum(tally.n for tally in tallies),
         from_json=lambda rows: [ControlTally(*row) for row in rows],
         is_large=has_many_assignments,
     )
@@ -51,7 +51,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     if state in STATE_LABELS:
         work = work.filter(state=state)
     else:
-        state = ""
+        state = ""  # work in any of these states
     # paginate row ids only: for a late page, the database would read the whole rows of all pages before it
     pages = Paginator(work.order_by("submitted_at", "pk").values_list("pk", flat=True), PAGE_SIZE)
     pages.count = counts[state] if state else sum(counts.values())
@@ -59,25 +59,29 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")
     shown_work = list(rows.prefetch_related("appeal_notes__by").order_by("submitted_at", "pk"))
     # a separate query: if joined to the sorted rows, the database would read the judgments of all work
-    answers = {
-        pk: {"given": count, "seconds": seconds}
-        for pk, count, seconds in Assignment.objects.filter(
+    answer_figures = {
+        pk: {"answer_count": answer_count, "mean_seconds": mean_seconds}
+        for pk, answer_count, mean_seconds in Assignment.objects.filter(
             pk__in=[assignment.pk for assignment in shown_work]
         )
         .order_by()
         .values_list("pk", Count("judgments"), Avg("judgments__seconds"))
     }
-    control_counts = cached_figures(study, CONTROL_TALLIES)
+    cached_tallies = cached_figures(study, CONTROL_TALLIES)
     workers = {assignment.worker_id for assignment in shown_work}
-    objections = find_objections(study, workers, tallies=control_counts.value, with_signs=True)
+    objections = find_objections(study, workers, tallies=cached_tallies.value, with_signs=True)
     context |= {
-        "counted": control_counts,
+        "counted": cached_tallies,  # the study's base template says when they were computed
         "page": page,
         "work": [
-            {"one": assignment, **answers[assignment.pk], "against": objections.get(assignment.worker_id, [])}
+            {
+                "assignment": assignment,
+                **answer_figures[assignment.pk],
+                "objections": objections.get(assignment.worker_id, []),
+            }
             for assignment in shown_work
         ],
-        "asked": CrowdCall.objects.filter(
+        "pending_call_count": CrowdCall.objects.filter(
             study=study, kind__in=["approve", "reject"], state__in=["waiting", "started"]
         ).count()
         if study.platform
@@ -85,7 +89,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         "states": [
             {"name": name, "label": _(label), "count": counts[name]} for name, label in STATE_LABELS.items()
         ],
-        "chosen": state,
+        "shown_state": state,
     }
     return TemplateResponse(request, "admin/annotation/study_work.html", context)
 

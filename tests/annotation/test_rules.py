@@ -32,8 +32,8 @@ from annotation.quality.detectors.schedule import alpha_share, look_schedule, pa
 from contrib.replays.looks import JudgmentLog, control_history, examine_latest_page
 from contrib.replays.submitted_pages import SubmittedPage
 
-TRIPLET = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
-RELEVANCE = AnswerFormat.from_values((0, 1), level="nominal", sided=False)
+TRIPLET = AnswerFormat.from_values((1, 2), level="nominal", has_sides=True)
+RELEVANCE = AnswerFormat.from_values((0, 1), level="nominal", has_sides=False)
 NAN = float("nan")
 
 
@@ -87,8 +87,8 @@ def ever_accused(rule: Rule, *, pages: int, size: int, chance_left: float, rng: 
     return False
 
 
-SLIDER = AnswerFormat.from_values(tuple(range(101)), level="interval", sided=False)
-GRADED = AnswerFormat.from_values((1, 2, 3, 4), level="interval", sided=False)
+SLIDER = AnswerFormat.from_values(tuple(range(101)), level="interval", has_sides=False)
+GRADED = AnswerFormat.from_values((1, 2, 3, 4), level="interval", has_sides=False)
 
 
 def drawn(seed: int, n: int, chance: float = 0.5) -> np.ndarray:
@@ -421,7 +421,7 @@ def test_the_rules_look_after_the_first_pages_and_then_at_growing_distances() ->
 
 
 TEXTS = AnswerFormat.from_values(
-    (), level="nominal", sided=False, is_text=True, records_typing=True, hidden_line=True
+    (), level="nominal", has_sides=False, is_text=True, records_typing=True, hidden_line=True
 )
 OURS = (
     "A brown dog runs through a field of tall dry grass",
@@ -492,6 +492,17 @@ def test_pasted_is_what_makes_half_of_the_text() -> None:
     assert "100\N{NO-BREAK SPACE}% of all characters were pasted" in found.sentence
 
 
+def test_the_answers_during_which_the_tab_was_left_are_counted_among_the_pasted_ones_only() -> None:
+    pasted_and_away = {"text": 50, "from_paste": 50, "pasted": 50, "away": 1}
+    pasted_at_once = {"text": 50, "from_paste": 50, "pasted": 50, "away": 0}
+    typed_and_away = {"text": 50, "from_paste": 0, "pasted": 0, "away": 2}
+    signals = [*[pasted_and_away] * 2, pasted_at_once, *[typed_and_away] * 3]
+    found = make_rule("pasted-text", {}).examine(writes([WrittenAnswer(OURS[0], one) for one in signals]))
+    assert found is not None
+    assert "Written answers that were pasted: 3 of 6." in found.sentence
+    assert "left the browser tab during 2 of the pasted answers" in found.sentence
+
+
 def test_others_sentences_of_other_items_are_found_beside_each_other() -> None:
     own = [WrittenAnswer(text) for text in OURS]
     # others wrote three of them, of other items
@@ -560,8 +571,8 @@ def test_the_word_is_drawn_for_each_page_and_worker_and_stays() -> None:
 
 
 def test_signs_do_not_apply_where_nothing_was_noted() -> None:
-    plain = AnswerFormat.from_values((), level="nominal", sided=False, is_text=True)
-    triplet = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
+    plain = AnswerFormat.from_values((), level="nominal", has_sides=False, is_text=True)
+    triplet = AnswerFormat.from_values((1, 2), level="nominal", has_sides=True)
     assert [name for name, rule in RULES.items() if rule.only_flags] == [
         "pasted-text",
         "typing",

@@ -1,4 +1,7 @@
-"""Flags, exclusions, and decisions on work, over HTTP."""
+"""Flags, exclusions, and decisions on work, over HTTP.
+
+The views of this module serve several operations each; ``config.api.urls`` gives each address its operation.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ from judgments.api.filters import TrueOrFalse, filters_of, study_filter
 from judgments.api.operations import OperationView, row_action
 from judgments.api.resources import Related, Resource, RowSerializer
 
-CONFLICTS = {409: OpenApiResponse(bodies.Problem, description="It was decided before; nothing was changed.")}
+DECIDED_BEFORE = {
+    409: OpenApiResponse(bodies.Problem, description="It was decided before; nothing was changed.")
+}
 
 PROBLEMS = {400: bodies.Problem, 404: bodies.Problem, 409: bodies.CONFLICT_RESPONSE}
 
@@ -39,7 +44,8 @@ class ExclusionSerializer(RowSerializer[Exclusion]):
 class ExclusionResource(Resource):
     """Exclusions, including lifted ones."""
 
-    reading, scope = "annotation.view_exclusion", "workers"
+    reading = "annotation.view_exclusion"
+    scope = "workers"
     queryset = Exclusion.objects.select_related("study", "worker", "made_by", "lifted_by")
     serializer_class = ExclusionSerializer
     filterset_class = filters_of(
@@ -70,13 +76,14 @@ class CaseSerializer(RowSerializer[Case]):
 class CaseResource(Resource):
     """The flags of detectors, and the decisions on them."""
 
-    reading, scope = "annotation.view_case", "workers"
+    reading = "annotation.view_case"
+    scope = "workers"
     queryset = Case.objects.select_related("study", "worker", "decided_by")
     serializer_class = CaseSerializer
     filterset_class = filters_of(Case, "rule", "state", study=study_filter(), worker="worker__name")
 
-    confirm = row_action(operations.confirm_case, "confirm", reply=CaseSerializer, responses=CONFLICTS)
-    dismiss = row_action(operations.dismiss_case, "dismiss", reply=CaseSerializer, responses=CONFLICTS)
+    confirm = row_action(operations.confirm_case, "confirm", reply=CaseSerializer, responses=DECIDED_BEFORE)
+    dismiss = row_action(operations.dismiss_case, "dismiss", reply=CaseSerializer, responses=DECIDED_BEFORE)
 
 
 class ChangedReply(bodies.Schema):

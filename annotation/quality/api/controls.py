@@ -1,4 +1,4 @@
-"""Control items, and workers' results on them, over HTTP."""
+"""Serve control items and workers' results on them over HTTP. Both views read the cached figures of a study."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from judgments.models import Study, Unit
 
 
 class ControlItemSerializer(UnitSerializer):
-    """A control item with its right answer, and the results of workers on equal items in all HITs."""
+    """A control item with its right answer, and the results of workers on the same item in all HITs."""
 
     seen = serializers.SerializerMethodField()
     right = serializers.SerializerMethodField()
@@ -43,10 +43,11 @@ class ControlItemSerializer(UnitSerializer):
         return self._counts(unit).right_answers
 
     def get_suspect(self, unit: Unit) -> bool:
-        return unit.pk in self.context["view"].suspects
+        return unit.pk in self.context["view"].suspect_units
 
 
 def control_figures_of(study: Study) -> ControlFigures:
+    """Return the figures of a study's control items; wait until they are computed."""
     return required_figures(cached_figures(study, FIGURES, wait=True))
 
 
@@ -54,19 +55,21 @@ def control_figures_of(study: Study) -> ControlFigures:
 class ControlItemResource(Resource):
     """The control items of a study with workers' results."""
 
-    reading, scope = "annotation.view_judgment", "judgments"
+    reading = "annotation.view_judgment"
+    scope = "judgments"
     queryset = Unit.objects.none()
     serializer_class = ControlItemSerializer
     orderings: ClassVar[dict[str, str]] = {"position": "position", "id": "pk"}
     figures = ControlFigures({}, [], [])
-    suspects: frozenset[int] = frozenset()
+    suspect_units: frozenset[int] = frozenset()  # row ids
 
     def get_queryset(self) -> QuerySet[Unit]:
-        if getattr(self, "swagger_fake_view", False):
+        if getattr(self, "swagger_fake_view", False):  # the schema is generated, so there is no study
             return Unit.objects.none()
         study = study_for(self.request, self.kwargs["slug"])
         self.figures = control_figures_of(study)
-        self.suspects = frozenset(unit.pk for row in self.figures.suspects for unit in row.units)
+        suspects = self.figures.suspects
+        self.suspect_units = frozenset(unit.pk for suspect in suspects for unit in suspect.units)
         return (
             Unit.objects.filter(study=study, control=True)
             .exclude(control_kind=Unit.ControlKind.QUIZ)
@@ -111,7 +114,7 @@ class ControlsView(APIView):
                     {"kind": kind, "seen": counts.answers, "right": counts.right_answers}
                     for kind, counts in figures.by_kind
                 ],
-                "suspects": [unit.key for entry in figures.suspects for unit in entry.units],
+                "suspects": [unit.key for suspect in figures.suspects for unit in suspect.units],
                 "used_up": sum_control_alarms(study),
             }
         )

@@ -1,4 +1,4 @@
-"""Detectors over HTTP."""
+"""Read and change the detectors of studies over HTTP."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ class RuleSerializer(RowSerializer[QualityRule]):
 class RuleResource(Resource):
     """The detectors that watch studies; their findings are in ``cases``."""
 
-    reading, scope = "annotation.view_qualityrule", "workers"
+    reading = "annotation.view_qualityrule"
+    scope = "workers"
     queryset = QualityRule.objects.select_related("study", "changed_by")
     serializer_class = RuleSerializer
     filterset_class = filters_of(QualityRule, "rule", "action", "enabled", study=study_filter())
 
 
 class RuleView(OperationView):
-    """PUT /api/studies/{slug}/rules/{rule}/"""
+    """Change a detector: PUT /api/studies/{slug}/rules/{rule}/."""
 
     method = "put"
     http_method_names = ["put", "options"]

@@ -1,4 +1,4 @@
-"""The figure of a worker's latest answers."""
+"""Draw a worker's latest answers as SVG: a square for each answer, and below it a bar for the time it took."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from judgments.kinds import Kind
 from judgments.models import Study
 from judgments.studies.designs import kind_of
 
-MAX_ANSWERS = 100
-MAX_TIMES = 1_000  # number of the study's latest times from which their median is computed
-# In units of the SVG. y grows downwards; it is the upper edge of a square, and the base line of a text.
-STEP = 6  # from one answer to the next
+MAX_ANSWERS = 100  # latest answers of a worker that are drawn
+MAX_TIMES = 1_000  # latest times of the study from which their median is computed
+# Lengths and positions in units of the SVG. y grows downwards; it is the upper edge of a square, and the base line of a
+# text.
+STEP_X = 6  # from one answer to the next
 FIRST_X = 62  # of the first answer
 RIGHT_MARGIN = 8
 HIGH_LABEL_Y, LOW_LABEL_Y = 12, 34
 HIGH_SQUARE_Y, LOW_SQUARE_Y = 9, 31  # of the highest and of the lowest answer
-BARS_Y = 76  # of the foot of the bars of seconds
+BARS_Y = 76  # of the foot of the bars
 MAX_BAR_LENGTH = 34
 
 
@@ -46,7 +47,7 @@ class DrawnAnswer:
 
 
 def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[DrawnAnswer]]:
-    """Return each worker's latest answers, oldest first."""
+    """Return each worker's latest answers, oldest first, by the worker's row id."""
     kind = kind_of(study)
     rank = Window(RowNumber(), partition_by=[F("assignment__worker_id")], order_by=F("pk").desc())
     rows = (
@@ -58,62 +59,65 @@ def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dra
         .order_by("pk")
         .values_list("assignment__worker_id", "value", "presented", "seconds")
     )
-    by_worker: defaultdict[int, list[DrawnAnswer]] = defaultdict(list)
+    answers_by_worker: defaultdict[int, list[DrawnAnswer]] = defaultdict(list)
     for worker, value, presented, seconds in rows:
         side = presented == Judgment.Presented.SECOND_LEFT
         level = None if value is None else _height_on_scale(kind, kind.sides.from_canonical(value, side=side))
-        by_worker[worker].append(DrawnAnswer(level, seconds))
-    return dict(by_worker)
+        answers_by_worker[worker].append(DrawnAnswer(level, seconds))
+    return dict(answers_by_worker)
 
 
 def _height_on_scale(kind: Kind, shown_value: Any) -> float:
-    if kind.two_sided:  # the values are in the order of the scale
+    """Return the height of an answer as the worker saw it, from 0 to 1. Left is above right."""
+    if kind.two_sided:  # the values are in the order of the scale, from left to right
         return 1 - kind.values.index(shown_value) / (len(kind.values) - 1)
     low, high = min(kind.values), max(kind.values)
     return (shown_value - low) / (high - low) if high > low else 0.5
 
 
 def median_seconds(study: Study) -> float | None:
+    """Return the median time of the study's latest answers; None if no time is known."""
     times = Judgment.objects.filter(assignment__study=study, seconds__isnull=False).order_by("-pk")
-    latest = [
+    latest_times = [
         seconds for seconds in times.values_list("seconds", flat=True)[:MAX_TIMES] if seconds is not None
     ]
-    return float(np.median(latest)) if latest else None
+    return float(np.median(latest_times)) if latest_times else None
 
 
 def draw_case_figure(
-    kind: Kind, dots: Sequence[DrawnAnswer], usual_seconds: float | None, *, about: str
+    kind: Kind, answers: Sequence[DrawnAnswer], usual_seconds: float | None, *, description: str
 ) -> SafeString:
-    """Draw a worker's answers as SVG.
+    """Draw a worker's answers as SVG; "" if there are none.
 
     Args:
-        usual_seconds: the usual seconds of an answer in the study.
-        about: the description of the figure.
+        answers: the answers, oldest first.
+        usual_seconds: the usual time of an answer in the study, which a line shows.
+        description: the description of the figure, for people who do not see it.
     """
-    if not dots:
+    if not answers:
         return SafeString("")
-    width = FIRST_X + STEP * MAX_ANSWERS + RIGHT_MARGIN
-    high, low = _axis_labels(kind)
+    width = FIRST_X + STEP_X * MAX_ANSWERS + RIGHT_MARGIN
+    high_label, low_label = _axis_labels(kind)
     parts = [
-        format_html('<text x="0" y="{}">{}</text>', HIGH_LABEL_Y, high),
-        format_html('<text x="0" y="{}">{}</text>', LOW_LABEL_Y, low),
+        format_html('<text x="0" y="{}">{}</text>', HIGH_LABEL_Y, high_label),
+        format_html('<text x="0" y="{}">{}</text>', LOW_LABEL_Y, low_label),
         format_html('<text x="0" y="{}">{}</text>', BARS_Y, pgettext("staff", "seconds")),
         format_html(
             '<line class="q-case-line" x1="{}" x2="{}" y1="{}" y2="{}"/>', FIRST_X, width, BARS_Y, BARS_Y
         ),
     ]
-    scale = _pixels_per_second(dots, usual_seconds)
-    for index, dot in enumerate(dots):
-        x = FIRST_X + STEP * index
-        if dot.level is not None:
-            y = LOW_SQUARE_Y - (LOW_SQUARE_Y - HIGH_SQUARE_Y) * dot.level
+    scale = _bar_length_per_second(answers, usual_seconds)
+    for index, answer in enumerate(answers):
+        x = FIRST_X + STEP_X * index
+        if answer.level is not None:
+            y = LOW_SQUARE_Y - (LOW_SQUARE_Y - HIGH_SQUARE_Y) * answer.level
             parts.append(
                 format_html(
                     '<rect class="q-case-answer" x="{}" y="{}" width="4" height="4" rx="1"/>', x, f"{y:.1f}"
                 )
             )
-        if dot.seconds is not None:
-            length = min(MAX_BAR_LENGTH, max(1.0, dot.seconds * scale))
+        if answer.seconds is not None:
+            length = min(MAX_BAR_LENGTH, max(1.0, answer.seconds * scale))
             parts.append(
                 format_html(
                     '<rect class="q-case-time" x="{}" y="{}" width="4" height="{}"/>',
@@ -129,18 +133,19 @@ def draw_case_figure(
         parts.append(format_html(markup, width, f"{y - 5:.1f}", caption))
     return format_html(
         '<svg class="q-case-figure" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>',
-        width, BARS_Y + 4, about, format_html_join("", "{}", ((part,) for part in parts)),
+        width, BARS_Y + 4, description, format_html_join("", "{}", ((part,) for part in parts)),
     )  # fmt: skip
 
 
 def _axis_labels(kind: Kind) -> tuple[str, str]:
+    """Return the labels of the highest and of the lowest answer; "" for open answers."""
     if kind.two_sided:
         return pgettext("staff", "left"), pgettext("staff", "right")
     return ("", "") if kind.is_open else (display_number(max(kind.values)), display_number(min(kind.values)))
 
 
-def _pixels_per_second(dots: Sequence[DrawnAnswer], usual_seconds: float | None) -> float:
-    """Return the scale of the bars, in which the usual time has half of the largest height."""
-    times = [dot.seconds for dot in dots if dot.seconds is not None]
+def _bar_length_per_second(answers: Sequence[DrawnAnswer], usual_seconds: float | None) -> float:
+    """Return the scale of the bars, so that the bar of the usual time has half of the largest length."""
+    times = [answer.seconds for answer in answers if answer.seconds is not None]
     typical_seconds = usual_seconds or (float(np.median(times)) if times else 0.0)
     return MAX_BAR_LENGTH / (2 * typical_seconds) if typical_seconds else 1.0

@@ -1,4 +1,4 @@
-"""The page "Review" of a study: flags, with a figure of each worker's answers, and exclusions."""
+"""The page "Review" of a study: flags to confirm or dismiss, with a figure of each worker's answers, and exclusions."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ ACTION_WORDS = {
 @study_page("review", "Review", order=45, group=StudyPlace.LIVE, help="quality.md#review")
 def show_review(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     cases = Case.objects.filter(study=study).select_related("worker", "exclusion", "decided_by")
-    counts = cases.aggregate(open=Count("pk", filter=Q(state=Case.State.OPEN)), all=Count("pk"))
-    shows_all = "all" in request.GET or not counts["open"]
+    flag_counts = cases.aggregate(open=Count("pk", filter=Q(state=Case.State.OPEN)), all=Count("pk"))
+    shows_all = "all" in request.GET or not flag_counts["open"]
     cases_to_show = cases if shows_all else cases.filter(state=Case.State.OPEN)
     # "open" is the last state in the alphabet, so open flags come first
     page = Paginator(cases_to_show.order_by("-state", "-opened_at", "pk"), PAGE_SIZE).get_page(
@@ -51,13 +51,13 @@ def show_review(request: HttpRequest, study: Study, context: Context) -> HttpRes
     )
     standing_counts = dict(participations.order_by().values_list("standing").annotate(people=Count("pk")))
     context |= {
-        "counts": counts,
+        "flag_counts": flag_counts,
         "shows_all": shows_all,
         "page": page,
         "cases": _case_rows(study, shown_cases, standings),
-        "paused": standing_counts.get(Participation.Standing.PAUSED, 0),
-        "excluded": standing_counts.get(Participation.Standing.EXCLUDED, 0),
-        "invalidated": Judgment.objects.filter(
+        "paused_count": standing_counts.get(Participation.Standing.PAUSED, 0),
+        "excluded_count": standing_counts.get(Participation.Standing.EXCLUDED, 0),
+        "invalidated_count": Judgment.objects.filter(
             assignment__study=study, assignment__state=Assignment.State.INVALIDATED
         ).count(),
         "exclusions": list(
@@ -66,49 +66,58 @@ def show_review(request: HttpRequest, study: Study, context: Context) -> HttpRes
             .annotate(pages=Count("assignments"))
             .order_by(F("lifted_at").asc(nulls_first=True), "-made_at")[:MAX_EXCLUSIONS]
         ),
-        "rule_titles": {name: _(rule.title) for name, rule in RULES.items()},
     }
     return TemplateResponse(request, "admin/annotation/study_review.html", context)
 
 
 def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> list[dict[str, Any]]:
+    """Return template variables for each flag, with a figure of the worker's latest answers.
+
+    Args:
+        standings: the standing of each worker in the study, by row id.
+    """
     if not cases:
         return []
     kind = kind_of(study)
-    answers = latest_answers(study, {case.worker_id for case in cases})
+    answers_by_worker = latest_answers(study, {case.worker_id for case in cases})
     usual_seconds = median_seconds(study)
-    writers = {text["by"] for case in cases for text in _texts_of(case) if "by" in text}
-    names = dict(Worker.objects.filter(pk__in=writers).values_list("pk", "name"))
+    # other workers whose texts are quoted as evidence
+    authors = {text["by"] for case in cases for text in _texts_of(case) if "by" in text}
+    author_names = dict(Worker.objects.filter(pk__in=authors).values_list("pk", "name"))
     rows = []
     for case in cases:
         rule = RULES.get(case.rule)
         sentence = describe_evidence(case.rule, case.evidence)
-        dots = answers.get(case.worker_id, [])
-        latest = pgettext("staff", "The latest answers of %(name)s (%(n)s).") % {
-            "n": len(dots),
+        answers = answers_by_worker.get(case.worker_id, [])
+        figure_title = pgettext("staff", "The latest answers of %(name)s (%(n)s).") % {
+            "n": len(answers),
             "name": case.worker.name,
         }
         rows.append(
             {
                 "case": case,
-                "title": _(rule.title) if rule else case.rule,
+                "rule_title": _(rule.title) if rule else case.rule,
                 "only_flags": bool(rule and rule.only_flags),
-                "measured": _(rule.false_alarms) if rule and rule.false_alarms else "",
-                "words": sentence,
+                "false_alarms": _(rule.false_alarms) if rule and rule.false_alarms else "",
+                "sentence": sentence,
                 "numbers": [
                     (name.replace("_", " "), value)
                     for name, value in case.evidence.get("numbers", {}).items()
                     if not isinstance(value, list)
                 ],
-                "texts": [text | {"name": names.get(text.get("by", 0), "")} for text in _texts_of(case)],
+                "texts": [
+                    text | {"name": author_names.get(text.get("by", 0), "")} for text in _texts_of(case)
+                ],
                 "settings": ", ".join(
                     f"{name.replace('_', ' ')} {value}"
                     for name, value in case.evidence.get("settings", {}).items()
                 ),
-                "did": ACTION_WORDS.get(case.action, case.action),
+                "action_taken": ACTION_WORDS.get(case.action, case.action),
                 "standing": standings.get(case.worker_id, "active"),
-                "latest": len(dots),
-                "figure": draw_case_figure(kind, dots, usual_seconds, about=f"{latest} {sentence}"),
+                "answer_count": len(answers),
+                "figure": draw_case_figure(
+                    kind, answers, usual_seconds, description=f"{figure_title} {sentence}"
+                ),
             }
         )
     return rows

@@ -45,10 +45,10 @@ RULES: dict[str, type[Rule]] = {
 
 
 def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
-    """Return a detector. ``settings`` replace its default settings.
+    """Return the detector with this name. ``settings`` replace its default settings.
 
     Raises:
-        ValueError: the detector or a setting is unknown or out of bounds.
+        ValueError: the detector or a setting is unknown, or a setting is out of bounds.
     """
     rule = RULES.get(name)
     if rule is None:
@@ -66,6 +66,7 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
             setting_names = ", ".join(rule.model_fields)
             sentence = _("%(name)s has no setting %(key)r; its settings are %(known)s")
             raise ValueError(sentence % {"name": name, "key": key, "known": setting_names}) from None
+        # pydantic's message without its beginning, such as "less than or equal to 1"
         expected = problem["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
         sentence = _("%(key)s of %(name)s is %(value)r; expected %(said)s")
         value = problem["input"]
@@ -73,12 +74,11 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
 
 
 def describe_evidence(name: str, evidence: Mapping[str, Any]) -> str:
-    """Return stored evidence in the reader's language.
+    """Return stored evidence (``flags.evidence_of``) as a sentence in the reader's language.
 
-    The stored sentence is returned if its settings are of another version.
+    The stored sentence is returned if the detector or its settings are of another version.
     """
-    stored = str(evidence.get("words", ""))
     try:
         return make_rule(name, evidence["settings"]).describe(evidence["numbers"])
     except (KeyError, ValueError):
-        return stored
+        return str(evidence.get("words", ""))

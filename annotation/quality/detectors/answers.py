@@ -1,4 +1,7 @@
-"""Detectors of wrong answers (by control items, by others' or by own answers), of patterns, and of haste."""
+"""Detectors of wrong answers, of patterns in answers, and of haste.
+
+Wrong answers are found by control items, by the answers of others, or by the worker's own answers to repeated items.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,11 @@ MIN_PAIRS = 30  # pairs of others' answers that are needed to estimate the agree
 
 
 class Disagreement(SequentialRule):
-    """A test of the agreement with the majority of other workers, corrected for chance as in Cohen's kappa."""
+    """A test of the agreement with the majority of other workers, corrected for chance as in Cohen's kappa.
+
+    Attributes:
+        of_crowd: the expected agreement beyond chance, as a fraction of the others' agreement with each other.
+    """
 
     name = "disagreement"
     title = gettext_noop("Disagrees with the others")
@@ -82,9 +89,9 @@ class Disagreement(SequentialRule):
 
 
 def _central_answers(history: History) -> Floats:
-    """Return the others' majority (nominal answers) or median (quantities) on each unit.
+    """Return the others' majority (nominal answers) or median (quantities) on the unit of each judgment: (N,).
 
-    The result has shape (N,), one value per judgment; nan where there is no majority or median.
+    The value is nan where there is no majority or no other answer.
     """
     counts = history.others
     central_answers = np.full(len(history), np.nan)
@@ -95,13 +102,13 @@ def _central_answers(history: History) -> Floats:
         has_majority = (largest_counts > 0) & ((counts == largest_counts[:, None]).sum(axis=1) == 1)
         central_answers[has_majority] = history.labels[counts[has_majority].argmax(axis=1)]
         return central_answers
-    n = counts.sum(axis=1)
-    answered = np.flatnonzero(n)
+    answer_counts = counts.sum(axis=1)
+    answered_rows = np.flatnonzero(answer_counts)
     # the median is the mean of the lower and the upper middle answer, which differ only for an even number of answers
-    cumulative = counts[answered].cumsum(axis=1)
-    low = history.labels[(cumulative * 2 >= n[answered, None]).argmax(axis=1)]
-    high = history.labels[(cumulative * 2 > n[answered, None]).argmax(axis=1)]
-    central_answers[answered] = (low + high) / 2
+    doubled_ranks = 2 * counts[answered_rows].cumsum(axis=1)
+    low = history.labels[(doubled_ranks >= answer_counts[answered_rows, None]).argmax(axis=1)]
+    high = history.labels[(doubled_ranks > answer_counts[answered_rows, None]).argmax(axis=1)]
+    central_answers[answered_rows] = (low + high) / 2
     return central_answers
 
 
@@ -109,27 +116,33 @@ def _chance_agreement(answers: Floats, others: Floats, distance: float) -> float
     """Return the probability that random ones of ``answers`` and of ``others`` differ by at most ``distance``."""
     values, value_counts = np.unique(answers, return_counts=True)
     other_values, other_counts = np.unique(others, return_counts=True)
-    close = np.abs(values[:, None] - other_values[None, :]) <= distance
-    return float(value_counts @ close @ other_counts / (len(answers) * len(others)))
+    agrees = np.abs(values[:, None] - other_values[None, :]) <= distance
+    return float(value_counts @ agrees @ other_counts / (len(answers) * len(others)))
 
 
 def _crowd_kappa(history: History, distance: float) -> float:
-    """Return the kappa of the others on these units; 0 if there are too few pairs of answers."""
+    """Return the kappa of the others on these units, at least 0; 0 if there are too few pairs of answers."""
     counts = history.others.astype(np.float64)
-    n = counts.sum(axis=1)
-    pairs = float((n * (n - 1)).sum())
-    if pairs < 2 * MIN_PAIRS:
+    answer_counts = counts.sum(axis=1)
+    ordered_pairs = float((answer_counts * (answer_counts - 1)).sum())  # each pair of people counts twice
+    if ordered_pairs < 2 * MIN_PAIRS:
         return 0.0
-    close = (np.abs(history.labels[:, None] - history.labels[None, :]) <= distance).astype(np.float64)
-    # ordered pairs of different people who agree
-    agreeing_pairs = float(((counts @ close) * counts).sum() - n.sum())
-    shares = counts.sum(axis=0) / n.sum()
-    chance = float(shares @ close @ shares)
-    return max(0.0, (agreeing_pairs / pairs - chance) / (1 - chance)) if chance < 1 else 0.0
+    agrees = (np.abs(history.labels[:, None] - history.labels[None, :]) <= distance).astype(np.float64)
+    # the sum includes the pairs of each person with themselves
+    agreeing_pairs = float(((counts @ agrees) * counts).sum() - answer_counts.sum())
+    shares = counts.sum(axis=0) / answer_counts.sum()
+    chance = float(shares @ agrees @ shares)
+    return max(0.0, (agreeing_pairs / ordered_pairs - chance) / (1 - chance)) if chance < 1 else 0.0
 
 
 class ControlAccuracy(Rule):
-    """A test of the accuracy on control items so far (H13 §4.3.2 asks for 70 % at the end)."""
+    """A test of the accuracy on control items so far (Hodosh et al. 2013, §4.3.2, ask for 70 % at the end).
+
+    Attributes:
+        least: the number of answered control items from which a worker is examined.
+        threshold: the accuracy that is required.
+        alpha: the probability that a worker with exactly this accuracy is ever flagged; 0 for no test.
+    """
 
     name = "control-accuracy"
     title = gettext_noop("Fails check questions")
@@ -150,16 +163,15 @@ class ControlAccuracy(Rule):
         items.
         """
         right_flags = history.right[~np.isnan(history.right)]
-        n, right = len(right_flags), int(right_flags.sum())
-        if n < self.least or right >= self.threshold * n:
+        n, right_count = len(right_flags), int(right_flags.sum())
+        if n < self.least or right_count >= self.threshold * n:
             return None
-        p = binomial_at_most(right, n, self.threshold)
-        if self.alpha:
-            level = self.alpha * alpha_share(self.least, total=history.total, fresh=history.fresh)
-            if p > level:
-                return None
-            return self.make_finding(history, n=n, right=right, threshold=self.threshold, p=p, level=level)
-        return self.make_finding(history, n=n, right=right, threshold=self.threshold)
+        numbers = {"n": n, "right": right_count, "threshold": self.threshold}
+        if not self.alpha:
+            return self.make_finding(history, **numbers)
+        p = binomial_at_most(right_count, n, self.threshold)
+        level = self.alpha * alpha_share(self.least, total=history.total, fresh=history.fresh)
+        return None if p > level else self.make_finding(history, **numbers, p=p, level=level)
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         threshold = percent(numbers["threshold"])
@@ -184,6 +196,13 @@ class ControlAccuracy(Rule):
 
 
 class RepeatConsistency(Rule):
+    """A test for different answers to repeated items.
+
+    Attributes:
+        least: the number of repeated items from which a worker is examined.
+        threshold: the share of equal answers that is required.
+    """
+
     name = "repeat-consistency"
     title = gettext_noop("Inconsistent answers")
     description = gettext_noop("The participant gives different answers when an item is repeated.")
@@ -193,11 +212,11 @@ class RepeatConsistency(Rule):
     threshold: Share = 0.5
 
     def examine(self, history: History) -> Finding | None:
-        agreements = history.agrees[~np.isnan(history.agrees)]
-        n, same = len(agreements), int(agreements.sum())
-        if n < self.least or same >= self.threshold * n:
+        equal_flags = history.agrees[~np.isnan(history.agrees)]
+        n, equal_count = len(equal_flags), int(equal_flags.sum())
+        if n < self.least or equal_count >= self.threshold * n:
             return None
-        return self.make_finding(history, n=n, same=same, threshold=self.threshold)
+        return self.make_finding(history, n=n, same=equal_count, threshold=self.threshold)
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _("Repeated items that got the same answer both times: %(same)s of %(n)s.") % {
@@ -206,13 +225,14 @@ class RepeatConsistency(Rule):
         }
 
 
-def longest_run(hits: Flags) -> int:
+def longest_run(flags: Flags) -> int:
     """Return the length of the longest run of true values."""
-    if not hits.any():
+    if not flags.any():
         return 0
     # the first position of each run, and the position after it, in turn
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], hits, [False])).astype(np.int8)))
-    return int((edges[1::2] - edges[::2]).max())
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False])).astype(np.int8)))
+    starts, ends = edges[::2], edges[1::2]
+    return int((ends - starts).max())
 
 
 def run_chance(chances: Floats, length: int) -> float:
@@ -228,16 +248,21 @@ def run_chance(chances: Floats, length: int) -> float:
     if length > n:
         return 0.0
     with np.errstate(divide="ignore"):  # a probability of 0 is replaced, because its logarithm is not finite
-        logs = np.concatenate(([0.0], np.cumsum(np.log(np.maximum(chances, 1e-300)))))
+        log_sums = np.concatenate(([0.0], np.cumsum(np.log(np.maximum(chances, 1e-300)))))
     # the probability that the trials i..i+length-1 all succeed
-    streak = np.exp(logs[length:] - logs[:-length]).tolist()
-    failures = (1.0 - chances).tolist()
-    ended = [0.0] * (n + 1)  # ended[i] is the probability that a run ended within the first i trials
+    streak_chances = np.exp(log_sums[length:] - log_sums[:-length]).tolist()
+    failure_chances = (1.0 - chances).tolist()
+    # the probability that a run ended within the first i trials, at index i
+    ended_chances = [0.0] * (n + 1)
     for end in range(length, n + 1):
         start = end - length
-        rise = streak[start] if start == 0 else streak[start] * failures[start - 1] * (1.0 - ended[start - 1])
-        ended[end] = ended[end - 1] + rise
-    return min(1.0, ended[n])
+        first_run_chance = streak_chances[start]  # that the first run ends at ``end``
+        if start > 0:
+            first_run_chance = (
+                first_run_chance * failure_chances[start - 1] * (1.0 - ended_chances[start - 1])
+            )
+        ended_chances[end] = ended_chances[end - 1] + first_run_chance
+    return min(1.0, ended_chances[n])
 
 
 @lru_cache(maxsize=4096)
@@ -282,7 +307,11 @@ MIN_ANSWERS_OF_OTHERS = 20  # others' answers that are needed to estimate the us
 
 
 class SideBias(SequentialRule):
-    """A binomial test on left and right. Sides are drawn, so a careful worker chooses left about half the time."""
+    """A binomial test on left and right. Sides are drawn, so a careful worker chooses left about half the time.
+
+    Attributes:
+        tolerance: the harmless bias: how far from 0.5 the probability of left may be.
+    """
 
     name = "side-bias"
     title = gettext_noop("Side bias")
@@ -299,18 +328,18 @@ class SideBias(SequentialRule):
     def examine(self, history: History) -> Finding | None:
         """Find a worker who chooses one side too often.
 
-        The two-sided null hypothesis is that left is chosen with probability 0.5 ± ``tolerance``, a harmless bias.
+        The two-sided null hypothesis is that left is chosen with probability 0.5 ± ``tolerance``.
         """
         level = self.alpha_now(history)
-        sides = history.left[~np.isnan(history.left)]
-        n, left = len(sides), int(sides.sum())
+        left_flags = history.left[~np.isnan(history.left)]
+        n, left_count = len(left_flags), int(left_flags.sum())
         if not level or n < self.least:
             return None
-        most = max(left, n - left)
-        p = min(1.0, 2 * binomial_at_least(most, n, 0.5 + self.tolerance))
+        larger_count = max(left_count, n - left_count)
+        p = min(1.0, 2 * binomial_at_least(larger_count, n, 0.5 + self.tolerance))
         if p > level:
             return None
-        return self.make_finding(history, n=n, left=left, p=p, level=level)
+        return self.make_finding(history, n=n, left=left_count, p=p, level=level)
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         n, left = numbers["n"], numbers["left"]
@@ -329,7 +358,11 @@ class SideBias(SequentialRule):
 
 
 class StraightLining(SequentialRule):
-    """A test of the longest run of equal answers as shown, based on the others' answers to the same units."""
+    """A test of the longest run of equal answers as shown, based on the others' answers to the same units.
+
+    Attributes:
+        tolerance: the share by which the probability of other answers is reduced; see ``examine``.
+    """
 
     name = "straight-lining"
     title = gettext_noop("Repeated answer")
@@ -360,11 +393,12 @@ class StraightLining(SequentialRule):
         if not history.answers.has_sides and history.others[has_answer].sum() < MIN_ANSWERS_OF_OTHERS:
             return None
         shown_answers = history.seen[has_answer]
-        runs: list[tuple[float, int, float]] = []  # probability, length, answer
+        runs: list[tuple[float, int, float]] = []  # probability, length, answer as shown
         for value in np.unique(shown_answers).tolist():
             length = longest_run(shown_answers == value)
             chances = self._answer_probability(history, has_answer, value)
             runs.append((run_chance(chances, length), length, value))
+        # the least probable run; of equally probable ones, the longest
         p, length, value = min(runs, key=lambda run: (run[0], -run[1]))
         p = min(1.0, p * max(history.answers.values, 1))
         if p > level:
@@ -383,15 +417,19 @@ class StraightLining(SequentialRule):
         Args:
             has_answer: marks the judgments with an answer as shown, of which there are N.
         """
-        counts = history.others_count[has_answer]
-        if history.answers.has_sides:
-            agreeing = history.agreeing_others[has_answer]
-            votes = np.where(history.seen[has_answer] == value, agreeing, counts - agreeing)
+        other_counts = history.others_count[has_answer]
+        if (
+            history.answers.has_sides
+        ):  # the answer as shown depends on the side, so compare with the worker's own
+            agreeing_counts = history.agreeing_others[has_answer]
+            is_value = history.seen[has_answer] == value
+            value_counts = np.where(is_value, agreeing_counts, other_counts - agreeing_counts)
             usual_share = 0.5
         else:
-            votes = (history.others[has_answer] * (history.labels == value)).sum(axis=1)
-            usual_share = float((votes.sum() + 1) / (counts.sum() + history.answers.values))
-        chances: Floats = 1 - (1 - self.tolerance) * (1 - (votes + usual_share) / (counts + 1))
+            value_counts = (history.others[has_answer] * (history.labels == value)).sum(axis=1)
+            usual_share = float((value_counts.sum() + 1) / (other_counts.sum() + history.answers.values))
+        other_chances = 1 - (value_counts + usual_share) / (other_counts + 1)
+        chances: Floats = 1 - (1 - self.tolerance) * other_chances
         return chances
 
 
@@ -416,23 +454,23 @@ class Alternation(SequentialRule):
         level = self.alpha_now(history)
         if not level:
             return None
-        groups: list[tuple[int, int]] = []
-        changes = 0
+        counts_by_page: list[tuple[int, int]] = []  # the numbers of the two answers on a page
+        change_count = 0
         for assignment in np.unique(history.assignment):
             shown_answers = history.seen[(history.assignment == assignment) & ~np.isnan(history.seen)]
-            distinct = np.unique(shown_answers)
-            if len(distinct) == 2:
-                first = int((shown_answers == distinct[0]).sum())
-                groups.append((first, len(shown_answers) - first))
-                changes += int((shown_answers[1:] != shown_answers[:-1]).sum())
-        n = sum(first + second for first, second in groups)
+            distinct_answers = np.unique(shown_answers)
+            if len(distinct_answers) == 2:
+                first_count = int((shown_answers == distinct_answers[0]).sum())
+                counts_by_page.append((first_count, len(shown_answers) - first_count))
+                change_count += int((shown_answers[1:] != shown_answers[:-1]).sum())
+        n = sum(first + second for first, second in counts_by_page)
         if n < self.least:
             return None
-        p = alternation_chance(groups, changes)
+        p = alternation_chance(counts_by_page, change_count)
         if p > level:
             return None
-        max_changes = n - len(groups)
-        return self.make_finding(history, n=n, changes=changes, of=max_changes, p=p, level=level)
+        max_changes = n - len(counts_by_page)
+        return self.make_finding(history, n=n, changes=change_count, of=max_changes, p=p, level=level)
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
@@ -442,7 +480,14 @@ class Alternation(SequentialRule):
 
 
 class TooFast(Rule):
-    """A test for too little time, in seconds or relative to other workers on the same units."""
+    """A test for too little time, in seconds or relative to other workers on the same units.
+
+    Attributes:
+        seconds: the time below which an answer is fast.
+        share: the share of fast answers that is flagged.
+        of_crowd: the fraction of the others' time below which the worker's median page is flagged; 0 for no such
+            test.
+    """
 
     name = "too-fast"
     title = gettext_noop("Too fast")
@@ -467,10 +512,10 @@ class TooFast(Rule):
         if n < self.least:
             return None
         times = _page_means(history, is_timed)
-        fast = int((times < self.seconds).sum())
+        fast_count = int((times < self.seconds).sum())
         median = float(np.median(times))
-        if fast >= self.share * n and fast:
-            return self.make_finding(history, n=n, fast=fast, median=median)
+        if fast_count and fast_count >= self.share * n:
+            return self.make_finding(history, n=n, fast=fast_count, median=median)
         usual_seconds = (
             _trimmed_mean(history.others_seconds) if len(history.others_seconds) >= self.least else 0.0
         )
@@ -496,7 +541,7 @@ def _trimmed_mean(seconds: np.ndarray) -> float:
 
 
 def _page_means(history: History, is_timed: np.ndarray) -> np.ndarray:
-    """Return the mean time of the assignment of each answer that ``is_timed`` marks: (M,) for M such answers."""
+    """Return, for each answer that ``is_timed`` marks, the mean time of its assignment: (M,) for M such answers."""
     _, page_numbers = np.unique(history.assignment[is_timed], return_inverse=True)
     seconds = history.seconds[is_timed]
     sums, counts = np.bincount(page_numbers, seconds), np.bincount(page_numbers)

@@ -1,4 +1,8 @@
-"""The base of detectors: a rule with a name, settings, and a test of a worker's history."""
+"""The base of detectors: a rule with a name, settings, and a test of a worker's history.
+
+A detector examines a worker several times, after more and more judgments. Each time is called a look, as in
+sequential testing (``schedule``).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,14 @@ Least = Annotated[int, Field(ge=1, le=10_000)]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The evidence against a worker, as a sentence and as numbers."""
+    """The evidence against a worker.
+
+    Attributes:
+        rule: the name of the detector.
+        judgments: the number of the worker's judgments so far.
+        sentence: the evidence in English.
+        evidence: the numbers of the sentence, from which it can be made in another language.
+    """
 
     rule: str
     judgments: int
@@ -34,7 +45,7 @@ class Rule(BaseModel, ABC):
     Attributes:
         needs_others: whether it gets others' judgments on the same units.
         needs_texts: whether it gets the texts of others in the study.
-        controls_only: whether it gets only control items. Their number then decides when it looks.
+        controls_only: whether it gets only judgments on control items. Their number then decides when a look is due.
         only_flags: whether it may only flag a worker, since it finds signs but no proof.
         false_alarms: a sentence that says how often it flags honest people; "" if docs/quality.md says so.
         least: a setting: the number of judgments (or control items) before its first look.
@@ -55,10 +66,11 @@ class Rule(BaseModel, ABC):
 
     @abstractmethod
     def examine(self, history: History) -> Finding | None:
-        pass
+        """Return the evidence against the worker; None if there is none, or if no look is due."""
 
     @classmethod
     def applies_to(cls, answers: AnswerFormat) -> bool:
+        """Return whether the detector can examine answers of this form."""
         return True
 
     @classmethod
@@ -78,11 +90,11 @@ class Rule(BaseModel, ABC):
         """Return a finding with rounded numbers. Its sentence is in English, since it is stored."""
         with translation.override("en"):
             sentence = self.describe(evidence)
-        rounded = {
+        rounded_evidence = {
             key: float(f"{value:.4g}") if isinstance(value, float) else value
             for key, value in evidence.items()
         }
-        return Finding(rule=self.name, judgments=history.total, sentence=sentence, evidence=rounded)
+        return Finding(rule=self.name, judgments=history.total, sentence=sentence, evidence=rounded_evidence)
 
 
 class SequentialRule(Rule):
@@ -98,11 +110,11 @@ class SequentialRule(Rule):
 def collect_findings(
     rules: Iterable[Rule], history: History, *, judgments: int
 ) -> list[tuple[Rule, Finding]]:
-    """Return the findings of detectors that have one.
+    """Let detectors examine a history, and return those that have a finding, with the finding.
 
     Args:
-        judgments: the number of the worker's judgments, which a finding states. A history of control items only
-            counts these.
+        judgments: the number of all judgments of the worker, for the findings. A history of control items has only
+            the number of these.
     """
     examined = ((rule, rule.examine(history)) for rule in rules)
     return [

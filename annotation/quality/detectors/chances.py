@@ -1,4 +1,4 @@
-"""Binomial probabilities, and the words for a probability."""
+"""Compute binomial probabilities, and say a probability in words."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def describe_chance(p: float) -> str:
     if p < 1e-6:
         return _("less than 1 in a million")
     odds = round(1 / p)
-    unit = 10 ** max(0, len(str(odds)) - 2)
-    return _("about 1 in %(n)s") % {"n": thousands(odds // unit * unit)}
+    precision = 10 ** max(0, len(str(odds)) - 2)
+    return _("about 1 in %(n)s") % {"n": thousands(odds // precision * precision)}
 
 
 def binomial_at_most(count: int, n: int, chance: float) -> float:
-    """Return P(X <= count) for X ~ binomial(n, chance)."""
+    """Return P(X <= count) for X ~ binomial(n, chance). ``chance`` is clipped to [0, 1]."""
     return 1.0 if count >= n else float(scipy.special.bdtr(count, n, min(max(chance, 0.0), 1.0)))
 
 
 def binomial_at_least(count: int, n: int, chance: float) -> float:
-    """Return P(X >= count) for X ~ binomial(n, chance)."""
+    """Return P(X >= count) for X ~ binomial(n, chance). ``chance`` is clipped to [0, 1]."""
     return 1.0 if count <= 0 else float(scipy.special.bdtrc(count - 1, n, min(max(chance, 0.0), 1.0)))

@@ -1,4 +1,7 @@
-"""The history of one worker's judgments, as detectors examine it."""
+"""The history of one worker's judgments, as arrays that detectors examine.
+
+``make_history`` builds it from rows: the worker's judgments (``OwnJudgment``), and those of others on the same units.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ class AnswerFormat:
         has_sides: whether two candidates are on randomly drawn sides.
         agreement_distance: the largest difference between two answers that count as agreeing: 0 for nominal
             answers, a tenth of the scale (but at least half a step) for quantities.
-        is_text: whether people write whole texts.
+        is_text: whether the answers are whole texts that people write.
         records_typing: whether the page records how they write.
         hidden_line: whether the page contains a line that only programs read.
     """
@@ -43,18 +46,24 @@ class AnswerFormat:
         values: Sequence[float],
         *,
         level: str,
-        sided: bool,
+        has_sides: bool,
         is_text: bool = False,
         records_typing: bool = False,
         hidden_line: bool = False,
     ) -> AnswerFormat:
+        """Return the format of answers with these possible values.
+
+        Args:
+            values: the possible values in equal steps; empty for open answers.
+            level: the level of measurement: "nominal" or one of quantities.
+        """
         is_nominal = level == "nominal" or not values
         length = 0.0 if is_nominal else max(values) - min(values)
-        distance = max(length / (len(values) - 1) / 2, length / 10) if length else 0.0
+        half_step = length / (len(values) - 1) / 2 if length else 0.0
         return cls(
             values=len(values),
-            has_sides=sided,
-            agreement_distance=distance,
+            has_sides=has_sides,
+            agreement_distance=max(half_step, length / 10),
             is_text=is_text,
             records_typing=records_typing,
             hidden_line=hidden_line,
@@ -90,7 +99,10 @@ class OwnJudgment(NamedTuple):
 
     Attributes:
         assignment: a number that identifies the assignment.
-        seen: the answer in the order in which the worker saw the options. ``value`` is the answer in the unit's order.
+        unit: the row id of the unit.
+        seen: the answer in the order in which the worker saw the options.
+        value: the answer in the unit's order.
+        seconds: the active time of the answer.
         left: 1.0 if the left option was chosen, 0.0 if the right one was.
         right: on a control item, 1.0 for a right answer, else 0.0.
         agrees: on a repeated unit, 1.0 for an equal answer, else 0.0.
@@ -115,10 +127,12 @@ class OwnJudgment(NamedTuple):
         return not (math.isnan(self.right) and math.isnan(self.agrees))
 
 
-NUMBER_FIELDS = OwnJudgment._fields.index("written")  # the fields before it are numbers
+NUMBER_FIELDS = OwnJudgment._fields[: OwnJudgment._fields.index("written")]  # all but the text are numbers
 
 
 class OthersJudgment(NamedTuple):
+    """A judgment of another worker on the same unit. Its fields are those of ``OwnJudgment``."""
+
     value: float
     seconds: float
 
@@ -130,13 +144,14 @@ class History:
     Fields that are not described here are (N,) arrays of the fields of ``OwnJudgment``.
 
     Attributes:
-        total: number of the worker's judgments in the study; for detectors with ``controls_only``, of those on
+        answers: the form of the study's answers.
+        total: the number of the worker's judgments in the study; for detectors with ``controls_only``, of those on
             control items.
         fresh: how many of them are new since the last look.
-        labels: (V,) the different values in the others' answers.
+        labels: (V,) the different values in the others' answers, ascending.
         others: (N, V) how many others gave each value to the unit of each judgment.
         others_seconds: the known times of the others on these units, as a vector.
-        written: the worker's text of each judgment; None for other answers.
+        written: the worker's text of each judgment; None for answers that are no texts.
         others_texts: the latest texts of others in the study, about any unit.
     """
 
@@ -163,6 +178,7 @@ class History:
 
     @property
     def others_count(self) -> Ints:
+        """The number of others who answered the unit of each judgment: (N,)."""
         return self.others.sum(axis=1)
 
     @property
@@ -185,26 +201,28 @@ def make_history(
     Args:
         judgments: the worker's judgments, oldest first.
         others: others' judgments by the row id of their unit.
+        total, fresh, others_texts: see ``History``.
     """
     latest = judgments[-WINDOW:]
-    numbers = [judgment[:NUMBER_FIELDS] for judgment in latest]
-    table = np.array(numbers, dtype=np.float64).reshape(-1, NUMBER_FIELDS)
-    columns = dict(zip(OwnJudgment._fields, table.T, strict=False))
+    numbers = [judgment[: len(NUMBER_FIELDS)] for judgment in latest]
+    table = np.array(numbers, dtype=np.float64).reshape(-1, len(NUMBER_FIELDS))
+    columns = dict(zip(NUMBER_FIELDS, table.T, strict=True))
     unit = columns["unit"].astype(np.int64)
+    # one entry for each judgment of another worker on the unit of a row of the history
+    row_indices: list[int] = []
     values: list[float] = []
-    rows: list[int] = []
     seconds: list[float] = []
-    for row, unit_id in enumerate(unit.tolist()):
+    for row_index, unit_id in enumerate(unit.tolist()):
         for other in others.get(unit_id, ()):
+            row_indices.append(row_index)
             values.append(other.value)
-            rows.append(row)
             seconds.append(other.seconds)
     others_values = np.array(values, dtype=np.float64)
     is_known = ~np.isnan(others_values)
     labels, label_indices = np.unique(others_values[is_known], return_inverse=True)
     counts = np.zeros((len(latest), len(labels)), dtype=np.int64)
-    np.add.at(counts, (np.array(rows, dtype=np.int64)[is_known], label_indices), 1)
-    times = np.array(seconds, dtype=np.float64)
+    np.add.at(counts, (np.array(row_indices, dtype=np.int64)[is_known], label_indices), 1)
+    others_seconds = np.array(seconds, dtype=np.float64)
     return History(
         answers=answers,
         total=total,
@@ -220,7 +238,7 @@ def make_history(
         pasted=columns["pasted"],
         labels=labels,
         others=counts,
-        others_seconds=times[~np.isnan(times)],
+        others_seconds=others_seconds[~np.isnan(others_seconds)],
         written=[judgment.written for judgment in latest],
         others_texts=others_texts,
     )

@@ -1,7 +1,8 @@
 """Detectors of signs that a program wrote an answer: pasted text, typing, phrasing, a hidden line.
 
 A sign is not a proof: honest people paste, dictate, and describe similar pictures in similar words. So these
-detectors only flag for review. Answers without the required data are neither suspicious nor cleared.
+detectors only flag for review. Answers without the required data are neither suspicious nor cleared. The page's
+counts of how an answer was written, the signals, are listed in docs/honest-answers.md.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from judgments.drawing.draws import rng_for
 from judgments.kinds.caption import fold_text
 
 MAX_QUOTED_TEXTS = 5  # number of texts that the evidence quotes
-GRAM_LENGTH = 4  # characters per substring
+GRAM_LENGTH = 4  # characters of each substring that texts are compared by
 # rare words that describe no picture; benchmarks/honesty.py finds none of them in 134,470 captions by people
 HIDDEN_WORDS = (
     "albeit", "apposite", "cogent", "conflate", "desultory", "diffident", "efficacy", "ephemeral", "erstwhile",
@@ -50,6 +51,13 @@ class ProgramSign(Rule):
 
 
 class PastedText(ProgramSign):
+    """A test for answers that were pasted instead of typed.
+
+    Attributes:
+        least: the number of written answers from which a worker is examined.
+        share: the share of pasted answers that is flagged.
+    """
+
     name = "pasted-text"
     title = gettext_noop("Pasted text")
     description = gettext_noop(
@@ -71,27 +79,29 @@ class PastedText(ProgramSign):
     def examine(self, history: History) -> Finding | None:
         """Find a worker who pasted ``share`` or more of the answers.
 
-        If the page recorded how the answer was written, it counts as pasted if half of its text was pasted or
-        dropped. Without such a record it counts as pasted if any text was.
+        ``is_pasted`` says which answers count as pasted.
         """
         pasted_flags = history.pasted[~np.isnan(history.pasted)]
-        n, pasted = len(pasted_flags), int(pasted_flags.sum())
-        if n < self.least or not pasted or pasted < self.share * n:
+        n, pasted_count = len(pasted_flags), int(pasted_flags.sum())
+        if n < self.least or not pasted_count or pasted_count < self.share * n:
             return None
-        signals_of_texts = [
+        # only pages that record how answers are written report the length of the text
+        recorded_signals = [
             answer.signals for answer in history.written if answer and "text" in answer.signals
         ]
         details = {}
-        if signals_of_texts:
+        if recorded_signals:
             details = {
-                "characters": sum(signals["text"] for signals in signals_of_texts),
+                "characters": sum(signals["text"] for signals in recorded_signals),
                 # a page can report counts that contradict each other
                 "characters_pasted": sum(
-                    min(signals.get("from_paste", 0), signals["text"]) for signals in signals_of_texts
+                    min(signals.get("from_paste", 0), signals["text"]) for signals in recorded_signals
                 ),
-                "left_the_tab": sum(signals.get("away", 0) > 0 for signals in signals_of_texts),
+                "left_the_tab": sum(
+                    is_pasted(signals) and signals.get("away", 0) > 0 for signals in recorded_signals
+                ),
             }
-        return self.make_finding(history, n=n, pasted=pasted, **details)
+        return self.make_finding(history, n=n, pasted=pasted_count, **details)
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         sentence = _("Written answers that were pasted: %(pasted)s of %(n)s.") % {
@@ -111,7 +121,7 @@ class PastedText(ProgramSign):
 
 
 def is_pasted(signals: Mapping[str, int]) -> bool:
-    """Return whether half of an answer's text was pasted or, if the page did not record this, any text was."""
+    """Return whether half of an answer's text was pasted or dropped or, if the page did not record this, any was."""
     if signals.get("text"):
         return 2 * signals.get("from_paste", 0) >= signals["text"]
     return bool(signals.get("pasted"))
@@ -123,6 +133,13 @@ class Typing(ProgramSign):
     The fastest typist on record peaked at 212 words a minute (Guinness Book of World Records, 1985), which is 17.7
     characters a second. Of the sentences of Dhakal et al. (2018) that ``benchmarks.honesty`` reads, the fastest has
     14.0 characters a second.
+
+    Attributes:
+        least: the number of typed answers from which a worker is examined.
+        keys: the number of key presses from which an answer counts as typed.
+        per_second: the highest plausible number of keys per second.
+        spread: the lowest plausible spread of the gaps between keys, as a fraction of their median.
+        share: the share of implausible answers that is flagged.
     """
 
     name = "typing"
@@ -165,19 +182,19 @@ class Typing(ProgramSign):
             return None
         speeds = [keys_per_second(answer.signals) for answer in typed_answers]
         spreads = [relative_gap_spread(answer.signals) for answer in typed_answers]
-        fast = [speed > self.per_second for speed in speeds]
-        even = [spread is not None and spread < self.spread for spread in spreads]
-        implausible = [index for index in range(n) if fast[index] or even[index]]
-        if not implausible or len(implausible) < self.share * n:
+        is_fast = [speed > self.per_second for speed in speeds]
+        is_even = [spread is not None and spread < self.spread for spread in spreads]
+        implausible_indices = [index for index in range(n) if is_fast[index] or is_even[index]]
+        if not implausible_indices or len(implausible_indices) < self.share * n:
             return None
         return self.make_finding(
             history,
             n=n,
-            typed_so=len(implausible),
-            fast=sum(fast),
-            even=sum(even),
+            typed_so=len(implausible_indices),  # the number of implausible answers
+            fast=sum(is_fast),
+            even=sum(is_even),
             fastest=max(speeds),
-            texts=_texts_for_evidence([typed_answers[index] for index in implausible]),
+            texts=_texts_for_evidence([typed_answers[index] for index in implausible_indices]),
         )
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
@@ -194,8 +211,8 @@ class Typing(ProgramSign):
 
 def keys_per_second(signals: Mapping[str, int]) -> float:
     """Return the keys per second, without pauses; 0 if no two keys follow each other closely."""
-    gaps = signals.get("keys", 0) - signals.get("bursts", 0)
-    return 1000 * gaps / max(1, signals.get("typing_ms", 0)) if gaps > 0 else 0.0
+    gap_count = signals.get("keys", 0) - signals.get("bursts", 0)  # a burst of n keys has n - 1 gaps
+    return 1000 * gap_count / max(1, signals.get("typing_ms", 0)) if gap_count > 0 else 0.0
 
 
 def relative_gap_spread(signals: Mapping[str, int]) -> float | None:
@@ -210,6 +227,12 @@ class Phrasing(ProgramSign):
     The similarity is Jaccard's, of sets of four-character substrings (Broder 1997). The same short caption of one
     item is common, so only other items count. Only earlier answers count, so that nobody is flagged because others
     copied them.
+
+    Attributes:
+        least: the number of long enough answers from which a worker is examined.
+        similar: the similarity from which two texts count as nearly equal.
+        length: the number of characters from which an answer is compared.
+        copies, share: the number and the share of nearly equal answers that are flagged, if both are reached.
     """
 
     name = "phrasing"
@@ -244,13 +267,16 @@ class Phrasing(ProgramSign):
         n = len(answers)
         if n < self.least or not history.others_texts:
             return None
-        matches = list(self._similar_texts(answers, history))
-        if len(matches) < self.copies or len(matches) < self.share * n:
+        copies = list(self._find_copies(answers, history))
+        if len(copies) < self.copies or len(copies) < self.share * n:
             return None
-        people = len({answer["by"] for answer in matches})
-        texts = sorted(matches, key=lambda answer: -answer["similar"])[:MAX_QUOTED_TEXTS]
         return self.make_finding(
-            history, n=n, alike=len(matches), people=people, others=len(history.others_texts), texts=texts
+            history,
+            n=n,
+            alike=len(copies),
+            people=len({copy["by"] for copy in copies}),
+            others=len(history.others_texts),
+            texts=sorted(copies, key=lambda copy: -copy["similar"])[:MAX_QUOTED_TEXTS],
         )
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
@@ -262,28 +288,34 @@ class Phrasing(ProgramSign):
             "share": percent(numbers["alike"] / numbers["n"]),
         }
 
-    def _similar_texts(
+    def _find_copies(
         self, answers: Sequence[tuple[int, WrittenAnswer]], history: History
     ) -> Iterator[dict[str, Any]]:
         """Yield each text of the worker that is nearly equal to another person's, together with the most similar text.
 
-        Two sets that are similar enough share one of the first elements in any common order (prefix filtering,
-        Bayardo et al. 2007), so only such pairs are compared.
+        Comparing all pairs of texts takes too long. Prefix filtering (Bayardo et al. 2007) finds the pairs that can
+        be similar enough: sort the substrings of each text by how rare they are; then the prefixes of two such texts,
+        the first few substrings, share at least one. An index of the others' prefixes gives the texts to compare.
+
+        Args:
+            answers: the worker's answers that are long enough, each with the row id of its unit.
         """
         grams_of_others = [character_grams(answer.text) for answer in history.others_texts]
-        texts_by_gram: defaultdict[str, list[int]] = defaultdict(list)
-        frequency = Counter(gram for grams in grams_of_others for gram in grams)
+        indices_by_gram: defaultdict[str, list[int]] = defaultdict(list)
+        frequencies = Counter(gram for grams in grams_of_others for gram in grams)
         for index, grams in enumerate(grams_of_others):
-            for gram in self._prefix(grams, frequency):
-                texts_by_gram[gram].append(index)
+            for gram in self._prefix(grams, frequencies):
+                indices_by_gram[gram].append(index)
         for unit, answer in answers:
             own_grams = character_grams(answer.text)
-            indices = {index for gram in self._prefix(own_grams, frequency) for index in texts_by_gram[gram]}
-            # the most similar text; of equally similar ones, the first
+            candidate_indices = {
+                index for gram in self._prefix(own_grams, frequencies) for index in indices_by_gram[gram]
+            }
+            # the most similar text; of equally similar ones, the first, which has the largest negative index
             similarity, negative_index = max(
                 (
                     (jaccard_similarity(own_grams, grams_of_others[index]), -index)
-                    for index in indices
+                    for index in candidate_indices
                     if history.others_texts[index].unit != unit
                     and history.others_texts[index].position <= answer.position
                 ),
@@ -298,15 +330,19 @@ class Phrasing(ProgramSign):
                     "similar": round(similarity, 3),
                 }
 
-    def _prefix(self, grams: frozenset[str], frequency: Mapping[str, int]) -> list[str]:
-        """Return the rarest elements of a set: as many as are needed so that every similar set contains one of them."""
-        # a similar set shares at least ceil(similar * len(grams)) elements; 1e-9 absorbs the rounding of the product
-        size = len(grams) - int(np.ceil(self.similar * len(grams) - 1e-9)) + 1
-        return sorted(grams, key=lambda gram: (frequency.get(gram, 0), gram))[:size]
+    def _prefix(self, grams: frozenset[str], frequencies: Mapping[str, int]) -> list[str]:
+        """Return the rarest substrings of a text: so many that every text that is similar enough has one of them."""
+        # a similar text shares at least ceil(similar * len(grams)) of the substrings, so it lacks at most the others;
+        # 1e-9 absorbs the rounding of the product
+        min_shared = int(np.ceil(self.similar * len(grams) - 1e-9))
+        prefix_length = len(grams) - min_shared + 1
+        return sorted(grams, key=lambda gram: (frequencies.get(gram, 0), gram))[:prefix_length]
 
 
-@lru_cache(maxsize=8_192)  # each look compares the study's texts again; the cache takes 30 MB
+# cached, since the study's texts are compared again whenever a worker is examined; the cache takes 30 MB
+@lru_cache(maxsize=8_192)
 def character_grams(text: str) -> frozenset[str]:
+    """Return the substrings of ``GRAM_LENGTH`` characters of a text; the text itself if it is shorter."""
     text = fold_text(text)
     return frozenset(
         text[start : start + GRAM_LENGTH] for start in range(max(1, len(text) - GRAM_LENGTH + 1))
@@ -314,12 +350,17 @@ def character_grams(text: str) -> frozenset[str]:
 
 
 def jaccard_similarity(grams: frozenset[str], other: frozenset[str]) -> float:
-    common = len(grams & other)
-    return common / (len(grams) + len(other) - common)
+    shared_count = len(grams & other)
+    return shared_count / (len(grams) + len(other) - shared_count)
 
 
 class HiddenLine(ProgramSign):
-    """A test for a rare word that occurs only in the page's hidden line for programs."""
+    """A test for a rare word that only the page's hidden line, a line for programs, asks for.
+
+    Attributes:
+        least: the number of answers on pages with a hidden line from which a worker is examined.
+        words: the number of answers with the word that is flagged.
+    """
 
     name = "canary"
     title = gettext_noop("Word of the hidden line")
@@ -362,6 +403,7 @@ class HiddenLine(ProgramSign):
 
 
 def _texts_for_evidence(written: Sequence[WrittenAnswer]) -> list[dict[str, Any]]:
+    """Return the last few of these answers as the evidence quotes them, with the hidden word and the typing, if any."""
     texts = []
     for answer in written[-MAX_QUOTED_TEXTS:]:
         evidence: dict[str, Any] = {"own": answer.text}

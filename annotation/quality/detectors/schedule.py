@@ -1,33 +1,36 @@
-"""The times when detectors look at a worker, and the part of alpha that each look spends.
+"""When detectors examine a worker, and the part of alpha that each examination spends.
 
-Statistical detectors look at a worker repeatedly. Each look spends a part of ``alpha``, so that the probability of
-*ever* flagging a worker who follows the null hypothesis is at most ``alpha`` (a union bound, valid under any
-dependence). Looks are due at ``least`` judgments, then at steps that grow by a quarter, up to 125. The k-th due
-look spends alpha / (k (k + 1)), which sums to alpha over all k. Looks happen after pages 1, 2, 3, 4, 6, 9, 13 and
-so on, up to eight pages apart. If several looks are due at once, one look spends all of their parts.
+An examination is called a look, as in sequential testing. Statistical detectors look at a worker repeatedly. Each
+look spends a part of ``alpha``, so that the probability of *ever* flagging a worker who follows the null hypothesis
+is at most ``alpha`` (a union bound, valid under any dependence). Looks are due at ``least`` judgments, then at steps
+that grow by a quarter, up to 125. The k-th due look spends alpha / (k (k + 1)), which sums to alpha over all k. Looks
+happen after pages 1, 2, 3, 4, 6, 9, 13 and so on, up to eight pages apart. If several looks are due at once, one look
+spends all of their parts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-GROWTH = 4  # the next look is due after a quarter more judgments
+GROWTH_DIVISOR = 4  # the next look is due after a quarter more judgments
 MAX_STEP = 125  # judgments
-PAGE_GROWTH, MAX_PAGE_STEP = 2, 8  # the same for pages: after half as many more, at most eight
+PAGE_GROWTH_DIVISOR, MAX_PAGE_STEP = 2, 8  # the same for pages: after half as many more, at most eight
 
 
-def look_schedule(least: int, *, growth: int = GROWTH, max_step: int = MAX_STEP) -> Iterator[int]:
-    """Yield the numbers of judgments (or of pages) after which looks are due, without end."""
+def look_schedule(
+    least: int, *, growth_divisor: int = GROWTH_DIVISOR, max_step: int = MAX_STEP
+) -> Iterator[int]:
+    """Yield the numbers of judgments (or of pages) after which looks are due, from ``least`` on, without end."""
     due = least
     while True:
         yield due
-        due += min(max(due // growth, 1), max_step)
+        due += min(max(due // growth_divisor, 1), max_step)
 
 
 def pages_since_look(pages: int) -> int:
     """Return the number of new pages for a look after page number ``pages`` (from 1); 0 if no look is due."""
     previous_due = 0
-    for due in look_schedule(1, growth=PAGE_GROWTH, max_step=MAX_PAGE_STEP):
+    for due in look_schedule(1, growth_divisor=PAGE_GROWTH_DIVISOR, max_step=MAX_PAGE_STEP):
         if due >= pages:
             return pages - previous_due if due == pages else 0
         previous_due = due
@@ -35,7 +38,7 @@ def pages_since_look(pages: int) -> int:
 
 
 def alpha_share(least: int, *, total: int, fresh: int) -> float:
-    """Return the fraction of alpha for a look after ``total`` judgments, of which ``fresh`` are new."""
+    """Return the part of alpha for a look after ``total`` judgments, of which ``fresh`` are new; 0 if none is due."""
     share = 0.0
     for number, due in enumerate(look_schedule(least), start=1):
         if due > total:
