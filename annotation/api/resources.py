@@ -1,4 +1,8 @@
-"""Lists of workers, their work and captions, and of external HITs, sessions and payments."""
+"""Resources of the API, for staff: workers, their work and captions, and publications, sessions and money at crowds.
+
+Most fields have the names of the models. Three have names that clients rely on: ``place`` is the platform of a crowd,
+``places`` are slots of HITs or sessions, and ``seat`` is the number of a slot.
+"""
 
 from __future__ import annotations
 
@@ -129,6 +133,7 @@ class JudgmentSerializer(RowSerializer[Judgment]):
         return self._exported_answer(row, row.unit.expected)
 
     def _exported_answer(self, row: Judgment, answer: Any) -> Any:
+        """Return an answer in the form used in files; None for None."""
         kind = KINDS[row.assignment.study.protocol]
         return None if answer is None else kind.exchange.to_file(answer, content=row.unit.content)
 
@@ -139,7 +144,10 @@ ASSIGNMENTS = Assignment.objects.select_related("study", "hit", "worker")
 class WorkerResource(Resource):
     """Workers, including those of rehearsals and the raters of imported judgments, without their tokens."""
 
-    reading, study_path, several, scope = "annotation.view_worker", "participations__study", True, "workers"
+    reading = "annotation.view_worker"
+    study_path = "participations__study"
+    has_several_studies = True
+    scope = "workers"
     queryset = Worker.objects.select_related("study")
     serializer_class = WorkerSerializer
     filterset_class = filters_of(
@@ -149,9 +157,14 @@ class WorkerResource(Resource):
 
 
 class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
-    """Workers' assignments of HITs, including returned and expired ones."""
+    """Workers' assignments of HITs, including returned and expired ones.
 
-    reading, study_path, scope = "annotation.view_assignment", "study", "judgments"
+    It only lists them: single assignments are read and saved at addresses with a UUID (``AssignmentView``).
+    """
+
+    reading = "annotation.view_assignment"
+    study_path = "study"
+    scope = "judgments"
     queryset = ASSIGNMENTS
     serializer_class = AssignmentSerializer
     filterset_class = filters_of(
@@ -161,7 +174,11 @@ class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
 
 
 class AssignmentView(APIView):
-    reading, study_path, scope = "annotation.view_assignment", "study", "judgments"
+    """A single assignment: staff read it, and its worker saves answers in it."""
+
+    reading = "annotation.view_assignment"
+    study_path = "study"
+    scope = "judgments"
     worker_methods = ("PATCH",)
 
     def get_permissions(self) -> list[BasePermission]:
@@ -191,7 +208,9 @@ class AssignmentView(APIView):
 class JudgmentResource(Resource):
     """Judgments. Values are in the unit's order. Exports also say which judgments the study's rules include."""
 
-    reading, study_path, scope = "annotation.view_judgment", "assignment__study", "judgments"
+    reading = "annotation.view_judgment"
+    study_path = "assignment__study"
+    scope = "judgments"
     queryset = Judgment.objects.select_related(
         "assignment__worker", "assignment__hit", "assignment__study", "unit__item", "unit__reference",
         "unit__first", "unit__second", "unit__pair",
@@ -224,7 +243,8 @@ class ParticipationSerializer(RowSerializer[Participation]):
 class ParticipationResource(Resource):
     """Workers' participation in studies, and their status."""
 
-    reading, scope = "annotation.view_participation", "workers"
+    reading = "annotation.view_participation"
+    scope = "workers"
     queryset = Participation.objects.select_related("study", "worker")
     serializer_class = ParticipationSerializer
     filterset_class = filters_of(
@@ -251,7 +271,8 @@ class InvitationSerializer(RowSerializer[Invitation]):
 class InvitationResource(Resource):
     """Invitations, each with a personal code."""
 
-    reading, scope = "annotation.view_invitation", "workers"
+    reading = "annotation.view_invitation"
+    scope = "workers"
     queryset = Invitation.objects.select_related("study", "worker")
     serializer_class = InvitationSerializer
     filterset_class = filters_of(
@@ -284,7 +305,9 @@ class ProblemReportSerializer(RowSerializer[ProblemReport]):
 class ProblemReportResource(Resource):
     """Problems that workers reported, such as a picture that cannot be seen or a broken sentence."""
 
-    reading, study_path, scope = "annotation.view_problemreport", "assignment__study", "judgments"
+    reading = "annotation.view_problemreport"
+    study_path = "assignment__study"
+    scope = "judgments"
     queryset = ProblemReport.objects.select_related("assignment__study", "assignment__worker", "unit")
     serializer_class = ProblemReportSerializer
     filterset_class = filters_of(ProblemReport, "what", study=study_filter(field_name="assignment__study"))
@@ -313,8 +336,9 @@ class WrittenCaptionSerializer(RowSerializer[WrittenCaption]):
 class WrittenCaptionResource(Resource):
     """Captions that workers wrote and that are part of a dataset."""
 
-    reading, scope = "annotation.view_writtencaption", "judgments"
+    reading = "annotation.view_writtencaption"
     study_path: ClassVar[str] = "judgment__assignment__study"
+    scope = "judgments"
     queryset = WrittenCaption.objects.select_related(
         "caption__dataset", "worker", "judgment__assignment__study"
     )
@@ -328,7 +352,7 @@ class WrittenCaptionResource(Resource):
 
 
 class BudgetSerializer(RowSerializer[Budget]):
-    """A budget; amounts are in whole cents."""
+    """A study's budget at one platform; amounts are in whole cents."""
 
     study = Related("study.slug")
     place = Related("platform")
@@ -345,14 +369,15 @@ class BudgetSerializer(RowSerializer[Budget]):
 class BudgetResource(Resource):
     """The budgets of studies at each platform, with reserved and spent money."""
 
-    reading, scope = "annotation.view_budget", "money"
+    reading = "annotation.view_budget"
+    scope = "money"
     queryset = Budget.objects.select_related("study")
     serializer_class = BudgetSerializer
     filterset_class = filters_of(Budget, study=study_filter(), place="platform")
 
 
 class LedgerSerializer(RowSerializer[LedgerEntry]):
-    """A ledger entry, in cents."""
+    """An entry of the ledger: one change of a budget, in whole cents."""
 
     study = Related("budget.study.slug")
     place = Related("budget.platform")
@@ -370,7 +395,9 @@ class LedgerSerializer(RowSerializer[LedgerEntry]):
 class LedgerResource(Resource):
     """Ledger entries, one for each change of a budget. The counters of a budget are the sums of its entries."""
 
-    reading, study_path, scope = "annotation.view_ledgerentry", "budget__study", "money"
+    reading = "annotation.view_ledgerentry"
+    study_path = "budget__study"
+    scope = "money"
     queryset = LedgerEntry.objects.select_related("budget__study", "by")
     serializer_class = LedgerSerializer
     filterset_class = filters_of(
@@ -383,14 +410,14 @@ class LedgerResource(Resource):
     )
 
 
-def budget_currency() -> Subquery:
+def currency_of_budget() -> Subquery:
     """Return a subquery for the currency of the budget that a row's study has at the row's platform."""
     budgets = Budget.objects.filter(study=OuterRef("study"), platform=OuterRef("platform"))
     return Subquery(budgets.values("currency")[:1])
 
 
 class PublicationSerializer(RowSerializer[Publication]):
-    """An external HIT."""
+    """A publication: work that is offered at a crowd."""
 
     study = Related("study.slug")
     place = Related("platform")
@@ -409,10 +436,11 @@ class PublicationSerializer(RowSerializer[Publication]):
 
 
 class PublicationResource(Resource):
-    """External HITs: a HIT at Mechanical Turk, or a whole study at a panel."""
+    """Publications at crowds: of a HIT at Mechanical Turk, or of a whole study at a panel."""
 
-    reading, scope = "annotation.view_publication", "money"
-    queryset = Publication.objects.select_related("study", "hit").annotate(currency=budget_currency())
+    reading = "annotation.view_publication"
+    scope = "money"
+    queryset = Publication.objects.select_related("study", "hit").annotate(currency=currency_of_budget())
     serializer_class = PublicationSerializer
     filterset_class = filters_of(Publication, "state", study=study_filter(), hit="hit__key", place="platform")
 
@@ -435,7 +463,8 @@ class SessionSerializer(RowSerializer[CrowdSession]):
 class SessionResource(Resource):
     """Sessions of people sent by a crowd, with their outcome."""
 
-    reading, scope = "annotation.view_crowdsession", "money"
+    reading = "annotation.view_crowdsession"
+    scope = "money"
     queryset = CrowdSession.objects.select_related("study", "worker")
     serializer_class = SessionSerializer
     filterset_class = filters_of(
@@ -466,9 +495,10 @@ class CrowdCallSerializer(RowSerializer[CrowdCall]):
 class CrowdCallResource(Resource):
     """Outbox messages to crowds. Each is delivered once."""
 
-    reading, scope = "annotation.view_crowdcall", "money"
+    reading = "annotation.view_crowdcall"
+    scope = "money"
     queryset = CrowdCall.objects.select_related("study", "worker", "made_by").annotate(
-        currency=budget_currency()
+        currency=currency_of_budget()
     )
     serializer_class = CrowdCallSerializer
     filterset_class = filters_of(

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation.models import Assignment, Case, CrowdCall, Exclusion, Invitation, QualityRule
+from annotation.models import Assignment, Case, CrowdCall, Exclusion, Invitation, Participation, QualityRule
 from annotation.quality.flags import exclude_worker
 from contrib.adoption.adopting import adopt_captions
 from contrib.quiz.tests.quizzing import quizzed, take
@@ -17,7 +17,7 @@ from judgments.models import Study, Unit
 from tests.annotation.watched import make_watched, with_a_pause
 from tests.annotation.writing import written_study
 from tests.doors import DOORS, Call, by_page, call, key_of
-from tests.studies import make_study
+from tests.studies import hand_in, make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -282,3 +282,14 @@ def test_a_row_of_another_study_is_out_of_reach(study: Study, lead: User) -> Non
         assert not by_page(other, call, lead).done
     assert Case.objects.get().state == "open"
     assert not Exclusion.objects.exists()
+
+
+def test_a_participant_of_two_of_an_accounts_studies_is_listed_once() -> None:
+    first, second = make_study("pairwise"), make_study("triplet")
+    worker = hand_in(first, "Ada").worker
+    Participation.objects.create(study=second, worker=worker)
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    for study in (first, second):
+        give_role(study=study, user=viewer, role="viewer")
+    rows = call("get", "workers/", key_of(viewer)).json()["results"]
+    assert [row["name"] for row in rows] == ["Ada"]
