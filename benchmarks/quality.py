@@ -247,12 +247,11 @@ def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) 
 def _count_stops(outcome: Outcome, study: Any) -> None:
     """Count when each person was stopped, from the rows of the rehearsal."""
     from annotation.models import Case, Judgment
-    from annotation.rehearsal.crowd import RehearsalCrowd, rehearsal_people
+    from annotation.rehearsal.crowd import RehearsalCrowd, create_people
 
     notes = {name: value for name, value in study.notes["rehearsal"].items() if name != "owner"}
     sort_of = {
-        person.worker.pk: person.sort or "careful"
-        for person in rehearsal_people(study, RehearsalCrowd(**notes))
+        person.worker.pk: person.sort or "careful" for person in create_people(study, RehearsalCrowd(**notes))
     }
     total: Counter[int] = Counter()
     kept_pages: Counter[int] = Counter()

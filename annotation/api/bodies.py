@@ -1,4 +1,8 @@
-"""The bodies of requests and replies of a worker's client, and of errors. Services check the answers."""
+"""The bodies of requests and replies of a worker's client, and of errors, as serializers.
+
+They check only the types of fields. The functions that store answers check their values, so that all clients get the
+same errors.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from common.parameters import Parameters, PlainNumberField
 
 
 class Schema(serializers.Serializer[Any]):
-    """The base of request and reply bodies that the schema describes."""
+    """The base of bodies that are only described in the OpenAPI schema: replies, and parts of requests."""
 
 
 class Problem(Schema):
@@ -30,7 +34,7 @@ CONFLICT_RESPONSE = OpenApiResponse(Problem, description="Not possible now; noth
 
 
 class TextField(serializers.CharField):
-    """A text field without checks or trimming; a service checks the text."""
+    """A text that is taken as it was sent; the function that stores it checks it."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(allow_blank=True, trim_whitespace=False, **kwargs)
@@ -127,11 +131,11 @@ class Answer(Schema):
 
 @extend_schema_field(Answer(many=True))
 class AnswersField(serializers.ListField):
-    """A list of answers. Services check the members."""
+    """A list of answers. The functions that store answers check the members."""
 
 
 class SaveRequest(Parameters):
-    """Answers to save in the draft."""
+    """Answers to save in the draft, or changes of submitted answers."""
 
     answers = AnswersField()
 
@@ -145,7 +149,7 @@ class SavedReply(Schema):
 
 
 class SubmitRequest(SaveRequest):
-    """The answers that were not saved before, or all answers."""
+    """The answers that were not saved before, or all answers; and whether to claim the next HIT."""
 
     next = serializers.BooleanField(required=False)
 

@@ -1,4 +1,7 @@
-"""The HTTP calls that a worker's client makes."""
+"""The HTTP calls that a worker's client makes: join, accept, submit, revise, extend, retake, return, report.
+
+Calls about an assignment name it by its id in the address, and find it only among those of the token's worker.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ TOKEN_AUTHENTICATION = cast(list[type[BaseAuthentication]], api_settings.DEFAULT
 
 
 class IsWorker(BasePermission):
-    """Allow a worker's token only for the views and methods meant for workers."""
+    """Allow a worker's token for the methods that the view lists in ``worker_methods``."""
 
     message = "This call takes the token of a participant who joined."
 
@@ -71,7 +74,7 @@ class AllowAnyPost(BasePermission):
 def worker_call(
     operation_id: str, summary: str, responses: dict[int, Any], *, request: Any = None, **fields: Any
 ) -> Callable[[Any], Any]:
-    """Return a decorator that describes a call of a worker's client in the schema."""
+    """Return a decorator that describes a call of a worker's client in the OpenAPI schema."""
     return extend_schema(
         operation_id=operation_id,
         summary=summary,
@@ -83,7 +86,7 @@ def worker_call(
 
 
 class WorkView(APIView):
-    """The base of the calls of a worker's client."""
+    """The base of the views for a worker's client."""
 
     authentication_classes = TOKEN_AUTHENTICATION
     permission_classes = [IsWorker]
@@ -91,7 +94,7 @@ class WorkView(APIView):
 
 
 class JoinView(WorkView):
-    """POST /api/studies/{slug}/join/"""
+    """Join a study: POST /api/studies/{slug}/join/."""
 
     permission_classes = [AllowAnyPost]
 
@@ -116,7 +119,7 @@ class JoinView(WorkView):
 
 
 class AcceptView(WorkView):
-    """POST /api/studies/{slug}/assignments/"""
+    """Get a HIT to work on: POST /api/studies/{slug}/assignments/."""
 
     @worker_call(
         "studies_accept",
@@ -134,16 +137,18 @@ class AcceptView(WorkView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Return the worker's current HIT, or claim the next one."""
-        study, worker = find_study(slug), calling_worker(request)
+        study = find_study(slug)
+        worker = calling_worker(request)
         claim = claim_assignment(study=study, worker=worker)
         if claim is None:
-            may_get_hit = may_get_a_hit_later(study=study, worker=worker)
-            return Response(status=204, headers={"Retry-After": str(RETRY_SECONDS)} if may_get_hit else None)
+            may_come_back = may_get_a_hit_later(study=study, worker=worker)
+            headers = {"Retry-After": str(RETRY_SECONDS)} if may_come_back else None
+            return Response(status=204, headers=headers)
         return private_response(_claim_as_json(claim, design_of(study)), status=201 if claim.is_new else 200)
 
 
 class SubmitView(WorkView):
-    """POST /api/assignments/{id}/submit/"""
+    """Submit answers: POST /api/assignments/{id}/submit/."""
 
     @worker_call(
         "assignments_submit",
@@ -170,7 +175,7 @@ class SubmitView(WorkView):
 
 
 class ReviseView(WorkView):
-    """POST /api/assignments/{id}/revise/"""
+    """Change submitted answers: POST /api/assignments/{id}/revise/."""
 
     @worker_call(
         "assignments_revise",
@@ -192,7 +197,7 @@ class ReviseView(WorkView):
 
 
 class ExtendView(WorkView):
-    """POST /api/assignments/{id}/extend/"""
+    """Get more time: POST /api/assignments/{id}/extend/."""
 
     @worker_call(
         "assignments_extend",
@@ -218,7 +223,7 @@ class ExtendView(WorkView):
 
 
 class RetakeView(WorkView):
-    """POST /api/assignments/{id}/retake/"""
+    """Get an expired HIT back: POST /api/assignments/{id}/retake/."""
 
     @worker_call(
         "assignments_retake",
@@ -238,7 +243,7 @@ class RetakeView(WorkView):
 
 
 class ReturnView(WorkView):
-    """POST /api/assignments/{id}/return/"""
+    """Return a HIT: POST /api/assignments/{id}/return/."""
 
     @worker_call("assignments_return", "Give a HIT back", {200: StateReply, 404: Problem, 409: Problem})
     def post(self, request: Request, id: str) -> Response:
@@ -248,8 +253,8 @@ class ReturnView(WorkView):
         return Response({"id": str(assignment.pk), "state": assignment.state})
 
 
-class ReportView(WorkView):
-    """POST /api/assignments/{id}/report/"""
+class ProblemReportView(WorkView):
+    """Report a problem with a unit: POST /api/assignments/{id}/report/."""
 
     @worker_call(
         "assignments_report",
@@ -261,7 +266,7 @@ class ReportView(WorkView):
         """Report a problem with a unit, such as a picture that cannot be seen or a broken sentence."""
         body = ReportRequest.read(request.data)
         assignment = _own_assignment(request, id)
-        report = report_problem(assignment=assignment, **{"what": "other", **body})
+        report = report_problem(assignment=assignment, **{"what": "other"} | body)
         return Response(
             {"id": str(assignment.pk), "position": body["position"], "what": report.what}, status=201
         )
@@ -275,7 +280,7 @@ def save_draft(request: Request, id: str) -> Response:
     key = answer_key(KINDS[saved_assignment.study.protocol])
     draft = [
         {"position": int(position), key: answer[key]}
-        for position, answer in sorted(saved_assignment.answers.items(), key=lambda pair: int(pair[0]))
+        for position, answer in sorted(saved_assignment.answers.items(), key=lambda entry: int(entry[0]))
         if key in answer  # a page without scripts may have saved unfinished input
     ]
     return Response({"id": str(saved_assignment.pk), "state": saved_assignment.state, "answers": draft})

@@ -13,28 +13,30 @@ from judgments.kinds import KINDS
 
 
 def items_among(design: StudyDesign, groups: int) -> int:
-    """Return how many items a number of groups has. A group is one item or, for some kinds, a picture with captions."""
+    """Return how many items ``groups`` groups have. A group is one item or, for some kinds, a picture with captions."""
     return groups * (design.captions_per_image if KINDS[design.protocol].grouped else 1)
 
 
 def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, float]:
     """Return the number of check questions after which the pass mark applies, and the probability of exclusion then.
 
-    The number is that of the check questions on whole pages of work.
+    The pass mark applies from ``controls.least`` check questions on. Participants answer whole pages of work, so the
+    number is rounded up to the check questions of whole pages.
 
     Args:
         accuracy: the probability that the participant answers a check question right.
     """
     checks_per_page = items_among(design, design.controls.per_hit)
-    seen_count = checks_per_page * math.ceil(design.controls.least / checks_per_page)
-    return seen_count, design.controls.exclusion_probability(seen_count, accuracy)
+    check_count = checks_per_page * math.ceil(design.controls.least / checks_per_page)
+    return check_count, design.controls.exclusion_probability(check_count, accuracy)
 
 
 def describe_rule(design: StudyDesign) -> str:
-    """Describe the pass mark in a sentence; return "" if the study has none."""
+    """Return sentences about the pass mark and whom it excludes; "" if the study has none."""
     if not design.controls.per_hit or not design.controls.threshold:
         return ""
-    seen_count, careful = chance_of_exclusion(design, CAREFUL_ACCURACY)
+    check_count, careful_chance = chance_of_exclusion(design, CAREFUL_ACCURACY)
+    _check_count, guessing_chance = chance_of_exclusion(design, GUESSING_ACCURACY)
     return ngettext(
         "Answers of participants below the pass mark of %(mark)s are not used. After one check question, about "
         "%(careful)s of 100 careful participants are below the pass mark. Of 100 participants who guess, about "
@@ -44,10 +46,10 @@ def describe_rule(design: StudyDesign) -> str:
         "%(careful)s of 100 careful participants are below the pass mark. Of 100 participants who guess, about "
         "%(guessing)s are below the pass mark. It is assumed that a careful participant gets 95 of 100 check "
         "questions right.",
-        seen_count,
+        check_count,
     ) % {
         "mark": percent(design.controls.threshold),
-        "seen": seen_count,
-        "careful": round(100 * careful),
-        "guessing": round(100 * chance_of_exclusion(design, GUESSING_ACCURACY)[1]),
+        "seen": check_count,
+        "careful": round(100 * careful_chance),
+        "guessing": round(100 * guessing_chance),
     }

@@ -1,4 +1,4 @@
-"""The crowd of a rehearsal, and its simulated workers."""
+"""The crowd of a rehearsal: its parameters, and the simulated workers that it creates."""
 
 from __future__ import annotations
 
@@ -16,16 +16,26 @@ from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
 ACCURACY_SPREAD = 0.1  # largest difference between a careful worker's accuracy and the crowd's
-SPARE_PEOPLE = 2  # people beyond the slots of a HIT, since some return theirs
+ADDITIONAL_PEOPLE = 2  # people beyond the slots of a HIT, since some return theirs
 PACE_SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
 
 
 @dataclass(frozen=True, slots=True)
 class RehearsalCrowd:
-    """The crowd of a rehearsal; ``RehearsalRequest`` explains the fields.
+    """The crowd of a rehearsal. If a field has no valid value, WrongState is raised.
 
     If a HIT needs more workers than there are, some are added. A worker whom a detector pauses or excludes is replaced
     by a new one, who is a spammer with the same probability.
+
+    Attributes:
+        workers: the number of workers.
+        spammers: the share of careless workers.
+        accuracy: the mean probability that a careful worker's answer is right.
+        drop_outs: the probability that a worker returns a claimed HIT.
+        speed: how many times as fast as planned careful workers are.
+        seed: the seed of everything that is drawn.
+        sorts: the types of careless workers, by name, separated by commas.
+        rules: whether the recommended detectors are enabled in a study without detectors.
     """
 
     workers: int = 20
@@ -63,7 +73,14 @@ class RehearsalCrowd:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A simulated worker. ``accuracy`` is None for a spammer."""
+    """A simulated worker.
+
+    Attributes:
+        accuracy: the probability that an answer is right; None for a careless worker.
+        seconds: the usual time per unit.
+        sort: the type of a careless worker; "" for a careful one.
+        number: the number of the worker in the crowd, from 0.
+    """
 
     worker: Worker
     accuracy: float | None
@@ -78,27 +95,34 @@ class Person:
         return CARELESS_TYPES[self.sort].choose_answer(kind, position, self.number, drawn_answer)
 
 
-def rehearsal_people(study: Study, crowd: RehearsalCrowd) -> list[Person]:
-    """Return enough workers for each HIT and for drop-outs, and the replacements that an interrupted run added."""
+def create_people(study: Study, crowd: RehearsalCrowd) -> list[Person]:
+    """Create the workers, or find those of an interrupted run and its replacements.
+
+    There are enough workers for each HIT, even if some drop out.
+    """
     slots_per_hit = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
-    people_count = max(crowd.workers, slots_per_hit + SPARE_PEOPLE)
+    person_count = max(crowd.workers, slots_per_hit + ADDITIONAL_PEOPLE)
     rng = rng_for(crowd.seed, "rehearsal crowd")
-    careless_numbers = set(rng.permutation(people_count)[: round(crowd.spammers * people_count)].tolist())
+    careless_count = round(crowd.spammers * person_count)
+    careless_numbers = set(rng.permutation(person_count)[:careless_count].tolist())
     people = []
-    spammer_count = 0
-    for number in range(people_count):
+    earlier_careless = 0
+    for number in range(person_count):
         accuracy = crowd.accuracy + float(rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD))
         pace = draw_pace(rng)
-        sort = crowd.sort_names[spammer_count % len(crowd.sort_names)] if number in careless_numbers else ""
-        spammer_count += bool(sort)
+        # careless workers have the types in turn
+        sort = ""
+        if number in careless_numbers:
+            sort = crowd.sort_names[earlier_careless % len(crowd.sort_names)]
+            earlier_careless += 1
         people.append(_make_person(study, crowd, number, accuracy=accuracy, pace=pace, sort=sort))
     worker_count = Worker.objects.filter(study=study, source=Worker.Source.REHEARSAL).count()
-    people += [create_newcomer(study, crowd, number) for number in range(people_count, worker_count)]
+    people += [create_newcomer(study, crowd, number) for number in range(person_count, worker_count)]
     return people
 
 
 def create_newcomer(study: Study, crowd: RehearsalCrowd, number: int) -> Person:
-    """Create the worker who replaces one whom a detector paused or excluded."""
+    """Create the worker with this number, who replaces one whom a detector paused or excluded."""
     rng = rng_for(crowd.seed, f"rehearsal newcomer {number}")
     is_spammer = bool(rng.random() < crowd.spammers)
     sort = crowd.sort_names[int(rng.integers(len(crowd.sort_names)))] if is_spammer else ""
@@ -109,7 +133,7 @@ def create_newcomer(study: Study, crowd: RehearsalCrowd, number: int) -> Person:
 def _make_person(
     study: Study, crowd: RehearsalCrowd, number: int, *, accuracy: float, pace: float, sort: str
 ) -> Person:
-    """Return a simulated person, whose worker is created and joins the study if this has not happened yet."""
+    """Return a simulated person. Their worker is created and joins the study, unless an earlier run did this."""
     usual_seconds = design_of(study).seconds_per_unit / crowd.speed
     worker, _ = Worker.objects.get_or_create(
         study=study, name=f"sim-{number + 1:04d}", defaults={"source": Worker.Source.REHEARSAL}

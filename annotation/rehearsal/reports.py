@@ -1,4 +1,4 @@
-"""The report of a rehearsal: how much of the truth was recovered, and which workers were paused or excluded."""
+"""Report on a rehearsal: how much of the truth was recovered, and which types of workers were paused or excluded."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ class CarelessTypeReport:
     """The results of one type of simulated workers; "careful" are the honest ones.
 
     Attributes:
-        stopped: number paused or excluded by a detector; for careful workers these are false alarms.
-        flagged: number of others with a flag.
-        answers: quartiles of the number of answers until a worker was stopped, or None.
-        kept: judgments that are still included.
+        sort: the name of the type.
+        people: the number of workers who answered.
+        stopped: the number paused or excluded by a detector; for careful workers these are false alarms.
+        flagged: the number of others with a flag.
+        answers: quartiles of the number of answers until a worker was stopped; None if none was.
+        judgments: the number of judgments.
+        kept: the number of judgments that are still used.
     """
 
     sort: str
@@ -50,40 +53,45 @@ def reports_by_type(study: Study, sorts: Mapping[int, str]) -> tuple[CarelessTyp
     if not QualityRule.objects.filter(study=study, enabled=True).exists():
         return ()
     rows = Judgment.objects.of_study(study).filter(replaced_by__isnull=True)
-    judgments: Counter[int] = Counter()
-    included_counts: Counter[int] = Counter()
+    judgment_counts: Counter[int] = Counter()  # by worker
+    used_counts: Counter[int] = Counter()
     for worker, state in rows.values_list("assignment__worker_id", "assignment__state").iterator(2000):
-        judgments[worker] += 1
-        included_counts[worker] += state != "invalidated"
-    stopped_at: dict[int, int] = {}
+        judgment_counts[worker] += 1
+        used_counts[worker] += state != "invalidated"
+    answers_until_stop: dict[int, int] = {}  # by worker
     flagged_workers: set[int] = set()
     cases = Case.objects.filter(study=study).order_by("answers", "pk")
     for worker, action, answers in cases.values_list("worker_id", "action", "answers"):
         if action == QualityRule.Action.FLAG:
             flagged_workers.add(worker)
         else:
-            stopped_at.setdefault(worker, answers)
+            answers_until_stop.setdefault(worker, answers)
     active_rows = Participation.objects.filter(study=study, standing=Participation.Standing.ACTIVE)
-    active_ids = set(active_rows.values_list("worker_id", flat=True))
+    active_workers = set(active_rows.values_list("worker_id", flat=True))
     workers_by_sort: defaultdict[str, list[int]] = defaultdict(list)
-    for worker in judgments:
+    for worker in judgment_counts:
         workers_by_sort[sorts.get(worker, "") or CAREFUL].append(worker)
     reports = []
     for sort in sorted(workers_by_sort, key=lambda name: (name != CAREFUL, name)):
         workers = workers_by_sort[sort]
-        counts = [
-            stopped_at[worker] for worker in workers if worker in stopped_at and worker not in active_ids
+        stop_times = [
+            answers_until_stop[worker]
+            for worker in workers
+            if worker in answers_until_stop and worker not in active_workers
         ]
-        low, middle, high = np.quantile(counts, [0.25, 0.5, 0.75]).tolist() if counts else (0.0, 0.0, 0.0)
+        quartiles = None
+        if stop_times:
+            low, median, high = np.quantile(stop_times, [0.25, 0.5, 0.75]).tolist()
+            quartiles = (low, median, high)
         reports.append(
             CarelessTypeReport(
                 sort=sort,
                 people=len(workers),
-                stopped=len(counts),
-                flagged=sum(worker in flagged_workers and worker in active_ids for worker in workers),
-                answers=(low, middle, high) if counts else None,
-                judgments=sum(judgments[worker] for worker in workers),
-                kept=sum(included_counts[worker] for worker in workers),
+                stopped=len(stop_times),
+                flagged=sum(worker in flagged_workers and worker in active_workers for worker in workers),
+                answers=quartiles,
+                judgments=sum(judgment_counts[worker] for worker in workers),
+                kept=sum(used_counts[worker] for worker in workers),
             )
         )
     return tuple(reports)
@@ -91,16 +99,23 @@ def reports_by_type(study: Study, sorts: Mapping[int, str]) -> tuple[CarelessTyp
 
 @dataclass(frozen=True, slots=True)
 class RehearsalReport:
-    """The results of a rehearsal and its parameters.
+    """The results of a rehearsal.
 
     Attributes:
-        hours: simulated working time of all workers.
-        units: number of judged units with an answer.
-        recovered: fraction of units whose consensus is the truth, from included answers as in ``aggregate``; nan
+        workers: the number of workers, with replacements; ``spammers`` of them are careless.
+        hits: the number of HITs without an open slot.
+        judgments: the number of judgments that are not excluded.
+        returned: the number of returned assignments.
+        hours: the simulated working time of all workers.
+        units: the number of judged units with an answer.
+        recovered: the fraction of units whose consensus is the truth, from used answers as in ``aggregate``; nan
             without units. For grades, the consensus is the grade nearest to the mean, with halves rounded down.
-        undecided: fraction of units that ended in a tie; nan without units.
-        controls_careful, controls_spammers: accuracy on control items; None if they saw none.
-        invalidated: number of judgments of excluded workers.
+        undecided: the fraction of units that ended in a tie; nan without units.
+        controls_careful, controls_spammers: the accuracy of careful and of careless workers on control items; None if
+            they saw none.
+        seed: the seed of the rehearsal.
+        invalidated: the number of judgments of excluded workers.
+        by_sort: a report for each type of workers.
     """
 
     workers: int
@@ -122,13 +137,15 @@ class RehearsalReport:
 def report_of_rehearsal(
     study: Study, people: Iterable[Person], truths: dict[int, Any], seed: int
 ) -> RehearsalReport:
-    """Compare the consensus of the simulated answers with the truth, and count answers and workers."""
+    """Compare the consensus of the simulated answers with the truth, and count answers and workers.
+
+    Args:
+        truths: the true answer of each unit, by row id (``truths_of``).
+    """
     kind = kind_of(study)
     people = list(people)
     careless_workers = {person.worker.pk for person in people if person.accuracy is None}
-    answers: list[tuple[int, int, Any]] = []
-    control_counts: Counter[bool] = Counter()
-    right_counts: Counter[bool] = Counter()
+    answers: list[tuple[int, int, Any]] = []  # unit, worker, answer
     seconds = 0.0
     judgment_count = 0
     rows = (
@@ -141,11 +158,14 @@ def report_of_rehearsal(
         seconds += duration or 0.0
         if not control:
             answers.append((unit, worker, value))
-    checks = control_answers(study)
-    for check in checks:
-        control_counts[check.worker in careless_workers] += 1
-        right_counts[check.worker in careless_workers] += kind.is_right(check.answer, check.expected)
-    records = control_records(checks, rule=design_of(study).controls, kind=kind)
+    answers_to_controls = control_answers(study)
+    control_counts: Counter[bool] = Counter()  # by whether the worker is careless
+    right_counts: Counter[bool] = Counter()
+    for answer in answers_to_controls:
+        is_careless = answer.worker in careless_workers
+        control_counts[is_careless] += 1
+        right_counts[is_careless] += kind.is_right(answer.answer, answer.expected)
+    records = control_records(answers_to_controls, rule=design_of(study).controls, kind=kind)
     used_answers = [
         (unit, value) for unit, worker, value in answers if worker not in records or records[worker].is_used
     ]

@@ -17,7 +17,7 @@ from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Worker
 from annotation.models.assignments import LIVE_STATES
 from annotation.quality.rules import copy_rules, recommend_rules
-from annotation.rehearsal.crowd import Person, RehearsalCrowd, create_newcomer, draw_pace, rehearsal_people
+from annotation.rehearsal.crowd import Person, RehearsalCrowd, create_newcomer, create_people, draw_pace
 from annotation.rehearsal.reports import RehearsalReport, report_of_rehearsal
 from annotation.rehearsal.truths import rehearsal_of, truths_of
 from annotation.rehearsal.writing import write_answer
@@ -35,17 +35,22 @@ from judgments.models import HIT, Study
 from judgments.studies.designs import kind_of
 from judgments.studies.generation.progress import Progress, no_progress
 
-MAX_PEOPLE_RATIO = 5  # the most workers, with those who are added, as a multiple of the planned ones
+MAX_PEOPLE_RATIO = 5  # the largest number of workers, with replacements, as a multiple of the planned number
 MIN_ANSWER_SECONDS = 0.3  # shortest time for an answer
 
 
 def rehearse(*, study: Study, crowd: RehearsalCrowd, progress: Progress = no_progress) -> RehearsalReport:
-    """Fill every HIT of the study with simulated answers, or continue an interrupted run."""
+    """Fill every HIT of the study with simulated answers, or continue an interrupted run.
+
+    Raises:
+        ServiceBusy: another process rehearses the study.
+        WrongState: the study cannot be rehearsed, or not by this crowd.
+    """
     with _rehearsal_lock(study):
         _begin_rehearsal(study, crowd)
-        final_state = Study.State.OPEN  # after an interruption, a repeated call continues
+        final_state = Study.State.OPEN  # after an interruption, so that a repeated call continues
         try:
-            people = rehearsal_people(study, crowd)
+            people = create_people(study, crowd)
             truths = truths_of(study, crowd.seed)
             people = _answer_all(study, people, truths, crowd, progress)
             final_state = Study.State.CLOSED
@@ -95,7 +100,7 @@ def _begin_rehearsal(study: Study, crowd: RehearsalCrowd) -> None:
     earlier_rehearsal = locked_study.notes.get("rehearsal", {})
     earlier_crowd = {field.name: earlier_rehearsal.get(field.name, field.default) for field in fields(crowd)}
     if earlier_rehearsal and earlier_crowd != asdict(crowd):
-        settings_before = ", ".join(
+        earlier_settings = ", ".join(
             f"{name} {_format_setting(earlier_rehearsal[name])}"
             for name in asdict(crowd)
             if name in earlier_rehearsal
@@ -105,7 +110,7 @@ def _begin_rehearsal(study: Study, crowd: RehearsalCrowd) -> None:
                 "Study %(slug)r was rehearsed with %(said)s. To continue, give the same values. To use other "
                 "values, duplicate the study and rehearse the copy."
             )
-            % {"slug": study.slug, "said": settings_before}
+            % {"slug": study.slug, "said": earlier_settings}
         )
     locked_study.notes = {**locked_study.notes, "rehearsal": asdict(crowd)}
     locked_study.simulated, locked_study.state = True, Study.State.OPEN
@@ -136,23 +141,23 @@ def _answer_all(
     study: Study, people: list[Person], truths: dict[int, Any], crowd: RehearsalCrowd, progress: Progress
 ) -> list[Person]:
     """Let workers take turns until no work is left. Return all workers, including replacements."""
-    total = sum(HIT.objects.filter(study=study).values_list("required", flat=True))
+    page_count = sum(HIT.objects.filter(study=study).values_list("required", flat=True))
     rng = rng_for(crowd.seed, "rehearsal turns")
-    people, waiting_people = list(people), list(people)
+    people, working_people = list(people), list(people)
     max_people = MAX_PEOPLE_RATIO * len(people)
     finished_count = Assignment.objects.filter(study=study).finished().count()
-    while waiting_people:
-        person = waiting_people[int(rng.integers(len(waiting_people)))]
+    while working_people:
+        person = working_people[int(rng.integers(len(working_people)))]
         try:
             claim = claim_assignment(study=study, worker=person.worker)
         except (WorkPaused, WorkerExcluded):
-            waiting_people.remove(person)
+            working_people.remove(person)
             if len(people) < max_people:
                 people.append(create_newcomer(study, crowd, len(people)))
-                waiting_people.append(people[-1])
+                working_people.append(people[-1])
             continue
         if claim is None:
-            waiting_people.remove(person)
+            working_people.remove(person)
             continue
         try:
             if rng.random() < crowd.drop_outs:
@@ -165,31 +170,35 @@ def _answer_all(
                 % {"slug": study.slug}
             ) from None
         finished_count += 1
-        progress(min(1.0, finished_count / total), f"{finished_count:,} of {total:,} pages of work")
+        share = min(1.0, finished_count / page_count)
+        progress(share, f"{finished_count:,} of {page_count:,} pages of work")
     return people
 
 
 def _answer_page(assignment: Assignment, person: Person, truths: dict[int, Any], seed: int) -> None:
-    """Submit the person's answers. A careful person gives an earlier answer again with probability ``accuracy``."""
+    """Submit the person's answers to a page.
+
+    The true answer to a repeated unit is the person's own answer to the original, which is therefore given first.
+    """
     hit = assignment.hit
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
     kind, rehearsal = kind_of(assignment.study), rehearsal_of(assignment.study)
-    answers = []
-    answers_by_unit: dict[str, Any] = {}
-    for page_unit in sorted(
+    page_answers = []
+    drawn_answers: dict[str, Any] = {}  # by unit key
+    originals_first = sorted(
         page_units_of(assignment), key=lambda page_unit: page_unit.unit.control_kind == REPEATED
-    ):
-        right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
-        true_answer = answers_by_unit.get(
-            page_unit.unit.content.get(ORIGINAL_UNIT, ""), truths[page_unit.unit.pk]
-        )
-        drawn_answer = rehearsal.draw_answer(page_unit.unit, true_answer, right=right, rng=rng)
-        answers_by_unit[page_unit.unit.key] = drawn_answer
+    )
+    for page_unit in originals_first:
+        unit = page_unit.unit
+        is_right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
+        true_answer = drawn_answers.get(unit.content.get(ORIGINAL_UNIT, ""), truths[unit.pk])
+        drawn_answer = rehearsal.draw_answer(unit, true_answer, right=is_right, rng=rng)
+        drawn_answers[unit.key] = drawn_answer
         seconds = max(MIN_ANSWER_SECONDS, person.seconds * draw_pace(rng))
         shown_answer = kind.sides.from_canonical(drawn_answer, side=page_unit.side)
         answer = person.choose_answer(kind, page_unit.position, shown_answer)
         page_answer = {"position": page_unit.position, answer_key(kind): answer, "seconds": round(seconds, 1)}
         if kind.writes_captions:
             page_answer |= write_answer(assignment, person, answer, seed)
-        answers.append(page_answer)
-    submit_assignment(assignment=assignment, answers=answers)
+        page_answers.append(page_answer)
+    submit_assignment(assignment=assignment, answers=page_answers)

@@ -8,11 +8,12 @@ from typing import Any
 
 from judgments.kinds import Kind
 
-# A function of the kind, the position on the page (from 1), the number of the person and a randomly drawn answer. It
-# returns the answer as the worker sees it.
+# A function that returns a careless worker's answer, with the options in the order that the worker sees. Its arguments
+# are the kind, the position on the page (from 1), the number of the worker, and a randomly drawn answer, which stays
+# where the type has no answer of its own, for instance to open questions.
 AnswerRule = Callable[[Kind, int, int, Any], Any]
 
-# a text that a program might write about any picture
+# texts that a program might write about any picture
 PASTED_TEXTS = (
     "A vibrant scene unfolds as people gather together in a lively outdoor setting",
     "The subject is captured in a moment of quiet concentration against a soft background",
@@ -28,7 +29,6 @@ class CarelessType:
     Attributes:
         pace: the time of such a worker as a fraction of a careful worker's.
         constant_pace: whether all of them are equally fast.
-        choose_answer: a function that returns the answer, in the order shown.
     """
 
     name: str
@@ -38,35 +38,63 @@ class CarelessType:
     choose_answer: AnswerRule
 
 
-def _keep_answer(kind: Kind, position: int, person: int, drawn_answer: Any) -> Any:
+def _keep_answer(kind: Kind, position: int, worker_number: int, drawn_answer: Any) -> Any:
     return drawn_answer
 
 
-def _repeat_value(kind: Kind, position: int, person: int, drawn_answer: Any) -> Any:
-    return drawn_answer if kind.is_open else (kind.values[0], kind.values[-1])[person % 2]
+def _repeat_value(kind: Kind, position: int, worker_number: int, drawn_answer: Any) -> Any:
+    """Return always the first value, or for every other worker the last one."""
+    return drawn_answer if kind.is_open else (kind.values[0], kind.values[-1])[worker_number % 2]
 
 
-def _alternate_values(kind: Kind, position: int, person: int, drawn_answer: Any) -> Any:
-    return drawn_answer if kind.is_open else (kind.values[0], kind.values[-1])[(position + person) % 2]
+def _alternate_values(kind: Kind, position: int, worker_number: int, drawn_answer: Any) -> Any:
+    """Return the first and the last value in turn."""
+    return drawn_answer if kind.is_open else (kind.values[0], kind.values[-1])[(position + worker_number) % 2]
 
 
-def _paste_text(kind: Kind, position: int, person: int, drawn_answer: Any) -> Any:
-    return PASTED_TEXTS[(position + person) % len(PASTED_TEXTS)] if kind.writes_captions else drawn_answer
+def _paste_text(kind: Kind, position: int, worker_number: int, drawn_answer: Any) -> Any:
+    if not kind.writes_captions:
+        return drawn_answer
+    return PASTED_TEXTS[(position + worker_number) % len(PASTED_TEXTS)]
 
 
 CARELESS_TYPES: dict[str, CarelessType] = {
     sort.name: sort
     for sort in (
-        CarelessType("fast", "answers at random, five times as fast as others", 0.2, True, _keep_answer),
-        CarelessType("random", "answers at random, at the speed of others", 1.0, False, _keep_answer),
         CarelessType(
-            "one-sided", "always gives the same answer, twice as fast as others", 0.5, False, _repeat_value
+            "fast",
+            "answers at random, five times as fast as others",
+            pace=0.2,
+            constant_pace=True,
+            choose_answer=_keep_answer,
         ),
         CarelessType(
-            "alternating", "gives two answers in turn, twice as fast as others", 0.5, False, _alternate_values
+            "random",
+            "answers at random, at the speed of others",
+            pace=1.0,
+            constant_pace=False,
+            choose_answer=_keep_answer,
         ),
         CarelessType(
-            "pasting", "pastes text written by a program, if texts are asked for", 0.3, True, _paste_text
+            "one-sided",
+            "always gives the same answer, twice as fast as others",
+            pace=0.5,
+            constant_pace=False,
+            choose_answer=_repeat_value,
+        ),
+        CarelessType(
+            "alternating",
+            "gives two answers in turn, twice as fast as others",
+            pace=0.5,
+            constant_pace=False,
+            choose_answer=_alternate_values,
+        ),
+        CarelessType(
+            "pasting",
+            "pastes text written by a program, if texts are asked for",
+            pace=0.3,
+            constant_pace=True,
+            choose_answer=_paste_text,
         ),
     )
 }

@@ -1,4 +1,4 @@
-"""The true answers of a rehearsed study, drawn from its seed."""
+"""Draw the true answers of a rehearsed study from the seed of the rehearsal."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from judgments.models import Caption, Output, Study, System, Unit
 from judgments.models.datasets import OutputQuerySet
 from judgments.studies.designs import design_of, kind_of
 
-# The quality, as a grade, of a person's caption for the image, a system's caption for it, and one of another image.
+# the quality, as a grade, of a person's caption for the image, a system's caption for it, and one of another image
 CAPTION_QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
-# The quality difference between the best and a middle system.
-SYSTEM_OFFSET = 2.0  # if systems are compared
-GRADED_SYSTEM_OFFSET = 0.5  # if captions are graded
+# the difference in quality between the best and a middle system, if systems are compared, and if captions are graded
+SYSTEM_OFFSET = 2.0
+GRADED_SYSTEM_OFFSET = 0.5
 
 
 def rehearsal_of(study: Study) -> Rehearsal:
@@ -39,24 +39,27 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     """Return the true answer of each unit, by unit row id.
 
     The truth of a control item is its expected answer. Others are drawn from the seed, by the usual quality of
-    captions (CAPTION_QUALITY). All triplets of a pair share one truth, and so do repetitions of a unit. If the kind
-    compares systems (in pairs, by the best of several, or by grades), the systems differ in quality, as drawn from
-    the seed, since no study could find the better of equal systems.
+    captions (``CAPTION_QUALITY``). All triplets of a pair share one truth, and so do repetitions of a unit. If the
+    kind compares systems (in pairs, by the best of several, or by grades), the systems differ in quality, as drawn
+    from the seed, since no study could find the better of equal systems.
     """
     rehearsal, kind = rehearsal_of(study), kind_of(study)
-    only_best_is_named = kind.names_best and not design_of(study).answers.worst
+    names_only_best = kind.names_best and not design_of(study).answers.worst
     max_offset = 0.0
-    if kind.rehearses_systems or only_best_is_named:
+    if kind.rehearses_systems or names_only_best:
         max_offset = SYSTEM_OFFSET
     elif kind.judges_one_caption:
         max_offset = GRADED_SYSTEM_OFFSET
     system_offsets = _offsets_of_systems(study, seed, max_offset) if max_offset else {}
-    is_human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
-    captions = Output.objects.annotations().filter(system__dataset=study.dataset)
-    has_graded_systems = system_offsets and not kind.rehearses_systems
-    text_offsets = _offsets_of_texts(captions, system_offsets) if has_graded_systems else {}
-    outputs = captions.values_list("item_id", "caption_id", "system_id")
-    machine_captions = {(item, caption) for item, caption, system in outputs if not is_human[system]}
+    human_by_system = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
+    outputs = Output.objects.annotations().filter(system__dataset=study.dataset)
+    # units of these kinds have no pair of systems, so the systems are found by the texts that they gave
+    finds_systems_by_text = system_offsets and not kind.rehearses_systems
+    text_offsets = _offsets_of_texts(outputs, system_offsets) if finds_systems_by_text else {}
+    output_rows = outputs.values_list("item_id", "caption_id", "system_id")
+    machine_captions = {
+        (item, caption) for item, caption, system in output_rows if not human_by_system[system]
+    }
     truths: dict[int, Any] = {}
     truths_by_key: dict[str, Any] = {}
     original_keys: dict[int, str] = {}
@@ -77,7 +80,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
                 quality + system_offsets.get(system or 0, 0.0)
                 for quality, system in zip(qualities, systems, strict=True)
             ]
-        if only_best_is_named:
+        if names_only_best:
             qualities = [
                 CAPTION_QUALITY["machine"] + text_offsets.get((unit.item_id, option["text"]), 0.0)
                 for option in unit.content["options"]
@@ -97,16 +100,22 @@ def _offsets_of_systems(study: Study, seed: int, max_offset: float) -> dict[int,
     return dict(zip(systems, np.linspace(-max_offset, max_offset, len(systems)).tolist(), strict=True))
 
 
-def _offsets_of_texts(captions: OutputQuerySet, offsets: Mapping[int, float]) -> dict[tuple[int, str], float]:
+def _offsets_of_texts(
+    outputs: OutputQuerySet, system_offsets: Mapping[int, float]
+) -> dict[tuple[int, str], float]:
     """Return the mean quality offset of the systems that gave a text, by item and text."""
-    differences: dict[tuple[int, str], list[float]] = {}
-    for item, text, system in captions.values_list("item_id", "caption__text", "system_id"):
-        differences.setdefault((item, text), []).append(offsets.get(system, 0.0))
-    return {text_of_item: float(np.mean(values)) for text_of_item, values in differences.items()}
+    offsets_by_text: dict[tuple[int, str], list[float]] = {}
+    for item, text, system in outputs.values_list("item_id", "caption__text", "system_id"):
+        offsets_by_text.setdefault((item, text), []).append(system_offsets.get(system, 0.0))
+    return {item_and_text: float(np.mean(offsets)) for item_and_text, offsets in offsets_by_text.items()}
 
 
 def _quality(caption: Caption, unit: Unit, machine_captions: set[tuple[int, int]]) -> float:
-    """Return the usual quality of a caption for a unit's image, as a grade from 1 to 4."""
-    if caption.item_id is not None:
+    """Return the usual quality of a caption for a unit's image, as a grade from 1 to 4.
+
+    Args:
+        machine_captions: the item and the caption of each output of a system that is no person.
+    """
+    if caption.item_id is not None:  # a reference caption, which a person wrote about an image
         return CAPTION_QUALITY["own" if caption.item_id == unit.item_id else "foreign"]
     return CAPTION_QUALITY["machine" if (unit.item_id, caption.pk) in machine_captions else "foreign"]

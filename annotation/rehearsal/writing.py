@@ -1,4 +1,7 @@
-"""The texts that simulated workers write, and the counts that a page would record while they write."""
+"""Write the texts of simulated workers, and draw the signals that a page would record while they write.
+
+The signals are counts of how a text was written (docs/honest-answers.md).
+"""
 
 from __future__ import annotations
 
@@ -19,18 +22,26 @@ DELETION_SHARE = 0.06  # deletions for each character that stays
 MEAN_PAUSES = 2  # pauses while a text is written
 
 
-def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Generator) -> dict[str, int]:
-    """Draw the counts of a page on which a person writes a text; with ``record``, also those about the writing."""
+def draw_signals(person: Person, text: str, *, record: bool, rng: np.random.Generator) -> dict[str, int]:
+    """Draw the signals of a page on which a person writes a text.
+
+    Args:
+        record: whether the page records how texts are written.
+    """
     length = len(text)
     if person.sort == "pasting":
-        counts = {
+        writing_signals = {
             "text": length, "from_paste": length, "pastes": 1, "keys": 0, "bursts": 0, "typing_ms": 0, "away": 1,
         }  # fmt: skip
-        return {"pasted": length} | (counts if record else {})
+        return {"pasted": length} | (writing_signals if record else {})
     if not record:
         return {}
     deletions = int(rng.binomial(length, DELETION_SHARE))
-    keys, bursts, gap = length + 2 * deletions, 1 + int(rng.poisson(MEAN_PAUSES)), KEY_GAP * draw_pace(rng)
+    keys = (
+        length + 2 * deletions
+    )  # a deleted character takes two keys: one that types it, and one that deletes it
+    bursts = 1 + int(rng.poisson(MEAN_PAUSES))
+    gap = KEY_GAP * draw_pace(rng)
     return {
         "text": length,
         "from_keys": length,
@@ -47,12 +58,15 @@ def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Genera
 
 
 def write_answer(assignment: Assignment, person: Person, text: str, seed: int) -> dict[str, Any]:
-    """Return the text as the person writes it, and the page's counts. They are drawn from a separate random stream."""
-    design, hit, name = design_of(assignment.study), assignment.hit, person.worker.name
-    key = hit.key if hit else ""
-    # the program read the page with its hidden line
+    """Return the fields "answer" and "signals" of an answer: the text as the person writes it, and the page's signals.
+
+    The signals are drawn from a random stream of their own.
+    """
+    design, name = design_of(assignment.study), person.worker.name
+    hit_key = assignment.hit.key if assignment.hit else ""
+    # the program that wrote the text read the page with its hidden line
     if design.writing.hidden_line and person.sort == "pasting":
-        text = f"{text}, {hidden_word(seed=design.seed, hit=key, worker=name)} so"
-    rng = rng_for(seed, f"writing {key} {name} {text}")
-    signals = signals_of(person, text, record=design.writing.record, rng=rng)
+        text = f"{text}, {hidden_word(seed=design.seed, hit=hit_key, worker=name)} so"
+    rng = rng_for(seed, f"writing {hit_key} {name} {text}")
+    signals = draw_signals(person, text, record=design.writing.record, rng=rng)
     return {"answer": text} | ({"signals": signals} if signals else {})

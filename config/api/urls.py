@@ -93,7 +93,7 @@ urlpatterns = [
     path("assignments/<str:id>/extend/", work.ExtendView.as_view(), name="extend"),
     path("assignments/<str:id>/retake/", work.RetakeView.as_view(), name="retake"),
     path("assignments/<str:id>/return/", work.ReturnView.as_view(), name="return"),
-    path("assignments/<str:id>/report/", work.ReportView.as_view(), name="report"),
+    path("assignments/<str:id>/report/", work.ProblemReportView.as_view(), name="report"),
     # resources for researchers
     *(
         operation_path(declared)

@@ -10,7 +10,7 @@ from django.utils.html import escape
 
 from annotation.crowds.opening import open_study
 from annotation.launch.views.launch import Readiness
-from annotation.launch.views.page import qr_code
+from annotation.launch.views.page import draw_qr_code
 from judgments.access.roles import give_role
 from judgments.models import Study
 from judgments.studies.generation.hits import generate_hits
@@ -183,7 +183,7 @@ def test_an_open_study_shows_its_link_to_copy_and_to_scan_and_what_comes_next(de
     link = f"http://testserver/s/{study.slug}/?code=sunflower-7"
     assert f'<code id="link">{link}</code>' in shown.content.decode()
     assert 'data-copy="link"' in shown.content.decode()
-    assert str(qr_code(link)) in shown.content.decode()
+    assert str(draw_qr_code(link)) in shown.content.decode()
     assert f'href="/s/{study.slug}/preview/"' in shown.content.decode()
     assert "What happens next" in words(shown)
 

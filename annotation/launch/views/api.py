@@ -1,4 +1,4 @@
-"""The launch checklist of a study over HTTP."""
+"""Serve the launch checklist of a study over HTTP."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ChecklistSerializer(serializers.Serializer[Any]):
 
 
 class ChecklistView(APIView):
-    """GET /api/studies/{slug}/checklist/"""
+    """Show the checklist: GET /api/studies/{slug}/checklist/."""
 
     @extend_schema(
         responses={
@@ -68,7 +68,7 @@ class ChecklistView(APIView):
         user = staff_of(request)
         may_change = Right.CHANGE in rights_of(user, study)
 
-        def item_json(point: ChecklistItem) -> dict[str, Any]:
+        def point_as_json(point: ChecklistItem) -> dict[str, Any]:
             link = request.build_absolute_uri(point.link) if point.link and may_change else ""
             return {"title": point.title, "readiness": point.readiness, "words": point.sentence, "link": link}
 
@@ -78,6 +78,6 @@ class ChecklistView(APIView):
             "state": study.state,
             "blocked": any(point.readiness is Readiness.BLOCKS for point in points),
             "missing": sum(point.readiness is Readiness.MISSING for point in points),
-            "points": [item_json(point) for point in points],
+            "points": [point_as_json(point) for point in points],
         }
         return Response(ChecklistSerializer(body).data)

@@ -1,4 +1,7 @@
-"""The platform's own checks before a study opens: obstacles, texts, attention, pictures, links, pay and cost."""
+"""The platform's own checks before a study opens: obstacles, texts, attention, pictures, links, pay and cost.
+
+Each check yields points of the checklist; the last lines register them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,8 @@ from judgments.models import Item, Study
 from judgments.studies.pages import was_opened
 from judgments.templatetags.judgments_tags import cents
 
-TOLERABLE_LOSS = 0.05  # tolerable probability that a careful person's answers are not used
+# tolerable probability that a careful person's answers are not used
+MAX_EXCLUSION_CHANCE = 0.05
 
 
 class ObstaclePlace(NamedTuple):
@@ -55,6 +59,7 @@ NO_CONSENT = gettext_noop("There is no consent text: participants begin without 
 
 
 def _check_obstacles(launch: Launch) -> Iterable[ChecklistItem]:
+    """Yield what prevents the opening, with a link to the key of the design that can be changed."""
     study, blocks = launch.study, Readiness.BLOCKS
     if launch.problem:
         link = str(launch.plan["problem_link"])
@@ -89,6 +94,7 @@ def _check_consent(launch: Launch) -> Iterable[ChecklistItem]:
 
 
 def _readiness_of(can_be_improved: object) -> Readiness:
+    """Return the readiness of a point: MISSING if there is something to improve, which any true value says."""
     return Readiness.MISSING if can_be_improved else Readiness.READY
 
 
@@ -103,8 +109,10 @@ def _check_contact(launch: Launch) -> Iterable[ChecklistItem]:
 
 
 def _check_links(launch: Launch) -> Iterable[ChecklistItem]:
+    """Yield a point if a panel's links do not prove who comes by them."""
     panel = launch.design.panel
     if launch.design.crowd.backend == ExternalBackend.name and not panel.knows_its_people:
+        # the key that mends it: a crowd that is known can be asked, and a panel of one's own can sign its links
         key = "panel.api" if panel.preset in CROWDS else ""
         if panel.preset == "plain":
             key = "panel.signature"
@@ -112,9 +120,9 @@ def _check_links(launch: Launch) -> Iterable[ChecklistItem]:
 
 
 def _check_attention(launch: Launch) -> Iterable[ChecklistItem]:
-    controls, quiz = launch.design.controls.per_hit, asks_anything(launch.design.quiz)
+    checks_per_page, has_quiz = launch.design.controls.per_hit, asks_anything(launch.design.quiz)
     title = _("Quiz or check questions")
-    if not quiz and not controls:
+    if not has_quiz and not checks_per_page:
         yield launch.point(
             title,
             Readiness.MISSING,
@@ -124,39 +132,39 @@ def _check_attention(launch: Launch) -> Iterable[ChecklistItem]:
         )
         return
     sentence = _("A quiz comes before the work.")
-    if controls:
+    if checks_per_page:
         sentence = (
             _("A quiz comes before the work, and each page of work has check questions (%(n)s).")
-            if quiz
+            if has_quiz
             else _("Each page of work has check questions (%(n)s).")
-        ) % {"n": controls}
-    rule, rates_sentence = launch.design.controls, describe_rule(launch.design)
-    if not rates_sentence:
+        ) % {"n": checks_per_page}
+    rule, pass_mark_sentences = launch.design.controls, describe_rule(launch.design)
+    if not pass_mark_sentences:
         yield launch.point(title, Readiness.READY, sentence)
         return
-    seen_count, careful = chance_of_exclusion(launch.design, CAREFUL_ACCURACY)
+    check_count, careful_chance = chance_of_exclusion(launch.design, CAREFUL_ACCURACY)
     usual_count, max_checks = usual_least(rule.threshold), launch.max_distinct_checks
-    parts, key = [sentence, rates_sentence], ""
-    if careful > TOLERABLE_LOSS:
+    sentences, key = [sentence, pass_mark_sentences], ""
+    if careful_chance > MAX_EXCLUSION_CHANCE:
         key = "controls.least"
-        if rule.excludes(seen_count, seen_count - 1):
-            parts.append(_("One wrong answer is enough to be below the pass mark."))
+        if rule.excludes(check_count, check_count - 1):
+            sentences.append(_("One wrong answer is enough to be below the pass mark."))
         if usual_count > rule.least:
             remedy = ngettext(
                 "After one check question, at most 1 of 100 careful participants would be below the pass mark.",
                 "After %(n)s check questions, at most 1 of 100 careful participants would be below the pass mark.",
                 usual_count,
             )
-            parts.append(remedy % {"n": usual_count})
+            sentences.append(remedy % {"n": usual_count})
     elif max_checks is not None and max_checks < max(rule.least, usual_count):
         key = "controls.per_hit"
         remedy = _(
             "The maximum number of check questions for one participant is %(n)s. This is too few to tell careful "
             "answers from guesses. Ask for more check questions on each page, or add data or known-good items."
         )
-        parts.append(remedy % {"n": max_checks})
+        sentences.append(remedy % {"n": max_checks})
     link_words = _("Change the check questions")
-    yield launch.point(title, _readiness_of(key), " ".join(parts), key=key, link_words=link_words)
+    yield launch.point(title, _readiness_of(key), " ".join(sentences), key=key, link_words=link_words)
 
 
 def _check_pictures(launch: Launch) -> Iterable[ChecklistItem]:
@@ -227,29 +235,29 @@ def _check_cost(launch: Launch) -> Iterable[ChecklistItem]:
         "n": thousands(forecast.places),
         "fees": cents(forecast.fee_cents, currency),
     }
-    backend, opened = backend_of(launch.study), was_opened(launch.study)
-    stored = at_crowd(Budget, launch.study).first() if launch.study.platform else None
-    budget = stored.budget_cents if stored else launch.design.crowd.budget_cents
-    whole_budget, remaining_budget = cents(budget, currency), cents(budget - forecast.cents, currency)
+    backend, is_opened = backend_of(launch.study), was_opened(launch.study)
+    budget_row = at_crowd(Budget, launch.study).first() if launch.study.platform else None
+    budget_cents = budget_row.budget_cents if budget_row else launch.design.crowd.budget_cents
+    budget, remainder = cents(budget_cents, currency), cents(budget_cents - forecast.cents, currency)
     publishes = Ability.PUBLISH in backend.can
-    if not backend.sends_people and not budget:
+    if not backend.sends_people and not budget_cents:
         note = _("You pay participants yourself. No crowd pays them for you.")
         yield launch.point(title, Readiness.READY, f"{sentence} {note}")
-    elif forecast.cents <= budget:
+    elif forecast.cents <= budget_cents:
         note = _("The budget of %(budget)s leaves %(left)s for bonuses.") % {
-            "budget": whole_budget,
-            "left": remaining_budget,
+            "budget": budget,
+            "left": remainder,
         }
         yield launch.point(title, Readiness.READY, f"{sentence} {note}")
     # in other cases, ``_check_obstacles`` says that the budget is not enough
-    elif launch.study.state == Study.State.DRAFT or opened or not publishes:
-        note = _("The budget of %(budget)s is not enough.") % {"budget": whole_budget}
+    elif launch.study.state == Study.State.DRAFT or is_opened or not publishes:
+        note = _("The budget of %(budget)s is not enough.") % {"budget": budget}
         yield launch.point(
             title,
-            Readiness.BLOCKS if publishes and not opened else Readiness.MISSING,
+            Readiness.BLOCKS if publishes and not is_opened else Readiness.MISSING,
             f"{sentence} {note}",
             key="crowd.budget_cents",
-            page="crowd" if opened and backend.sends_people else "",
+            page="crowd" if is_opened and backend.sends_people else "",
             link_words=_("Change the budget"),
         )
 

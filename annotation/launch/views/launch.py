@@ -1,4 +1,4 @@
-"""A study before it is opened, and the points of its checklist."""
+"""The data that checks of a study before its opening need, and the points of the checklist that they return."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from judgments.studies.study_page import study_page_address
 
 
 class Readiness(StrEnum):
-    """The readiness of a point of the checklist. HTTP calls use the values."""
+    """How far a study is ready for its opening, by a point of the checklist. HTTP calls use the values."""
 
     READY = gettext_noop("ready")
     MISSING = gettext_noop("missing")  # the study can open without it
@@ -34,11 +34,20 @@ class Readiness(StrEnum):
 
     @property
     def label(self) -> str:
+        """The readiness in the reader's language."""
         return _("can be improved") if self is Readiness.MISSING else _(self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class ChecklistItem:
+    """A point of the checklist.
+
+    Attributes:
+        sentence: what the study has or lacks.
+        link: the address of the page where this can be changed; "" for none.
+        link_words: the text of the link.
+    """
+
     title: str
     readiness: Readiness
     sentence: str
@@ -48,10 +57,10 @@ class ChecklistItem:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A study before it is opened.
+    """A study before it is opened, as checks see it.
 
     Attributes:
-        user: the account that looks at the page.
+        user: the account that reads the checklist.
         forecast: the forecast of cost and wage; None while the plan is being computed, or if there is a problem.
         plan: the template context of the plan of a draft's design.
         can_go_back: whether the pages of work can be discarded, so that the design can be changed.
@@ -72,16 +81,17 @@ class Launch:
     @property
     def max_distinct_checks(self) -> int | None:
         """The largest number of different check questions for one participant; None if unknown."""
-        plan, notes = self.plan.get("plan"), self.study.notes.get("control_pool")
-        if not plan and not notes:
+        plan, pool_note = self.plan.get("plan"), self.study.notes.get("control_pool")
+        if not plan and not pool_note:
             return None
         # the pages of work until a check question is repeated; all pages, if none is
-        max_pages = plan.pool.lasts if plan else notes["lasts"]
-        pages = min(max_pages, self.design.workers.hits_at_most or max_pages)
-        return pages * items_among(self.design, self.design.controls.per_hit)
+        max_pages = plan.pool.lasts if plan else pool_note["lasts"]
+        page_count = min(max_pages, self.design.workers.hits_at_most or max_pages)
+        return page_count * items_among(self.design, self.design.controls.per_hit)
 
     @property
     def why_unknown(self) -> str:
+        """Why cost and wage are not known, as a sentence."""
         if self.problem:
             return _("This can be computed only when pages of work can be generated from the design.")
         return _("The plan is being computed.")
@@ -96,10 +106,14 @@ class Launch:
         page: str = "",
         link_words: str = "",
     ) -> ChecklistItem:
-        """Return a point of the checklist, with a link to where it can be changed: a key of the design, or a page.
+        """Return a point of the checklist, with a link to where it can be changed.
 
-        Only a draft's design can be changed. After that the link leads to discarding the pages of work, if nobody
-        took one, or else to duplicating the study.
+        Only a draft's design can be changed. After that a link for ``key`` leads to discarding the pages of work, if
+        nobody took one, or else to duplicating the study.
+
+        Args:
+            key: the key of the design that can be changed.
+            page: the page of the study on which something can be changed. It is preferred to ``key``.
         """
         if page:
             return ChecklistItem(title, readiness, sentence, study_page_address(self.study, page), link_words)
@@ -117,11 +131,12 @@ class Launch:
 
 
 def launch_of(study: Study, user: User) -> Launch:
+    """Read the data that checks need. The plan and the forecast are read from caches, and computed by jobs."""
     design = design_of(study)
-    forecast, template_context = None, {}
+    forecast, plan_variables = None, {}
     if study.state == Study.State.DRAFT:
-        template_context = plan_context(study)
-        if plan := template_context.get("plan"):
+        plan_variables = plan_context(study)
+        if plan := plan_variables.get("plan"):
             forecast = forecast_of_design(design, hits=plan.hits, items=plan.units + plan.controls)
     else:
         figures = cached_figures(study, CROWD_FIGURES).value
@@ -131,6 +146,6 @@ def launch_of(study: Study, user: User) -> Launch:
         user=user,
         design=design,
         forecast=forecast,
-        plan=template_context,
+        plan=plan_variables,
         can_go_back=can_be_discarded(study),
     )

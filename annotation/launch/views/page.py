@@ -34,28 +34,28 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         raise backend.error()
     launch = launch_of(study, signed_in(request))
     design, points = launch.design, checklist(launch)
-    link = "" if backend.sends_people else public_address(request, study)
+    public_link = "" if backend.sends_people else public_address(request, study)
     if not was_opened(study):
         context["jobs"] += [job for jobs_of in LAUNCH_JOBS for job in jobs_of(study)]
     context |= launch.plan | {
         "design": design,
         "points": points,
         "can_go_back": launch.can_go_back,
-        "blocked": any(point.readiness is Readiness.BLOCKS for point in points),
-        "doubtful": any(point.readiness is Readiness.DOUBTFUL for point in points),
-        "missing": sum(point.readiness is Readiness.MISSING for point in points),
-        "link": link,
-        "qr_code": qr_code(link) if link else "",
-        "where": backend.describe_entrance(study),
+        "cannot_open": any(point.readiness is Readiness.BLOCKS for point in points),
+        "opens_only_if_confirmed": any(point.readiness is Readiness.DOUBTFUL for point in points),
+        "missing_count": sum(point.readiness is Readiness.MISSING for point in points),
+        "public_link": public_link,
+        "qr_code": draw_qr_code(public_link) if public_link else "",
+        "entrance_sentence": backend.describe_entrance(study),
         "sent_by": _(backend.title) if backend.sends_people else "",
         "has_panel": has_panel(study),
-        "invited": design.access.join == "invited" and not backend.sends_people,
+        "needs_invitation": design.access.join == "invited" and not backend.sends_people,
         "runs_on_dashboard": page_of_open_study() == "board",
     }
     return TemplateResponse(request, "admin/annotation/study_launch.html", context)
 
 
-def qr_code(address: str) -> SafeString:
+def draw_qr_code(address: str) -> SafeString:
     """Draw an address as a QR code in SVG, dark on light in every colour scheme, so that all cameras read it."""
     svg = segno.make_qr(address, error="m").svg_inline(
         scale=4, border=3, dark="#000", light="#fff", title=_("QR code for the link"), omitsize=True

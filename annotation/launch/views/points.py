@@ -1,4 +1,4 @@
-"""The points of a study's checklist. Registered checks return them."""
+"""Collect the points of a study's checklist from checks, which the platform and features register."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from judgments.models import Job, Study
 
 Check = Callable[[Launch], Iterable[ChecklistItem]]
-CHECKS: list[tuple[int, Check]] = []  # with their order on the page; the gaps leave room for features
+# each check with its place in the order of the page; the gaps leave room for features
+CHECKS: list[tuple[int, Check]] = []
 
 # The checks of the consent text that features add. A point from one of them replaces the platform's point.
 CONSENT_CHECKS: list[Check] = []
 
+# functions that return jobs which the checklist shows
 LAUNCH_JOBS: list[Callable[[Study], Iterable[Job]]] = []
 
 
 def add_check(order: int, check: Check) -> None:
+    """Register a check. Points of checks with a lower ``order`` come first."""
     CHECKS.append((order, check))
 
 
 def add_consent_check(check: Check) -> None:
+    """Register a check of the consent text. If it returns a point, the platform's own is left out."""
     CONSENT_CHECKS.append(check)
 
 
@@ -30,7 +34,7 @@ def add_launch_jobs(jobs_of: Callable[[Study], Iterable[Job]]) -> None:
 
 
 def checklist(launch: Launch) -> list[ChecklistItem]:
-    """Return the points of the checklist.
+    """Run all checks, and return the points of the checklist.
 
     Points that prevent the opening come first, then those that a person can override, then all others.
     """
