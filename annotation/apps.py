@@ -1,4 +1,4 @@
-"""The annotation app: its pages of the admin, its scheduled tasks and its kinds of job."""
+"""The configuration of the annotation app: its pages of the admin, signals, scheduled tasks and kinds of job."""
 
 from typing import Any
 

@@ -1,4 +1,8 @@
-"""Errors about answering. Each message first tells the worker what happened to their answers."""
+"""Errors that a worker reads: about joining, answering, and leases.
+
+Each message first tells the worker what happened to their answers. ``status`` is the HTTP status, and ``title`` the
+heading of the error's page.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ class JoinRefused(QuorumError):
 
 
 class AllSlotsTaken(JoinRefused):
-    """Raised if all places are taken. A place may be free soon. Nothing is stored."""
+    """Raised if all places at a panel are taken. A place may be free soon. Nothing is stored."""
 
     status = 409
     title = "All places are taken"
@@ -31,11 +35,15 @@ class CountryProblem(QuorumError):
 
 
 class NotJoined(ObjectNotFound):
+    """Raised if the worker takes no part in the study, or continued in another browser."""
+
     status = 403
     title = "You have not joined the study"
 
 
 class NameTaken(QuorumError):
+    """Raised if somebody else has the name, or if name and resume code do not match."""
+
     status = 409
     title = "The name is taken"
 
@@ -80,11 +88,15 @@ class AddressFull(TooManyAttempts):
 
 
 class NoMoreTime(QuorumError):
+    """Raised if a lease cannot be extended now."""
+
     status = 409
     title = "No more time is available"
 
 
 class SlotTaken(QuorumError):
+    """Raised if a worker cannot get back a HIT whose lease expired."""
+
     status = 409
     title = "Somebody else has this page of work"
 
@@ -97,6 +109,8 @@ class TooLateToChange(QuorumError):
 
 
 class TooLate(QuorumError):
+    """Raised if the lease of the assignment has ended."""
+
     status = 409
     title = "Too late"
 
@@ -147,10 +161,12 @@ class ConsentChanged(NotAdmitted):
 
 
 class RequirementNotMet(NotAdmitted):
-    pass
+    """Raised if the worker does not meet a requirement of the study."""
 
 
 class WorkPaused(QuorumError):
+    """Raised if a detector paused the worker, until somebody has reviewed the flag."""
+
     status = 403
     title = "Your work is paused"
 

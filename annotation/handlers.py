@@ -1,4 +1,7 @@
-"""Job handlers. Each finds rows by their ids, calls one service, and reports progress."""
+"""Handlers of the app's background jobs, which ``apps`` registers.
+
+Each gets the arguments of a job, finds the study, and calls one function of a feature.
+"""
 
 from __future__ import annotations
 
@@ -18,30 +21,37 @@ from judgments.studies.studies import find_study
 
 
 def read_panel_list(run: JobRun, *, study: str, upload: str, columns: dict[str, str]) -> None:
-    """Read a panel's list for its page.
+    """Read a panel's list of submissions, and write the rows, or the problem, to the file that its page reads.
 
-    The people's ids stay in the uploaded file and are not stored in the database.
+    The people's ids stay in files and are not stored in the database.
     """
     panel = design_of(find_study(study)).panel
     with uploads.open_upload(upload, run.progress) as files:
-        page_context: dict[str, Any] = {}
         try:
             submissions = read_submissions(read_whole(files.path), panel, columns=columns)
-            page_context["rows"] = [submission.as_json() for submission in submissions]
+            page_data: dict[str, Any] = {"rows": [submission.as_json() for submission in submissions]}
         except ListProblem as problem:
             if not problem.columns:
                 raise
-            page_context |= {"problem": str(problem), "columns": problem.columns}
-        uploads.job_file(upload).write_text(json.dumps(page_context))
+            # a person can name the columns on the page
+            page_data = {"problem": str(problem), "columns": problem.columns}
+        uploads.job_file(upload).write_text(json.dumps(page_data))
 
 
 def sync_crowd(run: JobRun, *, study: str) -> dict[str, Any]:
+    """Synchronise a study with its crowd. The result of the job is the report."""
     return sync_with_crowd(study=find_study(study), progress=run.progress).as_json()
 
 
 def finish_erasure(run: JobRun, *, study: str, withdraw: bool) -> None:
+    """Let other apps finish the erasure of a person, outside the transaction that erased them.
+
+    Args:
+        withdraw: whether to remove files of releases.
+    """
     erasure_committed.send(Study, study=find_study(study), withdraw=withdraw)
 
 
 def end_retention(run: JobRun, *, study: str) -> dict[str, Any]:
+    """Erase the identities of a study's people, whose time is over. The result is the number of people."""
     return {"people": retention.end_identities_of_study(study=find_study(study), progress=run.progress)}

@@ -1,4 +1,7 @@
-"""Commands about a study's answers, its crowd and its money, and about personal data."""
+"""Commands about a study's crowd and its money, and about personal data.
+
+Modules that only one command needs are imported in it, so that other commands start fast.
+"""
 
 from __future__ import annotations
 
@@ -77,6 +80,7 @@ class SetLimits(QuorumCommand):
         self.say(f"The limits are set: {set_limits(by=by, **values)}.")
 
 
+# the verdicts on the lines of a panel's list, in the order in which they are counted
 VERDICT_TEXTS = {
     "pay": "to pay",
     "no": "not to pay",
@@ -118,12 +122,12 @@ class ReconcilePanel(QuorumCommand):
         columns = {kind: options[f"{kind}_column"] for kind in submission_list.LIST_COLUMNS}
         text = read_whole(options["submissions"])
         submissions = submission_list.read_submissions(text, design_of(study).panel, columns=columns)
-        compared = reconciling.compare_panel_list(study=study, submissions=submissions)
-        counts = Counter(submission.verdict for submission in compared)
+        compared_submissions = reconciling.compare_panel_list(study=study, submissions=submissions)
+        verdict_counts = Counter(submission.verdict for submission in compared_submissions)
         for verdict, verdict_text in VERDICT_TEXTS.items():
-            if counts[verdict]:
-                self.say(f"{counts[verdict]:,} {verdict_text}")
-        for submission in compared:
+            if verdict_counts[verdict]:
+                self.say(f"{verdict_counts[verdict]:,} {verdict_text}")
+        for submission in compared_submissions:
             if submission.is_contradictory:
                 session = submission.session
                 person = submission.panel_worker_id or (session and session.worker)
@@ -131,11 +135,11 @@ class ReconcilePanel(QuorumCommand):
         if options["output"]:
             write_json(
                 options["output"],
-                {"study": study.slug, "submissions": [_as_json(submission) for submission in compared]},
+                {"study": study.slug, "submissions": list(map(_as_json, compared_submissions))},
             )
         if options["payments"]:
             with atomic_write(options["payments"]) as file:
-                file.write_text(payouts.as_csv(payouts.payment_list(study, compared)))
+                file.write_text(payouts.as_csv(payouts.payment_list(study, compared_submissions)))
         if options["book"]:
             totals = reconciling.book_list(study=study, submissions=submissions, approve=options["approve"])
             self.say(
@@ -144,6 +148,7 @@ class ReconcilePanel(QuorumCommand):
 
 
 def _as_json(submission: Any) -> dict[str, Any]:
+    """Return a compared submission as ``--output`` writes it. "here" and "there" are its statuses here and there."""
     return {
         "worker": submission.session.worker.name if submission.session else None,
         "id": submission.panel_worker_id,
@@ -204,6 +209,10 @@ class ErasePerson(QuorumCommand):
             self._erase_worker(study, worker, options)
 
     def _find_people(self, slug: str | None, name: str) -> list[tuple[Study, Worker]]:
+        """Return the studies, or the one study, in which somebody with this name takes part, and the worker in each.
+
+        Say it if the person was erased from them already.
+        """
         from annotation.privacy.people import erasure_of, find_person
 
         if slug:
@@ -213,14 +222,17 @@ class ErasePerson(QuorumCommand):
                 erasure = erasure_of(study, name)
                 self.say(f"The person was erased already, on {erasure.at.date() if erasure else ''}.")
             return [(study, person)] if person else []
-        people, was_erased = [], False
+        people: list[tuple[Study, Worker]] = []
+        was_erased = False
         for study in Study.objects.order_by("pk"):
             try:
                 person = find_person(study, name)
             except ObjectNotFound:
                 continue
-            was_erased |= person is None
-            people += [(study, person)] if person else []
+            if person is None:
+                was_erased = True
+            else:
+                people.append((study, person))
         if not people and not was_erased:
             raise ObjectNotFound(f"Nothing was changed: {name!r} took part in no study.")
         if not people:
@@ -228,6 +240,7 @@ class ErasePerson(QuorumCommand):
         return people
 
     def _erase_worker(self, study: Study, worker: Worker, options: dict[str, Any]) -> None:
+        """Say what an erasure removes from a study and, with ``--yes``, carry it out."""
         from annotation.privacy.erasing import erase_person
         from annotation.privacy.people import people_of
         from annotation.privacy.preview import preview_erasure

@@ -1,4 +1,7 @@
-"""Consistent snapshots of a study's judgments."""
+"""Snapshots of a study's judgments, so that results can be computed again from the same ones.
+
+Judgments are only ever added, so the row id of the last one, and what was excluded then, are enough.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +18,23 @@ from annotation.models.judgments import JudgmentQuerySet
 from judgments.models import Study
 from quorum.numeric.packing import declare
 
-MANY_ASSIGNMENTS = 5_000  # from which pages show cached figures
+MANY_ASSIGNMENTS = 5_000  # the number from which pages show cached figures
 
 
 @declare
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The judgments at one moment, and which of them were included.
+    """The judgments at one moment, and which of them were used.
 
     Attributes:
+        time: the moment.
         last_judgment: row id of the last judgment.
         invalidating_rules: the detector that invalidated each assignment, as named in files, by the assignment's id.
         unconfirmed_assignments: paid assignments that the crowd has not confirmed.
-        excluded_workers: row ids of workers excluded by the control rule.
+        excluded_workers: row ids of workers whose answers the control rule does not use.
         withdrawn_items: row ids of withdrawn control items.
         decisions: the adjudicated value of each decided unit, by unit row id.
-        systems: row ids of the systems that the study draws from; None in older snapshots.
+        systems: row ids of the systems that the study draws from; None if the snapshot does not say.
         outputs: row id of the last system output.
         has_found_images: whether some outputs are found images.
         in_part: the partly known systems of each task (``Dataset.known_in_part``).
@@ -59,7 +63,7 @@ class Snapshot:
         return self.all_judgments(study, units=units).filter(is_unrevised)
 
     def includes(self, assignment: UUID, worker: int) -> bool:
-        """Return whether the study's rules include this work. An import may still have excluded it."""
+        """Return whether the study's rules use this work. An imported judgment may still be set aside."""
         return (
             assignment not in self.invalidating_rules
             and assignment not in self.unconfirmed_assignments
@@ -67,6 +71,7 @@ class Snapshot:
         )
 
     def as_json(self) -> dict[str, Any]:
+        """Return the snapshot as it is stored; ``snapshot_from_json`` reads it."""
         return {
             "at": self.time.isoformat(),
             "last": self.last_judgment,

@@ -1,4 +1,7 @@
-"""List the decisions that wait for a person. The page of a study and the list of studies show them."""
+"""Declare the decisions that wait for a person, which the pages of a study and the list of studies show.
+
+Each need counts the rows of ``rows`` for each study, and links to the page where a person decides.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from judgments.access.rights import Right
 from judgments.models import Study
 from judgments.studies.home_page import Need, add_needs
 
-EXPIRY_NOTICE = timedelta(days=1)
+EXPIRY_NOTICE = timedelta(days=1)  # before an offer at a crowd ends
 
 add_needs(
     Need(

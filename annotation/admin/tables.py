@@ -1,4 +1,4 @@
-"""Admin lists of workers, their assignments and judgments, and problem reports."""
+"""Admin lists of workers, participations and invitations, assignments, judgments, and problem reports."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ from judgments.studies.designs import installed_kind_of
 
 
 class ValueFilter(KnownValuesFilter):
-    title, parameter_name, known_values = "value", "value", ("0", "1", "2", "3", "4")
+    title = "value"
+    parameter_name = "value"
+    known_values = ("0", "1", "2", "3", "4")
 
 
 def count_visible_assignments(person: Person) -> Coalesce:
+    """Return an expression for the number of a worker's assignments that this person may see."""
     return count_of(visible_rows(Assignment.objects.all(), person), "worker")
 
 

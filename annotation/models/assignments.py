@@ -14,13 +14,15 @@ from django.utils.translation import pgettext_lazy
 from annotation.models.people import Worker
 from judgments.models import HIT, Study
 
+# states of work that a worker holds until its lease ends
 LEASED_STATES = ("reserved", "accepted")
 # states that occupy a slot of the HIT
 LIVE_STATES = (*LEASED_STATES, "submitted", "approved", "rejected")
-# states of finished work that is excluded
+# states of finished work whose answers are not used
 EXCLUDED_STATES = ("invalidated", "apart")
+# states of finished work whose answers are used
 FINISHED_STATES = ("submitted", "approved", "rejected")
-EXCLUDED_BY_PERSON = "person"  # the reason, in files, of an exclusion without a rule
+EXCLUDED_BY_PERSON = "person"  # the reason, in files, of an exclusion by a person instead of a detector
 UNKNOWN_TO_CROWD = "unknown-to-crowd"  # the reason, in files, if the crowd does not know the work
 
 # Sent in the transaction that stores judgments, with ``assignment`` and the number of ``judgments``.
@@ -33,9 +35,11 @@ submission_annotations: dict[str, Exists] = {}
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
     def with_lease(self, now: datetime) -> AssignmentQuerySet:
+        """Return the assignments in progress whose lease has not ended. Reserved ones are left out."""
         return self.filter(state=Assignment.State.ACCEPTED, expires_at__gt=now)
 
     def overdue(self, now: datetime) -> AssignmentQuerySet:
+        """Return the leased assignments whose lease has ended, although their state does not say so yet."""
         return self.filter(state__in=LEASED_STATES, expires_at__lte=now)
 
     def finished(self) -> AssignmentQuerySet:
@@ -43,7 +47,10 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
 
 
 class Assignment(models.Model):
-    """A HIT taken by one worker. A submission names the assignment's id, so repeating it is harmless."""
+    """A worker's take of a HIT, from its reservation or acceptance to the decision on it.
+
+    A submission names the assignment's id, so repeating it is harmless.
+    """
 
     class State(models.TextChoices):
         RESERVED = "reserved", pgettext_lazy("staff", "reserved (loaded in advance)")
@@ -206,7 +213,7 @@ class Assignment(models.Model):
         return str(self.id)
 
     def renew_lease(self, *, now: datetime, expires_at: datetime) -> None:
-        """Set the end of the lease of a locked row. If the lease had expired, record the gap."""
+        """Set the end of the lease of a locked row. If the lease had expired, add the time since then to ``gaps``."""
         if self.expires_at is not None and self.expires_at < now:
             self.gaps = [*self.gaps, [self.expires_at.isoformat(), now.isoformat()]]
         self.expires_at = expires_at

@@ -1,8 +1,8 @@
-"""The models of external HITs, of sessions of their workers, of outbox messages, and of raw ids from a crowd.
+"""The models of crowds: publications, sessions of people, outbox messages, and personal data that a crowd sent.
 
-Every row has its ``platform``: the crowd and, for Mechanical Turk, sandbox or live. Counters never mix two
-platforms. Backends define the platforms (annotation.crowds), not the choices of a field, so a new crowd needs no
-migration.
+Publications, sessions and messages have a ``platform``: the crowd and, for Mechanical Turk, sandbox or live. Counters
+never mix two platforms. Backends define the platforms (annotation.crowds), not the choices of a field, so a new crowd
+needs no migration.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def at_crowd(model: type[Row], study: Study) -> models.QuerySet[Row]:
 
 
 class Publication(models.Model):
-    """An external HIT: a HIT at Mechanical Turk, or a whole study at a panel.
+    """Work that is offered at a crowd: a HIT at Mechanical Turk, or a whole study at a panel.
 
-    ``token`` is derived from the rows of the study and stored before the crowd is called, so that the HIT can be
-    found if the response is lost. ``held_slots`` is the number of slots whose money stays reserved until they are
-    decided or released.
+    ``token`` is derived from the rows of the study and stored before the crowd is called, so that the work can be
+    found there if the response is lost. ``held_slots`` is the number of places whose money stays reserved until they
+    are decided or released.
     """
 
     class State(models.TextChoices):
@@ -126,6 +126,7 @@ class Publication(models.Model):
 
     @property
     def price_cents(self) -> int:
+        """The cost of one place."""
         return self.reward_cents + self.fee_cents
 
 
@@ -207,11 +208,10 @@ class CrowdSession(models.Model):
 
 
 class CrowdCall(models.Model):
-    """An outbox message to a crowd.
+    """A message to a crowd in the outbox: a request, such as to publish a HIT or to pay a bonus.
 
-    It is stored with the decision that causes it, sent afterwards, and delivered once.
-
-    It also records who requested what, why, and how the crowd answered.
+    It is stored with the decision that causes it, sent afterwards, and delivered once. It also records who requested
+    what, why, and how the crowd answered.
     """
 
     class State(models.TextChoices):
@@ -289,6 +289,7 @@ class CrowdCall(models.Model):
 
     @property
     def unsure(self) -> bool:
+        """Whether nobody can tell if the crowd carried out the failed request."""
         return self.state == self.State.FAILED and bool(self.answer.get("unsure"))
 
     def publication_now(self) -> Publication:
@@ -296,12 +297,13 @@ class CrowdCall(models.Model):
         return Publication.objects.select_related("hit", "study").get(calls=self)
 
     def session_now(self) -> CrowdSession:
+        """Return the current row of the session, which may have changed since the call was written."""
         return CrowdSession.objects.select_related("study", "worker", "publication").get(calls=self)
 
     def remember(self, **facts: Any) -> bool:
-        """Store facts for a later attempt, at once; None deletes a fact.
+        """Store facts for a later attempt in ``answer``, at once; None deletes a fact.
 
-        Return False if another runner took the call. The caller must then not call the crowd.
+        Return False if another process has taken over the message. The caller must then not call the crowd.
         """
         answer = {name: value for name, value in {**self.answer, **facts}.items() if value is not None}
         own_attempt = CrowdCall.objects.filter(pk=self.pk, state=self.State.STARTED, attempts=self.attempts)
@@ -342,7 +344,7 @@ class RawId(models.Model):
 
 
 class Demographics(models.Model):
-    """A crowd's data about a participant. They are personal, and deleted together with the raw ids."""
+    """What a crowd says about a participant, such as their age. It is deleted together with the raw ids."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="demographics")
     worker = models.ForeignKey(
@@ -363,7 +365,10 @@ class Demographics(models.Model):
 
 
 class Seat(models.Model):
-    """A seat: a keyed hash of the network address that took a slot. It is deleted when the slot is free."""
+    """A keyed hash of the network address that took an assignment or a session (``annotation.work.seats``).
+
+    It is deleted minutes after the assignment or the session ended.
+    """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
     address = models.CharField(max_length=32)

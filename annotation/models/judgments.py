@@ -16,11 +16,13 @@ from common.rows.append_only import AppendOnlyError
 from judgments.models import Caption, Study, Unit
 from judgments.models.datasets import NumberField
 
-# The name of a signal: the number of earlier answers that are missing from an imported file.
+# the name of a signal of imported judgments: how many earlier answers the file does not have
 IMPORTED_REVISION = "revision"
 
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
+    """Judgments, which are only ever added: ``update`` and ``delete`` raise AppendOnlyError."""
+
     def of_study(self, study: Study) -> JudgmentQuerySet:
         return self.filter(assignment__study=study).order_by("pk")
 
@@ -39,12 +41,17 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return super().update(**values)
 
     def erase(self) -> int:
+        """Delete judgments, and return the number of deleted rows. Call it only to erase a person."""
         return super().delete()[0]
 
 
 class Judgment(models.Model):
-    """One worker's answer to one unit. The value is in the unit's order, whichever side each option was shown on."""
+    """One worker's answer to one unit. The value is in the unit's order, whichever side each option was shown on.
 
+    A revision is a new judgment that ``replaces`` the earlier one. Saved rows cannot be changed or deleted.
+    """
+
+    # lookups from a row to its studies (judgments.access.visible_rows)
     of_study = ("assignment__study",)
 
     class Presented(models.TextChoices):
@@ -120,6 +127,7 @@ class Judgment(models.Model):
 class ProblemReport(models.Model):
     """A worker's report that something is wrong with an item."""
 
+    # lookups from a row to its studies (judgments.access.visible_rows)
     of_study = ("assignment__study",)
 
     class Kind(models.TextChoices):
@@ -146,9 +154,9 @@ class WrittenCaptionQuerySet(models.QuerySet["WrittenCaption"]):
 
 
 class WrittenCaption(models.Model):
-    """The author of a caption, who must never judge it.
+    """A caption of a dataset and the worker who wrote it, and who must therefore never judge it.
 
-    Candidates are stored by text, so a text that two people wrote has two authors.
+    Candidates are stored by text, so a caption that two people wrote has two rows.
     """
 
     caption = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="written")

@@ -18,9 +18,9 @@ CURRENCY_LENGTH = 3  # ISO 4217
 
 
 class Budget(models.Model):
-    """A study's budget at a platform.
+    """A study's budget at a platform, with counters of reserved and spent money.
 
-    Only annotation.money.ledger changes its counters, and adds an entry for each change.
+    Only annotation.money.ledger changes the counters, and adds an entry for each change.
     """
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="budgets")
@@ -49,6 +49,7 @@ class Budget(models.Model):
 
     @property
     def forecast_cents(self) -> int:
+        """What will have been spent if all reserved money is."""
         return self.reserved_cents + self.spent_cents
 
     @property
@@ -61,8 +62,9 @@ class Budget(models.Model):
 
 
 class LedgerEntry(AppendOnlyRow):
-    """A booking. The sums of a budget's entries equal its counters; ``key`` prevents double booking."""
+    """One change of a budget. The sums of a budget's entries equal its counters; ``key`` prevents double entries."""
 
+    # lookups from a row to its studies (judgments.access.visible_rows)
     of_study = ("budget__study",)
 
     budget = models.ForeignKey(Budget, on_delete=models.PROTECT, related_name="entries")
@@ -117,8 +119,9 @@ class LedgerEntry(AppendOnlyRow):
 
 
 class Commitment(models.Model):
-    """An account's share of a budget's reserved and spent money. The shares of a budget add up to the whole."""
+    """The part of a budget's reserved and spent money that an account ordered. The parts add up to the whole."""
 
+    # lookups from a row to its studies (judgments.access.visible_rows)
     of_study = ("budget__study",)
 
     budget = models.ForeignKey(Budget, on_delete=models.PROTECT, related_name="commitments")
@@ -170,7 +173,7 @@ class SpendingLimit(models.Model):
 
 
 class SpendingRequest(models.Model):
-    """An order above the installation's limit for one person. It waits until a second person confirms it."""
+    """An order of more money than one person may spend alone. It waits until a second person confirms it."""
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("waiting")

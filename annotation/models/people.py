@@ -11,18 +11,20 @@ from django.utils.translation import gettext_lazy
 
 from judgments.models import Study
 
-NAME_LENGTH = 100  # maximal length of a name that a person types
-NAME_MARK = re.compile(r" #[0-9a-f]{8}$")  # the mark after a name that another study uses, too
+NAME_LENGTH = 100  # largest length of a name that a person types
+NAME_MARK = re.compile(r" #[0-9a-f]{8}$")  # the mark after a name that somebody has in another study, too
 NAME_MARK_LENGTH = len(" #01234567")
 
 
 class Worker(models.Model):
-    """A person who judges, under one name at one crowd.
+    """Somebody who judges, under one name at one crowd: a person, or a simulated or imported worker.
 
     A crowd worker's name is a pseudonym. An anonymous worker is no person: it stands for one answer of a published
-    total.
+    total. ``is_staff``, ``is_active``, ``is_anonymous`` and ``is_authenticated`` let REST framework treat a worker as
+    the user of a request.
     """
 
+    # lookups from a row to its studies (judgments.access.visible_rows)
     of_study = ("participations__study", "study")
 
     class Source(models.TextChoices):
@@ -103,6 +105,7 @@ class Worker(models.Model):
         return NAME_MARK.sub("", self.name)
 
     def is_called(self, name: str) -> bool:
+        """Return whether this is the worker's name, with or without the mark."""
         return name in (self.name, self.shown_name)
 
     @property
@@ -115,7 +118,7 @@ class Worker(models.Model):
 
 
 class Participation(models.Model):
-    """A worker who has joined a study: consent, status there, and completion code."""
+    """A worker's participation in a study: their consent, status and completion code."""
 
     class Standing(models.TextChoices):
         ACTIVE = "active", gettext_lazy("active")
@@ -150,11 +153,12 @@ class Participation(models.Model):
 
 
 class Qualification(models.Model):
-    """A property of a person that studies require or forbid by its name (``workers.requires``, ``forbids``).
+    """A property of a person that studies require or forbid by its name (``workers.requires``, ``workers.forbids``).
 
     Crowds that keep lists of people get a copy: a qualification at Mechanical Turk, a group at Prolific.
     """
 
+    # lookups from a row to its studies (judgments.access.visible_rows)
     of_study = ("worker__participations__study",)
 
     worker = models.ForeignKey(
@@ -174,7 +178,7 @@ class Qualification(models.Model):
 
 
 class Invitation(models.Model):
-    """A code with which one person may join a study that is for invited people only."""
+    """A code with which one person may join a study for invited people. ``used_at`` is set when somebody joined."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="invitations")
     code = models.CharField(max_length=40, unique=True)

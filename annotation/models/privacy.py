@@ -1,4 +1,7 @@
-"""The models of consent texts, erasure requests and erasures, and the signals by which other apps erase their data."""
+"""The models of consent texts, erasure requests and erasures, and the signals by which other apps erase their data.
+
+The arguments of each signal are in the comment above it.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ class ConsentVersion(AppendOnlyRow):
 
 
 class ErasureRequest(models.Model):
-    """A participant's request to leave a study and be erased. If it is granted, it is deleted with the person."""
+    """A participant's request to leave a study and be erased. Granting it deletes the request, too."""
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("waiting")

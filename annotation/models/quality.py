@@ -1,7 +1,4 @@
-"""The models of quality control.
-
-They are detectors, flags, exclusions, appeals, adjudications, quiz attempts and alarms.
-"""
+"""The models of quality control: detectors, flags, exclusions, appeals, adjudications, quiz attempts and alarms."""
 
 from __future__ import annotations
 
@@ -45,7 +42,7 @@ class QualityRule(models.Model):
 
 
 class Exclusion(models.Model):
-    """The exclusion of a worker from a study. It is in force until it is lifted; the row is kept."""
+    """The exclusion of a worker from a study: their answers are not used. A lifted exclusion stays as a row."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="exclusions")
     worker = models.ForeignKey(
@@ -198,7 +195,10 @@ class QuizAttempt(models.Model):
 
 
 class StudyAlarm(models.Model):
-    """An alarm about one worker, such as that no new control items are left, and the number of affected pages."""
+    """An alarm about a study, with the worker who caused it: they have seen all control items.
+
+    ``pages`` and ``missing`` count the worker's pages that lack control items, and the items that they lack.
+    """
 
     class Kind(models.TextChoices):
         CONTROLS_USED_UP = (

@@ -1,4 +1,4 @@
-"""Template tags and filters of workers' pages."""
+"""Template tags and filters of workers' pages: numbers, answers, writing directions, times, and data for scripts."""
 
 from __future__ import annotations
 
@@ -54,12 +54,13 @@ def display(number: float) -> str:
 
 @register.filter
 def answer_part(value: int | None) -> int | None:
-    """Return an answer to a pair without its degree of confidence."""
+    """Return an answer to a pair without its confidence, which is added as a multiple of ``SURE``."""
     return None if value is None else value % SURE
 
 
 @register.filter
 def confidence_part(value: int | None) -> int | None:
+    """Return the confidence of an answer to a pair, as a multiple of ``SURE``."""
     return None if value is None else value - value % SURE
 
 
@@ -79,7 +80,7 @@ def largest_first(boxes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 def text_direction(text: str) -> str:
     """Return "rtl" or "ltr", by the first letter of the text that has a direction; "ltr" if no letter has one.
 
-    This is for single words. With dir="auto" a browser may find no letter in them.
+    Use it for single words, in which a browser with dir="auto" may find no letter.
     """
     for letter in text:
         direction = unicodedata.bidirectional(letter)
@@ -96,10 +97,7 @@ def mirrored_key(key: str) -> str:
 
 @register.simple_tag(takes_context=True)
 def page_address(context: Context, language: str = "") -> str:
-    """Return this page's address with ``language``.
-
-    If it is "", the address names no language, so the stored choice applies.
-    """
+    """Return this page's address in a language. If ``language`` is "", the reader's stored choice applies."""
     request = context["request"]
     query = request.GET.copy()
     query.pop("language", None)
@@ -123,17 +121,17 @@ register.filter("inline", render_inline)
 
 @register.filter
 def language_direction(text: str, language: str = "") -> str:
-    """Return "rtl" or "ltr" for a language; "auto" (by the first letter) if it is unknown."""
+    """Return "rtl" or "ltr" for a language tag (BCP 47); "auto" (by the text's first letter) if it is ""."""
     if not language:
         return "auto"
-    first, *subtags = language.lower().split("-")
+    language_code, *subtags = language.lower().split("-")
     script = next((subtag for subtag in subtags if len(subtag) == SCRIPT_LETTERS and subtag.isalpha()), "")
-    return "rtl" if script in RTL_SCRIPTS or (not script and first in RTL_LANGUAGES) else "ltr"
+    return "rtl" if script in RTL_SCRIPTS or (not script and language_code in RTL_LANGUAGES) else "ltr"
 
 
 @register.simple_tag(takes_context=True)
 def judged_text(context: Context, text: str) -> SafeString:
-    """Return a judged sentence as HTML, in a ``bdi`` element.
+    """Return a judged sentence as HTML, in a ``bdi`` element with the language of the design.
 
     The element keeps right-to-left text and direction marks from affecting the rest of the page.
     """
@@ -147,7 +145,7 @@ def judged_text(context: Context, text: str) -> SafeString:
 
 @register.simple_tag
 def local_time(at: datetime, *, day: bool = False) -> SafeString:
-    """Return a time in UTC as HTML, or only its date if ``day``. js/times.js shows it in the reader's time zone."""
+    """Return a time in UTC as HTML; with ``day``, only its date. js/times.js shows it in the reader's time zone."""
     if day:
         text = date_format(at.astimezone(UTC))
         return format_html('<time datetime="{}" data-own-zone="day">{}</time>', at.isoformat(), text)
@@ -157,13 +155,15 @@ def local_time(at: datetime, *, day: bool = False) -> SafeString:
 
 @register.simple_tag
 def saved_answer(row: Any) -> SafeString:
+    """Return the answer of a row of the worksheet as JSON for scripts, named by its position; "" without an answer."""
     return SafeString("") if row.value is None else as_json(row.value, "saved", row.position)
 
 
 @register.simple_tag
-def as_json(data: Any, name: str, about: object = "") -> SafeString:
-    """Return an element with JSON, which scripts find by ``[data-<name>]``. ``json_script`` escapes the JSON."""
-    return SafeString(json_script(data).replace("<script ", f'<script data-{name}="{about}" ', 1))
+def as_json(data: Any, name: str, value: object = "") -> SafeString:
+    """Return an element with JSON, which scripts find by its attribute ``data-<name>`` with the value ``value``."""
+    # json_script escapes the data; name and value come from templates
+    return SafeString(json_script(data).replace("<script ", f'<script data-{name}="{value}" ', 1))
 
 
 @register.filter
@@ -175,23 +175,32 @@ def typed_phrases(answer: Sequence[str] | None, collocations: Sequence[str]) -> 
 
 @register.filter
 def has_phrase(answer: Sequence[str] | None, collocation: str) -> bool:
+    """Return whether an answer has a phrase that the page offers."""
     return normalise_phrase(collocation) in {normalise_phrase(phrase) for phrase in answer or ()}
 
 
 @register.simple_tag
 def keyword_message(what: str) -> str:
-    """Return the message about a "missing" word or an unknown "phrase". The script replaces {word}."""
+    """Return the message about a word of the answer. The script replaces {word}.
+
+    Args:
+        what: "missing" for a word that is not in the text, "phrase" for a phrase that it does not have.
+    """
     return str({"missing": ABSENT_WORD, "phrase": UNKNOWN_PHRASE}[what]) % {"word": "{word}"}
 
 
 @register.simple_tag
 def caption_rules(language: str) -> list[dict[str, Any]]:
+    """Return the rules for captions in a language as data for scripts."""
     return [rule.as_data() for rule in rules_for(language)]
 
 
 @register.simple_tag
 def refusing_rules(language: str) -> list[dict[str, Any]]:
-    """Return the sentence of each rule that refuses captions, with an example in ``language`` if there is one."""
+    """Return the rules that refuse captions, one for each sentence, for the guide of the page.
+
+    "shown" says whether the rule's example is in ``language``.
+    """
     rules: dict[str, dict[str, Any]] = {}
     for rule in rules_for(language):
         # "at most 50 words" needs no example; the examples of general rules are in English
