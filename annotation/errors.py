@@ -95,7 +95,7 @@ class NoMoreTime(QuorumError):
 
 
 class SlotTaken(QuorumError):
-    """Raised if a worker cannot get back a HIT whose lease expired."""
+    """Raised if a worker cannot take this HIT, or cannot get it back after its lease expired."""
 
     status = 409
     title = "Somebody else has this page of work"
