@@ -222,17 +222,14 @@ class ErasePerson(QuorumCommand):
                 erasure = erasure_of(study, name)
                 self.say(f"The person was erased already, on {erasure.at.date() if erasure else ''}.")
             return [(study, person)] if person else []
-        people: list[tuple[Study, Worker]] = []
-        was_erased = False
+        people, was_erased = [], False
         for study in Study.objects.order_by("pk"):
             try:
                 person = find_person(study, name)
             except ObjectNotFound:
                 continue
-            if person is None:
-                was_erased = True
-            else:
-                people.append((study, person))
+            was_erased |= person is None
+            people += [(study, person)] if person else []
         if not people and not was_erased:
             raise ObjectNotFound(f"Nothing was changed: {name!r} took part in no study.")
         if not people:

@@ -44,11 +44,11 @@ class Parameters(serializers.Serializer[Any]):
 
     Attributes:
         one_of: groups of optional parameters. Exactly one parameter of each group is required.
-        at_most_one_of: groups of optional parameters that exclude each other.
+        exclusive_pairs: pairs of optional parameters that cannot be given together.
     """
 
     one_of: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    at_most_one_of: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    exclusive_pairs: ClassVar[tuple[tuple[str, str], ...]] = ()
     default_error_messages = {"invalid": "The body must be a JSON object."}
 
     def to_internal_value(self, data: Any) -> Any:
@@ -111,12 +111,10 @@ class Parameters(serializers.Serializer[Any]):
                     else gettext("Expected exactly one of %(names)s and %(last)s; none was given.")
                 )
                 raise serializers.ValidationError({(present or group)[0]: [message % names]})
-        for group in self.at_most_one_of:
-            present = [name for name in group if name in attrs]
-            if len(present) > 1:
+        for first, second in self.exclusive_pairs:
+            if first in attrs and second in attrs:
                 message = gettext("%(first)s and %(second)s cannot be given together; leave one of them out.")
-                names = {"first": present[0], "second": present[1]}
-                raise serializers.ValidationError({present[0]: [message % names]})
+                raise serializers.ValidationError({first: [message % {"first": first, "second": second}]})
         return attrs
 
 

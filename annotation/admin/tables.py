@@ -26,8 +26,7 @@ from judgments.studies.designs import installed_kind_of
 
 
 class ValueFilter(KnownValuesFilter):
-    title = "value"
-    parameter_name = "value"
+    title, parameter_name = "value", "value"
     known_values = ("0", "1", "2", "3", "4")
 
 

@@ -144,10 +144,9 @@ ASSIGNMENTS = Assignment.objects.select_related("study", "hit", "worker")
 class WorkerResource(Resource):
     """Workers, including those of rehearsals and the raters of imported judgments, without their tokens."""
 
-    reading = "annotation.view_worker"
+    reading, scope = "annotation.view_worker", "workers"
     study_path = "participations__study"
     has_several_studies = True
-    scope = "workers"
     queryset = Worker.objects.select_related("study")
     serializer_class = WorkerSerializer
     filterset_class = filters_of(
@@ -162,9 +161,8 @@ class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
     It only lists them: single assignments are read and saved at addresses with a UUID (``AssignmentView``).
     """
 
-    reading = "annotation.view_assignment"
+    reading, scope = "annotation.view_assignment", "judgments"
     study_path = "study"
-    scope = "judgments"
     queryset = ASSIGNMENTS
     serializer_class = AssignmentSerializer
     filterset_class = filters_of(
@@ -176,9 +174,8 @@ class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
 class AssignmentView(APIView):
     """A single assignment: staff read it, and its worker saves answers in it."""
 
-    reading = "annotation.view_assignment"
+    reading, scope = "annotation.view_assignment", "judgments"
     study_path = "study"
-    scope = "judgments"
     worker_methods = ("PATCH",)
 
     def get_permissions(self) -> list[BasePermission]:
@@ -208,9 +205,8 @@ class AssignmentView(APIView):
 class JudgmentResource(Resource):
     """Judgments. Values are in the unit's order. Exports also say which judgments the study's rules include."""
 
-    reading = "annotation.view_judgment"
+    reading, scope = "annotation.view_judgment", "judgments"
     study_path = "assignment__study"
-    scope = "judgments"
     queryset = Judgment.objects.select_related(
         "assignment__worker", "assignment__hit", "assignment__study", "unit__item", "unit__reference",
         "unit__first", "unit__second", "unit__pair",
@@ -243,8 +239,7 @@ class ParticipationSerializer(RowSerializer[Participation]):
 class ParticipationResource(Resource):
     """Workers' participation in studies, and their status."""
 
-    reading = "annotation.view_participation"
-    scope = "workers"
+    reading, scope = "annotation.view_participation", "workers"
     queryset = Participation.objects.select_related("study", "worker")
     serializer_class = ParticipationSerializer
     filterset_class = filters_of(
@@ -271,8 +266,7 @@ class InvitationSerializer(RowSerializer[Invitation]):
 class InvitationResource(Resource):
     """Invitations, each with a personal code."""
 
-    reading = "annotation.view_invitation"
-    scope = "workers"
+    reading, scope = "annotation.view_invitation", "workers"
     queryset = Invitation.objects.select_related("study", "worker")
     serializer_class = InvitationSerializer
     filterset_class = filters_of(
@@ -305,9 +299,8 @@ class ProblemReportSerializer(RowSerializer[ProblemReport]):
 class ProblemReportResource(Resource):
     """Problems that workers reported, such as a picture that cannot be seen or a broken sentence."""
 
-    reading = "annotation.view_problemreport"
+    reading, scope = "annotation.view_problemreport", "judgments"
     study_path = "assignment__study"
-    scope = "judgments"
     queryset = ProblemReport.objects.select_related("assignment__study", "assignment__worker", "unit")
     serializer_class = ProblemReportSerializer
     filterset_class = filters_of(ProblemReport, "what", study=study_filter(field_name="assignment__study"))
@@ -336,9 +329,8 @@ class WrittenCaptionSerializer(RowSerializer[WrittenCaption]):
 class WrittenCaptionResource(Resource):
     """Captions that workers wrote and that are part of a dataset."""
 
-    reading = "annotation.view_writtencaption"
+    reading, scope = "annotation.view_writtencaption", "judgments"
     study_path: ClassVar[str] = "judgment__assignment__study"
-    scope = "judgments"
     queryset = WrittenCaption.objects.select_related(
         "caption__dataset", "worker", "judgment__assignment__study"
     )
@@ -369,8 +361,7 @@ class BudgetSerializer(RowSerializer[Budget]):
 class BudgetResource(Resource):
     """The budgets of studies at each platform, with reserved and spent money."""
 
-    reading = "annotation.view_budget"
-    scope = "money"
+    reading, scope = "annotation.view_budget", "money"
     queryset = Budget.objects.select_related("study")
     serializer_class = BudgetSerializer
     filterset_class = filters_of(Budget, study=study_filter(), place="platform")
@@ -395,9 +386,8 @@ class LedgerSerializer(RowSerializer[LedgerEntry]):
 class LedgerResource(Resource):
     """Ledger entries, one for each change of a budget. The counters of a budget are the sums of its entries."""
 
-    reading = "annotation.view_ledgerentry"
+    reading, scope = "annotation.view_ledgerentry", "money"
     study_path = "budget__study"
-    scope = "money"
     queryset = LedgerEntry.objects.select_related("budget__study", "by")
     serializer_class = LedgerSerializer
     filterset_class = filters_of(
@@ -438,8 +428,7 @@ class PublicationSerializer(RowSerializer[Publication]):
 class PublicationResource(Resource):
     """Publications at crowds: of a HIT at Mechanical Turk, or of a whole study at a panel."""
 
-    reading = "annotation.view_publication"
-    scope = "money"
+    reading, scope = "annotation.view_publication", "money"
     queryset = Publication.objects.select_related("study", "hit").annotate(currency=currency_of_budget())
     serializer_class = PublicationSerializer
     filterset_class = filters_of(Publication, "state", study=study_filter(), hit="hit__key", place="platform")
@@ -463,8 +452,7 @@ class SessionSerializer(RowSerializer[CrowdSession]):
 class SessionResource(Resource):
     """Sessions of people sent by a crowd, with their outcome."""
 
-    reading = "annotation.view_crowdsession"
-    scope = "money"
+    reading, scope = "annotation.view_crowdsession", "money"
     queryset = CrowdSession.objects.select_related("study", "worker")
     serializer_class = SessionSerializer
     filterset_class = filters_of(
@@ -495,8 +483,7 @@ class CrowdCallSerializer(RowSerializer[CrowdCall]):
 class CrowdCallResource(Resource):
     """Outbox messages to crowds. Each is delivered once."""
 
-    reading = "annotation.view_crowdcall"
-    scope = "money"
+    reading, scope = "annotation.view_crowdcall", "money"
     queryset = CrowdCall.objects.select_related("study", "worker", "made_by").annotate(
         currency=currency_of_budget()
     )

@@ -137,13 +137,13 @@ class AcceptView(WorkView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Return the worker's current HIT, or claim the next one."""
-        study = find_study(slug)
-        worker = calling_worker(request)
+        study, worker = find_study(slug), calling_worker(request)
         claim = claim_assignment(study=study, worker=worker)
         if claim is None:
             may_come_back = may_get_a_hit_later(study=study, worker=worker)
-            headers = {"Retry-After": str(RETRY_SECONDS)} if may_come_back else None
-            return Response(status=204, headers=headers)
+            return Response(
+                status=204, headers={"Retry-After": str(RETRY_SECONDS)} if may_come_back else None
+            )
         return private_response(_claim_as_json(claim, design_of(study)), status=201 if claim.is_new else 200)
 
 

@@ -91,9 +91,7 @@ class Assignment(models.Model):
     )  # fmt: skip
     accepted_at = models.DateTimeField(default=timezone.now)
     answered_at = models.DateTimeField(
-        null=True,
-        blank=True,
-        help_text="Time of the last new answer or the last change of a text.",
+        null=True, blank=True, help_text="Time of the last new answer or the last change of a text."
     )
     expires_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)

@@ -95,9 +95,7 @@ class LedgerEntry(AppendOnlyRow):
         verbose_name="outbox message",
     )
     by = account_key(
-        models.PROTECT,
-        "Empty if the platform, the crowd or a command caused the entry.",
-        label="account",
+        models.PROTECT, "Empty if the platform, the crowd or a command caused the entry.", label="account"
     )
     door = models.CharField(
         "source of the request", max_length=7, blank=True, help_text="page, api, job or command"

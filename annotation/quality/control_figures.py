@@ -76,9 +76,7 @@ def _as_json(figures: ControlFigures) -> dict[str, Any]:
     return {
         "fared": {unit: [counts.answers, counts.right_answers] for unit, counts in figures.by_unit.items()},
         "by_kind": [[name, counts.answers, counts.right_answers] for name, counts in figures.by_kind],
-        "suspects": [
-            [[unit.pk for unit in suspect.units], asdict(suspect.test)] for suspect in figures.suspects
-        ],
+        "suspects": [[[unit.pk for unit in row.units], asdict(row.test)] for row in figures.suspects],
     }
 
 
@@ -120,11 +118,9 @@ def compute_control_figures(study: Study) -> ControlFigures:
         if answer.control_kind != REPEATED:
             tested_answers.append((item, answer.worker, is_right))
     tests = check_control_items(tested_answers, threshold=design_of(study).controls.threshold)
-    counts_by_item = {
-        item: AnswerCounts(len(flags), sum(flags)) for item, flags in right_flags_by_item.items()
-    }
+    counts = {item: AnswerCounts(len(flags), sum(flags)) for item, flags in right_flags_by_item.items()}
     return ControlFigures(
-        by_unit={unit: counts_by_item[item] for unit, item in item_by_unit.items() if item in counts_by_item},
+        by_unit={unit: counts[item] for unit, item in item_by_unit.items() if item in counts},
         by_kind=[
             (name or "control", AnswerCounts(len(flags), sum(flags)))
             for name, flags in sorted(right_flags_by_kind.items())

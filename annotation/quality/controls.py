@@ -75,14 +75,13 @@ def check_control_items(
         answers_by_item[item].append((worker, is_right))
         answer_counts[worker] += 1
         right_counts[worker] += is_right
-    single_tests = {
+    tests = {
         item: _test_item(answers_to_item, answer_counts, right_counts, threshold)
         for item, answers_to_item in answers_by_item.items()
     }
-    tested_items = [item for item, test in single_tests.items() if test.vouching >= MIN_CAREFUL_WORKERS]
-    adjusted_ps = holm([single_tests[item].p for item in tested_items]).tolist()
-    p_by_item = dict(zip(tested_items, adjusted_ps, strict=True))
-    return {item: _with_adjusted_p(test, p_by_item.get(item, 1.0)) for item, test in single_tests.items()}
+    tested_items = [item for item, test in tests.items() if test.vouching >= MIN_CAREFUL_WORKERS]
+    p_by_item = dict(zip(tested_items, holm([tests[item].p for item in tested_items]).tolist(), strict=True))
+    return {item: _with_adjusted_p(test, p_by_item.get(item, 1.0)) for item, test in tests.items()}
 
 
 def _test_item(
@@ -100,27 +99,24 @@ def _test_item(
     right_flags_by_worker: dict[Hashable, list[bool]] = defaultdict(list)
     for worker, is_right in answers:
         right_flags_by_worker[worker].append(is_right)
-    vouching = vouching_right = elsewhere = elsewhere_right = (
-        0  # of careful workers: on this item, on other items
-    )
+    # the answers of careful workers: to this item, and to the others
+    vouching = vouching_right = others = others_right = 0
     for worker, right_flags in right_flags_by_worker.items():
         other_count = answer_counts[worker] - len(right_flags)
         other_right_count = right_counts[worker] - sum(right_flags)
         if other_count >= MIN_OTHER_ANSWERS and other_right_count / other_count >= threshold:
             vouching += len(right_flags)
             vouching_right += sum(right_flags)
-            elsewhere += other_count
-            elsewhere_right += other_right_count
+            others += other_count
+            others_right += other_right_count
     return ControlItemTest(
         seen=len(answers),
         right=sum(is_right for _, is_right in answers),
         vouching=vouching,
         vouching_right=vouching_right,
-        elsewhere=elsewhere_right / elsewhere if elsewhere else float("nan"),
+        elsewhere=others_right / others if others else float("nan"),
         # one right and one wrong answer are added, so that six right answers of six do not count as certainty
-        p=binomial_at_most(vouching_right, vouching, (elsewhere_right + 1) / (elsewhere + 2))
-        if elsewhere
-        else 1.0,
+        p=binomial_at_most(vouching_right, vouching, (others_right + 1) / (others + 2)) if others else 1.0,
         suspect=False,
     )
 
@@ -153,12 +149,8 @@ class ControlRecord:
 
 def control_record(answers: int, right_answers: int, rule: Controls) -> ControlRecord:
     """Return a worker's results, from the numbers of their answers and right answers to control items."""
-    return ControlRecord(
-        answers=answers,
-        right_answers=right_answers,
-        share=right_answers / answers if answers else None,
-        is_used=not rule.excludes(answers, right_answers),
-    )
+    share = right_answers / answers if answers else None
+    return ControlRecord(answers, right_answers, share, is_used=not rule.excludes(answers, right_answers))
 
 
 def control_records(
@@ -346,7 +338,7 @@ def control_answers(
     original_keys = sorted(
         {
             content[ORIGINAL_UNIT]
-            for *_values, control_kind, _unit, _assignment, content in answer_rows
+            for *_, control_kind, _, _, content in answer_rows
             if control_kind == REPEATED
         }
     )

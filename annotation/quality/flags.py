@@ -159,8 +159,7 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
     locked_exclusion = Exclusion.objects.select_for_update().get(pk=exclusion.pk)
     if locked_exclusion.lifted_at is not None:
         return locked_exclusion
-    locked_exclusion.lifted_by = by
-    locked_exclusion.lifted_at = timezone.now()
+    locked_exclusion.lifted_by, locked_exclusion.lifted_at = by, timezone.now()
     locked_exclusion.lifted_why = why[:MAX_WHY_LENGTH]
     locked_exclusion.save(update_fields=["lifted_by", "lifted_at", "lifted_why"])
     study, worker = locked_exclusion.study, locked_exclusion.worker
@@ -402,11 +401,8 @@ def _lock_open_case(case: Case) -> Case:
 def _store_decision(
     case: Case, state: Case.State, why: str, by: User | None, exclusion: Exclusion | None
 ) -> Case:
-    case.state = state
-    case.decision = why.strip()[:MAX_WHY_LENGTH]
-    case.decided_by = by
-    case.decided_at = timezone.now()
-    case.exclusion = exclusion
+    case.state, case.decision, case.exclusion = state, why.strip()[:MAX_WHY_LENGTH], exclusion
+    case.decided_by, case.decided_at = by, timezone.now()
     case.save(update_fields=["state", "decision", "decided_by", "decided_at", "exclusion"])
     note_event(
         study=case.study,

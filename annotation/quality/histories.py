@@ -177,6 +177,4 @@ def control_judgment(answer: ControlAnswer, kind: Kind, assignment_number: int) 
     is_right = float(kind.is_right(answer.answer, answer.expected))
     is_repeated = answer.control_kind == Unit.ControlKind.REPEATED
     right, agrees = (NAN, is_right) if is_repeated else (is_right, NAN)
-    return OwnJudgment(
-        assignment=assignment_number, unit=answer.unit, seen=NAN, value=NAN, right=right, agrees=agrees
-    )
+    return OwnJudgment(assignment_number, answer.unit, seen=NAN, value=NAN, right=right, agrees=agrees)

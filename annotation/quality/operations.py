@@ -85,11 +85,9 @@ def set_rule(
     """
     defaults = rule_services.make_study_rule(study, rule, {}).model_dump()
     rule_settings = rule_services.make_study_rule(study, rule, settings or {}).model_dump()
-    changed_settings = {
-        name: rule_settings[name] for name in settings or {} if rule_settings[name] != defaults[name]
-    }
+    changes = {name: rule_settings[name] for name in settings or {} if rule_settings[name] != defaults[name]}
     row = rule_services.store_rule(
-        study=study, rule=rule, settings=changed_settings, action=action, enabled=enabled, by=by
+        study=study, rule=rule, settings=changes, action=action, enabled=enabled, by=by
     )
     sentence = (
         _("The detector “%(rule)s” is saved and turned on.")
@@ -100,22 +98,14 @@ def set_rule(
     return Outcome(sentence % {"rule": _(title)}, row)
 
 
-class DecisionReason(Reason):
-    """The reason of a decision on a worker, as a sentence that others can read."""
-
-
-@operation(
-    "confirm-case", "Exclude", parameters=DecisionReason, right=Right.REVIEW, scope="workers", row="case"
-)
+@operation("confirm-case", "Exclude", parameters=Reason, right=Right.REVIEW, scope="workers", row="case")
 def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Confirm a flag. Exclude the worker, unless the detector has done so."""
     flag = flags.confirm_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
     return Outcome(_(EXCLUDED_MESSAGE).format(worker=flag.worker), flag)
 
 
-@operation(
-    "dismiss-case", "Let go", parameters=DecisionReason, right=Right.REVIEW, scope="workers", row="case"
-)
+@operation("dismiss-case", "Let go", parameters=Reason, right=Right.REVIEW, scope="workers", row="case")
 def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """Dismiss a flag and undo the detector's action. The detector does not flag this worker again."""
     flag = flags.dismiss_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
@@ -123,7 +113,7 @@ def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outco
     return Outcome(sentence % {"worker": flag.worker}, flag)
 
 
-class ExclusionRequest(DecisionReason):
+class ExclusionRequest(Reason):
     """The worker to exclude or readmit, and the reason."""
 
     worker = serializers.CharField()
@@ -263,7 +253,7 @@ def _decision_message(study: Study, count: int, decision: str) -> str:
     return sentence % n
 
 
-class AppealNoteRequest(Parameters):
+class AppealAnswer(Parameters):
     """The answer to a worker's appeal, and the assignment that it is about: the first of those given."""
 
     note = serializers.CharField(max_length=reviews.MAX_NOTE_LENGTH)
@@ -275,9 +265,7 @@ class AppealNoteRequest(Parameters):
     )
 
 
-@operation(
-    "appeal-note", "Answer an appeal", parameters=AppealNoteRequest, right=Right.REVIEW, scope="workers"
-)
+@operation("appeal-note", "Answer an appeal", parameters=AppealAnswer, right=Right.REVIEW, scope="workers")
 def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note: str) -> Outcome:
     """Answer a worker's appeal. The worker reads the answer."""
     rows = Assignment.objects.filter(study=study).select_related("study", "worker")

@@ -162,9 +162,10 @@ def _log_decision(
     """Note a decision ("approved" or "rejected") in the study's log, if it changed anything."""
     if count:
         subject = "One page of work was" if count == 1 else f"{count} pages of work were"
-        sentence = f"{subject} {decision}."
         ids = [str(pk) for pk in assignments][:MAX_ASSIGNMENTS_LOGGED]
-        note_event(study=study, what=decision, sentence=sentence, why=why, by=by, assignments=ids)
+        note_event(
+            study=study, what=decision, sentence=f"{subject} {decision}.", why=why, by=by, assignments=ids
+        )
 
 
 @transaction.atomic
@@ -184,8 +185,7 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
         name = Worker.objects.get(pk=unopposed_workers[0]).name
         raise WrongState(
             pgettext(
-                "staff",
-                "Nothing was changed: no objection to the work of %(name)s is known; enter a reason.",
+                "staff", "Nothing was changed: no objection to the work of %(name)s is known; enter a reason."
             )
             % {"name": name}
         )

@@ -76,11 +76,8 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
     is_unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     rows = {row.rule: row for row in QualityRule.objects.filter(study=study).select_related("changed_by")}
     # detectors of the design, which are copied into rows when the study opens
-    entries = {
-        entry.rule: entry
-        for entry in (design_of(study).rules if is_unopened else ())
-        if entry.rule not in rows
-    }
+    designed = design_of(study).rules if is_unopened else ()
+    entries = {entry.rule: entry for entry in designed if entry.rule not in rows}
     proposals = {name: (action, settings) for name, action, settings in RECOMMENDED_RULES}
     proposals |= {name: (entry.action, entry.settings) for name, entry in entries.items()}
     flags = Case.objects.filter(study=study).order_by().values_list("rule")

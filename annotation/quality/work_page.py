@@ -74,12 +74,8 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         "counted": cached_tallies,  # the study's base template says when they were computed
         "page": page,
         "work": [
-            {
-                "assignment": assignment,
-                **answer_figures[assignment.pk],
-                "objections": objections.get(assignment.worker_id, []),
-            }
-            for assignment in shown_work
+            {"assignment": row, **answer_figures[row.pk], "objections": objections.get(row.worker_id, [])}
+            for row in shown_work
         ],
         "pending_call_count": CrowdCall.objects.filter(
             study=study, kind__in=["approve", "reject"], state__in=["waiting", "started"]

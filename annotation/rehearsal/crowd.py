@@ -103,18 +103,16 @@ def create_people(study: Study, crowd: RehearsalCrowd) -> list[Person]:
     slots_per_hit = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
     person_count = max(crowd.workers, slots_per_hit + ADDITIONAL_PEOPLE)
     rng = rng_for(crowd.seed, "rehearsal crowd")
-    careless_count = round(crowd.spammers * person_count)
-    careless_numbers = set(rng.permutation(person_count)[:careless_count].tolist())
+    careless_numbers = set(rng.permutation(person_count)[: round(crowd.spammers * person_count)].tolist())
     people = []
     earlier_careless = 0
     for number in range(person_count):
         accuracy = crowd.accuracy + float(rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD))
         pace = draw_pace(rng)
         # careless workers have the types in turn
-        sort = ""
-        if number in careless_numbers:
-            sort = crowd.sort_names[earlier_careless % len(crowd.sort_names)]
-            earlier_careless += 1
+        type_name = crowd.sort_names[earlier_careless % len(crowd.sort_names)]
+        sort = type_name if number in careless_numbers else ""
+        earlier_careless += bool(sort)
         people.append(_make_person(study, crowd, number, accuracy=accuracy, pace=pace, sort=sort))
     worker_count = Worker.objects.filter(study=study, source=Worker.Source.REHEARSAL).count()
     people += [create_newcomer(study, crowd, number) for number in range(person_count, worker_count)]

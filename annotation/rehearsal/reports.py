@@ -58,14 +58,14 @@ def reports_by_type(study: Study, sorts: Mapping[int, str]) -> tuple[CarelessTyp
     for worker, state in rows.values_list("assignment__worker_id", "assignment__state").iterator(2000):
         judgment_counts[worker] += 1
         used_counts[worker] += state != "invalidated"
-    answers_until_stop: dict[int, int] = {}  # by worker
+    stopped_at: dict[int, int] = {}  # the number of answers, by worker
     flagged_workers: set[int] = set()
     cases = Case.objects.filter(study=study).order_by("answers", "pk")
     for worker, action, answers in cases.values_list("worker_id", "action", "answers"):
         if action == QualityRule.Action.FLAG:
             flagged_workers.add(worker)
         else:
-            answers_until_stop.setdefault(worker, answers)
+            stopped_at.setdefault(worker, answers)
     active_rows = Participation.objects.filter(study=study, standing=Participation.Standing.ACTIVE)
     active_workers = set(active_rows.values_list("worker_id", flat=True))
     workers_by_sort: defaultdict[str, list[int]] = defaultdict(list)
@@ -74,22 +74,16 @@ def reports_by_type(study: Study, sorts: Mapping[int, str]) -> tuple[CarelessTyp
     reports = []
     for sort in sorted(workers_by_sort, key=lambda name: (name != CAREFUL, name)):
         workers = workers_by_sort[sort]
-        stop_times = [
-            answers_until_stop[worker]
-            for worker in workers
-            if worker in answers_until_stop and worker not in active_workers
-        ]
-        quartiles = None
-        if stop_times:
-            low, median, high = np.quantile(stop_times, [0.25, 0.5, 0.75]).tolist()
-            quartiles = (low, median, high)
+        stopped = [worker for worker in workers if worker in stopped_at and worker not in active_workers]
+        stops = [stopped_at[worker] for worker in stopped]
+        low, median, high = np.quantile(stops, [0.25, 0.5, 0.75]).tolist() if stops else (0.0, 0.0, 0.0)
         reports.append(
             CarelessTypeReport(
                 sort=sort,
                 people=len(workers),
-                stopped=len(stop_times),
+                stopped=len(stopped),
                 flagged=sum(worker in flagged_workers and worker in active_workers for worker in workers),
-                answers=quartiles,
+                answers=(low, median, high) if stopped else None,
                 judgments=sum(judgment_counts[worker] for worker in workers),
                 kept=sum(used_counts[worker] for worker in workers),
             )

@@ -32,10 +32,10 @@ class CarelessType:
     """
 
     name: str
-    description: str
     pace: float
     constant_pace: bool
     choose_answer: AnswerRule
+    description: str
 
 
 def _keep_answer(kind: Kind, position: int, worker_number: int, drawn_answer: Any) -> Any:
@@ -53,48 +53,24 @@ def _alternate_values(kind: Kind, position: int, worker_number: int, drawn_answe
 
 
 def _paste_text(kind: Kind, position: int, worker_number: int, drawn_answer: Any) -> Any:
-    if not kind.writes_captions:
-        return drawn_answer
-    return PASTED_TEXTS[(position + worker_number) % len(PASTED_TEXTS)]
+    text = PASTED_TEXTS[(position + worker_number) % len(PASTED_TEXTS)]
+    return text if kind.writes_captions else drawn_answer
 
 
 CARELESS_TYPES: dict[str, CarelessType] = {
     sort.name: sort
     for sort in (
+        # name, pace, whether the pace is constant, how an answer is chosen, description
+        CarelessType("fast", 0.2, True, _keep_answer, "answers at random, five times as fast as others"),
+        CarelessType("random", 1.0, False, _keep_answer, "answers at random, at the speed of others"),
         CarelessType(
-            "fast",
-            "answers at random, five times as fast as others",
-            pace=0.2,
-            constant_pace=True,
-            choose_answer=_keep_answer,
+            "one-sided", 0.5, False, _repeat_value, "always gives the same answer, twice as fast as others"
         ),
         CarelessType(
-            "random",
-            "answers at random, at the speed of others",
-            pace=1.0,
-            constant_pace=False,
-            choose_answer=_keep_answer,
+            "alternating", 0.5, False, _alternate_values, "gives two answers in turn, twice as fast as others"
         ),
         CarelessType(
-            "one-sided",
-            "always gives the same answer, twice as fast as others",
-            pace=0.5,
-            constant_pace=False,
-            choose_answer=_repeat_value,
-        ),
-        CarelessType(
-            "alternating",
-            "gives two answers in turn, twice as fast as others",
-            pace=0.5,
-            constant_pace=False,
-            choose_answer=_alternate_values,
-        ),
-        CarelessType(
-            "pasting",
-            "pastes text written by a program, if texts are asked for",
-            pace=0.3,
-            constant_pace=True,
-            choose_answer=_paste_text,
+            "pasting", 0.3, True, _paste_text, "pastes text written by a program, if texts are asked for"
         ),
     )
 }

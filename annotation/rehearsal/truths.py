@@ -51,15 +51,13 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     elif kind.judges_one_caption:
         max_offset = GRADED_SYSTEM_OFFSET
     system_offsets = _offsets_of_systems(study, seed, max_offset) if max_offset else {}
-    human_by_system = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
+    is_human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     outputs = Output.objects.annotations().filter(system__dataset=study.dataset)
     # units of these kinds have no pair of systems, so the systems are found by the texts that they gave
     finds_systems_by_text = system_offsets and not kind.rehearses_systems
     text_offsets = _offsets_of_texts(outputs, system_offsets) if finds_systems_by_text else {}
     output_rows = outputs.values_list("item_id", "caption_id", "system_id")
-    machine_captions = {
-        (item, caption) for item, caption, system in output_rows if not human_by_system[system]
-    }
+    machine_captions = {(item, caption) for item, caption, system in output_rows if not is_human[system]}
     truths: dict[int, Any] = {}
     truths_by_key: dict[str, Any] = {}
     original_keys: dict[int, str] = {}
@@ -100,14 +98,16 @@ def _offsets_of_systems(study: Study, seed: int, max_offset: float) -> dict[int,
     return dict(zip(systems, np.linspace(-max_offset, max_offset, len(systems)).tolist(), strict=True))
 
 
-def _offsets_of_texts(
-    outputs: OutputQuerySet, system_offsets: Mapping[int, float]
-) -> dict[tuple[int, str], float]:
-    """Return the mean quality offset of the systems that gave a text, by item and text."""
+def _offsets_of_texts(outputs: OutputQuerySet, offsets: Mapping[int, float]) -> dict[tuple[int, str], float]:
+    """Return the mean quality offset of the systems that gave a text, by item and text.
+
+    Args:
+        offsets: the offset of each system.
+    """
     offsets_by_text: dict[tuple[int, str], list[float]] = {}
     for item, text, system in outputs.values_list("item_id", "caption__text", "system_id"):
-        offsets_by_text.setdefault((item, text), []).append(system_offsets.get(system, 0.0))
-    return {item_and_text: float(np.mean(offsets)) for item_and_text, offsets in offsets_by_text.items()}
+        offsets_by_text.setdefault((item, text), []).append(offsets.get(system, 0.0))
+    return {item_and_text: float(np.mean(values)) for item_and_text, values in offsets_by_text.items()}
 
 
 def _quality(caption: Caption, unit: Unit, machine_captions: set[tuple[int, int]]) -> float:

@@ -37,11 +37,9 @@ def draw_signals(person: Person, text: str, *, record: bool, rng: np.random.Gene
     if not record:
         return {}
     deletions = int(rng.binomial(length, DELETION_SHARE))
-    keys = (
-        length + 2 * deletions
-    )  # a deleted character takes two keys: one that types it, and one that deletes it
-    bursts = 1 + int(rng.poisson(MEAN_PAUSES))
-    gap = KEY_GAP * draw_pace(rng)
+    # a deleted character takes two keys: one that types it, and one that deletes it
+    keys = length + 2 * deletions
+    bursts, gap = 1 + int(rng.poisson(MEAN_PAUSES)), KEY_GAP * draw_pace(rng)
     return {
         "text": length,
         "from_keys": length,

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.errors import AnswersMissing, TooLate, TooLateToChange
 from annotation.views.common import (
-    FORM_METHODS,
+    GET_POST,
     errors_as_pages,
     frame_of,
     own_assignment_of,
@@ -97,7 +97,7 @@ save = never_cache(require_POST(view_by_content_type(_save_json, _save_form)))
 
 
 @never_cache
-@require_http_methods(FORM_METHODS)
+@require_http_methods(GET_POST)
 def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     if request.method != "POST":  # the address of a refused form was loaded again
         return redirect("annotation:work", slug)
@@ -131,7 +131,7 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 
 
 @never_cache
-@require_http_methods(FORM_METHODS)
+@require_http_methods(GET_POST)
 def change(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     """Show submitted answers to revise them, or store the revised answers."""
     view = view_by_content_type(_change_json, _change_form) if request.method == "POST" else _change_form

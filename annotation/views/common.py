@@ -55,9 +55,7 @@ RESUME_COOKIE = "quorum_resume"
 HALF_YEAR = 180 * 24 * 3600  # seconds
 TEN_MINUTES = 600  # seconds
 # HTTP methods of a page: one that is only read, one that is only posted to, and one with a form that posts to itself
-READ_METHODS = ("GET", "HEAD")
-POST_METHODS = ("POST",)
-FORM_METHODS = (*READ_METHODS, *POST_METHODS)
+GET, POST, GET_POST = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")
 # keys of request.META that no visitor's header can have
 FRAME_KEY = "quorum.frame"
 FRAMED_KEY = "quorum.entrance"
@@ -312,7 +310,7 @@ def render_sheet(
     *,
     missing: Collection[int] = (),
     unfinished: Mapping[int, Any] | None = None,
-    revisable_assignment: Assignment | None = None,
+    revisable: Assignment | None = None,
     revising: bool = False,
     status: int = 200,
 ) -> HttpResponse:
@@ -321,7 +319,7 @@ def render_sheet(
     Args:
         missing: positions without an answer, after a refused submission.
         unfinished: the invalid input of a plain form by position, when ``revising``. Otherwise the draft has it.
-        revisable_assignment: the previous assignment, if it can be revised.
+        revisable: the previous assignment, if it can be revised.
         revising: whether the page shows submitted answers, to revise them.
     """
     study = assignment.study
@@ -348,10 +346,8 @@ def render_sheet(
         "seconds_left": max(0, int(seconds_left)),
         "time_left": spell_time_left(seconds_left),
         # in a frame the crowd limits the time
-        "extensions_left": 0
-        if revising or frame_of(request) is not None
-        else lease_of(assignment).extensions_left,
-        "revisable_assignment": revisable_assignment,
+        "extensions_left": 0 if revising or frame_of(request) else lease_of(assignment).extensions_left,
+        "revisable_assignment": revisable,
         "credits_address": outer_address(request, "annotation:credits", study.slug),
         "revising": revising,
         "hidden_line": _hidden_line(assignment, design),

@@ -10,9 +10,9 @@ from django.shortcuts import redirect, render, resolve_url
 from annotation.crowds.people import uses_public_link
 from annotation.models import Participation, Worker
 from annotation.views.common import (
-    FORM_METHODS,
-    POST_METHODS,
-    READ_METHODS,
+    GET,
+    GET_POST,
+    POST,
     RESUME_COOKIE,
     JoinForm,
     ResumeForm,
@@ -38,7 +38,7 @@ from judgments.models import Study
 from judgments.studies.studies import find_study
 
 
-@worker_page(FORM_METHODS)
+@worker_page(GET_POST)
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the study and the form to join it, and let people join. Redirect workers who have joined."""
     study_row = find_study(slug)
@@ -93,7 +93,7 @@ def _response_after_joining(result: JoinResult, slug: str) -> HttpResponse:
     return response
 
 
-@worker_page(POST_METHODS)
+@worker_page(POST)
 def resume_participation(request: HttpRequest, slug: str) -> HttpResponse:
     """Give a worker in another browser a new token for their name and resume code."""
     study = find_study(slug)
@@ -142,11 +142,10 @@ def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
     return {} if not design.workers.countries or is_known else countries_by_name()
 
 
-@member_page(READ_METHODS)
+@member_page(GET)
 def start(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     """Show the instructions, and a new worker's resume code, before the first page of work."""
-    design = read_design(study)
-    quiz = quiz_backend()
+    design, quiz = read_design(study), quiz_backend()
     is_quiz_due = asks_anything(design.quiz) and quiz.is_due(study=study, worker=worker)
     context = {
         "study": study,

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from annotation.crowds.sessions import end_session
 from annotation.models import Assignment, CrowdSession
 from annotation.views.common import (
-    FORM_METHODS,
+    GET_POST,
     errors_as_pages,
     frame_of,
     own_assignment_of,
@@ -68,7 +68,7 @@ def _extend_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 extend = never_cache(require_POST(view_by_content_type(_extend_json, _extend_form)))
 
 
-@worker_page(FORM_METHODS)
+@worker_page(GET_POST)
 def return_page(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     """Ask whether the worker wants to return the page of work, or return it.
 

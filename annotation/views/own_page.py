@@ -16,8 +16,8 @@ from django.views.decorators.http import require_safe
 from annotation.models import Worker
 from annotation.quality.reviews import store_appeal
 from annotation.views.common import (
-    FORM_METHODS,
-    POST_METHODS,
+    GET_POST,
+    POST,
     RESUME_COOKIE,
     ResumeForm,
     remember_resume_code,
@@ -43,7 +43,7 @@ from common.errors import QuorumError
 MAX_OPEN_STUDIES = 20  # number of open studies listed on the page
 
 
-@worker_page(FORM_METHODS)
+@worker_page(GET_POST)
 def show_own_page(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _sign_in_worker(request)
@@ -59,12 +59,8 @@ def show_own_page(request: HttpRequest) -> HttpResponse:
         "page_count": sum(summary.submitted for summary in summaries),
         "judgment_count": sum(summary.judgments for summary in summaries),
         "active_time": spell_duration(sum(summary.seconds for summary in summaries)),
-        "pending_pay": spell_totals(
-            (summary.pending_cents, summary.design.named_currency) for summary in paid
-        ),
-        "approved_pay": spell_totals(
-            (summary.approved_cents, summary.design.named_currency) for summary in paid
-        ),
+        "pending_pay": spell_totals((row.pending_cents, row.design.named_currency) for row in paid),
+        "approved_pay": spell_totals((row.approved_cents, row.design.named_currency) for row in paid),
         "open_studies": studies_with_effort(
             open_studies().exclude(participations__worker=worker)[:MAX_OPEN_STUDIES]
         ),
@@ -105,7 +101,7 @@ def _sign_in_worker(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@worker_page(POST_METHODS)
+@worker_page(POST)
 def renew_resume(request: HttpRequest) -> HttpResponse:
     """Give the worker a new resume code, and show it on their page."""
     worker = worker_of(request)
@@ -115,7 +111,7 @@ def renew_resume(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@worker_page(POST_METHODS)
+@worker_page(POST)
 def send_appeal(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     worker = worker_of(request)
     if worker is None:

@@ -26,8 +26,5 @@ def credits(request: HttpRequest, slug: str) -> HttpResponse:
     study = find_study(slug)
     if study.state in (Study.State.DRAFT, Study.State.GENERATED) or not study.dataset.attribution:
         raise Http404
-    return render(
-        request,
-        "annotation/credits.html",
-        {"study": study, "attribution_lines": study.dataset.attribution.splitlines()},
-    )
+    lines = study.dataset.attribution.splitlines()
+    return render(request, "annotation/credits.html", {"study": study, "attribution_lines": lines})

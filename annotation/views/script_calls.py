@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -10,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, SlotTaken, TooLate, TooLateToChange
+from annotation.views.common import ViewFunction
 from common.errors import ObjectNotFound, QuorumError
 from common.files import can_be_stored
 from common.incoming.json_documents import load_json
@@ -24,7 +24,6 @@ NOTES_BY_ERROR: dict[type[QuorumError], str] = {
     TooLateToChange: "fixed",
     ObjectNotFound: "unknown",
 }
-ViewFunction = Callable[..., HttpResponse]
 
 
 def view_by_content_type(script: ViewFunction, form: ViewFunction) -> ViewFunction:

@@ -19,8 +19,8 @@ from annotation.crowds.panel.people import end_without_work, outcome_of, screen_
 from annotation.errors import ConsentChanged, NotAdmitted, NotJoined, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Judgment, Participation
 from annotation.views.common import (
-    FORM_METHODS,
-    READ_METHODS,
+    GET,
+    GET_POST,
     ReportForm,
     errors_as_pages,
     frame_of,
@@ -70,7 +70,7 @@ retake = never_cache(require_POST(view_by_content_type(_retake_json, _retake_for
 
 
 @gzip_page  # gzip compresses the page to a sixth
-@worker_page(READ_METHODS)
+@worker_page(GET)
 def work(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the worker's current HIT, or claim the next one. If a HIT with answers expired, first ask what to do."""
     frame = frame_of(request)
@@ -113,10 +113,8 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     if claim.is_new and "waited" in request.GET:
         messages.success(request, _("A page of work became free. It is yours now."))
         return see_other("annotation:work", slug)
-    revisable_assignment = last_revisable_assignment(recent_assignments)
-    return render_sheet(
-        request, claim.assignment, claim.page_units, revisable_assignment=revisable_assignment
-    )
+    revisable = last_revisable_assignment(recent_assignments)
+    return render_sheet(request, claim.assignment, claim.page_units, revisable=revisable)
 
 
 def find_expired_assignment(assignments: Sequence[Assignment]) -> Assignment | None:
@@ -132,7 +130,7 @@ def find_expired_assignment(assignments: Sequence[Assignment]) -> Assignment | N
     return last if has_ended or last.state == Assignment.State.EXPIRED else None
 
 
-@worker_page(FORM_METHODS)
+@worker_page(GET_POST)
 def report_item(request: HttpRequest, slug: str, assignment_id: UUID, position: int) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
     page_unit = next(
@@ -167,7 +165,7 @@ def _has_picture(study: Study, page_unit: PageUnit) -> bool:
     )
 
 
-@worker_page(READ_METHODS)
+@worker_page(GET)
 def show_end(request: HttpRequest, slug: str) -> HttpResponse:
     """Thank the worker and show the completion code, or say that no work is left now.
 
@@ -192,17 +190,15 @@ def show_end(request: HttpRequest, slug: str) -> HttpResponse:
     can_claim = may_work and not is_at_limit and free_hit_for(study=study, worker=worker)
     may_wait = not has_lease and not can_claim and may_get_a_hit_later(study=study, worker=worker)
     outlooks = (("held", has_lease), ("more", can_claim), ("waiting", may_wait), ("all", is_at_limit))
-    outlook = next(
-        (name for name, holds in outlooks if holds), "nothing"
-    )  # the work that the worker can expect
+    # the work that the worker can expect
+    outlook = next((name for name, holds in outlooks if holds), "nothing")
+    judgments = Judgment.objects.filter(assignment__in=own_assignments)
     context = {
         "study": study,
         "design": design,
         "worker": worker,
         "page_count": finished_count,
-        "judgment_count": Judgment.objects.filter(assignment__in=own_assignments).count()
-        if finished_count
-        else 0,
+        "judgment_count": judgments.count() if finished_count else 0,
         "completion_code": participation.completion_code if finished_count else "",
         "outlook": outlook,
     }

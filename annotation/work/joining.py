@@ -239,9 +239,7 @@ def join_study(
         JoinRefused: the study admits nobody, or not with this code or without consent.
         CountryProblem, RequirementNotMet: see ``check_requirements``.
     """
-    name = checked_name(name)
-    code = _clean_code(code)
-    country = checked_country(country)
+    name, code, country = checked_name(name), _clean_code(code), checked_country(country)
     if known_worker and not (known_worker.is_called(name) and known_worker.source == Worker.Source.LOCAL):
         known_worker = None
     old_participation = _find_participation(study, known_worker)
@@ -270,8 +268,7 @@ def resume_worker(
     Args:
         resume: the resume code.
     """
-    code = _clean_code(code)
-    country = checked_country(country)
+    code, country = _clean_code(code), checked_country(country)
     worker = _worker_of_resume_code(name, resume)
     participation = _find_participation(study, worker)
     if participation is None:

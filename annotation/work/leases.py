@@ -56,11 +56,8 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
                 return claim_slot(candidate, reserve=True)
         except AddressFull:
             return None
-        except SlotLost:
+        except (SlotLost, IntegrityError):  # another worker or window was faster
             continue
-        except IntegrityError:
-            if attempt == MAX_ATTEMPTS - 1:
-                raise  # see claim_assignment
     return None
 
 
@@ -120,8 +117,7 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
 
 def _retake_assignment(assignment: Assignment) -> Assignment:
     """Reclaim the HIT within the transaction of ``retake_assignment``, whose errors these are."""
-    study = assignment.study
-    now = timezone.now()
+    study, now = assignment.study, timezone.now()
     share_pause_lock(study)
     old_assignment = Assignment.objects.select_for_update().get(pk=assignment.pk)
     old_assignment.study = study

@@ -32,10 +32,7 @@ from annotation.crowds.publishing import (
     offer_longer,
     plan_publications,
 )
-from annotation.models import (
-    Assignment,
-    Publication,
-)
+from annotation.models import Assignment, Publication
 from annotation.models.assignments import LEASED_STATES
 from annotation.money.limits import commit_as_one_order
 from annotation.money.orders import with_confirmation
@@ -242,10 +239,8 @@ def expire_assignments(
     """
     leases = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
     is_by_time = assignments is None
-    selected_leases = (
-        leases.overdue(timezone.now()) if assignments is None else leases.filter(pk__in=assignments)
-    )
-    ended_count = release_slots(selected_leases, Assignment.State.EXPIRED)
+    ending = leases.overdue(timezone.now()) if assignments is None else leases.filter(pk__in=assignments)
+    ended_count = release_slots(ending, Assignment.State.EXPIRED)
     if not ended_count:
         raise WrongState(
             _("Nothing was changed: no page of work in progress has exceeded its time.")
@@ -374,7 +369,7 @@ class ExtendRequest(Reason):
     """One of: workers to add to all HITs or to the named ones, minutes to add to every lease, hours at the crowd."""
 
     one_of = (("workers", "minutes", "hours"),)
-    at_most_one_of = (("hits", "minutes"), ("hits", "hours"))
+    exclusive_pairs = (("hits", "minutes"), ("hits", "hours"))
 
     workers = serializers.IntegerField(
         min_value=1,
@@ -462,7 +457,7 @@ def extend(
 class ExpireRequest(Reason):
     """Assignments in progress, or HITs with open slots. The default is all assignments whose lease has ended."""
 
-    at_most_one_of = (("assignments", "hits"),)
+    exclusive_pairs = (("assignments", "hits"),)
 
     assignments = serializers.ListField(
         child=serializers.UUIDField(), required=False, label="Assignments", help_text="Ids."

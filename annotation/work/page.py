@@ -137,8 +137,8 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     hit = hits[number - 1]
     units: Sequence[Any] = hit.units if is_draft else units_of_hit(hit.pk)
     # units that are not stored have the name of their item
-    item_names = {unit.image for unit in units} if is_draft else set()
-    items_by_name = {item.name: item for item in study.dataset.items.filter(name__in=item_names)}
+    names = {unit.image for unit in units} if is_draft else set()
+    items = {item.name: item for item in study.dataset.items.filter(name__in=names)}
     context |= {
         "hit": hit,
         "number": number,
@@ -147,9 +147,7 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
         "next_number": number + 1 if number < hit_count else 0,
         "preview_address": f"{preview_address(study)}?number={number}",
         "control_count": sum(unit.control for unit in units),
-        "items": [
-            _describe_unit(unit, items_by_name[unit.image] if is_draft else unit.item, kind) for unit in units
-        ],
+        "items": [_describe_unit(unit, items[unit.image] if is_draft else unit.item, kind) for unit in units],
         "shows_picture": kind.page.shows_picture or design.source.show,
         "manual_page_numbers": range(1, max((change.hit for change in design.by_hand), default=0) + 2),
         "image_names": study.dataset.items.values_list("name", flat=True)[:MAX_IMAGES],
@@ -165,13 +163,13 @@ def _describe_unit(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:
     control: dict[str, Any] = (
         describe_control_item(kind, unit) if unit.control else {"right_answer": "", "texts": ()}
     )
-    right_texts = ", ".join(text.text for text, is_right in control["texts"] if is_right)
     return {
         "unit": unit,
         "item": item,
         "picture": picture_address(item) if kind.page.shows_picture else "",
         "texts": [(name, _(labels.get(name, name)), text) for name, text in texts.items()],
-        "right_answer": control["right_answer"] or right_texts,
+        "right_answer": control["right_answer"]
+        or ", ".join(text.text for text, is_right in control["texts"] if is_right),
         "is_repeated": unit.control_kind == REPEATED,
     }
 
@@ -183,20 +181,18 @@ def _work_context(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]
         .select_related("worker")
         .order_by("-accepted_at")[:MAX_SHOWN_ASSIGNMENTS]
     )
-    answers_by_unit: dict[int, list[tuple[str, str]]] = defaultdict(list)  # worker's name, answer in words
+    answers: dict[int, list[tuple[str, str]]] = defaultdict(list)  # by unit: worker's name, answer in words
     rows = Judgment.objects.filter(assignment__in=assignments, replaced_by=None).order_by("pk")
     names = {assignment.pk: assignment.worker.name for assignment in assignments}
     for unit, assignment, value, answer in rows.values_list("unit_id", "assignment_id", "value", "answer"):
         description = kind.describe_answer(value if answer is None else answer)
-        answers_by_unit[unit].append((names[assignment], description))
+        answers[unit].append((names[assignment], description))
     leases = Assignment.objects.filter(hit=hit).with_lease(timezone.now())
     return {
         "assignments": assignments,
         "holders": list(leases.values_list("worker__name", flat=True)),
         "answers": [
-            (number, unit, answers_by_unit[unit.pk])
-            for number, unit in enumerate(units, start=1)
-            if unit.pk in answers_by_unit
+            (number, unit, answers[unit.pk]) for number, unit in enumerate(units, 1) if unit.pk in answers
         ],
     }
 

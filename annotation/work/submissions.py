@@ -183,8 +183,8 @@ def _submit_with_claim(
         submission = _submit_sheet(sheet)
         claim = commit_claim(candidate) if not submission.missing_positions else None
     _require_complete(submission)
-    has_stopped_worker = _run_detectors(submission)
-    return submission, None if has_stopped_worker else claim
+    # a worker whom a detector stopped gets no claim
+    return submission, None if _run_detectors(submission) else claim
 
 
 def _submit_sheet(sheet: CheckedAnswers) -> SubmissionResult:
@@ -253,8 +253,7 @@ def _store_judgments(
     if design_of(study).workers.grants:
         grant_qualification(assignment=assignment)
     # receivers of the signal read these rows, which are already in memory
-    assignment.hit = sheet.assignment.hit
-    assignment.worker = sheet.assignment.worker
+    assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker
     assignment_submitted.send(Assignment, assignment=assignment, judgments=len(judgments))
     # update the counters last: all workers lock these rows, and the lock order has sessions before them
     if draws_at_claim(study):

@@ -50,16 +50,14 @@ def _units_containing(caption_rows: Iterable[tuple[Any, ...]], study: Study) -> 
         caption_rows: key and text of each caption, its item, and the item about which it was written. A content
             field has the key or the text.
     """
-    keys_and_texts: set[str] = set()
+    texts: set[str] = set()  # and keys
     items: set[int] = set()
     for key, text, caption_item, unit_item in caption_rows:
-        keys_and_texts |= {key, text}
+        texts |= {key, text}
         items |= {item for item in (caption_item, unit_item) if item is not None}
     units = Unit.objects.filter(study=study, item__in=items).exclude(content={})
     return [
-        unit
-        for unit, content in units.values_list("pk", "content")
-        if not keys_and_texts.isdisjoint(_texts_in(content))
+        pk for pk, content in units.values_list("pk", "content") if not texts.isdisjoint(_texts_in(content))
     ]
 
 

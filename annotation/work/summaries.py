@@ -108,10 +108,8 @@ def summaries_of_worker(worker: Worker) -> list[WorkerSummary]:
     totals = judgments.order_by().values_list("assignment__study").annotate(Count("pk"), Sum("seconds"))
     for study, judgment_count, seconds in totals:
         summaries[study].judgments, summaries[study].seconds = judgment_count, seconds or 0.0
-    rejected_assignments = assignments.filter(state=Assignment.State.REJECTED).prefetch_related(
-        "appeal_notes"
-    )
-    for assignment in rejected_assignments.order_by("-submitted_at")[:MAX_REJECTED]:
+    rejected = assignments.filter(state=Assignment.State.REJECTED).prefetch_related("appeal_notes")
+    for assignment in rejected.order_by("-submitted_at")[:MAX_REJECTED]:
         summaries[assignment.study_id].rejected_assignments.append(assignment)
     quiz_studies = [summary.study for summary in summaries.values() if asks_anything(summary.design.quiz)]
     if quiz_studies:
@@ -209,7 +207,7 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     documents stay whole, it is the effort of the largest page. Before HITs are generated, it comes from the design.
     """
     study_list = list(studies)
-    items_by_study_and_hit: dict[int, dict[int, HitItems]] = defaultdict(lambda: defaultdict(list))
+    hits_by_study: dict[int, dict[int, HitItems]] = defaultdict(lambda: defaultdict(list))
     hits_of_study = HIT.objects.filter(study=OuterRef("pk"))
     examined_hits = [
         Subquery(hits_in_order.values("pk")[:1])
@@ -233,13 +231,10 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     for study, hit, item, control_kind in hit_units.values_list(
         "hit__study", "hit", "unit__item", "unit__control_kind"
     ):
-        items_by_study_and_hit[study][hit].append((item, control_kind == REPEATED))
+        hits_by_study[study][hit].append((item, control_kind == REPEATED))
     return {
         study.pk: _effort_of_page(
-            design_of(study),
-            items_by_study_and_hit[study.pk],
-            study.notes,
-            has_changed=study.pk in changed_studies,
+            design_of(study), hits_by_study[study.pk], study.notes, has_changed=study.pk in changed_studies
         )
         for study in study_list
     }

@@ -28,10 +28,7 @@ def count_answers_to_pairs(*, study: Study, answers: Iterable[tuple[Unit, float 
     """Add a submission's answers to the counters of system pairs, in the transaction that stores them."""
     pair_values = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
     rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in pair_values})
-    systems = {
-        pair: (first, second)
-        for pair, first, second in rows.values_list("pk", "first_system_id", "second_system_id")
-    }
+    systems = {pair: ids for pair, *ids in rows.values_list("pk", "first_system_id", "second_system_id")}
     tally: AnswerTally = Counter()
     for pair, value in pair_values:
         first, second = systems[pair]

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_safe
 from annotation.errors import AlreadyEnded
 from annotation.models import QuizAttempt, Worker
 from annotation.views.common import (
-    FORM_METHODS,
-    READ_METHODS,
+    GET,
+    GET_POST,
     SeeOther,
     api_worker,
     member_page,
@@ -42,7 +42,7 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 
 
-@member_page(READ_METHODS)
+@member_page(GET)
 def quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     status = quiz_status(study=study, worker=worker)
     if not status.is_needed:
@@ -61,7 +61,7 @@ def quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     return _result_page(request, study, status, status.last_attempt)
 
 
-@member_page(FORM_METHODS)
+@member_page(GET_POST)
 def start_quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     if request.method == "POST":
         with suppress(AlreadyEnded):  # the worker passed in another window
@@ -69,7 +69,7 @@ def start_quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpRespon
     return see_other("quiz:quiz", study.slug)
 
 
-@member_page(FORM_METHODS)
+@member_page(GET_POST)
 def answer(request: HttpRequest, study: Study, worker: Worker, number: int) -> HttpResponse:
     """Store the answer to the current step. An earlier answer to it is kept instead."""
     if request.method != "POST":

@@ -32,7 +32,7 @@ from annotation.models import Assignment, CrowdSession, Participation, Publicati
 from annotation.privacy.consent import consent_version
 from annotation.quality.flags import refuse_stopped_worker
 from annotation.views.common import (
-    READ_METHODS,
+    GET,
     SeeOther,
     errors_as_pages,
     frame_of,
@@ -230,7 +230,7 @@ def _is_handed_in(assignment: Assignment) -> bool:
     return assignment.submitted_at is not None and assignment.state != Assignment.State.APART
 
 
-@worker_page(READ_METHODS)
+@worker_page(GET)
 def show_submission(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the form that submits to Mechanical Turk, after the answers are stored. The page may be opened again."""
     frame = frame_of(request)

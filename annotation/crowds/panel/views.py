@@ -34,14 +34,7 @@ from annotation.crowds.panel.people import (
 from annotation.errors import AddressFull, CountryProblem, JoinRefused
 from annotation.models import CrowdSession
 from annotation.quality.flags import refuse_paused_study
-from annotation.views.common import (
-    FORM_METHODS,
-    remember_worker,
-    see_other,
-    session_of,
-    worker_of,
-    worker_page,
-)
+from annotation.views.common import GET_POST, remember_worker, see_other, session_of, worker_of, worker_page
 from annotation.work.sheet.texts import read_design, spell_duration
 from annotation.work.summaries import describe_effort
 from common.amounts import spell_money
@@ -62,7 +55,7 @@ class CrossSiteForm(QuorumError):
 
 
 @csrf_exempt  # no cookie is set before the start, the ids are signed, and posts from other sites are refused below
-@worker_page(FORM_METHODS)
+@worker_page(GET_POST)
 def show_entry(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the study with a start button. Redirect people who have started. A GET request stores nothing."""
     study = find_study(slug)
@@ -141,7 +134,7 @@ def _start_session(request: HttpRequest, study: Study, design: StudyDesign) -> H
     return response
 
 
-@worker_page(FORM_METHODS)
+@worker_page(GET_POST)
 def show_end(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the outcome of an ended session, or ask whether to end a running one."""
     study = find_study(slug)

@@ -42,14 +42,10 @@ class ObstaclePlace(NamedTuple):
 
 OBSTACLE_PLACES: dict[ObstacleTopic, ObstaclePlace] = {
     "requirements": ObstaclePlace(
-        gettext_noop("Participants"),
-        "workers.requirements",
-        gettext_noop("Change the question"),
+        gettext_noop("Participants"), "workers.requirements", gettext_noop("Change the question")
     ),
     "quiz": ObstaclePlace(
-        gettext_noop("Quiz or check questions"),
-        "controls.per_hit",
-        gettext_noop("Change the settings"),
+        gettext_noop("Quiz or check questions"), "controls.per_hit", gettext_noop("Change the settings")
     ),
     "budget": ObstaclePlace(gettext_noop("Cost"), "crowd.budget_cents", gettext_noop("Change the budget")),
     "crowd": ObstaclePlace(gettext_noop("Crowd"), "crowd.backend", gettext_noop("Change the settings")),

@@ -12,14 +12,7 @@ from annotation.models import Assignment, ErasureRequest, Worker
 from annotation.privacy.consent import needs_consent, record_agreement
 from annotation.privacy.erasure_requests import IMMEDIATE, NOT_OFFERED, erasure_request_of, request_erasure
 from annotation.privacy.people import why_not_erasable
-from annotation.views.common import (
-    FORM_METHODS,
-    WORKER_COOKIE,
-    member_of,
-    member_page,
-    see_other,
-    worker_page,
-)
+from annotation.views.common import GET_POST, WORKER_COOKIE, member_of, member_page, see_other, worker_page
 from annotation.work.sheet.texts import read_design
 from common.markup import render_markdown
 from judgments.models import Study
@@ -27,7 +20,7 @@ from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study
 
 
-@member_page(FORM_METHODS)
+@member_page(GET_POST)
 def show_new_consent(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     """Show a participant the text in force, if they agreed to another one, and record the agreement."""
     if not needs_consent(study=study, worker=worker):
@@ -49,7 +42,7 @@ def show_new_consent(request: HttpRequest, study: Study, worker: Worker) -> Http
     return render(request, "annotation/consent.html", context, status=400 if problem else 200)
 
 
-@worker_page(FORM_METHODS)
+@worker_page(GET_POST)
 def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
     """Show what leaving a study means; erase the participant or store their request; show the receipt."""
     study = find_study(slug)

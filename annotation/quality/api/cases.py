@@ -17,9 +17,7 @@ from judgments.api.filters import TrueOrFalse, filters_of, study_filter
 from judgments.api.operations import OperationView, row_action
 from judgments.api.resources import Related, Resource, RowSerializer
 
-DECIDED_BEFORE = {
-    409: OpenApiResponse(bodies.Problem, description="It was decided before; nothing was changed.")
-}
+DECIDED = {409: OpenApiResponse(bodies.Problem, description="It was decided before; nothing was changed.")}
 
 PROBLEMS = {400: bodies.Problem, 404: bodies.Problem, 409: bodies.CONFLICT_RESPONSE}
 
@@ -44,8 +42,7 @@ class ExclusionSerializer(RowSerializer[Exclusion]):
 class ExclusionResource(Resource):
     """Exclusions, including lifted ones."""
 
-    reading = "annotation.view_exclusion"
-    scope = "workers"
+    reading, scope = "annotation.view_exclusion", "workers"
     queryset = Exclusion.objects.select_related("study", "worker", "made_by", "lifted_by")
     serializer_class = ExclusionSerializer
     filterset_class = filters_of(
@@ -76,14 +73,13 @@ class CaseSerializer(RowSerializer[Case]):
 class CaseResource(Resource):
     """The flags of detectors, and the decisions on them."""
 
-    reading = "annotation.view_case"
-    scope = "workers"
+    reading, scope = "annotation.view_case", "workers"
     queryset = Case.objects.select_related("study", "worker", "decided_by")
     serializer_class = CaseSerializer
     filterset_class = filters_of(Case, "rule", "state", study=study_filter(), worker="worker__name")
 
-    confirm = row_action(operations.confirm_case, "confirm", reply=CaseSerializer, responses=DECIDED_BEFORE)
-    dismiss = row_action(operations.dismiss_case, "dismiss", reply=CaseSerializer, responses=DECIDED_BEFORE)
+    confirm = row_action(operations.confirm_case, "confirm", reply=CaseSerializer, responses=DECIDED)
+    dismiss = row_action(operations.dismiss_case, "dismiss", reply=CaseSerializer, responses=DECIDED)
 
 
 class ChangedReply(bodies.Schema):

@@ -55,8 +55,7 @@ def control_figures_of(study: Study) -> ControlFigures:
 class ControlItemResource(Resource):
     """The control items of a study with workers' results."""
 
-    reading = "annotation.view_judgment"
-    scope = "judgments"
+    reading, scope = "annotation.view_judgment", "judgments"
     queryset = Unit.objects.none()
     serializer_class = ControlItemSerializer
     orderings: ClassVar[dict[str, str]] = {"position": "position", "id": "pk"}
@@ -68,8 +67,7 @@ class ControlItemResource(Resource):
             return Unit.objects.none()
         study = study_for(self.request, self.kwargs["slug"])
         self.figures = control_figures_of(study)
-        suspects = self.figures.suspects
-        self.suspect_units = frozenset(unit.pk for suspect in suspects for unit in suspect.units)
+        self.suspect_units = frozenset(unit.pk for row in self.figures.suspects for unit in row.units)
         return (
             Unit.objects.filter(study=study, control=True)
             .exclude(control_kind=Unit.ControlKind.QUIZ)

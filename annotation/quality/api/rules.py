@@ -30,8 +30,7 @@ class RuleSerializer(RowSerializer[QualityRule]):
 class RuleResource(Resource):
     """The detectors that watch studies; their findings are in ``cases``."""
 
-    reading = "annotation.view_qualityrule"
-    scope = "workers"
+    reading, scope = "annotation.view_qualityrule", "workers"
     queryset = QualityRule.objects.select_related("study", "changed_by")
     serializer_class = RuleSerializer
     filterset_class = filters_of(QualityRule, "rule", "action", "enabled", study=study_filter())

@@ -85,14 +85,14 @@ def median_seconds(study: Study) -> float | None:
 
 
 def draw_case_figure(
-    kind: Kind, answers: Sequence[DrawnAnswer], usual_seconds: float | None, *, description: str
+    kind: Kind, answers: Sequence[DrawnAnswer], usual_seconds: float | None, *, label: str
 ) -> SafeString:
     """Draw a worker's answers as SVG; "" if there are none.
 
     Args:
         answers: the answers, oldest first.
         usual_seconds: the usual time of an answer in the study, which a line shows.
-        description: the description of the figure, for people who do not see it.
+        label: what the figure shows, for people who do not see it.
     """
     if not answers:
         return SafeString("")
@@ -133,7 +133,7 @@ def draw_case_figure(
         parts.append(format_html(markup, width, f"{y - 5:.1f}", caption))
     return format_html(
         '<svg class="q-case-figure" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>',
-        width, BARS_Y + 4, description, format_html_join("", "{}", ((part,) for part in parts)),
+        width, BARS_Y + 4, label, format_html_join("", "{}", ((part,) for part in parts)),
     )  # fmt: skip
 
 

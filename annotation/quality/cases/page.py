@@ -82,14 +82,14 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
     answers_by_worker = latest_answers(study, {case.worker_id for case in cases})
     usual_seconds = median_seconds(study)
     # other workers whose texts are quoted as evidence
-    authors = {text["by"] for case in cases for text in _texts_of(case) if "by" in text}
-    author_names = dict(Worker.objects.filter(pk__in=authors).values_list("pk", "name"))
+    author_ids = {text["by"] for case in cases for text in _texts_of(case) if "by" in text}
+    authors = dict(Worker.objects.filter(pk__in=author_ids).values_list("pk", "name"))
     rows = []
     for case in cases:
         rule = RULES.get(case.rule)
         sentence = describe_evidence(case.rule, case.evidence)
         answers = answers_by_worker.get(case.worker_id, [])
-        figure_title = pgettext("staff", "The latest answers of %(name)s (%(n)s).") % {
+        title = pgettext("staff", "The latest answers of %(name)s (%(n)s).") % {
             "n": len(answers),
             "name": case.worker.name,
         }
@@ -105,9 +105,7 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
                     for name, value in case.evidence.get("numbers", {}).items()
                     if not isinstance(value, list)
                 ],
-                "texts": [
-                    text | {"name": author_names.get(text.get("by", 0), "")} for text in _texts_of(case)
-                ],
+                "texts": [text | {"name": authors.get(text.get("by", 0), "")} for text in _texts_of(case)],
                 "settings": ", ".join(
                     f"{name.replace('_', ' ')} {value}"
                     for name, value in case.evidence.get("settings", {}).items()
@@ -115,9 +113,7 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
                 "action_taken": ACTION_WORDS.get(case.action, case.action),
                 "standing": standings.get(case.worker_id, "active"),
                 "answer_count": len(answers),
-                "figure": draw_case_figure(
-                    kind, answers, usual_seconds, description=f"{figure_title} {sentence}"
-                ),
+                "figure": draw_case_figure(kind, answers, usual_seconds, label=f"{title} {sentence}"),
             }
         )
     return rows

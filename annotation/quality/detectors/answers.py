@@ -188,10 +188,7 @@ class ControlAccuracy(Rule):
         chance = _(
             "For a participant who usually gets %(threshold)s right, the probability of so few right answers is "
             "%(chance)s."
-        ) % {
-            "threshold": threshold,
-            "chance": describe_chance(numbers["p"]),
-        }
+        ) % {"threshold": threshold, "chance": describe_chance(numbers["p"])}
         return f"{sentence} {chance}"
 
 
@@ -231,8 +228,7 @@ def longest_run(flags: Flags) -> int:
         return 0
     # the first position of each run, and the position after it, in turn
     edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False])).astype(np.int8)))
-    starts, ends = edges[::2], edges[1::2]
-    return int((ends - starts).max())
+    return int((edges[1::2] - edges[::2]).max())
 
 
 def run_chance(chances: Floats, length: int) -> float:
@@ -256,12 +252,9 @@ def run_chance(chances: Floats, length: int) -> float:
     ended_chances = [0.0] * (n + 1)
     for end in range(length, n + 1):
         start = end - length
-        first_run_chance = streak_chances[start]  # that the first run ends at ``end``
-        if start > 0:
-            first_run_chance = (
-                first_run_chance * failure_chances[start - 1] * (1.0 - ended_chances[start - 1])
-            )
-        ended_chances[end] = ended_chances[end - 1] + first_run_chance
+        # that the trial before the run fails, and that no run ended before it
+        start_chance = 1.0 if start == 0 else failure_chances[start - 1] * (1.0 - ended_chances[start - 1])
+        ended_chances[end] = ended_chances[end - 1] + streak_chances[start] * start_chance
     return min(1.0, ended_chances[n])
 
 
@@ -418,18 +411,15 @@ class StraightLining(SequentialRule):
             has_answer: marks the judgments with an answer as shown, of which there are N.
         """
         other_counts = history.others_count[has_answer]
-        if (
-            history.answers.has_sides
-        ):  # the answer as shown depends on the side, so compare with the worker's own
-            agreeing_counts = history.agreeing_others[has_answer]
-            is_value = history.seen[has_answer] == value
-            value_counts = np.where(is_value, agreeing_counts, other_counts - agreeing_counts)
+        if history.answers.has_sides:
+            # the answer as shown depends on the side, so count who agrees with the worker's own
+            agreeing = history.agreeing_others[has_answer]
+            value_counts = np.where(history.seen[has_answer] == value, agreeing, other_counts - agreeing)
             usual_share = 0.5
         else:
             value_counts = (history.others[has_answer] * (history.labels == value)).sum(axis=1)
             usual_share = float((value_counts.sum() + 1) / (other_counts.sum() + history.answers.values))
-        other_chances = 1 - (value_counts + usual_share) / (other_counts + 1)
-        chances: Floats = 1 - (1 - self.tolerance) * other_chances
+        chances: Floats = 1 - (1 - self.tolerance) * (1 - (value_counts + usual_share) / (other_counts + 1))
         return chances
 
 

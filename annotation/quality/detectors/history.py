@@ -42,32 +42,20 @@ class AnswerFormat:
 
     @classmethod
     def from_values(
-        cls,
-        values: Sequence[float],
-        *,
-        level: str,
-        has_sides: bool,
-        is_text: bool = False,
-        records_typing: bool = False,
-        hidden_line: bool = False,
+        cls, values: Sequence[float], *, level: str, has_sides: bool, **features: bool
     ) -> AnswerFormat:
         """Return the format of answers with these possible values.
 
         Args:
             values: the possible values in equal steps; empty for open answers.
             level: the level of measurement: "nominal" or one of quantities.
+            features: the fields ``is_text``, ``records_typing`` and ``hidden_line``.
         """
         is_nominal = level == "nominal" or not values
         length = 0.0 if is_nominal else max(values) - min(values)
         half_step = length / (len(values) - 1) / 2 if length else 0.0
-        return cls(
-            values=len(values),
-            has_sides=has_sides,
-            agreement_distance=max(half_step, length / 10),
-            is_text=is_text,
-            records_typing=records_typing,
-            hidden_line=hidden_line,
-        )
+        distance = max(half_step, length / 10)
+        return cls(values=len(values), has_sides=has_sides, agreement_distance=distance, **features)
 
 
 class WrittenAnswer(NamedTuple):
@@ -127,6 +115,7 @@ class OwnJudgment(NamedTuple):
         return not (math.isnan(self.right) and math.isnan(self.agrees))
 
 
+FLOAT_FIELDS = ("seen", "value", "left", "seconds", "right", "agrees", "pasted")
 NUMBER_FIELDS = OwnJudgment._fields[: OwnJudgment._fields.index("written")]  # all but the text are numbers
 
 
@@ -229,13 +218,7 @@ def make_history(
         fresh=fresh,
         assignment=columns["assignment"].astype(np.int64),
         unit=unit,
-        seen=columns["seen"],
-        value=columns["value"],
-        left=columns["left"],
-        seconds=columns["seconds"],
-        right=columns["right"],
-        agrees=columns["agrees"],
-        pasted=columns["pasted"],
+        **{name: columns[name] for name in FLOAT_FIELDS},
         labels=labels,
         others=counts,
         others_seconds=others_seconds[~np.isnan(others_seconds)],

@@ -89,6 +89,7 @@ class PastedText(ProgramSign):
         recorded_signals = [
             answer.signals for answer in history.written if answer and "text" in answer.signals
         ]
+        pasted_signals = [signals for signals in recorded_signals if is_pasted(signals)]
         details = {}
         if recorded_signals:
             details = {
@@ -97,9 +98,7 @@ class PastedText(ProgramSign):
                 "characters_pasted": sum(
                     min(signals.get("from_paste", 0), signals["text"]) for signals in recorded_signals
                 ),
-                "left_the_tab": sum(
-                    is_pasted(signals) and signals.get("away", 0) > 0 for signals in recorded_signals
-                ),
+                "left_the_tab": sum(signals.get("away", 0) > 0 for signals in pasted_signals),
             }
         return self.make_finding(history, n=n, pasted=pasted_count, **details)
 
@@ -270,13 +269,10 @@ class Phrasing(ProgramSign):
         copies = list(self._find_copies(answers, history))
         if len(copies) < self.copies or len(copies) < self.share * n:
             return None
+        people = len({copy["by"] for copy in copies})
+        texts = sorted(copies, key=lambda copy: -copy["similar"])[:MAX_QUOTED_TEXTS]
         return self.make_finding(
-            history,
-            n=n,
-            alike=len(copies),
-            people=len({copy["by"] for copy in copies}),
-            others=len(history.others_texts),
-            texts=sorted(copies, key=lambda copy: -copy["similar"])[:MAX_QUOTED_TEXTS],
+            history, n=n, alike=len(copies), people=people, others=len(history.others_texts), texts=texts
         )
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
@@ -308,9 +304,8 @@ class Phrasing(ProgramSign):
                 indices_by_gram[gram].append(index)
         for unit, answer in answers:
             own_grams = character_grams(answer.text)
-            candidate_indices = {
-                index for gram in self._prefix(own_grams, frequencies) for index in indices_by_gram[gram]
-            }
+            prefix = self._prefix(own_grams, frequencies)
+            candidate_indices = {index for gram in prefix for index in indices_by_gram[gram]}
             # the most similar text; of equally similar ones, the first, which has the largest negative index
             similarity, negative_index = max(
                 (
@@ -334,8 +329,7 @@ class Phrasing(ProgramSign):
         """Return the rarest substrings of a text: so many that every text that is similar enough has one of them."""
         # a similar text shares at least ceil(similar * len(grams)) of the substrings, so it lacks at most the others;
         # 1e-9 absorbs the rounding of the product
-        min_shared = int(np.ceil(self.similar * len(grams) - 1e-9))
-        prefix_length = len(grams) - min_shared + 1
+        prefix_length = len(grams) - int(np.ceil(self.similar * len(grams) - 1e-9)) + 1
         return sorted(grams, key=lambda gram: (frequencies.get(gram, 0), gram))[:prefix_length]
 
 

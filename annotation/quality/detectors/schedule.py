@@ -17,20 +17,18 @@ MAX_STEP = 125  # judgments
 PAGE_GROWTH_DIVISOR, MAX_PAGE_STEP = 2, 8  # the same for pages: after half as many more, at most eight
 
 
-def look_schedule(
-    least: int, *, growth_divisor: int = GROWTH_DIVISOR, max_step: int = MAX_STEP
-) -> Iterator[int]:
+def look_schedule(least: int, *, divisor: int = GROWTH_DIVISOR, max_step: int = MAX_STEP) -> Iterator[int]:
     """Yield the numbers of judgments (or of pages) after which looks are due, from ``least`` on, without end."""
     due = least
     while True:
         yield due
-        due += min(max(due // growth_divisor, 1), max_step)
+        due += min(max(due // divisor, 1), max_step)
 
 
 def pages_since_look(pages: int) -> int:
     """Return the number of new pages for a look after page number ``pages`` (from 1); 0 if no look is due."""
     previous_due = 0
-    for due in look_schedule(1, growth_divisor=PAGE_GROWTH_DIVISOR, max_step=MAX_PAGE_STEP):
+    for due in look_schedule(1, divisor=PAGE_GROWTH_DIVISOR, max_step=MAX_PAGE_STEP):
         if due >= pages:
             return pages - previous_due if due == pages else 0
         previous_due = due

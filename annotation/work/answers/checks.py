@@ -100,8 +100,8 @@ def split_unfinished(
     Without scripts, an answer is checked only after the form is sent, so invalid text must not be lost.
     """
     kind = KINDS[design.protocol].for_design(design)
-    may_be_unfinished = kind.is_open or kind.confidences  # other fields of forms have only valid values
-    if not may_be_unfinished:
+    # the form fields of other kinds have only valid values
+    if not (kind.is_open or kind.confidences):
         return list(answers), {}
     units = {page_unit.position: page_unit.unit for page_unit in page_units}
     valid_answers: list[Mapping[str, Any]] = []

@@ -135,13 +135,10 @@ def _has_new_answer(
     one answer.
     """
     key = answer_key(kind)
-    for position, answer in new_answers.items():
-        old_answer = old_answers.get(position, {})
-        if kind.is_open and answer.get(key) != old_answer.get(key):
-            return True
-        if key in answer and key not in old_answer:
-            return True
-    return False
+    answer_pairs = [(old_answers.get(position, {}), answer) for position, answer in new_answers.items()]
+    if kind.is_open:
+        return any(new_answer.get(key) != old_answer.get(key) for old_answer, new_answer in answer_pairs)
+    return any(key in new_answer and key not in old_answer for old_answer, new_answer in answer_pairs)
 
 
 def merge_answers(

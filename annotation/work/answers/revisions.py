@@ -35,16 +35,16 @@ def current_answers(assignment: Assignment, page_units: Sequence[PageUnit]) -> d
     kind = KINDS[assignment.study.protocol]
     key = answer_key(kind)
     judgments_by_unit = _current_judgments(assignment)
-    answers: dict[str, dict[str, Any]] = {}
-    for page_unit in page_units:
-        judgment = judgments_by_unit.get(page_unit.unit.pk)
-        if judgment is not None:
-            optional_values = {name: getattr(judgment, name) for name in OPTIONAL_FIELDS}
-            answers[str(page_unit.position)] = {
-                key: kind.sides.from_canonical(getattr(judgment, key), side=page_unit.side),
-                **{name: value for name, value in optional_values.items() if value not in (None, "", {})},
-            }
-    return answers
+    return {
+        str(page_unit.position): {key: kind.sides.from_canonical(getattr(judgment, key), side=page_unit.side)}
+        | {
+            name: value
+            for name in OPTIONAL_FIELDS
+            if (value := getattr(judgment, name)) not in (None, "", {})
+        }
+        for page_unit in page_units
+        if (judgment := judgments_by_unit.get(page_unit.unit.pk)) is not None
+    }
 
 
 def _current_judgments(assignment: Assignment) -> dict[int, Judgment]:
@@ -106,11 +106,7 @@ def _refuse_late_revision(assignment: Assignment) -> None:
 
 def last_revisable_assignment(assignments: Sequence[Assignment]) -> Assignment | None:
     """Return the assignment that was submitted last if its answers can still be revised, else None."""
-    submissions = [
-        (assignment.submitted_at, assignment)
-        for assignment in assignments
-        if assignment.submitted_at is not None
-    ]
+    submissions = [(row.submitted_at, row) for row in assignments if row.submitted_at is not None]
     _time, last = max(submissions, key=lambda submission: submission[0], default=(None, None))
     deadline = revision_deadline(last) if last is not None else None
     return last if deadline is not None and deadline > timezone.now() else None

@@ -101,8 +101,8 @@ def _draw_screen_order(units: Sequence[Unit], passage: list[int], rng: np.random
     screens = [
         list(screen) for _, screen in groupby(passage, key=lambda index: screen_of(units[index]) or index)
     ]
-    is_one_unit_per_screen = len(screens) == len(passage)
-    if is_one_unit_per_screen or rng.integers(2):
+    # nothing is drawn if each screen has one unit
+    if len(screens) == len(passage) or rng.integers(2):
         return passage
     return [index for screen in screens for index in reversed(screen)]
 

@@ -82,8 +82,7 @@ def claim_slot(
         if not is_promised:
             raise SlotLost  # the outcome was decided meanwhile
         decided_ids = frozenset()
-    design = design_of(study)
-    now = timezone.now()
+    design, now = design_of(study), timezone.now()
     layout = draw_layout(
         design=design, hit=hit, worker=worker, units=units, left_out=candidate.excluded_items | decided_ids
     )

@@ -37,10 +37,9 @@ def _open_hit(allow_closed: bool) -> QuerySet[HIT]:
 
 ONLY_OPEN, ALSO_CLOSED = False, True
 STUDIES_TAKING_WORK = {
-    allow_closed: PreparedQuery(partial(_studies_taking_work, allow_closed))
-    for allow_closed in (ONLY_OPEN, ALSO_CLOSED)
+    closed: PreparedQuery(partial(_studies_taking_work, closed)) for closed in (ONLY_OPEN, ALSO_CLOSED)
 }
 TAKE_SLOT = {
-    allow_closed: PreparedUpdate(partial(_open_hit, allow_closed), open_slots=F("open_slots") - 1)
-    for allow_closed in (ONLY_OPEN, ALSO_CLOSED)
+    closed: PreparedUpdate(partial(_open_hit, closed), open_slots=F("open_slots") - 1)
+    for closed in (ONLY_OPEN, ALSO_CLOSED)
 }

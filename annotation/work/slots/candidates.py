@@ -126,7 +126,7 @@ def prepare_candidate(
     if has_reached_limit(study=study, design=design, worker=worker):
         return None
     may_end_silent = ignored_assignment is None and not attempt
-    hits = _find_or_free_hits(study, worker, participation, expired_leases, may_end_silent=may_end_silent)
+    hits = _find_or_free_hits(study, worker, participation, expired_leases, end_silent=may_end_silent)
     if not hits:
         return None
     may_repeat = participation.has_begun and may_repeat_controls(study)
@@ -176,12 +176,7 @@ def _find_leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[A
 
 
 def _find_or_free_hits(
-    study: Study,
-    worker: Worker,
-    participation: Any,
-    expired_leases: list[Assignment],
-    *,
-    may_end_silent: bool,
+    study: Study, worker: Worker, participation: Any, expired_leases: list[Assignment], *, end_silent: bool
 ) -> list[HIT]:
     """Return HITs with an open slot. If there is none, release expired leases, then end a silent one.
 
@@ -195,7 +190,7 @@ def _find_or_free_hits(
         still_expired = Assignment.objects.overdue(timezone.now()).filter(pk__in=ids)
         release_slots(still_expired, Assignment.State.EXPIRED)
         hits = next_open_hits(study, worker, participation)
-    if not hits and may_end_silent and end_silent_lease(study, worker, participation):
+    if not hits and end_silent and end_silent_lease(study, worker, participation):
         hits = next_open_hits(study, worker, participation)
     return hits
 
@@ -209,7 +204,7 @@ def free_hit_for(*, study: Study, worker: Worker) -> bool:
     _held_leases, expired_leases = _find_leases(study, worker)
     may_claim = participation.standing == Participation.Standing.ACTIVE and study.paused_at is None
     releasable_leases = expired_leases if may_claim else []
-    return bool(_find_or_free_hits(study, worker, participation, releasable_leases, may_end_silent=may_claim))
+    return bool(_find_or_free_hits(study, worker, participation, releasable_leases, end_silent=may_claim))
 
 
 def may_get_a_hit_later(*, study: Study, worker: Worker) -> bool:

@@ -38,9 +38,7 @@ def _hits_new_to_worker(size: int) -> QuerySet[HIT]:
     ]
 
 
-_NEW_HITS = {
-    size: PreparedQuery(partial(_hits_new_to_worker, size)) for size in (WINDOW_SIZE, WIDE_WINDOW_SIZE)
-}
+_NEW_HITS = {n: PreparedQuery(partial(_hits_new_to_worker, n)) for n in (WINDOW_SIZE, WIDE_WINDOW_SIZE)}
 
 
 def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:

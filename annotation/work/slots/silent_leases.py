@@ -60,12 +60,10 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
             ~Exists(Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES))
         ),
     )
-    urgency = Case(
-        When(people_at_address__gt=SEATS_ALWAYS_ALLOWED, then=0), When(answers={}, then=1), default=2
-    )
-    leases_by_urgency = silent_leases.order_by(
-        urgency, F("people_at_address").desc(nulls_last=True), "silent_since"
-    )
+    is_crowded = Q(people_at_address__gt=SEATS_ALWAYS_ALLOWED)
+    urgency = Case(When(is_crowded, then=0), When(answers={}, then=1), default=2)
+    most_people_first = F("people_at_address").desc(nulls_last=True)
+    leases_by_urgency = silent_leases.order_by(urgency, most_people_first, "silent_since")
     due_leases = (
         lease for lease in leases_by_urgency if lease.silent_since <= now - _silence_limit(lease, study)
     )
@@ -87,8 +85,8 @@ def _silence_limit(lease: Any, study: Study) -> timedelta:
         return longest_pause(study)
     item_count = len(lease.order) or len(cached_units_of(lease.hit))
     page_time = max(longest_pause(study), item_count * timedelta(seconds=design_of(study).seconds_per_unit))
-    is_alone_at_address = (lease.people_at_address or 1) == 1  # None: no address is stored
-    is_trusted = lease.worker_answered and is_alone_at_address
+    # nobody else works at the same address; None: no address is stored
+    is_trusted = lease.worker_answered and (lease.people_at_address or 1) == 1
     return max(page_time, MIN_UNANSWERED_TIME) if is_trusted else page_time
 
 
