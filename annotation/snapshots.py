@@ -88,6 +88,7 @@ class Snapshot:
 
 
 def snapshot_from_json(stored: Mapping[str, Any]) -> Snapshot:
+    """Return a snapshot from the result of ``Snapshot.as_json``."""
     return Snapshot(
         time=datetime.fromisoformat(stored["at"]),
         last_judgment=stored["last"],

@@ -140,10 +140,8 @@ class AcceptView(WorkView):
         study, worker = find_study(slug), calling_worker(request)
         claim = claim_assignment(study=study, worker=worker)
         if claim is None:
-            may_come_back = may_get_a_hit_later(study=study, worker=worker)
-            return Response(
-                status=204, headers={"Retry-After": str(RETRY_SECONDS)} if may_come_back else None
-            )
+            may_get_hit = may_get_a_hit_later(study=study, worker=worker)
+            return Response(status=204, headers={"Retry-After": str(RETRY_SECONDS)} if may_get_hit else None)
         return private_response(_claim_as_json(claim, design_of(study)), status=201 if claim.is_new else 200)
 
 

@@ -100,6 +100,7 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
 
 
 def compute_control_figures(study: Study) -> ControlFigures:
+    """Compute the figures from the answers to all control items of a study."""
     kind = kind_of(study)
     answers = control_answers(study)
     if not answers:

@@ -122,6 +122,7 @@ def _test_item(
 
 
 def _with_adjusted_p(test: ControlItemTest, p: float) -> ControlItemTest:
+    """Return the test with its adjusted p, and with the decision whether the item is suspect."""
     is_missed = test.vouching_right <= MAX_RIGHT_SHARE * test.vouching
     return replace(test, p=p, suspect=is_missed and p <= ALPHA)
 
@@ -286,8 +287,7 @@ def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> 
         )
         .annotate(n=Count("pk"))
     )  # fmt: skip
-    tallies: list[ControlTally] = []
-    has_repetitions = False
+    tallies, has_repetitions = [], False
     for worker, value, answer, expected, control_kind, n in rows:
         if control_kind == REPEATED:
             has_repetitions = True

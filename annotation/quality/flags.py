@@ -73,6 +73,7 @@ def refuse_stopped_worker(standing: str) -> None:
 
 
 def active_exclusion(study: Study, worker: Worker) -> Exclusion | None:
+    """Return the exclusion that is in force for the worker; None if there is none."""
     return Exclusion.objects.filter(study=study, worker=worker, lifted_at=None).first()
 
 
@@ -401,6 +402,7 @@ def _lock_open_case(case: Case) -> Case:
 def _store_decision(
     case: Case, state: Case.State, why: str, by: User | None, exclusion: Exclusion | None
 ) -> Case:
+    """Store the decision on a flag, and note it in the study's log."""
     case.state, case.decision, case.exclusion = state, why.strip()[:MAX_WHY_LENGTH], exclusion
     case.decided_by, case.decided_at = by, timezone.now()
     case.save(update_fields=["state", "decision", "decided_by", "decided_at", "exclusion"])

@@ -34,6 +34,7 @@ WRITTEN_COLUMNS = (*OPEN_COLUMNS, "answer", "assignment__hit__key", "assignment_
 
 
 def answer_format_of(study: Study) -> AnswerFormat:
+    """Return the form of a study's answers, which says which detectors apply."""
     kind = kind_of(study)
     # read the stored JSON, as in _with_design_settings
     writing = study.design.get("writing", {})
@@ -107,6 +108,7 @@ def count_submitted_pages(study: Study, worker: int) -> int:
 
 
 def count_worker_judgments(study: Study, worker: int) -> int:
+    """Return the number of a worker's submitted judgments, whether they are used or not. Revisions do not count."""
     finished = Assignment.objects.filter(study=study, worker=worker, submitted_at__isnull=False)
     return Judgment.objects.filter(assignment__in=finished, replaces__isnull=True).count()
 

@@ -169,8 +169,8 @@ def approve(*, study: Study, by: User | None, assignments: Collection[UUID | str
     Approving rejected work reserves its pay again.
     """
     ids = [UUID(str(pk)) for pk in assignments]
-    count = reviews.approve_assignments(study=study, assignments=ids, by=by)
-    return Outcome(_decision_message(study, count, "approved"), {"changed": count})
+    changed_count = reviews.approve_assignments(study=study, assignments=ids, by=by)
+    return Outcome(_decision_message(study, changed_count, "approved"), {"changed": changed_count})
 
 
 class RejectionRequest(ApprovalRequest):
@@ -210,10 +210,10 @@ def reject(
     Without ``reason``, the objections to each worker's work are the reason, as ``found`` asks for.
     """
     if reason:
-        count = reviews.reject_assignments(study=study, assignments=assignments, reason=reason, by=by)
+        changed_count = reviews.reject_assignments(study=study, assignments=assignments, reason=reason, by=by)
     else:
-        count = reviews.reject_with_findings(study=study, assignments=assignments, by=by)
-    return Outcome(_decision_message(study, count, "rejected"), {"changed": count})
+        changed_count = reviews.reject_with_findings(study=study, assignments=assignments, by=by)
+    return Outcome(_decision_message(study, changed_count, "rejected"), {"changed": changed_count})
 
 
 @operation(
@@ -225,8 +225,8 @@ def reject(
 )
 def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
     """Approve all work to which there is no objection. The other work waits for a person."""
-    count = reviews.approve_without_objection(study=study, by=by)
-    return Outcome(_decision_message(study, count, "approved"), {"changed": count})
+    changed_count = reviews.approve_without_objection(study=study, by=by)
+    return Outcome(_decision_message(study, changed_count, "approved"), {"changed": changed_count})
 
 
 def _decision_message(study: Study, count: int, decision: str) -> str:

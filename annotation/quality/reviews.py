@@ -93,9 +93,9 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User
     unapproved_work = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
     session_count = _decide_sessions(unapproved_work, approve=True, why="", by=by)
     other_work = unapproved_work.filter(session=None)
-    count = session_count + other_work.update(state=Assignment.State.APPROVED, reason="")
-    _log_decision(study, "approved", count, assignments, by)
-    return count
+    changed_count = session_count + other_work.update(state=Assignment.State.APPROVED, reason="")
+    _log_decision(study, "approved", changed_count, assignments, by)
+    return changed_count
 
 
 def assignments_without_objection(study: Study) -> list[UUID]:
@@ -121,15 +121,15 @@ def approve_without_objection(*, study: Study, by: User | None = None) -> int:
     The other work waits for a person.
     """
     assignments = assignments_without_objection(study)
-    count = approve_assignments(study=study, assignments=assignments, by=by)
-    if count:
+    changed_count = approve_assignments(study=study, assignments=assignments, by=by)
+    if changed_count:
         note_event(
             study=study,
             what="approve",
-            sentence=f"Approved, as there was no objection: {with_noun(count, 'page')} of work.",
+            sentence=f"Approved, as there was no objection: {with_noun(changed_count, 'page')} of work.",
             by=by,
         )
-    return count
+    return changed_count
 
 
 @transaction.atomic
@@ -149,11 +149,11 @@ def reject_assignments(
         )
     submitted_work = Assignment.objects.filter(pk__in=assignments, state=Assignment.State.SUBMITTED)
     session_count = _decide_sessions(submitted_work, approve=False, why=reason, by=by)
-    count = session_count + submitted_work.filter(session=None).update(
+    changed_count = session_count + submitted_work.filter(session=None).update(
         state=Assignment.State.REJECTED, reason=reason.strip()[:MAX_REASON_LENGTH]
     )
-    _log_decision(study, "rejected", count, assignments, by, why=reason.strip())
-    return count
+    _log_decision(study, "rejected", changed_count, assignments, by, why=reason.strip())
+    return changed_count
 
 
 def _log_decision(
@@ -189,30 +189,30 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
             )
             % {"name": name}
         )
-    count = 0
+    changed_count = 0
     for worker in workers:
         ids = [assignment for assignment, owner in worker_by_assignment.items() if owner == worker]
-        count += reject_assignments(study=study, assignments=ids, reason=" ".join(objections[worker]), by=by)
-    return count
+        reason = " ".join(objections[worker])
+        changed_count += reject_assignments(study=study, assignments=ids, reason=reason, by=by)
+    return changed_count
 
 
-def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
+def _decide_sessions(assignments: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
     """Decide on each paid session as a whole. Assignments of an abandoned session are decided one by one.
 
     Return the number of assignments. Assignments without a session are left out.
     """
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
-    abandoned_work = work.filter(session__status__in=ABANDONED_STATUSES)
+    abandoned_work = assignments.filter(session__status__in=ABANDONED_STATUSES)
     reason = "" if approve else why.strip()[:MAX_REASON_LENGTH]
     abandoned_count = abandoned_work.update(state=state, reason=reason)
-    session_work = work.filter(session__isnull=False).exclude(session__status__in=ABANDONED_STATUSES)
+    session_work = assignments.filter(session__isnull=False).exclude(session__status__in=ABANDONED_STATUSES)
     if approve:
         session_work = session_work.exclude(session__status=CrowdSession.Status.WORKING)
-    session_ids = list(session_work.values_list("session", flat=True))  # one for each assignment
-    sessions = CrowdSession.objects.filter(pk__in=session_ids).select_related("study", "worker")
-    for session in sessions.order_by("pk"):
+    ids = list(session_work.values_list("session", flat=True))  # one for each assignment
+    for session in CrowdSession.objects.filter(pk__in=ids).select_related("study", "worker").order_by("pk"):
         decide_session(session=session, approve=approve, why=why, by=by)
-    return len(session_ids) + abandoned_count
+    return len(ids) + abandoned_count
 
 
 def _lock_finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:

@@ -132,6 +132,7 @@ def _setting_fields(study: Study, name: str, settings: dict[str, Any]) -> list[d
 
 
 def setting_label(rule: str, setting: str) -> str:
+    """Return the label of a detector's setting in the reader's language."""
     return _(SETTING_LABELS.get(f"{rule} {setting}") or SETTING_LABELS.get(setting, setting))
 
 

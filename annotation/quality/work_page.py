@@ -43,17 +43,17 @@ CONTROL_TALLIES = add_figures(
 
 @study_page("work", "Work", order=43, group=StudyPlace.LIVE, help="quality.md#review")
 def show_work(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    work = Assignment.objects.filter(study=study, state__in=STATE_LABELS, submitted_at__isnull=False)
+    finished_work = Assignment.objects.filter(study=study, state__in=STATE_LABELS, submitted_at__isnull=False)
     counts = dict.fromkeys(STATE_LABELS, 0) | dict(
-        work.order_by().values_list("state").annotate(n=Count("pk"))
+        finished_work.order_by().values_list("state").annotate(n=Count("pk"))
     )
     state = request.GET.get("state", "submitted" if counts["submitted"] else "")
     if state in STATE_LABELS:
-        work = work.filter(state=state)
+        finished_work = finished_work.filter(state=state)
     else:
         state = ""  # work in any of these states
     # paginate row ids only: for a late page, the database would read the whole rows of all pages before it
-    pages = Paginator(work.order_by("submitted_at", "pk").values_list("pk", flat=True), PAGE_SIZE)
+    pages = Paginator(finished_work.order_by("submitted_at", "pk").values_list("pk", flat=True), PAGE_SIZE)
     pages.count = counts[state] if state else sum(counts.values())
     page = pages.get_page(request.GET.get("page"))
     rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")

@@ -110,8 +110,9 @@ def create_people(study: Study, crowd: RehearsalCrowd) -> list[Person]:
         accuracy = crowd.accuracy + float(rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD))
         pace = draw_pace(rng)
         # careless workers have the types in turn
-        type_name = crowd.sort_names[earlier_careless % len(crowd.sort_names)]
-        sort = type_name if number in careless_numbers else ""
+        sort = (
+            crowd.sort_names[earlier_careless % len(crowd.sort_names)] if number in careless_numbers else ""
+        )
         earlier_careless += bool(sort)
         people.append(_make_person(study, crowd, number, accuracy=accuracy, pace=pace, sort=sort))
     worker_count = Worker.objects.filter(study=study, source=Worker.Source.REHEARSAL).count()

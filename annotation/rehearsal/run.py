@@ -170,8 +170,7 @@ def _answer_all(
                 % {"slug": study.slug}
             ) from None
         finished_count += 1
-        share = min(1.0, finished_count / page_count)
-        progress(share, f"{finished_count:,} of {page_count:,} pages of work")
+        progress(min(1.0, finished_count / page_count), f"{finished_count:,} of {page_count:,} pages of work")
     return people
 
 

@@ -53,6 +53,7 @@ def _alternate_values(kind: Kind, position: int, worker_number: int, drawn_answe
 
 
 def _paste_text(kind: Kind, position: int, worker_number: int, drawn_answer: Any) -> Any:
+    """Return one of the pasted texts, in turn."""
     text = PASTED_TEXTS[(position + worker_number) % len(PASTED_TEXTS)]
     return text if kind.writes_captions else drawn_answer
 

@@ -147,6 +147,7 @@ class SeeOther(HttpResponseRedirect):
 
 
 def see_other(to: str, *args: Any, fragment: str = "") -> SeeOther:
+    """Return a redirect (303) to a URL name or an address."""
     return SeeOther(resolve_url(to, *args) + (f"#{fragment}" if fragment else ""))
 
 

@@ -147,6 +147,7 @@ def check_may_work(*, study: Study, design: StudyDesign, worker: Worker) -> None
 
 
 def has_reached_limit(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
+    """Return whether a person has taken as many HITs as the design allows (``workers.hits_at_most``)."""
     limit = design.workers.hits_at_most
     if not limit or not worker.is_person:
         return False
@@ -208,6 +209,7 @@ _WORKER_FOR_TOKEN = PreparedQuery(
 
 
 def worker_for_token(token: str) -> Worker | None:
+    """Return the worker with this token, which is set as ``worker.token``; None if nobody has it."""
     worker = _WORKER_FOR_TOKEN.first(token_hash=hash_secret(token)) if token else None
     if worker is not None:
         worker.token = token
@@ -296,6 +298,7 @@ def renew_resume_code(*, worker: Worker) -> str:
 
 
 def require_participation(*, study: Study, worker: Worker) -> Participation:
+    """Return the worker's participation in the study. Raise NotJoined if there is none."""
     participation = _find_participation(study, worker)
     if participation is None:
         raise NotJoined(_("You have not joined this study."))
@@ -329,6 +332,7 @@ def _worker_of_resume_code(name: str, resume: str) -> Worker:
 
 
 def _store_country(worker: Worker, country: str) -> None:
+    """Store the country that a worker declares, unless one is known."""
     if country and not worker.country:
         worker.country = country
         worker.save(update_fields=["country"])
@@ -411,6 +415,7 @@ def _find_or_create_worker(
 
 
 def _renew_token(worker: Worker) -> str:
+    """Give the worker a new token, and return it."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     worker.token_hash = hash_secret(token)
     worker.save(update_fields=["token_hash"])

@@ -62,6 +62,7 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
 
 
 def lease_of(assignment: Assignment) -> Lease:
+    """Return the lease of an assignment in progress."""
     assert assignment.expires_at is not None  # imported assignments have no lease
     max_extensions = design_of(assignment.study).crowd.extensions
     extensions_left = max(0, max_extensions - assignment.extended)

@@ -95,6 +95,7 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
 
 
 def _lock_and_reload(study: Study) -> None:
+    """Lock the row of a study, and read it again."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     study.refresh_from_db()
 
@@ -427,14 +428,14 @@ def extend(
     If the budget does not suffice, nothing changes.
     """
     if minutes:
-        count = extend_leases(study=study, minutes=minutes, why=why, by=by)
+        lease_count = extend_leases(study=study, minutes=minutes, why=why, by=by)
         return Outcome(
             ngettext(
                 "One participant now has %(minutes)s more minutes.",
                 "%(count)s participants now have %(minutes)s more minutes.",
-                count,
+                lease_count,
             )
-            % {"count": thousands(count), "minutes": minutes}
+            % {"count": thousands(lease_count), "minutes": minutes}
         )
     if hours:
         offer_longer(study=study, hours=hours, why=why, by=by)
@@ -446,12 +447,14 @@ def extend(
             )
             % {"hours": hours}
         )
-    count = extend_study(study=study, workers=workers, hits=hits, why=why, by=by)
+    hit_count = extend_study(study=study, workers=workers, hits=hits, why=why, by=by)
     people = ngettext("one more participant", "%(n)s more participants", workers) % {"n": workers}
     sentence = ngettext(
-        "One page of work is offered to %(people)s.", "%(n)s pages of work are offered to %(people)s.", count
+        "One page of work is offered to %(people)s.",
+        "%(n)s pages of work are offered to %(people)s.",
+        hit_count,
     )
-    return Outcome(sentence % {"n": thousands(count), "people": people})
+    return Outcome(sentence % {"n": thousands(hit_count), "people": people})
 
 
 class ExpireRequest(Reason):
@@ -483,13 +486,13 @@ def expire(
         slot_count = expire_slots(study=study, hits=hits, why=why, by=by)
         sentence = ngettext("One open place was closed.", "%(slots)s open places were closed.", slot_count)
         return Outcome(sentence % {"slots": thousands(slot_count)})
-    count = expire_assignments(study=study, assignments=assignments, why=why, by=by)
+    ended_count = expire_assignments(study=study, assignments=assignments, why=why, by=by)
     sentence = ngettext(
         "One page of work is available to other participants again.",
         "%(n)s pages of work are available to other participants again.",
-        count,
+        ended_count,
     )
-    return Outcome(sentence % {"n": thousands(count)})
+    return Outcome(sentence % {"n": thousands(ended_count)})
 
 
 class InvitationRequest(Parameters):

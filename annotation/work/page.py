@@ -39,7 +39,7 @@ from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import page_of_open_study, study_page
 
 PAGE_SIZE = 100  # invitations per page
-MAX_SHOWN_ASSIGNMENTS = 50  # newest assignments of a HIT
+MAX_SHOWN = 50  # newest assignments of a HIT
 MAX_IMAGES = 500  # images whose names are suggested
 TEXT_LABELS = {
     "reference": gettext_noop("Reference"),
@@ -177,9 +177,7 @@ def _describe_unit(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:
 def _work_context(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]:
     """Return template variables: who took a HIT, who holds it now, and the current answers to each item."""
     assignments = list(
-        Assignment.objects.filter(hit=hit)
-        .select_related("worker")
-        .order_by("-accepted_at")[:MAX_SHOWN_ASSIGNMENTS]
+        Assignment.objects.filter(hit=hit).select_related("worker").order_by("-accepted_at")[:MAX_SHOWN]
     )
     answers: dict[int, list[tuple[str, str]]] = defaultdict(list)  # by unit: worker's name, answer in words
     rows = Judgment.objects.filter(assignment__in=assignments, replaced_by=None).order_by("pk")

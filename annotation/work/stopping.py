@@ -128,6 +128,7 @@ def decided_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
 
 
 def count_leases_by_hit(hits: Collection[int]) -> Counter[int]:
+    """Return the number of assignments in progress, by HIT row id."""
     rows = Assignment.objects.filter(hit__in=hits, state__in=LEASED_STATES).order_by()
     return Counter(dict(rows.values_list("hit_id").annotate(count=Count("pk"))))
 

@@ -209,6 +209,7 @@ def _submit_sheet(sheet: CheckedAnswers) -> SubmissionResult:
 
 
 def _require_complete(submission: SubmissionResult) -> None:
+    """Raise AnswersMissing if positions have no answer."""
     if submission.missing_positions:
         raise AnswersMissing(submission.missing_positions)
 

@@ -20,6 +20,7 @@ from judgments.models import HIT, HITUnit, Study, Unit
 
 
 def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
+    """Return the captions of the study's dataset that the worker wrote."""
     return WrittenCaption.objects.written_by(worker, dataset_id=study.dataset_id)
 
 

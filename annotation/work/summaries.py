@@ -291,6 +291,7 @@ def describe_effort(study: Study, effort: Effort | None = None) -> dict[str, Any
 
 
 def studies_with_effort(studies: Iterable[Study]) -> list[dict[str, Any]]:
+    """Return each study with its effort in words, as templates list open studies."""
     study_list = list(studies)
     efforts = efforts_of(study_list)
     return [{"study": study, **describe_effort(study, efforts[study.pk])} for study in study_list]

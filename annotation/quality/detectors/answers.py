@@ -93,19 +93,19 @@ def _central_answers(history: History) -> Floats:
 
     The value is nan where there is no majority or no other answer.
     """
-    counts = history.others
+    value_counts = history.others
     central_answers = np.full(len(history), np.nan)
-    if not counts.size:
+    if not value_counts.size:
         return central_answers
     if history.answers.agreement_distance == 0:
-        largest_counts = counts.max(axis=1)
-        has_majority = (largest_counts > 0) & ((counts == largest_counts[:, None]).sum(axis=1) == 1)
-        central_answers[has_majority] = history.labels[counts[has_majority].argmax(axis=1)]
+        largest_counts = value_counts.max(axis=1)
+        has_majority = (largest_counts > 0) & ((value_counts == largest_counts[:, None]).sum(axis=1) == 1)
+        central_answers[has_majority] = history.labels[value_counts[has_majority].argmax(axis=1)]
         return central_answers
-    answer_counts = counts.sum(axis=1)
+    answer_counts = value_counts.sum(axis=1)
     answered_rows = np.flatnonzero(answer_counts)
     # the median is the mean of the lower and the upper middle answer, which differ only for an even number of answers
-    doubled_ranks = 2 * counts[answered_rows].cumsum(axis=1)
+    doubled_ranks = 2 * value_counts[answered_rows].cumsum(axis=1)
     low = history.labels[(doubled_ranks >= answer_counts[answered_rows, None]).argmax(axis=1)]
     high = history.labels[(doubled_ranks > answer_counts[answered_rows, None]).argmax(axis=1)]
     central_answers[answered_rows] = (low + high) / 2
@@ -122,15 +122,17 @@ def _chance_agreement(answers: Floats, others: Floats, distance: float) -> float
 
 def _crowd_kappa(history: History, distance: float) -> float:
     """Return the kappa of the others on these units, at least 0; 0 if there are too few pairs of answers."""
-    counts = history.others.astype(np.float64)
-    answer_counts = counts.sum(axis=1)
-    ordered_pairs = float((answer_counts * (answer_counts - 1)).sum())  # each pair of people counts twice
+    value_counts = history.others.astype(np.float64)
+    answer_counts = value_counts.sum(axis=1)
+    ordered_pairs = float(
+        (answer_counts * (answer_counts - 1)).sum()
+    )  # each pair of people value_counts twice
     if ordered_pairs < 2 * MIN_PAIRS:
         return 0.0
     agrees = (np.abs(history.labels[:, None] - history.labels[None, :]) <= distance).astype(np.float64)
     # the sum includes the pairs of each person with themselves
-    agreeing_pairs = float(((counts @ agrees) * counts).sum() - answer_counts.sum())
-    shares = counts.sum(axis=0) / answer_counts.sum()
+    agreeing_pairs = float(((value_counts @ agrees) * value_counts).sum() - answer_counts.sum())
+    shares = value_counts.sum(axis=0) / answer_counts.sum()
     chance = float(shares @ agrees @ shares)
     return max(0.0, (agreeing_pairs / ordered_pairs - chance) / (1 - chance)) if chance < 1 else 0.0
 
@@ -534,6 +536,6 @@ def _page_means(history: History, is_timed: np.ndarray) -> np.ndarray:
     """Return, for each answer that ``is_timed`` marks, the mean time of its assignment: (M,) for M such answers."""
     _, page_numbers = np.unique(history.assignment[is_timed], return_inverse=True)
     seconds = history.seconds[is_timed]
-    sums, counts = np.bincount(page_numbers, seconds), np.bincount(page_numbers)
-    means: np.ndarray = (sums / counts)[page_numbers]
+    time_sums, answer_counts = np.bincount(page_numbers, seconds), np.bincount(page_numbers)
+    means: np.ndarray = (time_sums / answer_counts)[page_numbers]
     return means

@@ -192,9 +192,9 @@ def make_history(
         others: others' judgments by the row id of their unit.
         total, fresh, others_texts: see ``History``.
     """
-    latest = judgments[-WINDOW:]
-    numbers = [judgment[: len(NUMBER_FIELDS)] for judgment in latest]
-    table = np.array(numbers, dtype=np.float64).reshape(-1, len(NUMBER_FIELDS))
+    latest_judgments = judgments[-WINDOW:]
+    number_rows = [judgment[: len(NUMBER_FIELDS)] for judgment in latest_judgments]
+    table = np.array(number_rows, dtype=np.float64).reshape(-1, len(NUMBER_FIELDS))
     columns = dict(zip(NUMBER_FIELDS, table.T, strict=True))
     unit = columns["unit"].astype(np.int64)
     # one entry for each judgment of another worker on the unit of a row of the history
@@ -209,8 +209,8 @@ def make_history(
     others_values = np.array(values, dtype=np.float64)
     is_known = ~np.isnan(others_values)
     labels, label_indices = np.unique(others_values[is_known], return_inverse=True)
-    counts = np.zeros((len(latest), len(labels)), dtype=np.int64)
-    np.add.at(counts, (np.array(row_indices, dtype=np.int64)[is_known], label_indices), 1)
+    value_counts = np.zeros((len(latest_judgments), len(labels)), dtype=np.int64)
+    np.add.at(value_counts, (np.array(row_indices, dtype=np.int64)[is_known], label_indices), 1)
     others_seconds = np.array(seconds, dtype=np.float64)
     return History(
         answers=answers,
@@ -220,8 +220,8 @@ def make_history(
         unit=unit,
         **{name: columns[name] for name in FLOAT_FIELDS},
         labels=labels,
-        others=counts,
+        others=value_counts,
         others_seconds=others_seconds[~np.isnan(others_seconds)],
-        written=[judgment.written for judgment in latest],
+        written=[judgment.written for judgment in latest_judgments],
         others_texts=others_texts,
     )

@@ -208,6 +208,7 @@ OPTIONAL_FIELDS: dict[str, Callable[[Any, int], Any]] = {
 def unanswered_positions(
     page_units: Sequence[PageUnit], answers: Mapping[str, Mapping[str, Any]], *, kind: Kind
 ) -> list[int]:
+    """Return the positions of a page that have no valid answer yet."""
     return [
         page_unit.position
         for page_unit in page_units

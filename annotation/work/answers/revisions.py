@@ -107,6 +107,6 @@ def _refuse_late_revision(assignment: Assignment) -> None:
 def last_revisable_assignment(assignments: Sequence[Assignment]) -> Assignment | None:
     """Return the assignment that was submitted last if its answers can still be revised, else None."""
     submissions = [(row.submitted_at, row) for row in assignments if row.submitted_at is not None]
-    _time, last = max(submissions, key=lambda submission: submission[0], default=(None, None))
-    deadline = revision_deadline(last) if last is not None else None
-    return last if deadline is not None and deadline > timezone.now() else None
+    _time, last_submission = max(submissions, key=lambda submission: submission[0], default=(None, None))
+    deadline = revision_deadline(last_submission) if last_submission is not None else None
+    return last_submission if deadline is not None and deadline > timezone.now() else None

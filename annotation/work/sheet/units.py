@@ -42,6 +42,7 @@ class PageUnit:
 
 
 def units_of_hit(hit_id: int) -> list[Unit]:
+    """Read the units of a HIT in its own order."""
     return [row.unit for row in _HIT_UNITS_QUERY.all_rows(hit=hit_id)]
 
 
@@ -75,6 +76,7 @@ def arrange_units(units: Sequence[Any], order: Sequence[int], sides: Sequence[An
 
 
 def page_units_of(assignment: Assignment) -> list[PageUnit]:
+    """Return the units of an assignment's page, in the order of the page."""
     if assignment.hit is None:  # the judgments were imported, and their HIT is unknown
         return []
     return arrange_units(cached_units_of(assignment.hit), assignment.order, assignment.flips)

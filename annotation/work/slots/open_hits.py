@@ -67,6 +67,7 @@ def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT
 
 
 def hits_without_own_captions(study: Study, worker: Worker, participation: Any) -> QuerySet[HIT]:
+    """Return the study's HITs that show no caption by the worker."""
     hits = HIT.objects.filter(study=study)
     return without_own_captions(hits, study=study, worker=worker) if participation.wrote_captions else hits
 

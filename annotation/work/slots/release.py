@@ -34,11 +34,13 @@ def return_assignment(*, assignment: Assignment) -> None:
 
 
 def expire_overdue(*, study: Study) -> int:
+    """Expire the study's leases that have ended, and return their number."""
     assignments = Assignment.objects.overdue(timezone.now()).filter(study=study)
     return release_slots(assignments, Assignment.State.EXPIRED)
 
 
 def release_reserved(*, study: Study) -> int:
+    """Release the study's reserved HITs, and return their number."""
     assignments = Assignment.objects.filter(study=study, state=Assignment.State.RESERVED)
     return release_slots(assignments, Assignment.State.EXPIRED)
 
