@@ -1,6 +1,8 @@
 """Change a running study: pause and resume it, add workers or time, end slots and leases, reopen units, invite.
 
-The design is frozen by then, so additions are stored in ``HIT.extra`` and in the study's log.
+The design is frozen by then, so additions are stored in the HITs and in the study's log. A HIT counts its slots in
+four fields: ``required``, all that it asks for; ``extra``, those of them that were added to the design; ``open_slots``,
+those that are offered now; and ``spared``, those that are not offered, since nobody needs them.
 
 The first half of the module has the changes, which other code calls, too. In the second half, operations make them
 available to people: they add the parameters, the command and a sentence about the result.
@@ -135,7 +137,7 @@ def extend_study(
             % {"most": thousands(MAX_JUDGMENTS_PER_UNIT)}
         )
     if stops_early(study):
-        # the new slots are not offered yet; update_outcomes then opens as many as are needed
+        # the new slots are not offered at first; update_outcomes then offers as many as are needed
         HIT.objects.filter(pk__in=selected_hits).update(
             required=F("required") + workers, spared=F("spared") + workers, extra=F("extra") + workers
         )
