@@ -105,8 +105,8 @@ def summaries_of_worker(worker: Worker) -> list[WorkerSummary]:
         if state_before == Assignment.State.APPROVED:
             summaries[study].approved_before += assignment_count
     judgments = Judgment.objects.current().filter(assignment__worker=worker, assignment__study__in=summaries)
-    totals = judgments.order_by().values_list("assignment__study").annotate(Count("pk"), Sum("seconds"))
-    for study, judgment_count, seconds in totals:
+    totals = judgments.order_by().values_list("assignment__study")
+    for study, judgment_count, seconds in totals.annotate(n=Count("pk"), total_seconds=Sum("seconds")):
         summaries[study].judgments, summaries[study].seconds = judgment_count, seconds or 0.0
     rejected = assignments.filter(state=Assignment.State.REJECTED).prefetch_related("appeal_notes")
     for assignment in rejected.order_by("-submitted_at")[:MAX_REJECTED]:
