@@ -169,7 +169,7 @@ def study_values(design: Design, votes: Votes, truths: tuple[Floats, Floats, flo
     same, without_habit, effect = truths
     effect_held = fit.coefficient_low[0] <= effect <= fit.coefficient_high[0]
     return (
-        bias["value"], is_biased(bias, drawn=not design.is_uneven), held_by(fit, same), effect_held,
+        bias["value"], is_biased(bias, random_sides=not design.is_uneven), held_by(fit, same), effect_held,
         held_by(fit, without_habit), held_by(fit_without, without_habit),
     )  # fmt: skip
 

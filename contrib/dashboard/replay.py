@@ -15,7 +15,7 @@ import numpy.typing as npt
 from common.amounts import as_json
 from evaluation.results.agreement import alpha_of_ratings, clusters_of_ratings
 from evaluation.results.consensus.clusters import rater_deletions
-from evaluation.results.verdict import correlation_verdict, pair_verdict, scope_fields, winners_named
+from evaluation.results.verdict import correlation_verdict, pair_verdict, scope_fields, winners_of_metrics
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.agreement import ratings_of_judgments
 from quorum.statistics.agreement.both_orders import Exchange
@@ -104,8 +104,15 @@ def winners_so_far(
         leads = np.bincount(pair, weights=outcome, minlength=len(images)).astype(np.float64)
         clusters: dict[str, Any] = {ITEM: images}
         if not votes.anonymous:
-            columns = (votes.unit[:end], votes.worker[:end], votes.value[:end])
-            clusters[RATER] = rater_deletions(*columns, outcome, pair, leads, is_decided)
+            clusters[RATER] = rater_deletions(
+                unit=votes.unit[:end],
+                worker=votes.worker[:end],
+                side=votes.value[:end],
+                unit_leads=outcome,
+                pair=pair,
+                pair_leads=leads,
+                is_adjudicated=is_decided,
+            )
         winners = np.where(leads > 0, 1, np.where(leads < 0, 2, 0))
         yield end, PeoplesWinners.from_winners(winners, clusters=clusters)
 
@@ -122,7 +129,7 @@ def accuracy_so_far(
         scores: (P, 2) scores of both candidates, by metric.
         kinds: (P,) whether each pair is of the kind, by pair kind.
     """
-    metric_winners = winners_named(scores)
+    metric_winners = winners_of_metrics(scores)
     figures: dict[str, dict[str, Any]] = {}
     for kind, is_of_kind in kinds.items():
         earlier = {

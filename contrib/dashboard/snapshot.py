@@ -164,7 +164,7 @@ def _evaluate_metrics(
             scores["of"],
             scores["images"],
             ratings=(),
-            decided=loaders.decisions_of(study),
+            adjudicated_units=loaders.decisions_of(study),
             anonymous=votes.anonymous,
         )
         unit_weights = loaders.weights_of_units(study)

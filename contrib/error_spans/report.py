@@ -19,7 +19,7 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.sections.correlations import FULL_AGREEMENT
-from evaluation.results.standings import MEAN, compared_table
+from evaluation.results.standings import MEAN, comparison_tables
 from judgments.models import Study
 
 
@@ -108,6 +108,6 @@ def marked_systems_section(study: Study) -> Section | None:
         "compared": best.compared,
         "scope": standings.scope,
     }
-    compared = compared_table({"": verdict}, cells, heads=("", "system"), value=("score", "fixed"))
+    compared = comparison_tables({"": verdict}, cells, headings=("", "system"), column=("score", "fixed"))
     tables = [data, *compared]
     return section("systems-by-errors", [sentence], [plot(sentence, drawing, data)], tables)

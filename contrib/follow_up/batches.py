@@ -17,7 +17,7 @@ from rest_framework import serializers
 from common.amounts import thousands
 from common.errors import ObjectNotFound, WrongState
 from common.parameters import MAX_REASON_LENGTH, Parameters
-from evaluation.results.systems import items_left
+from evaluation.results.systems import count_unused_items
 from judgments.access.study_log import note_event
 from judgments.design.reading.checking import make_design
 from judgments.drawing.material import SCREEN
@@ -140,7 +140,7 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
             _("No study was created: study %(slug)r does not sample its items from the dataset.")
             % {"slug": study.slug}
         )
-    unused_items = items_left(study)
+    unused_items = count_unused_items(study)
     if items > unused_items:
         raise WrongState(
             _(

@@ -27,8 +27,8 @@ from evaluation.results.metrics.scoring import score_captions, score_pairs
 from evaluation.results.metrics.study_texts import (
     CaptionConsensus,
     caption_texts,
+    captions_of_several_units,
     pair_texts,
-    scored_captions,
 )
 from evaluation.results.metrics.texts import CaptionTexts, PairTexts, weights_of_captions
 from quorum.numeric.arrays import Flags, Floats, Ints
@@ -139,7 +139,7 @@ class CaptionMetrics(_Metrics):
         study = votes.study
         self._references = loaders.load_references(study)
         self._documents = self._references.documents()
-        captions = scored_captions(study, votes.table_under({}))
+        captions = captions_of_several_units(study, votes.table_under({}))
         self._has_unit_captions = captions is None
         self._captions, counts = caption_texts(
             study, self._captions_of_units() if captions is None else captions, self._references

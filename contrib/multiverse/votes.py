@@ -24,7 +24,7 @@ from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairR
 from evaluation.reports.loading import people_of_units
 from evaluation.results.agreement import (
     agreement_rows,
-    alpha_of_open,
+    alpha_of_open_answers,
     alpha_of_ratings,
     counted_ratings,
     exchange_of,
@@ -242,7 +242,9 @@ class StudyVotes:
         anonymous = self.anonymous or clustering == ITEM
         if kind.is_open:
             answers = loaders.judged_answers(self.study, table) if kind.results else []
-            return alpha_of_open(kind, answers, self.units, images, seed=self.seed, anonymous=anonymous)
+            return alpha_of_open_answers(
+                kind, answers, self.units, images, seed=self.seed, anonymous=anonymous
+            )
         rows = agreement_rows(table, self.full_depth)
         ratings, clusters = counted_ratings(table, self.units, rows, images, anonymous=anonymous)
         level = specification.get("level", kind.aggregation.level)

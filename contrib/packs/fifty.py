@@ -12,7 +12,7 @@ import scipy
 from contrib.packs.flickr8k import references_by_image
 from contrib.packs.reading import ReplicationError
 from evaluation.presentation.content import Estimate, estimate_of
-from evaluation.results.metrics.pair_readings import accuracy_over_all
+from evaluation.results.metrics.pair_variants import accuracy_over_all
 from evaluation.results.metrics.scoring import score_pairs
 from evaluation.results.metrics.texts import PairTexts
 from judgments.importers import open_dataset, open_judgments

@@ -8,7 +8,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.models import Analysis, MetricScore
 from evaluation.results.consensus.clusters import clusters_of_pairs
 from evaluation.results.consensus.study import consensus_of
-from evaluation.results.verdict import winners_named
+from evaluation.results.verdict import winners_of_metrics
 from judgments.models import Study
 from quorum.numeric.arrays import Ints
 from quorum.statistics.meta import PeoplesWinners
@@ -38,7 +38,7 @@ def stored_winners(study: Study) -> tuple[dict[str, Ints], PeoplesWinners | None
         [consensus.of_pair[pk].value or 0 for pk in kinds], clusters=clusters
     )
     return (
-        winners_named({metric: np.array(columns) for metric, columns in scores.items()}),
+        winners_of_metrics({metric: np.array(columns) for metric, columns in scores.items()}),
         people,
         list(kinds.values()),
     )

@@ -12,7 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from contrib.strengths.strengths import StrengthsRequest, cached_strengths
+from contrib.strengths.parameters import StrengthsRequest
+from contrib.strengths.strengths import cached_strengths
 from judgments.access.permissions import study_for
 
 
@@ -111,9 +112,9 @@ class StrengthsView(APIView):
         The model has ties and degrees of preference, or is that of choices of the best of several.
         """
         study = study_for(request, slug)
-        parameters = StrengthsRequest().fields
+        parameter_names = StrengthsRequest().fields
         for name in request.query_params:
-            if name not in parameters:
+            if name not in parameter_names:
                 raise ValidationError({name: ["is no parameter of this list."]})
         return Response(cached_strengths(study, **StrengthsRequest.read(request.query_params)))
 

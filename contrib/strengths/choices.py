@@ -1,4 +1,4 @@
-"""Strengths of systems in Luce's choice model, from judgments that name the best of several captions."""
+"""Fit strengths of systems by Luce's choice model, from judgments that name the best of several captions."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 from django.utils.translation import gettext
 
 from common.amounts import as_json
+from contrib.strengths.parameters import DEFAULT_MODEL, NO_CONTROL
 from contrib.strengths.rows import rank_bands_of, system_rows
 from evaluation.errors import EvaluationError
 from evaluation.results.best_of.choices import fit_choices
 from evaluation.results.best_of.standings import standings_of_choices
 from evaluation.results.consensus.clusters import scope_of
 from judgments.models import Study
-from quorum.statistics.aggregation.strengths import MODELS
 from quorum.statistics.crossed import RATER
 
 LUCE = "luce"
@@ -22,9 +22,11 @@ LUCE = "luce"
 def strengths_of_choices(study: Study, *, model: str, control: str, order_effect: bool) -> dict[str, Any]:
     """Return strengths and rank bands from judgments that name the best of several captions.
 
-    A caption that several systems gave counts for each of them in equal parts.
+    A caption that several systems gave counts for each of them in equal parts. The keys are those of
+    ``strengths_of_pairs``, with values that mean "none" for what only pairs have. The options of pairs must have their
+    defaults; otherwise raise EvaluationError.
     """
-    if model != MODELS[0] or control != "none" or order_effect:
+    if model != DEFAULT_MODEL or control != NO_CONTROL or order_effect:
         raise EvaluationError(
             gettext(
                 "Study %(slug)r asks for the best of several texts. Luce's model, which ranks "
@@ -34,12 +36,14 @@ def strengths_of_choices(study: Study, *, model: str, control: str, order_effect
         )
     choices = fit_choices(study)
     strengths, shares = choices.strengths, choices.shares()
-    bands, p_values = rank_bands_of(strengths), standings_of_choices(choices).compare().compared
+    bands = rank_bands_of(strengths)
+    p_values = standings_of_choices(choices).compare().compared
     return {
         "systems": [
             row | shares[row["system"]] | {"p": p_values.get(row["system"])}
             for row in system_rows(strengths, bands)
         ],
+        # Only pairs have these: in a list there are no sides, no ties and no degrees of preference.
         "next": [],
         "length": None,
         "order_effect": None,

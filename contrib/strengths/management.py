@@ -1,4 +1,4 @@
-"""The command that ranks systems."""
+"""The command `strengths`, which ranks the systems of a study by people's choices."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from judgments.management.base import add_parameters, as_text
 from judgments.models import Study
 from judgments.studies.studies import find_study
 
+# Note on the two kinds of figures in the table.
 MAJORITY_NOTE = (
     "Strengths and ranks are of single judgments. Pairs won, and p against the best system, are of what most say of "
     "each pair, as in the verdict; the two can differ."
@@ -27,7 +28,7 @@ class Strengths(QuorumCommand):
     example = "manage.py strengths arena --control length --output strengths.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        from contrib.strengths.strengths import StrengthsRequest
+        from contrib.strengths.parameters import StrengthsRequest
 
         parser.add_argument("study")
         add_parameters(parser, StrengthsRequest())
@@ -36,13 +37,14 @@ class Strengths(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         from contrib.strengths.choices import LUCE
         from contrib.strengths.pairs import is_biased
-        from contrib.strengths.strengths import StrengthsRequest, strengths_of
+        from contrib.strengths.parameters import StrengthsRequest
+        from contrib.strengths.strengths import strengths_of
         from evaluation.results.agreement import side_sentence
         from evaluation.results.consensus.clusters import scope_sentence
 
         study = find_study(options["study"])
-        values = StrengthsRequest.read(as_text(StrengthsRequest(), options))
-        strengths = strengths_of(study, **values)
+        settings = StrengthsRequest.read(as_text(StrengthsRequest(), options))
+        strengths = strengths_of(study, **settings)
         self.write_output(options, strengths)
         is_luce = strengths["model"] == LUCE
         ties = percent(strengths["ties"])
@@ -50,7 +52,7 @@ class Strengths(QuorumCommand):
         if is_luce:
             title = f"Log-strengths from {strengths['comparisons']:,} choices of the best"
         share = "best" if is_luce else "won"
-        keys = {"value": share, "low": f"{share}_low", "high": f"{share}_high"}
+        share_keys = {"value": share, "low": f"{share}_low", "high": f"{share}_high"}
         columns = [
             ("system", "text"), ("strength [95 %]", "signed"), ("best rank", "count"), ("worst rank", "count"),
             (f"{share}, % [95 %]", "share"), ("p, Holm", "p"),
@@ -59,8 +61,9 @@ class Strengths(QuorumCommand):
             (
                 system["system"],
                 estimate_of({"value": system["strength"], **system}),
-                *(system["best_rank"], system["worst_rank"]),
-                estimate_of({name: system[key] for name, key in keys.items()}),
+                system["best_rank"],
+                system["worst_rank"],
+                estimate_of({name: system[key] for name, key in share_keys.items()}),
                 system["p"],
             )
             for system in strengths["systems"]
@@ -74,10 +77,9 @@ class Strengths(QuorumCommand):
         if strengths["order_effect"]:
             effect = format_cell(estimate_of(strengths["order_effect"]), "signed")
             self.say(f"Standing on the left adds {effect} to the log-odds; these are strengths without it.")
-        elif is_biased(strengths["side_bias"], drawn=study.source == Study.Source.DESIGNED):
-            self.say(
-                f"{side_sentence(strengths['side_bias'], drawn=True)} --order-effect gives strengths without this bias."
-            )
+        elif is_biased(strengths["side_bias"], random_sides=study.source == Study.Source.DESIGNED):
+            bias_sentence = side_sentence(strengths["side_bias"], random_sides=True)
+            self.say(f"{bias_sentence} --order-effect gives strengths without this bias.")
         for pair in strengths["next"]:
             gain = coefficient(pair["gain"], 3)
             self.say(f"Most informative next pair: {pair['first']} and {pair['second']} ({gain} nats).")

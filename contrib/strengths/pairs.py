@@ -1,4 +1,4 @@
-"""Bradley-Terry strengths of systems, with ties and degrees of preference, from judgments of pairs."""
+"""Fit Bradley-Terry strengths of systems, with ties and degrees of preference, from judgments of pairs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.utils.translation import gettext, gettext_noop
 from common.amounts import as_json, json_float
 from common.rows.reading import columns_of
 from common.texts import word_bounds
+from contrib.strengths.parameters import LENGTH_CONTROL
 from contrib.strengths.rows import rank_bands_of, system_rows
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import NO_PAIR
@@ -30,7 +31,6 @@ from quorum.statistics.aggregation.pair_answers import preferences_of
 from quorum.statistics.crossed import NAIVE, RATER
 from quorum.statistics.significance import LEVEL
 
-LENGTH_CONTROL = "length"
 MAX_NEXT_COMPARISONS = 3
 NO_PAIR_OF_SYSTEMS = gettext_noop(
     "Study %(slug)r has no judgments that compare two different systems and are used in results."
@@ -49,19 +49,20 @@ def strengths_of_pairs(
     If ``weighted``, judgments are weighted by inverse drawing probability.
     """
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
-    names = ("pk", "first_system__name", "second_system__name", "first__text", "second__text", "key")
+    names = ("pk", "key", "first_system__name", "second_system__name", "first__text", "second__text")
     pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
-    # The systems of each judgment's pair are firsts[index] and seconds[index].
-    pks, first, second, *texts, keys = zip(*pairs, strict=True) if pairs else ((),) * 6
-    firsts = np.array([name or PEOPLE for name in first], dtype=object)
-    seconds = np.array([name or PEOPLE for name in second], dtype=object)
-    counted_rows = np.flatnonzero(table.is_counted)
-    pair = units.pair[places_in(units.pk, table.unit[counted_rows])]
-    has_pair = pair != NO_PAIR
-    index = places_in(np.array(pks, dtype=np.int64), pair[has_pair])
-    rows = counted_rows[has_pair]
-    is_comparison = firsts[index] != seconds[index]
-    rows, index = rows[is_comparison], index[is_comparison]
+    pair_ids, pair_keys, first_names, second_names, first_texts, second_texts = (
+        zip(*pairs, strict=True) if pairs else ((),) * len(names)
+    )
+    first_systems = np.array([name or PEOPLE for name in first_names], dtype=object)
+    second_systems = np.array([name or PEOPLE for name in second_names], dtype=object)
+    # The rows of the judgments that compare two systems, and the index of the pair of each.
+    rows = np.flatnonzero(table.is_counted)
+    judged_pairs = units.pair[places_in(units.pk, table.unit[rows])]
+    has_pair = judged_pairs != NO_PAIR
+    rows, pair_index = rows[has_pair], places_in(np.array(pair_ids, dtype=np.int64), judged_pairs[has_pair])
+    is_comparison = first_systems[pair_index] != second_systems[pair_index]
+    rows, pair_index = rows[is_comparison], pair_index[is_comparison]
     if not len(rows):
         raise NothingToRank(NO_PAIR_OF_SYSTEMS, study.slug)
     images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
@@ -71,20 +72,21 @@ def strengths_of_pairs(
         raise EvaluationError(gettext(NO_ORDER_EFFECT) % {"slug": study.slug})
     covariates = {}
     if control == LENGTH_CONTROL:
-        covariates["length"] = _length_difference(*texts)[index]
+        covariates["length"] = _length_difference(first_texts, second_texts)[pair_index]
     if order_effect:
         covariates["order_effect"] = table.order[rows]
     preferences = np.nan_to_num(preferences_of(table.full_value[rows]), nan=0.0)
-    # Judgments are weighted if items were chosen by usefulness, or pairs were drawn from the answers so far.
-    item_choice, judgment_weights = design_of(study).chosen, None
+    # Judgments are weighted if items were chosen by usefulness, or an arena drew pairs by the answers so far.
+    judgment_weights = None
+    item_choice = design_of(study).chosen
     if item_choice and weighted:
-        judgment_weights = 1 / np.array([item_choice.chances[key] for key in keys])[index]
+        judgment_weights = 1 / np.array([item_choice.chances[key] for key in pair_keys])[pair_index]
     elif weighted and has_chances(study):
         judgment_weights = 1 / _chances_of(study, table.unit[rows], table.worker[rows])
         judgment_weights /= judgment_weights.mean()
     strengths = preference_strengths(
-        firsts[index].tolist(),
-        seconds[index].tolist(),
+        first_systems[pair_index].tolist(),
+        second_systems[pair_index].tolist(),
         preferences,
         model=model,
         covariates=np.column_stack(list(covariates.values())) if covariates else None,
@@ -104,37 +106,43 @@ def strengths_of_pairs(
     assert standings is not None, "there are judgments of two systems"
     p_values = standings.compare().compared
     for row in result["systems"]:
-        wins = standings.figures[row["system"]]
-        row |= {"pairs": wins["n"], "won": wins["value"], "won_low": wins["low"], "won_high": wins["high"]}
+        share_won = standings.figures[row["system"]]
+        row |= {
+            "pairs": share_won["n"],
+            "won": share_won["value"],
+            "won_low": share_won["low"],
+            "won_high": share_won["high"],
+        }
         row["p"] = p_values.get(row["system"])
     return result
 
 
 def _chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
-    """Return the probability with which an arena drew the system pair of each of N judgments: (N,).
+    """Return the (N,) probabilities with which an arena drew the system pairs of judgments.
 
-    Nobody judges a unit twice, so unit and worker identify the HIT.
+    ``units`` and ``workers`` (N,) are those of the judgments. Nobody judges a unit twice, so they identify the HIT.
     """
     hit_units = HITUnit.objects.filter(hit__study=study, chance__isnull=False)
     judged_units = hit_units.filter(hit__assignments__judgments__unit=F("unit")).order_by()
     names = ("unit_id", "hit__assignments__worker_id", "chance")
     unit_ids, worker_ids, chances = columns_of(judged_units.values_list(*names), len(names))
-    # a code is one number for a unit and a worker
+    # A code is one number for a unit and a worker.
     factor = max(int(worker_ids.max()), int(workers.max())) + 1
-    all_codes = unit_ids.astype(np.int64) * factor + worker_ids.astype(np.int64)
-    codes, first_rows = np.unique(all_codes, return_index=True)
+    codes_of_chances = unit_ids.astype(np.int64) * factor + worker_ids.astype(np.int64)
+    codes, first_rows = np.unique(codes_of_chances, return_index=True)
     index = places_in(codes, units * factor + workers)
     assert not (index < 0).any(), "each judged unit of an arena was drawn"
     return chances[first_rows][index]
 
 
-def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Floats:
-    """Return standardised length differences of P pairs: (P,) (Chatbot Arena, 2024).
+def _length_difference(first_texts: tuple[str, ...], second_texts: tuple[str, ...]) -> Floats:
+    """Return the (P,) standardised differences in length of the texts of pairs (Chatbot Arena, 2024).
 
     It is the difference of the numbers of words divided by their sum, divided by its standard deviation.
     """
     first_lengths, second_lengths = (
-        np.array([len(word_bounds(text)) for text in texts], dtype=np.float64) for texts in (first, second)
+        np.array([len(word_bounds(text)) for text in texts], dtype=np.float64)
+        for texts in (first_texts, second_texts)
     )
     differences = (first_lengths - second_lengths) / np.maximum(first_lengths + second_lengths, 1.0)
     spread = differences.std()
@@ -142,7 +150,7 @@ def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Float
 
 
 def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[str]) -> dict[str, Any]:
-    """Return strengths as JSON. ``covariates`` are in the order of their coefficients."""
+    """Return strengths as JSON. ``covariates`` are the names of the coefficients, in order."""
     names, bands = [str(name) for name in strengths.items.tolist()], rank_bands_of(strengths)
     effects = rows_as_json(
         value=strengths.coefficients, low=strengths.coefficient_low, high=strengths.coefficient_high
@@ -167,21 +175,18 @@ def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[
 def _next_comparisons(strengths: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
     """Return the system pairs for which one more judgment would give the most information, with the gain in nats."""
     gains = np.triu(strengths.gains(), 1)
-    best = np.argsort(-gains, axis=None, kind="stable")[:MAX_NEXT_COMPARISONS]
+    best_cells = np.argsort(-gains, axis=None, kind="stable")[:MAX_NEXT_COMPARISONS]
+    first, second = np.unravel_index(best_cells, gains.shape)
     return [
-        {
-            "first": names[index // len(names)],
-            "second": names[index % len(names)],
-            "gain": json_float(gains.flat[index]),
-        }
-        for index in best.tolist()
-        if gains.flat[index] > 0
+        {"first": names[row], "second": names[column], "gain": json_float(gains[row, column])}
+        for row, column in zip(first.tolist(), second.tolist(), strict=True)
+        if gains[row, column] > 0
     ]
 
 
-def is_biased(bias: Mapping[str, Any] | None, *, drawn: bool) -> bool:
-    """Return whether people favour a side. This can be concluded only if sides were ``drawn`` at random.
+def is_biased(bias: Mapping[str, Any] | None, *, random_sides: bool) -> bool:
+    """Return whether people favour a side. This can be concluded only if sides are random.
 
     In imported judgments, better systems may have been on the left more often.
     """
-    return drawn and bias is not None and bias["p"] is not None and bool(bias["p"] <= LEVEL)
+    return random_sides and bias is not None and bias["p"] is not None and bool(bias["p"] <= LEVEL)

@@ -18,14 +18,15 @@ add_wording(Path(__file__).parent / "wording.toml")
 
 
 def ranking_section(study: Study) -> Section | None:
-    """Return the section with strengths and rank bands.
+    """Return the section with strengths and rank bands, or None if the study does not need it.
 
-    Return None unless drawing probabilities or answers are unusual.
+    The verdict on systems says enough about a study with the usual answers to items of equal chances.
     """
     design = design_of(study)
     kind = KINDS[study.protocol]
-    is_special = design.answers != AnswerOptions() or design.chosen is not None or has_chances(study)
-    if not ((kind.compares_pairs or kind.names_best) and is_special):
+    has_unusual_answers = design.answers != AnswerOptions()
+    has_unequal_chances = design.chosen is not None or has_chances(study)
+    if not (kind.compares_pairs or kind.names_best) or not (has_unusual_answers or has_unequal_chances):
         return None
     try:
         strengths = strengths_of(study)
@@ -39,14 +40,15 @@ def ranking_section(study: Study) -> Section | None:
         rows.append((system["system"], estimate, system["best_rank"], system["worst_rank"]))
     is_luce = strengths["model"] == LUCE
     data = table("ranking", rows, luce=is_luce)
-    best = [name for name, _, best_rank, _ in rows if best_rank == 1]
+    possibly_first = [name for name, _, best_rank, _ in rows if best_rank == 1]
     counts = {name: strengths[name] for name in ("comparisons", "ties", "weighted")}
-    sentence = render_sentence("ranking", best=best, luce=is_luce, **counts)
+    sentence = render_sentence("ranking", best=possibly_first, luce=is_luce, **counts)
+    panel = DotPanel("", tuple(strength for _, strength, *_ in rows), (Level("mean", 0.0),))
     drawing = DotPlot(
         tuple(name for name, *_ in rows),
-        (DotPanel("", tuple(strength for _, strength, *_ in rows), (Level("mean", 0.0),)),),
+        (panel,),
         "log-strength, 95 % interval",
         "number",
-        tuple(best),
+        accent=tuple(possibly_first),
     )
     return section("ranking", [sentence], [plot(sentence, drawing, data)], [data])

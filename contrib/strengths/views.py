@@ -10,7 +10,8 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from contrib.strengths.pairs import LENGTH_CONTROL, is_biased
+from contrib.strengths.pairs import is_biased
+from contrib.strengths.parameters import DEFAULT_MODEL, LENGTH_CONTROL, NO_CONTROL
 from contrib.strengths.strengths import cached_strengths
 from evaluation.errors import EvaluationError
 from evaluation.results.agreement import side_sentence
@@ -26,11 +27,11 @@ MODELS_IN_WORDS = (
     ("cumulative", pgettext_lazy("staff", "Cumulative (Rao and Kupper)")),
 )
 CONTROLS_IN_WORDS = (
-    ("none", pgettext_lazy("staff", "No control variable")),
+    (NO_CONTROL, pgettext_lazy("staff", "No control variable")),
     (LENGTH_CONTROL, pgettext_lazy("staff", "Length of the texts")),
 )
-# the end of the name in a row, for each figure of a share
-INTERVAL_SUFFIXES = {"value": "", "low": "_low", "high": "_high"}
+# What the keys of a share and its limits end with, in the row of a system.
+SHARE_SUFFIXES = {"value": "", "low": "_low", "high": "_high"}
 
 
 class RankingForm(forms.Form):
@@ -49,15 +50,14 @@ def ranks_systems(study: Study) -> bool:
 
 @study_page("ranking", order=53, has_tab=ranks_systems, group=StudyPlace.FINDINGS, parent_page="results")
 def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    options: dict[str, Any] = {"model": "adjacent", "control": "none", "order_effect": False}
+    options: dict[str, Any] = {"model": DEFAULT_MODEL, "control": NO_CONTROL, "order_effect": False}
     form = RankingForm({name: request.GET.get(name, default) for name, default in options.items()})
     if form.is_valid():
         options = dict(form.cleaned_data)
-    # there is only one model for choices of the best of several
     compares_pairs = KINDS[study.protocol].compares_pairs
-    context |= {"form": RankingForm(options) if compares_pairs else None, "chosen": options}
+    context |= {"form": RankingForm(options) if compares_pairs else None, "settings": options}
     if not compares_pairs:
-        options = {}
+        options = {}  # there is only one model for choices of the best of several
     try:
         strengths = cached_strengths(study, **options)
     except EvaluationError as error:
@@ -65,11 +65,11 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
     # A reason with numbers has no translation, and is shown in English, as the statistics return it.
     reasons = [reason for reason in (strengths["reason"], strengths["note"]) if reason]
     bias, effect = strengths["side_bias"], strengths["order_effect"]
-    has_bias = is_biased(bias, drawn=study.source == Study.Source.DESIGNED)
-    if compares_pairs and not bias:
+    has_bias = is_biased(bias, random_sides=study.source == Study.Source.DESIGNED)
+    if compares_pairs and not bias:  # without both sides, no order effect can be estimated
         del context["form"].fields["order_effect"]
     context |= {
-        "side_bias": side_sentence(bias, drawn=True) if has_bias else "",
+        "side_bias": side_sentence(bias, random_sides=True) if has_bias else "",
         "order_effect": {name: with_sign(value) for name, value in (effect or {}).items()},
         "reasons": [(gettext(reason), gettext(reason) == reason) for reason in reasons],
         "strengths": strengths,
@@ -83,14 +83,15 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
 def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows with formatted figures, and with positions on a common axis as SVG lengths."""
     values = [row[name] for row in systems for name in ("low", "high", "strength") if row[name] is not None]
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    width = (high - low) * 1.04 or 1.0  # with room at the right
+    lowest, highest = min(values, default=0.0), max(values, default=1.0)
+    axis_length = (highest - lowest) * 1.04 or 1.0  # with room at the right
 
     def position(value: float | None) -> str:
-        # from 2 % to 98 % of the width, so that marks at the ends are not cut off
-        return "" if value is None else f"{2 + 96 * (value - low) / width:.2f}%"
+        # From 2 % to 98 % of the width, so that marks at the ends are not cut off.
+        return "" if value is None else f"{2 + 96 * (value - lowest) / axis_length:.2f}%"
 
-    rows, key = [], "best" if "best" in systems[0] else "won"
+    rows = []
+    share_key = "best" if "best" in systems[0] else "won"
     for row in systems:
         has_one_rank = row["best_rank"] == row["worst_rank"]
         ranks = "%(best)s" if has_one_rank else pgettext("staff", "%(best)s to %(worst)s")
@@ -98,11 +99,11 @@ def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
             {
                 "system": row["system"],
                 "strength": with_sign(row["strength"]),
-                "range": [with_sign(row[name]) for name in ("low", "high")],
+                "interval": [with_sign(row[name]) for name in ("low", "high")],
                 "ranks": ranks % {"best": row["best_rank"] or "–", "worst": row["worst_rank"] or "–"},
-                "places": {name: position(row[name]) for name in ("low", "strength", "high")},
-                "zero": position(0.0),
-                "share": {name: row.get(f"{key}{suffix}") for name, suffix in INTERVAL_SUFFIXES.items()},
+                "positions": {name: position(row[name]) for name in ("low", "strength", "high")},
+                "position_of_zero": position(0.0),
+                "share": {name: row.get(f"{share_key}{suffix}") for name, suffix in SHARE_SUFFIXES.items()},
             }
         )
     return rows

@@ -89,7 +89,7 @@ class Aggregate(OperationCommand):
         for name, model_result in result.get("models", {}).items():
             self._print_other_model(name, model_result)
         if bias := agreement.get("side_bias"):
-            self.say(side_sentence(bias, drawn=drawn))
+            self.say(side_sentence(bias, random_sides=drawn))
         if not agreement["per_worker"]["available"]:
             self.say(agreement["per_worker"]["reason"])
 
@@ -130,7 +130,7 @@ class Evaluate(OperationCommand):
     def _print_summary(self, study: Study, result: dict[str, Any]) -> None:
         from evaluation.results.consensus.clusters import scope_sentence
         from evaluation.results.metrics import tables
-        from evaluation.results.metrics.readings import tables_beside_metrics
+        from evaluation.results.metrics.variant_tables import tables_beside_metrics
 
         self.say(f"{study.name}{' (simulated answers)' if study.simulated else ''}")
         of_pairs = tables.compares_pairs(result)

@@ -173,7 +173,7 @@ class ReportInputs:
             self.table,
             self.consensus.decisions,
             anonymous=not self.raters_known,
-            ends=self.kind.relevance.ends,
+            scale_ends=self.kind.relevance.ends,
         )
 
     @property

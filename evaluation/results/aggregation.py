@@ -31,8 +31,8 @@ from evaluation.results.consensus.counts import (
 from evaluation.results.consensus.outcomes import ADJUDICATED
 from evaluation.results.consensus.storage import store_consensus
 from evaluation.results.consensus.study import (
+    CONSENSUS_FIELDS,
     EMPTY_CONSENSUS,
-    OUTCOME,
     PairConsensus,
     StudyConsensus,
     consensus_of,
@@ -40,7 +40,7 @@ from evaluation.results.consensus.study import (
 from evaluation.results.rankings import NO_RANKINGS, audit_filter, judged_outputs, judged_systems, rankings_of
 from evaluation.results.standings import outputs_of_answers
 from evaluation.results.systems import SystemsVerdict, verdict_of_systems
-from evaluation.results.worker_models import ModelInput, model_answers, without_units, worker_model
+from evaluation.results.worker_models import ModelInput, fit_dawid_skene, fit_worker_model, without_units
 from judgments.access.study_log import note_event
 from judgments.design.numbers import display_number, plain_number
 from judgments.design.scale import Scale
@@ -54,7 +54,7 @@ from quorum.numeric.signatures import signature
 from quorum.statistics.aggregation import standardised_mean
 from quorum.statistics.crossed import NAIVE
 
-# Keys of the file that few studies have.
+# Keys of the file that only some studies have.
 OPTIONAL_KEYS = (
     "scale", "figures", "systems", "systems_verdict", "rankings", "system_orders", "filter_audit", "clusters",
 )  # fmt: skip
@@ -66,10 +66,13 @@ class StudyAggregation:
 
     Attributes:
         contents: content of units that an open kind adds to the file, by row id.
+        figures: further figures of units and of the study that the kind computes.
         model: Dawid and Skene's model with every unit; empty if answers are not categories.
         other_models: other requested models by name, with every unit.
+        audited_units: row ids of the units that the filter had rejected, and that were judged to audit it.
         result: the result as it is stored, without the consensus. Its ``outputs`` is the row id of the last system
             output that was used; None for pairs.
+        judgments: signature of the judgments.
     """
 
     study: Study
@@ -87,14 +90,14 @@ class StudyAggregation:
     def as_json(self, *, with_units: bool = True) -> dict[str, Any]:
         """Return the content of the file that `aggregate --output` writes (docs/evaluation.md). Units are optional."""
         consensus, result = self.consensus, self.result
-        keys = {pair.pk: pair.key for pair in consensus.pairs}
-        adjudicated = consensus.adjudicated_pairs()
+        pair_keys = {pair.pk: pair.key for pair in consensus.pairs}
+        adjudicated_pairs = consensus.adjudicated_pairs()
         models = {name: _model_json(model, with_units) for name, model in self.other_models.items()}
         return {
-            "units": [self._unit_dict(unit, keys) for unit in consensus.units] if with_units else [],
+            "units": [self._unit_dict(unit, pair_keys) for unit in consensus.units] if with_units else [],
             "pairs": [
                 _pair_dict(pair, consensus.of_pair[pair.pk])
-                | ({"source": ADJUDICATED} if pair.pk in adjudicated else {})
+                | ({"source": ADJUDICATED} if pair.pk in adjudicated_pairs else {})
                 for pair in consensus.pairs
             ],
             "agreement": result["agreement"],
@@ -113,12 +116,12 @@ class StudyAggregation:
             "protocol": self.study.protocol,
             "kind": unit.kind or None,
             "pair": pair_keys[unit.pair] if unit.pair is not None else None,
-            **{name: getattr(outcome, name) for name in OUTCOME},
+            **{name: getattr(outcome, name) for name in CONSENSUS_FIELDS},
         }
         decision = self.consensus.decisions.get(unit.pk)
         if decision is not None:
-            names = ("by", "at", "reason", "votes")
-            row |= {"source": ADJUDICATED, "adjudicated": as_json(decision, *names)}
+            adjudication = as_json(decision, "by", "at", "reason", "votes")
+            row |= {"source": ADJUDICATED, "adjudicated": adjudication}
         if kind.is_open:
             content = self.contents.get(unit.pk, {})
             row["answer"] = None
@@ -149,36 +152,37 @@ def _scale_dict(scale: Scale) -> dict[str, float]:
 
     A mean above ``describes_above``, the middle of the scale, counts as "the text describes the item".
     """
-    ends = {name: getattr(scale, name) for name in ("low", "high", "step")}
-    return {**ends, "describes_above": plain_number(scale.middle)}
+    steps = {name: getattr(scale, name) for name in ("low", "high", "step")}
+    return {**steps, "describes_above": plain_number(scale.middle)}
 
 
 def scale_sentence(result: Mapping[str, Any]) -> str:
     """Return two sentences on the scale of the answers and the middle of the scale; "" for the kind's usual scale."""
     if "scale" not in result:
         return ""
-    *ends, above = result["scale"].values()
-    scale = Scale(**dict(zip(("low", "high", "step"), ends, strict=True)))
+    stored_scale = result["scale"]
+    scale = Scale(**{name: stored_scale[name] for name in ("low", "high", "step")})
     return _(
         "Answers are on the scale %(scale)s. “describes” is the share of outputs with a mean answer in the upper "
         "half of the scale, above %(middle)s."
-    ) % {"scale": scale.in_words, "middle": display_number(above)}
+    ) % {"scale": scale.in_words, "middle": display_number(stored_scale["describes_above"])}
 
 
 def _audit_filter_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:
+    """Return the audit of the filter, and the row ids of the audited units. Both are empty if there was no audit."""
     relevance, notes = kind_of(study).relevance, study.notes
     if not notes.get("audited") or relevance is None:
         return {}, frozenset()
-    passed, audited = loaders.units_by_filter(study)
+    passed_units, audited_units = loaders.units_by_filter(study)
     audit = audit_filter(
         relevance,
         consensus.of_unit,
-        passed=passed,
-        audited=audited,
-        pairs=notes["candidate_pairs"],
-        passed_pairs=notes["passed_filter"],
+        passed_units=passed_units,
+        audited_units=audited_units,
+        pair_count=notes["candidate_pairs"],
+        passed_pair_count=notes["passed_filter"],
     )
-    return audit, audited
+    return audit, audited_units
 
 
 def _systems_of(
@@ -187,10 +191,12 @@ def _systems_of(
     """Return the systems' figures, further results on them (such as rankings), and the verdict on systems."""
     if (relevance := kind.relevance) is not None:
         proposals, anonymous = proposals_of(study), loaders.is_anonymous(study)
-        answers = partial(outputs_of_answers, proposals, table, consensus.decisions, anonymous=anonymous)
-        outputs = answers(ends=relevance.ends)
+        outputs_with = partial(outputs_of_answers, proposals, table, consensus.decisions, anonymous=anonymous)
+        outputs = outputs_with(scale_ends=relevance.ends)
         rankings = rankings_of(relevance, proposals, judged_outputs(kind, proposals, table, consensus), audit)
-        standardised = answers(answers=_standardised_answers(table)) if kind.results is not None else None
+        standardised = (
+            outputs_with(answers=_standardised_answers(table)) if kind.results is not None else None
+        )
         systems = [] if outputs is None else judged_systems(relevance, outputs, standardised)
         return systems, rankings, verdict_of_systems(study, table, consensus, outputs)
     systems_of_pairs = loaders.systems_of_pairs(study)
@@ -199,9 +205,10 @@ def _systems_of(
 
 
 def _content_of_systems(
-    study: Study, kind: Kind, judged: Sequence[IncludedJudgment], seed: int
+    study: Study, kind: Kind, judgments: Sequence[IncludedJudgment], seed: int
 ) -> tuple[dict[str, Any], SystemsVerdict | None]:
-    if not (kind.system_content and judged):
+    """Return the scores of the boxes or keywords that systems name, and the verdict on systems."""
+    if not (kind.system_content and judgments):
         return {}, None
     # Import late, because the machine code of the metrics would take memory in every web process.
     from evaluation.results.system_content.scoring import content_of_systems
@@ -209,7 +216,7 @@ def _content_of_systems(
     contents = SystemContent.objects.of_study(study, kind.system_content)
     return content_of_systems(
         kind,
-        judged,
+        judgments,
         contents.values_list("system__name", "item_id", "names").iterator(),
         loaders.documents_of(study),
         anonymous=loaders.is_anonymous(study),
@@ -242,38 +249,38 @@ def compute_aggregation(
     kind, design = kind_of(study), design_of(study)
     progress(0.05, "reading judgments")
     material = digest_of_material(study, stored=True)  # before judgments are loaded, to save memory
-    units = loaders.study_units(study)
-    table = loaders.load_judgments(study, units=units)
-    items = units.judged_units
-    del units  # free memory; the judged units were copied
+    study_units = loaders.study_units(study)
+    table = loaders.load_judgments(study, units=study_units)
+    judged_units = study_units.judged_units  # a copy, without control items
+    del study_units  # to free memory
     pa.default_memory_pool().release_unused()
-    judged_rows = loaders.judged_answers(study, table) if kind.results else []
+    judgments = loaders.judged_answers(study, table) if kind.results else []
     progress(0.35, "measuring agreement")  # before the consensus is computed, to save memory
     workers = loaders.worker_rows(study)
     agreement = measure_agreement(
         kind,
         table,
-        items,
+        judged_units,
         workers,
-        judged_rows,
+        judgments,
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),
-        images=None if clusters == NAIVE else loaders.clusters_of_units(study, items),
+        images=None if clusters == NAIVE else loaders.clusters_of_units(study, judged_units),
     )
     progress(0.5, "finding the consensus")
-    consensus = consensus_of(study, table, items)
+    consensus = consensus_of(study, table, judged_units)
     model_input = ModelInput(kind, table, workers, consensus, agreement["per_worker"]["reason"])
-    model = model_answers(model_input)
+    model = fit_dawid_skene(model_input)
     other_models = {}
     for name in method:
         progress(0.55, f"fitting {name}")
-        other_models[name] = worker_model(name, model_input)
+        other_models[name] = fit_worker_model(name, model_input)
     audit, audited_units = _audit_filter_of(study, consensus)
     figures = (
-        kind.results.figures(judged_rows, seed=design.seed) if judged_rows and kind.results else KindResults()
+        kind.results.figures(judgments, seed=design.seed) if judgments and kind.results else KindResults()
     )
     systems, rankings, verdict = _systems_of(study, kind, table, consensus, audit)
-    content, content_verdict = _content_of_systems(study, kind, judged_rows, design.seed)
+    content, content_verdict = _content_of_systems(study, kind, judgments, design.seed)
     settings = {
         "protocol": study.protocol,
         "controls": AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold,
@@ -288,7 +295,7 @@ def compute_aggregation(
     return StudyAggregation(
         study=study,
         consensus=consensus,
-        contents={judgment.unit.pk: judgment.unit.content for judgment in judged_rows},
+        contents={judgment.unit.pk: judgment.unit.content for judgment in judgments},
         figures=figures,
         model=model,
         other_models=other_models,

@@ -1,4 +1,8 @@
-"""Agreement of judges in a study, and of one judge with the other judges, from arrays."""
+"""Measure the agreement of judges in a study, and of one judge with the others, from tables of judgments.
+
+Results are dictionaries as they are stored as JSON. Judgments are clustered by image and worker. For choices between
+two texts, agreement may be measured in both orders of the texts, so that it does not depend on which text is first.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +56,7 @@ COEFFICIENTS = ("percent", "fleiss", "gwet")
 WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
 UNEQUAL_JUDGMENTS = "items have different numbers of judgments, expected equally many (alpha takes any)"
 RESAMPLES = 1000
-BOTH_ORDERS = "both-orders"  # each pair of texts is coded in both orders
+BOTH_ORDERS = "both-orders"  # name of the coding of choices in which each pair of texts counts in both orders
 FULL_DEPTH = "Judgments of decided items stop; agreement is computed from items sampled to get all judgments."
 ANONYMOUS_REASON = (
     "The judges are anonymous places in published totals, or in a file that does not name them, not persons; nothing "
@@ -74,27 +78,30 @@ def agreement_coefficients(
     """Return coefficients with their intervals, as JSON by name.
 
     Args:
-        exchange: for choices between two texts; see ``BothOrdersCoefficient``.
-        clusters: see ``quorum.statistics.agreement.agreement``.
+        level: level of measurement, as for alpha.
+        names: names of the coefficients to compute.
         categories: the whole scale; by default the values that occur.
+        clusters: see ``quorum.statistics.agreement.agreement``.
+        exchange: for choices between two texts; see ``BothOrdersCoefficient``.
     """
-    rated, scale = patterned_ratings(ratings), list(categories) or None
+    patterned, scale = patterned_ratings(ratings), list(categories) or None
     coefficients: dict[str, dict[str, Any]] = {}
     for name in COEFFICIENTS:
         if name not in names:
             continue
         if name == "fleiss":
-            coefficients[name] = _fleiss(rated, resamples, seed, clusters, exchange)
+            coefficients[name] = _fleiss(patterned, resamples, seed, clusters, exchange)
         else:
             gwet = coefficient_in_both_orders(Gwet(WEIGHTS[level], scale), exchange)
             coefficient = gwet if name == "gwet" else Percent(categories=scale)
             coefficients[name] = _figure(
-                agreement(rated, coefficient, resamples=resamples, seed=seed, clusters=clusters)
+                agreement(patterned, coefficient, resamples=resamples, seed=seed, clusters=clusters)
             )
     return coefficients
 
 
 def exchange_of(kind: Kind | None) -> Exchange | None:
+    """Return the function that exchanges both sides of an answer, for kinds of choices between two texts."""
     return other_side if kind is not None and kind.two_sided else None
 
 
@@ -105,7 +112,7 @@ def coefficient_in_both_orders(
 
 
 def _fleiss(
-    rated: PatternedRatings,
+    patterned: PatternedRatings,
     resamples: int,
     seed: int,
     clusters: ClusterColumns | Clusters,
@@ -115,14 +122,14 @@ def _fleiss(
 
     It is undefined if their numbers of judgments differ.
     """
-    compared = rated.patterns.comparable_patterns()
+    compared = patterned.patterns.comparable_patterns()
     if len(np.unique(compared.sizes())) > 1:
         return {
             "statistic": "fleiss-kappa", "value": None, "low": None, "high": None,
             "n": int(compared.frequency.sum()), "weights": "nominal", "reason": UNEQUAL_JUDGMENTS,
         }  # fmt: skip
     kappa = coefficient_in_both_orders(FleissKappa(), exchange)
-    return _figure(agreement(rated, kappa, resamples=resamples, seed=seed, clusters=clusters))
+    return _figure(agreement(patterned, kappa, resamples=resamples, seed=seed, clusters=clusters))
 
 
 def _figure(result: AgreementResult) -> dict[str, Any]:
@@ -139,7 +146,7 @@ def measure_agreement(
     table: JudgmentTable,
     units: Sequence[UnitRow],
     workers: Sequence[WorkerRow],
-    judged: Sequence[IncludedJudgment],
+    open_judgments: Sequence[IncludedJudgment],
     *,
     seed: int,
     full_depth: Collection[int] | None = None,
@@ -158,70 +165,83 @@ def measure_agreement(
     - ``per_worker``: whether single workers can be assessed.
 
     Args:
-        judged: open answers, which are compared by their kind's codes.
+        open_judgments: judgments with open answers, which are compared by their kind's codes; empty for other kinds.
         full_depth: units that early stopping did not end. Results are limited to them, because units that stop when two
             people agree would bias agreement.
         images: (U,) images of the units; if None, judgments are regarded as independent, as in releases before 0.6.
-        both_orders: whether choices between two texts count in both orders; false before 0.6.
+        both_orders: whether choices between two texts count in both orders; false for releases before 0.6.
     """
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS_REASON if anonymous else ""}
-    control_items = any(record.answers for record in table.records.values())
+    has_control_items = any(record.answers for record in table.records.values())
     if kind.is_open:
-        open_alpha = alpha_of_open(
-            kind, judged, units, images, seed=seed, anonymous=anonymous, control_items=control_items
+        open_alpha = alpha_of_open_answers(
+            kind,
+            open_judgments,
+            units,
+            images,
+            seed=seed,
+            anonymous=anonymous,
+            control_items=has_control_items,
         )
         return {"alpha": open_alpha, "per_worker": per_worker}
     exchange = exchange_of(kind) if both_orders else None
-    counted_judgments = agreement_rows(table, full_depth)
-    ratings, grouped = counted_ratings(table, units, counted_judgments, images, anonymous=anonymous)
-    rated = PatternedRatings.from_ratings(ratings)
-    of_counted = grouped if full_depth is None else None
-    bias = side_bias(table, units, images, anonymous=anonymous, of_counted=of_counted)
+    is_included = agreement_rows(table, full_depth)
+    ratings, all_clusters = counted_ratings(table, units, is_included, images, anonymous=anonymous)
+    patterned = PatternedRatings.from_ratings(ratings)
+    bias = side_bias(
+        table,
+        units,
+        images,
+        anonymous=anonymous,
+        counted_clusters=all_clusters if full_depth is None else None,
+    )
 
     def alpha(
         rows: Ratings | PatternedRatings,
-        clusters: Clusters | None = grouped,
+        clusters: Clusters | None = all_clusters,
         level: str = kind.aggregation.level,
         exchange: Exchange | None = exchange,
     ) -> dict[str, Any]:
         return alpha_of_ratings(
-            rows, clusters, level, seed=seed, exchange=exchange, control_items=control_items
+            rows, clusters, level, seed=seed, exchange=exchange, control_items=has_control_items
         )
 
-    def alpha_of_subset(rows: Ratings, keep: Flags, **options: Any) -> dict[str, Any]:
-        return alpha(rows.subset(keep), None if grouped is None else grouped.subset(keep), **options)
+    def alpha_of_subset(rows: Ratings, is_in_subset: Flags, **options: Any) -> dict[str, Any]:
+        clusters = None if all_clusters is None else all_clusters.subset(is_in_subset)
+        return alpha(rows.subset(is_in_subset), clusters, **options)
 
-    figures: dict[str, Any] = {"alpha": alpha(rated)}
+    figures: dict[str, Any] = {"alpha": alpha(patterned)}
     if kind.aggregation.level == "interval":
-        figures["ordinal"] = alpha(rated, level="ordinal")
-    # Ordinal alpha needs degrees of preference, not only sides.
+        figures["ordinal"] = alpha(patterned, level="ordinal")
+    # Ordinal alpha needs degrees of preference, not only sides. Values contain the confidence as multiples of SURE.
     if kind.two_sided and len({value % SURE for value in kind.values}) > len(SIDES):
-        preference = preferences_of(table.full_value[counted_judgments])
-        compared = ~np.isnan(preference)
-        labels, codes = encode(np.where(compared, preference, 0), "values")
+        preference = preferences_of(table.full_value[is_included])
+        is_preference = ~np.isnan(preference)  # the answer is not "neither"
+        labels, codes = encode(np.where(is_preference, preference, 0), "values")
         preferences = replace(ratings, labels=labels, code=codes)
         opposite = exchange and np.negative
-        figures["ordinal"] = alpha_of_subset(preferences, compared, level="ordinal", exchange=opposite)
+        figures["ordinal"] = alpha_of_subset(preferences, is_preference, level="ordinal", exchange=opposite)
     if len(kind.outcomes) <= MAX_OUTCOMES:
         figures["coefficients"] = agreement_coefficients(
-            rated,
+            patterned,
             kind.aggregation.level,
             categories=kind.outcomes,
             resamples=RESAMPLES,
             seed=seed,
-            clusters=grouped or NAIVE,
+            clusters=all_clusters or NAIVE,
             exchange=exchange,
         )
-    kinds, names = _kinds_of(ratings.units, units)
-    if names:
+    kind_codes, kind_names = _kinds_of(ratings.units, units)
+    if kind_names:
         figures["by_kind"] = {
-            name: alpha_of_subset(ratings, (kinds == code)[ratings.unit]) for code, name in names.items()
+            name: alpha_of_subset(ratings, (kind_codes == code)[ratings.unit])
+            for code, name in kind_names.items()
         }
     if kind.aggregation.level == "nominal":
-        figures["one_against_rest"] = _one_against_rest(rated, units, grouped)
-    if grouped is not None and not anonymous:
-        figures["components"] = components_of(kind, ratings.labels[ratings.code], grouped)
+        figures["one_against_rest"] = _one_against_rest(patterned, units, all_clusters)
+    if all_clusters is not None and not anonymous:
+        figures["components"] = components_of(kind, ratings.labels[ratings.code], all_clusters)
     if bias:
         figures["side_bias"] = bias
     figures["per_worker"] = per_worker
@@ -240,6 +260,7 @@ def alpha_of_ratings(
     resamples: int = RESAMPLES,
     control_items: bool = False,
 ) -> dict[str, Any]:
+    """Return alpha as JSON. ``control_items`` says whether workers answered control items."""
     alpha, clusters = coefficient_in_both_orders(Alpha(level), exchange), clusters or NAIVE
     result = agreement(
         ratings, alpha, resamples=resamples, seed=seed, clusters=clusters, control_items=control_items
@@ -254,12 +275,17 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
     """
     answer = preference_scores(value) if kind.two_sided else value
     components = components_of_clusters(answer, clusters)
-    n = {"items": components.items, "raters": components.raters, "judgments": components.judgments}
-    # Answers may be unbalanced over items and people, so use only the ratios of the model's errors.
-    even = 0.0 if components.reason else components.error_in_study(**n)
-    more = {name: n | {name: 2 * n[name], "judgments": 2 * n["judgments"]} for name in n}
-    errors = {name: components.error_in_study(**of) / even for name, of in more.items() if even}
-    twice = {name: json_float(components.standard_error * ratio) for name, ratio in errors.items()}
+    sizes = {"items": components.items, "raters": components.raters, "judgments": components.judgments}
+    # The model's errors are for answers that are balanced over items and people, so use only their ratios.
+    model_error = 0.0 if components.reason else components.error_in_study(**sizes)
+    doubled_sizes = {
+        name: sizes | {name: 2 * sizes[name], "judgments": 2 * sizes["judgments"]} for name in sizes
+    }
+    twice = {
+        name: json_float(components.standard_error * components.error_in_study(**doubled) / model_error)
+        for name, doubled in doubled_sizes.items()
+        if model_error
+    }
     fields = ("item", "rater", "residual", "standard_error", "items", "raters", "judgments", "reason")
     return {**as_json(components, *fields), "twice": twice}
 
@@ -269,12 +295,15 @@ def components_sentence(components: Mapping[str, Any]) -> str:
     if not components.get("twice"):
         return ""
     total = components["item"] + components["rater"] + components["residual"]
-    shares = [percent(components[name] / total) for name in ("item", "rater", "residual")]
-    sentence = _(
-        "The variance of the answers has three parts: %(item)s between items, %(rater)s between participants, and "
-        "%(residual)s residual. The residual includes differences between texts of one item."
-    ) % dict(zip(("item", "rater", "residual"), shares, strict=True))
-    if not round(components["standard_error"], 9):
+    shares = {name: percent(components[name] / total) for name in ("item", "rater", "residual")}
+    sentence = (
+        _(
+            "The variance of the answers has three parts: %(item)s between items, %(rater)s between participants, and "
+            "%(residual)s residual. The residual includes differences between texts of one item."
+        )
+        % shares
+    )
+    if not round(components["standard_error"], 9):  # zero but for rounding errors
         unknown = _(
             "All items have the same mean answer. These answers therefore cannot show whether "
             "more items, participants or answers would make the mean more precise."
@@ -309,9 +338,9 @@ def judgment_clusters(
     return {ITEM: item} if anonymous else {ITEM: item, RATER: worker}
 
 
-def alpha_of_open(
+def alpha_of_open_answers(
     kind: Kind,
-    judged: Sequence[IncludedJudgment],
+    judgments: Sequence[IncludedJudgment],
     units: Sequence[UnitRow],
     images: Ints | None,
     *,
@@ -319,25 +348,26 @@ def alpha_of_open(
     anonymous: bool,
     control_items: bool = False,
 ) -> dict[str, Any]:
+    """Return alpha of open answers as JSON. The kind codes an answer in parts, which are compared one by one."""
     rows = [
         (judgment.unit.pk, part, judgment.worker, value)
-        for judgment in judged
+        for judgment in judgments
         for part, value in kind.aggregation.codes(judgment.unit, judgment.answer).items()
     ]
     unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
-    of_rows = (np.array(column, dtype=np.int64) for column in (unit, worker))
+    unit_ids, worker_ids = (np.array(column, dtype=np.int64) for column in (unit, worker))
     alpha = alpha_dict(
         agreement(
             (unit, part, worker, value),
             AlphaOfParts(kind.aggregation.level),
             resamples=RESAMPLES,
             seed=seed,
-            clusters=judgment_clusters(units, images, *of_rows, anonymous=anonymous) or NAIVE,
+            clusters=judgment_clusters(units, images, unit_ids, worker_ids, anonymous=anonymous) or NAIVE,
             control_items=control_items,
         )
     )
     if kind.aggregation.no_alpha:
-        alpha |= {"reason": kind.aggregation.no_alpha, "judgments": len(judged)}
+        alpha |= {"reason": kind.aggregation.no_alpha, "judgments": len(judgments)}
     return alpha
 
 
@@ -360,10 +390,17 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
 
 
 def counted_ratings(
-    table: JudgmentTable, units: Sequence[UnitRow], counted: Flags, images: Ints | None, *, anonymous: bool
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    is_included: Flags,
+    images: Ints | None,
+    *,
+    anonymous: bool,
 ) -> tuple[Ratings, Clusters | None]:
-    """Return the judgments marked by ``counted`` as ratings, and their clusters, or None without images."""
-    ratings = ratings_of_judgments(table.unit[counted], table.worker[counted], table.value[counted])
+    """Return the judgments flagged by ``is_included`` (N,) as ratings, and their clusters, or None without images."""
+    ratings = ratings_of_judgments(
+        table.unit[is_included], table.worker[is_included], table.value[is_included]
+    )
     return ratings, clusters_of_ratings(ratings, Units.from_rows(units).pk, images, anonymous=anonymous)
 
 
@@ -372,7 +409,7 @@ def clusters_of_ratings(
 ) -> Clusters | None:
     """Return the clusters of ratings by image, and by worker unless anonymous; None without images.
 
-    images: (U,) images of the units ``units`` (U,).
+    ``units`` and ``images`` are the (U,) row ids of units and their images.
     """
     if images is None:
         return None
@@ -387,25 +424,27 @@ def side_bias(
     images: Ints | None,
     *,
     anonymous: bool,
-    of_counted: Clusters | None = None,
+    counted_clusters: Clusters | None = None,
 ) -> dict[str, Any]:
     """Return how often included judgments chose the option on the left.
 
     Return {} if the first option was always on one side. ``p`` tests the share against one half, which is expected
-    if sides are random. ``images`` is as in ``measure_agreement``. ``of_counted`` are the clusters of all included
-    judgments, which are computed if omitted.
+    if sides are random. ``images`` is as in ``measure_agreement``. ``counted_clusters`` are the clusters of all
+    included judgments, which are computed if omitted.
     """
-    rows = table.is_counted & table.has_side
-    sides = table.side[rows]
+    is_included = table.is_counted & table.has_side
+    sides = table.side[is_included]
     if not len(sides) or (sides == sides[0]).all():
         return {}
-    if of_counted is None:
-        columns = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
+    if counted_clusters is None:
+        columns = judgment_clusters(
+            units, images, table.unit[is_included], table.worker[is_included], anonymous=anonymous
+        )
         columns = columns or {"judgment": np.arange(len(sides))}
         clusters = Clusters.of_codes({name: renumber_codes(column) for name, column in columns.items()})
     else:
-        clusters = of_counted.subset(table.has_side[table.is_counted])
-    is_left = table.chose_left[rows].astype(np.float64)
+        clusters = counted_clusters.subset(table.has_side[table.is_counted])
+    is_left = table.chose_left[is_included].astype(np.float64)
     interval = share_of_rows(is_left, clusters, CONFIDENCE)
     return {
         "value": float(is_left.mean()),
@@ -424,14 +463,15 @@ def alpha_note(alpha: Mapping[str, Any]) -> str:
         if note and raters and alpha["low"] is not None
         else None
     )
-    if numbers is None or not note.endswith(english := CARELESS_NOTE % numbers):
+    # The note may end with one that contains numbers, which are filled in after the translation.
+    if numbers is None or not note.endswith(careless_note := CARELESS_NOTE % numbers):
         return _(note) if note else ""
-    before = note.removesuffix(english).removesuffix("; ")
-    return "; ".join([*([_(before)] if before else []), _(CARELESS_NOTE) % numbers])
+    other_note = note.removesuffix(careless_note).removesuffix("; ")
+    return "; ".join([*([_(other_note)] if other_note else []), _(CARELESS_NOTE) % numbers])
 
 
-def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
-    """Return sentences on the share of choices of the left option, with p if sides were ``drawn``; "" without data."""
+def side_sentence(bias: Mapping[str, Any], *, random_sides: bool) -> str:
+    """Return sentences on the share of choices of the left option, with p if ``random_sides``; "" without data."""
     if not bias:
         return ""
     parts = {
@@ -440,7 +480,7 @@ def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
         "ends": interval_in_text(bias, percent),
     }
     sentence = _("The left side was chosen in %(share)s of %(answers)s (95 %% interval %(ends)s).") % parts
-    if drawn and bias["p"] is not None:
+    if random_sides and bias["p"] is not None:
         sentence = _(
             "The left side was chosen in %(share)s of %(answers)s (95 %% interval %(ends)s, %(p)s). Sides "
             "are random, so 50 %% is expected."
@@ -449,47 +489,53 @@ def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
 
 
 def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> tuple[Ints, dict[int, str]]:
-    """Return the (U,) codes of the units' kinds, and the names of the kinds that occur, by code and in order."""
+    """Return the (U,) codes of the kinds of units, given by row id, and the names of these kinds by code, in order."""
     if not len(unit):
         return unit, {}
     units = Units.from_rows(units)
     codes = units.kind[places_in(units.pk, unit)]
-    occurring = sorted((units.kinds[code], code) for code in np.flatnonzero(np.bincount(codes)).tolist())
-    return codes, {code: name for name, code in occurring if name}
+    names_and_codes = sorted(
+        (units.kinds[code], code) for code in np.flatnonzero(np.bincount(codes)).tolist()
+    )
+    return codes, {code: name for name, code in names_and_codes if name}
 
 
 def one_against_rest(
     table: JudgmentTable,
     units: Sequence[UnitRow],
-    counted: Flags,
+    is_included: Flags,
     *,
     images: Ints | None = None,
     anonymous: bool = False,
 ) -> dict[str, Any]:
     """Return how often a judge agrees with the majority of the unit's other judges, by pair kind and overall.
 
-    If the other judgments are tied or missing, a judgment is left out and counted. ``counted`` marks the judgments
-    to use. ``images`` is as in ``measure_agreement``.
+    If the other judgments are tied or missing, a judgment is left out and counted in ``left_out``. ``is_included``
+    flags the judgments to use. ``images`` is as in ``measure_agreement``.
     """
-    ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
-    return _one_against_rest(PatternedRatings.from_ratings(ratings), units, grouped)
+    ratings, clusters = counted_ratings(table, units, is_included, images, anonymous=anonymous)
+    return _one_against_rest(PatternedRatings.from_ratings(ratings), units, clusters)
 
 
 def _one_against_rest(
-    rated: PatternedRatings, units: Sequence[UnitRow], grouped: Clusters | None
+    patterned: PatternedRatings, units: Sequence[UnitRow], clusters: Clusters | None
 ) -> dict[str, Any]:
-    ratings = rated.ratings
-    kinds, names = _kinds_of(ratings.units, units)
-    decided, same = (rated.judgment_values(flags) > 0 for flags in _agreement_with_others(rated.patterns))
+    ratings = patterned.ratings
+    kind_codes, kind_names = _kinds_of(ratings.units, units)
+    has_majority, agrees = (
+        patterned.judgment_values(flags) > 0 for flags in _agreement_with_others(patterned.patterns)
+    )
     figures = {}
-    for code, name in (*names.items(), (None, "all")):
-        of_kind = np.ones(len(decided), dtype=bool) if code is None else (kinds == code)[ratings.unit]
-        n = int((decided & of_kind).sum())
-        left_out = {"left_out": int(of_kind.sum()) - n}
-        if grouped is not None:
-            figures[name] = clustered_share(same, decided & of_kind, grouped) | left_out
+    for code, name in (*kind_names.items(), (None, "all")):
+        is_of_kind = (
+            np.ones(len(has_majority), dtype=bool) if code is None else (kind_codes == code)[ratings.unit]
+        )
+        n = int((has_majority & is_of_kind).sum())
+        left_out = {"left_out": int(is_of_kind.sum()) - n}
+        if clusters is not None:
+            figures[name] = clustered_share(agrees, has_majority & is_of_kind, clusters) | left_out
         else:
-            figures[name] = share_with_interval(int((same & of_kind).sum()), n) | left_out
+            figures[name] = share_with_interval(int((agrees & is_of_kind).sum()), n) | left_out
     return figures
 
 
@@ -503,9 +549,8 @@ def _agreement_with_others(patterns: UnitPatterns) -> tuple[Floats, Floats]:
     if not len(counts):
         return counts, counts
     largest = np.maximum.reduceat(counts, starts)[pattern]
-    leader_count = np.add.reduceat((counts == largest) * 1.0, starts)[
-        pattern
-    ]  # number of most frequent answers
+    # The number of most frequent answers.
+    leader_count = np.add.reduceat((counts == largest) * 1.0, starts)[pattern]
     second = np.maximum.reduceat(np.where(counts < largest, counts, 0), starts)[pattern]
     agrees = (counts == largest) & (leader_count == 1) & (counts - 1 > second)
     # Another answer is the most frequent one, or becomes so when one of two equally frequent answers loses a judge.
@@ -513,14 +558,16 @@ def _agreement_with_others(patterns: UnitPatterns) -> tuple[Floats, Floats]:
     return (agrees | differs) * 1.0, agrees * 1.0
 
 
-def clustered_share(right: Flags, rows: Flags, clusters: Mapping[str, Ints] | Clusters) -> dict[str, Any]:
-    """Return the share of true values of ``right`` in the rows marked by ``rows``, with its interval, as JSON."""
-    n = int(rows.sum())
+def clustered_share(
+    values: Flags, is_included: Flags, clusters: Mapping[str, Ints] | Clusters
+) -> dict[str, Any]:
+    """Return the share of the included ``values`` that are true, with its interval, as JSON."""
+    n = int(is_included.sum())
     if not n:
         return share_with_interval(0, 0)
-    interval = share_of_rows(right.astype(np.float64), clusters, CONFIDENCE, keep=rows)
+    interval = share_of_rows(values.astype(np.float64), clusters, CONFIDENCE, keep=is_included)
     return {
-        "value": float(right[rows].mean()),
+        "value": float(values[is_included].mean()),
         **as_json(interval, "low", "high"),
         "n": n,
         "clusters": dict(interval.clusters.counts),
@@ -528,10 +575,10 @@ def clustered_share(right: Flags, rows: Flags, clusters: Mapping[str, Ints] | Cl
     }
 
 
-def share_with_interval(count: int, of: int) -> dict[str, Any]:
-    """Return the share count / of with Wilson's 95 % interval as JSON. Values are null if ``of`` is 0."""
-    low, high = wilson_interval(count, of)
-    return {"value": count / of if of else None, "low": json_float(low), "high": json_float(high), "n": of}
+def share_with_interval(count: int, n: int) -> dict[str, Any]:
+    """Return the share ``count / n`` with Wilson's 95 % interval as JSON. Values are null if ``n`` is 0."""
+    low, high = wilson_interval(count, n)
+    return {"value": count / n if n else None, "low": json_float(low), "high": json_float(high), "n": n}
 
 
 def preference_scores(side: Floats) -> Floats:

@@ -24,12 +24,16 @@ VARIANCE_QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles of the distribution 
 
 
 class LargerStudy(TypedDict):
-    """A study of new items that would decide the open comparisons with power 0.8, if the observed differences are true.
+    """The size of a study of new items that would decide the open comparisons.
 
-    more: number of new items. more_raters: number of additional people; 0 if the same people suffice, or if people
-    are not counted. Both are None if more than MAX_SIZE_FACTOR times as many are needed, or if only one person judged.
-    more_of_same: if ``more_raters`` is above 0, the number of new items if only the same people judge; None if no
-    number is enough.
+    It would do so with the power POWER if the observed differences are true.
+
+    Attributes:
+        more: number of new items.
+        more_raters: number of additional people; 0 if the same people suffice, or if people are not counted. Both are
+            None if more than MAX_SIZE_FACTOR times as many are needed, or if only one person judged.
+        more_of_same: if ``more_raters`` is above 0, the number of new items if only the same people judge; None if no
+            number is enough.
     """
 
     more: int | None
@@ -50,20 +54,25 @@ def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) 
         return NO_LARGER_STUDY
     level = LEVEL / max(len(contrasts), 1)
 
-    def finds_all(times: float, people: float) -> bool:
-        return all(_expected_power(contrast, times, people, level) >= POWER for contrast in contrasts)
+    def decides_all(item_factor: float, rater_factor: float) -> bool:
+        return all(
+            _expected_power(contrast, item_factor, rater_factor, level) >= POWER for contrast in contrasts
+        )
 
-    times = smallest_factor(lambda times: finds_all(times, times), MAX_SIZE_FACTOR)
-    if times is None:
+    factor = smallest_factor(lambda factor: decides_all(factor, factor), MAX_SIZE_FACTOR)
+    if factor is None:
         return NO_LARGER_STUDY
     # The factor of items if the same people judge.
-    same = smallest_factor(lambda times: finds_all(times, 1.0), MAX_FACTOR)
-    if raters is None or (same is not None and same <= min(SAME_PEOPLE_FACTOR * times, MAX_SIZE_FACTOR)):
-        return LargerStudy(more=math.ceil(items * (same or times)), more_raters=0, more_of_same=None)
+    factor_of_same = smallest_factor(lambda factor: decides_all(factor, 1.0), MAX_FACTOR)
+    max_factor_of_same = min(SAME_PEOPLE_FACTOR * factor, MAX_SIZE_FACTOR)
+    if raters is None or (factor_of_same is not None and factor_of_same <= max_factor_of_same):
+        return LargerStudy(
+            more=math.ceil(items * (factor_of_same or factor)), more_raters=0, more_of_same=None
+        )
     return LargerStudy(
-        more=math.ceil(items * times),
-        more_raters=math.ceil(raters * times) - raters,
-        more_of_same=None if same is None else math.ceil(items * same),
+        more=math.ceil(items * factor),
+        more_raters=math.ceil(raters * factor) - raters,
+        more_of_same=None if factor_of_same is None else math.ceil(items * factor_of_same),
     )
 
 
@@ -97,19 +106,19 @@ def _scales(df: float) -> list[float]:
     return scales
 
 
-def smallest_factor(settles: Callable[[float], bool], most: float) -> float | None:
-    """Return the smallest factor, from 1, of a study's size for which `settles` is true, or None if it is above `most`.
+def smallest_factor(is_enough: Callable[[float], bool], max_factor: float) -> float | None:
+    """Return the smallest factor, from 1, of a study's size for which `is_enough` is true.
 
-    The factor is at most about 0.1 % too large.
+    Return None if it is above `max_factor`. The factor is at most about 0.1 % too large.
     """
-    low, high = 0.0, math.log(most)
-    if not settles(most):
+    low, high = 0.0, math.log(max_factor)
+    if not is_enough(max_factor):
         return None
-    if settles(1.0):
+    if is_enough(1.0):
         return 1.0
     while high - low > 1e-3:
         middle = (low + high) / 2
-        low, high = (low, middle) if settles(math.exp(middle)) else (middle, high)
+        low, high = (low, middle) if is_enough(math.exp(middle)) else (middle, high)
     return math.exp(high)
 
 
@@ -133,17 +142,19 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
             "The difference that was found is very small. Even %(times)d times as many items and "
             "participants might be too few to find a winner."
         ) % {"times": MAX_SIZE_FACTOR}
-    new = ngettext("%(n)s new item", "%(n)s new items", verdict["more"]) % {"n": thousands(verdict["more"])}
-    people = verdict.get("more_raters")
-    if not people:
+    new_items = ngettext("%(n)s new item", "%(n)s new items", verdict["more"]) % {
+        "n": thousands(verdict["more"])
+    }
+    people_count = verdict.get("more_raters")
+    if not people_count:
         return _(
             "If the true difference is as large as the one found, a study with %(items)s would find a winner with "
             "a probability of 80 %%."
-        ) % {"items": new}
-    with_people = ngettext("%(n)s more participant", "%(n)s more participants", people) % {
-        "n": thousands(people)
+        ) % {"items": new_items}
+    more_people = ngettext("%(n)s more participant", "%(n)s more participants", people_count) % {
+        "n": thousands(people_count)
     }
-    parts = {"items": new, "people": with_people, "raters": thousands(verdict["raters"])}
+    parts = {"items": new_items, "people": more_people, "raters": thousands(verdict["raters"])}
     sentence = _(
         "If the true difference is as large as the one found, a study with %(items)s and %(people)s would find a "
         "winner with a probability of 80 %%."

@@ -37,7 +37,7 @@ from evaluation.presentation.plots.canvas import (
     write_beside,
 )
 from evaluation.results.metrics.tables import accuracy_by_metric, compares_pairs
-from evaluation.results.verdict import UNTESTED_NOTE, cells_of, levels_sentence, verdict_sentence
+from evaluation.results.verdict import UNTESTED_NOTE, estimates_of_metrics, levels_sentence, verdict_sentence
 from quorum.statistics.agreement.coefficient import NO_PAIRS
 from quorum.statistics.meta import wilson_interval
 
@@ -256,7 +256,7 @@ def accuracy_sentence(result: Mapping[str, Any]) -> str:
         return _(NO_METRICS)
     if "verdict" not in result:
         return _(UNTESTED_NOTE)
-    sentence = verdict_sentence(result["verdict"]["all"], cells_of(result))
+    sentence = verdict_sentence(result["verdict"]["all"], estimates_of_metrics(result))
     return " ".join(filter(None, (sentence, levels_sentence(result))))
 
 

@@ -1,4 +1,9 @@
-"""Evaluate systems' ranked lists by people's judgments, and audit the filter applied before judging (H13 §4.3)."""
+"""Evaluate systems' ranked lists by people's judgments, and audit the filter applied before judging.
+
+For annotation, an image is the query and captions are ranked; for search, a caption is the query and images are ranked.
+The measures are those of Hodosh et al. 2013 (H13), section 4.3. The original of a query is the caption that was written
+for the image, or the image for which the caption was written.
+"""
 
 from __future__ import annotations
 
@@ -37,19 +42,37 @@ from quorum.statistics.ranking import (
 )
 from quorum.statistics.significance import LEVEL
 
-# Table name, title suffix, description, query, and ranked item, by task.
+
+class TaskWords(NamedTuple):
+    """What tables and sentences call a task, its queries and the ranked items."""
+
+    table_name: str
+    title_suffix: str
+    description: str
+    query: str
+    ranked_item: str
+
+
 TASKS = {
-    ANNOTATION: (
-        "rankings", "", "Annotation: an item asks, captions are ranked.", "item", "caption"
+    ANNOTATION: TaskWords(
+        table_name="rankings",
+        title_suffix="",
+        description="Annotation: an item asks, captions are ranked.",
+        query="item",
+        ranked_item="caption",
     ),
-    SEARCH: (
-        "rankings-search", ": search", "Search: a caption asks, items are ranked.", "caption", "item"
+    SEARCH: TaskWords(
+        table_name="rankings-search",
+        title_suffix=": search",
+        description="Search: a caption asks, items are ranked.",
+        query="caption",
+        ranked_item="item",
     ),
-}  # fmt: skip
+}
 CUTS = (1, 5, 10)  # numbers of first items, k, in S@k and R@k
 UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1  # codes as in `JudgedRankings.codes`
-# Measures of H13's Table 7: by people's judgments, and by the original item.
-TABLE_7 = (
+# Pairs of measures whose orders of systems H13's Table 7 compares: by people's judgments, and by the original.
+COMPARED_MEASURES = (
     *((f"S@{k}", f"R@{k}") for k in CUTS),
     *(("R-precision", automatic) for automatic in (*(f"R@{k}" for k in CUTS), MEDIAN_RANK)),
 )
@@ -61,10 +84,10 @@ NOT_RETURNED = "half of the lists, or more, do not hold the original item"
 def rankings_of(
     relevance: RelevanceScale,
     proposals: Proposals,
-    answers: JudgedOutputs,
+    outputs: JudgedOutputs,
     audit: Mapping[str, Any],
     *,
-    unjudged: bool = False,
+    with_unjudged_systems: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Return ``rankings``: for each task, a row for each system, best first. It is {} if no list has two items.
 
@@ -72,13 +95,13 @@ def rankings_of(
     and by measures of the original.
 
     S@k and R-precision leave out queries that are ``not_judged`` (no item was judged) or have ``nothing_relevant``.
-    With an audit of the filter, ``audited`` has S@k over all queries. If lists can contain the original, ``original``
-    has R@k and the median rank (H13 §4.3.1). Systems without a judged item have a row only if `unjudged` is true, as in
-    releases by 0.5.
+    With an ``audit`` of the filter, ``audited`` has S@k over all queries. If lists can contain the original,
+    ``original`` has R@k and the median rank (H13 §4.3.1). Systems without a judged item have a row only if
+    ``with_unjudged_systems``, as in releases by Quorum up to 0.5.
     """
-    judged_answers = answers.map_values(lambda value: relevance.grade(value) > 0)
-    codes = np.where(np.isnan(judged_answers.value), UNJUDGED, judged_answers.value).astype(np.int8)
-    relevant_keys, width = judged_answers.keys[judged_answers.of_text > 0], judged_answers.width
+    is_relevant = outputs.map_values(lambda value: relevance.grade(value) > 0)  # 1, 0, or nan if not judged
+    codes = np.where(np.isnan(is_relevant.value), UNJUDGED, is_relevant.value).astype(np.int8)
+    relevant_keys, width = is_relevant.pair_keys[is_relevant.pair_value > 0], is_relevant.width
     rankings, orders = {}, {}  # both by task
     for task, is_of_task in ((ANNOTATION, ~proposals.is_search), (SEARCH, proposals.is_search)):
         rows = np.flatnonzero(is_of_task)
@@ -86,15 +109,21 @@ def rankings_of(
             continue
         # The query of each relevant item: the image, or the text of the query caption.
         query = relevant_keys // width if task == ANNOTATION else relevant_keys % width
-        relevant = np.bincount(query, minlength=max(len(proposals.images), len(proposals.texts)))
+        relevant_counts = np.bincount(query, minlength=max(len(proposals.images), len(proposals.texts)))
         system_of_row = proposals.system[rows]
         table, figures = [], {}
         for system in np.unique(system_of_row).tolist():
             system_rows = rows[system_of_row == system]
-            if not unjudged and (codes[system_rows] == UNJUDGED).all() and (codes[rows] != UNJUDGED).any():
+            if (
+                not with_unjudged_systems
+                and (codes[system_rows] == UNJUDGED).all()
+                and (codes[rows] != UNJUDGED).any()
+            ):
                 continue  # the system is in the dataset, but not in the study
             name = proposals.systems[system]
-            row, figures[name] = _row(proposals, system_rows, codes[system_rows], relevant, audit, task=task)
+            row, figures[name] = _system_row(
+                proposals, system_rows, codes[system_rows], relevant_counts, audit, task=task
+            )
             table.append({"system": name, **row})
         p_values = _compare_with_best(figures)
         rankings[task] = [
@@ -103,12 +132,12 @@ def rankings_of(
         ]
         figures_with_original = [system for system in figures.values() if MEDIAN_RANK in system.measures]
         if len(figures_with_original) > 1:
-            orders[task] = [_order_row(figures_with_original, *pair) for pair in TABLE_7]
+            orders[task] = [_order_row(figures_with_original, *pair) for pair in COMPARED_MEASURES]
     return {"rankings": rankings, "system_orders": orders}
 
 
 class SystemFigures(NamedTuple):
-    """A system's measures by name, over (Q,) queries, with the queries' documents."""
+    """A system's measures by name, over (Q,) queries, and the (Q,) documents of the queries."""
 
     queries: Ints
     documents: Ints
@@ -116,7 +145,7 @@ class SystemFigures(NamedTuple):
 
 
 def _order_row(systems: Sequence[SystemFigures], people: str, automatic: str) -> dict[str, Any]:
-    """Return rho and tau-b between the orders of systems by two measures, as JSON (H13 Table 7)."""
+    """Return rho and tau-b between the orders of systems by two measures, given by name, as JSON (H13 Table 7)."""
     first, second = ([system.measures[name] for system in systems] for name in (people, automatic))
     orders = {name: order_correlation(first, second, name) for name in ORDER_COEFFICIENTS}
     values = {name: json_float(order.value) for name, order in orders.items()}
@@ -159,29 +188,34 @@ class JudgedOutputs:
 
     Attributes:
         value: (N,) consensus on entries; nan if not judged.
-        keys: (M,) ascending numbers of pairs: image * ``width`` + text.
-        of_text: (M,) consensus on the pairs.
+        pair_keys: (M,) ascending numbers of pairs: image * ``width`` + text.
+        pair_value: (M,) consensus on the pairs.
     """
 
     value: Floats
-    keys: Ints
-    of_text: Floats
+    pair_keys: Ints
+    pair_value: Floats
     width: int
 
     @classmethod
     def from_proposals(cls, proposals: Proposals, values: GroupValues) -> JudgedOutputs:
-        """Return the consensus on entries and pairs, computed from the units that score them."""
+        """Return the consensus on entries and pairs, computed from the units that judge them."""
         units = proposals.units
-        row, unit = proposals.credits()
-        keys, number = np.unique(proposals.text_keys(units.image, units.text), return_inverse=True)
-        of_text = values(number, np.arange(len(units.pk)), len(keys))
-        keep = ~np.isnan(of_text)
-        return cls(values(row, unit, len(proposals)), keys[keep], of_text[keep], len(proposals.texts) + 1)
+        entry, unit = proposals.credits()
+        pair_keys, pair = np.unique(proposals.text_keys(units.image, units.text), return_inverse=True)
+        pair_value = values(pair, np.arange(len(units.pk)), len(pair_keys))
+        is_judged = ~np.isnan(pair_value)
+        return cls(
+            value=values(entry, unit, len(proposals)),
+            pair_keys=pair_keys[is_judged],
+            pair_value=pair_value[is_judged],
+            width=len(proposals.texts) + 1,
+        )
 
-    def map_values(self, into: Callable[[float], float]) -> JudgedOutputs:
-        """Return the outputs with mapped values. The function is called once for each distinct value."""
-        values = map_distinct_values(np.concatenate([self.value, self.of_text]), into)
-        return replace(self, value=values[: len(self.value)], of_text=values[len(self.value) :])
+    def map_values(self, transform: Callable[[float], float]) -> JudgedOutputs:
+        """Return the outputs with transformed values. The function is called once for each distinct value."""
+        values = map_distinct_values(np.concatenate([self.value, self.pair_value]), transform)
+        return replace(self, value=values[: len(self.value)], pair_value=values[len(self.value) :])
 
 
 def judged_outputs(
@@ -197,19 +231,19 @@ def judged_outputs(
     If several units show the same text, their judgments are combined if ``credited``; otherwise only the first of these
     units is used.
     """
-    pks = proposals.units.pk
-    if not credited:
-        return JudgedOutputs.from_proposals(
-            proposals, partial(first_of_groups, values_at(consensus.of_unit, pks)[0])
-        )
-    return JudgedOutputs.from_proposals(proposals, partial(consensus_of_groups, kind, table, consensus, pks))
+    unit_ids = proposals.units.pk
+    if credited:
+        group_values: GroupValues = partial(consensus_of_groups, kind, table, consensus, unit_ids)
+    else:
+        group_values = partial(first_of_groups, values_at(consensus.of_unit, unit_ids)[0])
+    return JudgedOutputs.from_proposals(proposals, group_values)
 
 
-def _row(
+def _system_row(
     proposals: Proposals,
     rows: Ints,
     codes: npt.NDArray[np.int8],
-    relevant: Ints,
+    relevant_counts: Ints,
     audit: Mapping[str, Any],
     *,
     task: str,
@@ -219,14 +253,14 @@ def _row(
     Args:
         rows: the system's entries for the task, sorted by list.
         codes: relevance of these entries.
-        relevant: number of known relevant items by query.
+        relevant_counts: number of known relevant items by query.
     """
     query, rank = proposals.query[rows], proposals.position[rows]
     queries, first = np.unique(query, return_index=True)  # entries are sorted by query
-    number = np.searchsorted(queries, query)
+    list_index = np.searchsorted(queries, query)
     lengths = np.maximum.reduceat(rank, first)  # lengths up to the last known item
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    positions = starts[number] + rank - 1
+    positions = starts[list_index] + rank - 1
 
     def make_lists(item_codes: npt.NDArray[np.int8], total: Ints, unknown: int) -> JudgedRankings:
         """Return the lists with codes of the known items, and the code ``unknown`` at the other positions."""
@@ -236,10 +270,10 @@ def _row(
 
     query_ids = queries if task == ANNOTATION else proposals.text[rows][first]
     documents = proposals.document[queries] if task == ANNOTATION else queries
-    judged_lists = make_lists(codes, relevant[query_ids], UNJUDGED)
+    judged_lists = make_lists(codes, relevant_counts[query_ids], UNJUDGED)
     precision = r_precision(judged_lists)
     results = [*(success_at_k(judged_lists, k=k) for k in CUTS), precision]
-    has_judged = np.bincount(number[codes != UNJUDGED], minlength=len(queries)) > 0
+    has_judged = np.bincount(list_index[codes != UNJUDGED], minlength=len(queries)) > 0
     is_undefined = np.isnan(precision.per_query)
     row: dict[str, Any] = {
         "queries": len(queries),
@@ -259,7 +293,7 @@ def _row(
         # If several captions were written for the image, use the first.
         is_first = np.zeros(len(rows), dtype=bool)
         hits = np.flatnonzero(original == 1)
-        is_first[hits[np.unique(number[hits], return_index=True)[1]]] = True
+        is_first[hits[np.unique(list_index[hits], return_index=True)[1]]] = True
         original_lists = make_lists(is_first.astype(np.int8), has_original.astype(np.int64), IRRELEVANT)
         recalls = [recall_at_k(original_lists, k=k) for k in CUTS]
         median = median_rank(original_lists)
@@ -279,14 +313,9 @@ def _row(
 
 def _share(result: RankingResult, documents: Ints) -> dict[str, Any]:
     """Return the mean of a measure from 0 to 1 over (Q,) queries, with an interval clustered by `documents`."""
-    defined = ~np.isnan(result.per_query)
-    interval = share_of_rows(result.per_query, {ITEM: documents}, CONFIDENCE, keep=defined)
-    return _figure(result, (interval.low, interval.high), int(defined.sum()))
-
-
-def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dict[str, Any]:
-    low, high = map(json_float, interval)
-    figure = {"value": json_float(result.value), "low": low, "high": high, "n": n}
+    is_defined = ~np.isnan(result.per_query)
+    interval = share_of_rows(result.per_query, {ITEM: documents}, CONFIDENCE, keep=is_defined)
+    figure = figures_of(result.value, interval.low, interval.high, int(is_defined.sum()))
     if result.unjudged is not None:
         figure |= {"unjudged": result.unjudged, "best_case": json_float(result.best_case)}
     return figure
@@ -299,17 +328,18 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
     first k are unjudged. The interval covers only the uncertainty of q.
     """
     ends = np.minimum(judged.starts[:-1] + k, judged.starts[1:])
-    hits, blank = (np.concatenate([[0], np.cumsum(judged.codes == code)]) for code in (RELEVANT, UNJUDGED))
-    has_hit = hits[ends] > hits[judged.starts[:-1]]
-    unjudged_counts = (blank[ends] - blank[judged.starts[:-1]]).astype(np.float64)
+    # Numbers of relevant and of unjudged items before each position.
+    relevant_before, unjudged_before = (
+        np.concatenate([[0], np.cumsum(judged.codes == code)]) for code in (RELEVANT, UNJUDGED)
+    )
+    has_hit = relevant_before[ends] > relevant_before[judged.starts[:-1]]
+    unjudged_counts = (unjudged_before[ends] - unjudged_before[judged.starts[:-1]]).astype(np.float64)
 
-    def precision_at(share: float) -> float:
+    def success_at(share: float) -> float:
         chance: Floats = 1.0 - (1.0 - share) ** unjudged_counts
         return float(np.where(has_hit, 1.0, chance).mean())
 
-    return CrossedEstimate(
-        precision_at(audit["share"]), precision_at(audit["low"]), precision_at(audit["high"])
-    )
+    return CrossedEstimate(success_at(audit["share"]), success_at(audit["low"]), success_at(audit["high"]))
 
 
 def judged_systems(
@@ -317,12 +347,12 @@ def judged_systems(
 ) -> list[dict[str, Any]]:
     """Return people's scores of each system's captions, at all ranks, in rows that are sorted by the system's name.
 
-    mean: mean answer. yes: share of yes. describes: share of captions that describe their item. z: mean of answers
-    ``standardised`` by worker.
+    The measures are ``mean``: mean answer, or ``yes``: share of yes; ``describes``: share of captions that describe
+    their item; ``z``: mean of answers ``standardised`` by worker.
     """
-    answers = measure_of(relevance)
+    answers_measure = measure_of(relevance)
     describing = outputs.map_scores(lambda mean: float(relevance.is_relevant_mean(mean)))
-    measures = {answers: outputs.figures(answers), DESCRIBES: describing.figures(DESCRIBES)}
+    measures = {answers_measure: outputs.figures(answers_measure), DESCRIBES: describing.figures(DESCRIBES)}
     if standardised is not None:
         measures["z"] = standardised.figures(MEAN)
     missing_figures = figures_of(math.nan, math.nan, math.nan, 0)
@@ -341,27 +371,27 @@ def audit_filter(
     relevance: RelevanceScale,
     consensus: Mapping[int, Consensus],
     *,
-    passed: Collection[int],
-    audited: Collection[int],
-    pairs: int,
-    passed_pairs: int,
+    passed_units: Collection[int],
+    audited_units: Collection[int],
+    pair_count: int,
+    passed_pair_count: int,
 ) -> dict[str, Any]:
     """Estimate the share, and the number, of good captions among those that the filter rejected.
 
     Args:
         consensus: consensus of units by row id.
-        passed, audited: row ids of units that passed the filter, and of sampled rejected units.
-        pairs, passed_pairs: number of all image-caption pairs, and of those that passed.
+        passed_units, audited_units: row ids of units that passed the filter, and of sampled rejected units.
+        pair_count, passed_pair_count: number of all image-caption pairs, and of those that passed.
 
     Returns:
         Counts; ``share`` of judged rejected pairs that describe their image; ``weight``: number of rejected pairs for
         each sampled pair; ``missed_in_all``: estimated number of missed pairs; ``recall`` of the filter. Undefined
         values are None.
     """
-    values = {unit: consensus[unit].value for unit in audited if unit in consensus}
+    values = {unit: consensus[unit].value for unit in audited_units if unit in consensus}
     judged_audits = [unit for unit, value in values.items() if value is not None]
     missed_count = sum(relevance.is_relevant(value) for value in values.values() if value is not None)
-    dropped_count = pairs - passed_pairs
+    dropped_count = pair_count - passed_pair_count
     share = low = high = None
     if judged_audits:
         share = missed_count / len(judged_audits)
@@ -371,13 +401,13 @@ def audit_filter(
         votes = consensus[unit].votes.items()
         # Nobody gave an answer by which the text describes the item.
         unanimous_count += not any(count and relevance.is_relevant(float(answer)) for answer, count in votes)
-    consensus_values = [consensus[unit].value for unit in passed if unit in consensus]
+    consensus_values = [consensus[unit].value for unit in passed_units if unit in consensus]
     is_good = [relevance.is_relevant(value) for value in consensus_values if value is not None]
     # The number of good pairs among those that passed, by the share among the judged ones.
-    good = sum(is_good) / len(is_good) * passed_pairs if is_good else None
+    good_count = sum(is_good) / len(is_good) * passed_pair_count if is_good else None
     return {
         "dropped": dropped_count,
-        "sampled": len(audited),
+        "sampled": len(audited_units),
         "judged": len(judged_audits),
         "missed": missed_count,
         "share": json_float(share),
@@ -385,22 +415,26 @@ def audit_filter(
         "high": json_float(high),
         "confidence": CONFIDENCE,
         "unanimous_no": unanimous_count,
-        "weight": dropped_count / len(audited) if audited else None,
+        "weight": dropped_count / len(audited_units) if audited_units else None,
         "missed_in_all": {
             name: None if bound is None else bound * dropped_count
             for name, bound in (("value", share), ("low", low), ("high", high))
         },
         "recall": {
-            name: _weighted_recall(good, bound, dropped_count)
+            name: _weighted_recall(good_count, bound, dropped_count)
+            # The more good pairs were rejected, the lower the recall.
             for name, bound in (("value", share), ("low", high), ("high", low))
         },
     }
 
 
-def _weighted_recall(good: float | None, share: float | None, dropped: int) -> float | None:
-    if good is None or share is None or not good + share * dropped:
+def _weighted_recall(
+    good_count: float | None, missed_share: float | None, dropped_count: int
+) -> float | None:
+    """Return the recall of the filter, or None if it is undefined."""
+    if good_count is None or missed_share is None or not good_count + missed_share * dropped_count:
         return None
-    return good / (good + share * dropped)
+    return good_count / (good_count + missed_share * dropped_count)
 
 
 def audit_sentence(audit: Mapping[str, Any]) -> str:
@@ -434,12 +468,15 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
     return f"{sentence} {missed}"
 
 
-def rankings_tables(result: Mapping[str, Any], *, digits: int = 0) -> list[Table]:
-    """Return the tables of rankings of an aggregation, for each task."""
+def rankings_tables(result: Mapping[str, Any], *, audit_decimals: int = 0) -> list[Table]:
+    """Return the tables of rankings of an aggregation, for each task.
+
+    The note on the audit of the filter has its share in per cent with ``audit_decimals`` decimals.
+    """
     audit, orders = result.get("filter_audit", {}), result.get("system_orders", {})
     tables = []
     for task, rows in result["rankings"].items():
-        tables.append(_relevance_table(task, rows, audit, digits))
+        tables.append(_relevance_table(task, rows, audit, audit_decimals))
         original_rows = [row for row in rows if "original" in row]
         if original_rows:
             tables.append(_original_table(task, original_rows))
@@ -449,19 +486,18 @@ def rankings_tables(result: Mapping[str, Any], *, digits: int = 0) -> list[Table
 
 
 def _relevance_table(
-    task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[str, Any], digits: int
+    task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[str, Any], audit_decimals: int
 ) -> Table:
-    name, title, description, query, item = TASKS[task]
-    audited = "audited" in rows[0]
+    words, has_audit = TASKS[task], "audited" in rows[0]
     columns = [("system", "text"), *((f"S@{k}, %", "share") for k in CUTS)]
-    columns += [(f"S@{k} with the audit, %", "share") for k in CUTS] if audited else []
-    columns += [("R-precision, %", "share"), ("at best, %", "share"), (f"{query}s", "count")]
+    columns += [(f"S@{k} with the audit, %", "share") for k in CUTS] if has_audit else []
+    columns += [("R-precision, %", "share"), ("at best, %", "share"), (f"{words.query}s", "count")]
     columns += [("nothing relevant", "count"), ("p, Holm", "p")]
     cells = [
         (
             row["system"],
             *(_cell(row[f"S@{k}"]) for k in CUTS),
-            *(_cell(row["audited"][f"S@{k}"]) for k in CUTS if audited),
+            *(_cell(row["audited"][f"S@{k}"]) for k in CUTS if has_audit),
             _cell(row["R-precision"]),
             row["R-precision"]["best_case"],
             row["R-precision"]["n"],
@@ -471,15 +507,15 @@ def _relevance_table(
         for row in rows
     ]
     return rendering.table(
-        "rankings", cells, columns, name=name, task_title=title, task=description, query=query, item=item,
-        audit=audit if audited else None, digits=digits,
+        "rankings", cells, columns, name=words.table_name, task_title=words.title_suffix, task=words.description,
+        query=words.query, item=words.ranked_item, audit=audit if has_audit else None, audit_decimals=audit_decimals,
     )  # fmt: skip
 
 
 def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    name, title, _description, query, item = TASKS[task]
+    words = TASKS[task]
     columns = [("system", "text"), *((f"R@{k}, %", "share") for k in CUTS)]
-    columns += [("median rank", "number"), (f"{query}s", "count")]
+    columns += [("median rank", "number"), (f"{words.query}s", "count")]
     cells = [
         (
             row["system"],
@@ -491,16 +527,22 @@ def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     ]
     incomplete = any(row["original"]["median_rank"]["value"] is None for row in rows)
     return rendering.table(
-        "originals", cells, columns, name=f"{name}-originals", task_title=title, query=query, item=item,
-        incomplete=incomplete,
+        "originals", cells, columns, name=f"{words.table_name}-originals", task_title=words.title_suffix,
+        query=words.query, item=words.ranked_item, incomplete=incomplete,
     )  # fmt: skip
 
 
 def _orders_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    name, title, _description, _query, item = TASKS[task]
+    words = TASKS[task]
     keys = ("people", "automatic", *ORDER_COEFFICIENTS, "systems")
     cells = [tuple(row[key] for key in keys) for row in rows]
-    return rendering.table("orders", cells, name=f"{name}-orders", task_title=title, item=item)
+    return rendering.table(
+        "orders",
+        cells,
+        name=f"{words.table_name}-orders",
+        task_title=words.title_suffix,
+        item=words.ranked_item,
+    )
 
 
 def _cell(figure: Mapping[str, Any]) -> Any:

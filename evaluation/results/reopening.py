@@ -1,4 +1,4 @@
-"""Request more votes for units that need them."""
+"""Find the units of a study that need more votes, and offer them to more participants (`reopen`)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from judgments.models import Study
 from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.designs import design_of
 
-MARGIN = 0.34  # a unit is uncertain if its winner leads by at most this share of the votes
+MARGIN = 0.34  # by default, a unit is uncertain if its winner leads by at most this share of the votes
 
 
 class ReopeningReason(StrEnum):
+    """Why a unit needs more votes."""
+
     TIED = "tied"  # two answers have the most votes
     UNCERTAIN = "uncertain"  # the winner's lead is small
     SHORT = "short"  # votes are missing, because judgments were invalidated or workers excluded
@@ -59,11 +61,11 @@ def units_needing_votes(study: Study, need: ReopeningReason, *, margin: float = 
     consensus = consensus_of(study, table)
     unit_keys = []
     for unit in consensus.units:
-        answer = consensus.of_unit.get(unit.pk)
-        if answer is None or unit.pk in consensus.decisions:
+        outcome = consensus.of_unit.get(unit.pk)
+        if outcome is None or unit.pk in consensus.decisions:
             continue
-        if answer.tie or (
-            need == ReopeningReason.UNCERTAIN and answer.margin is not None and answer.margin <= margin
+        if outcome.tie or (
+            need == ReopeningReason.UNCERTAIN and outcome.margin is not None and outcome.margin <= margin
         ):
             unit_keys.append(unit.key)
     return unit_keys
@@ -114,19 +116,22 @@ def reopen(
     need: str = "",
     units: Collection[str] = (),
 ) -> Outcome:
-    """Offer the HITs that have the units to more workers."""
+    """Offer the HITs of the units to more workers.
+
+    Either ``need`` says which units, or ``units`` has their keys.
+    """
     unit_keys = units_needing_votes(study, ReopeningReason(need), margin=margin) if need else units
     if not unit_keys:
         raise WrongState(
             _("Nothing was changed: no item of study %(slug)r is %(need)s.")
             % {"slug": study.slug, "need": need}
         )
-    count = reopen_units(study=study, units=unit_keys, votes=votes, why=why, by=by)
+    hit_count = reopen_units(study=study, units=unit_keys, votes=votes, why=why, by=by)
     people = ngettext("one more participant", "%(n)s more participants", votes) % {"n": votes}
     items = ngettext("%(n)s item", "%(n)s items", len(unit_keys)) % {"n": thousands(len(unit_keys))}
     sentence = ngettext(
         "One page of work is offered to %(people)s, to get more votes on %(items)s.",
         "%(n)s pages of work are offered to %(people)s, to get more votes on %(items)s.",
-        count,
+        hit_count,
     )
-    return Outcome(sentence % {"n": thousands(count), "people": people, "items": items})
+    return Outcome(sentence % {"n": thousands(hit_count), "people": people, "items": items})

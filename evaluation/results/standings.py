@@ -1,4 +1,8 @@
-"""Compare systems by people's answers about their outputs: means, differences, and their variances."""
+"""Compare systems by people's answers about their outputs.
+
+`Outputs` are compared by their mean scores, and pairs by the share of comparisons won and Bradley and Terry's model.
+Both give `Standings`: the systems' values, and the contrast of any two of them with its variance.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +59,7 @@ class Standings:
 
     Attributes:
         measure: what the values are, such as WON.
+        names: names of the systems.
         figures: value, interval and n by system.
         strength: (K,) values by which systems are ordered.
         contrast: a function that returns the contrast of two systems.
@@ -85,9 +90,12 @@ def figures_of(value: float, low: float, high: float, n: int) -> dict[str, Any]:
 
 
 def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> Contrasts:
-    """Return the contrasts of (K,) fitted strengths.
+    """Return the contrasts of a fitted model.
 
-    covariance: (K, K). freedom: (K,) degrees of freedom of t; empty if they are infinite.
+    Args:
+        strength: (K,) fitted strengths.
+        covariance: (K, K) covariances of the strengths.
+        freedom: (K,) degrees of freedom of t; empty if they are infinite.
     """
 
     def contrast(first: int, second: int) -> Contrast:
@@ -102,9 +110,9 @@ def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> C
 
 
 def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts:
-    """Return contrasts on the items of both systems.
+    """Return the contrasts of systems on the items that both have.
 
-    If a contrast's sign contradicts `strength`, its difference is set to 0.
+    If a contrast's sign contradicts the (K,) `strength`, which is over all items, its difference is set to 0.
     """
 
     def contrast_on_common_items(first: int, second: int) -> Contrast:
@@ -129,16 +137,17 @@ def divide_variances(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
     return divided_contrast
 
 
-def map_distinct_values(values: Floats, into: Callable[[float], float]) -> Floats:
-    """Return the values mapped by `into`, which is called once for each distinct value. nan stays nan."""
-    distinct, number = np.unique(values, return_inverse=True)
+def map_distinct_values(values: Floats, transform: Callable[[float], float]) -> Floats:
+    """Return the transformed values. `transform` is called once for each distinct value, but not for nan."""
+    distinct, distinct_index = np.unique(values, return_inverse=True)
     results: Floats = np.array(
-        [value if math.isnan(value) else into(value) for value in distinct.tolist()], dtype=np.float64
+        [value if math.isnan(value) else transform(value) for value in distinct.tolist()], dtype=np.float64
     )
-    return results[number]
+    return results[distinct_index]
 
 
-def raters_of(deletions: RaterDeletions | None) -> int | None:
+def rater_count_of(deletions: RaterDeletions | None) -> int | None:
+    """Return the number of raters, or None if they are unknown."""
     return None if deletions is None else deletions.rater_count
 
 
@@ -146,15 +155,17 @@ def raters_of(deletions: RaterDeletions | None) -> int | None:
 class RowsBySystem:
     """Rows grouped by system.
 
-    order: (N,) positions of the rows, by system and then ascending. starts: (K + 1,) start of each system's rows.
+    Attributes:
+        order: (N,) positions of the rows, by system and then ascending.
+        starts: (K + 1,) position in ``order`` at which each system's rows start.
     """
 
     order: Ints
     starts: Ints
 
     @classmethod
-    def from_codes(cls, system: Ints, systems: int) -> RowsBySystem:
-        return cls(order_of(system), starts_of(np.bincount(system, minlength=systems)))
+    def from_codes(cls, system: Ints, system_count: int) -> RowsBySystem:
+        return cls(order_of(system), starts_of(np.bincount(system, minlength=system_count)))
 
     def rows_of(self, systems: Iterable[int]) -> Ints:
         """Return the positions of the rows of these systems, ascending."""
@@ -172,7 +183,7 @@ class Outputs:
         item, system: (R,) codes.
         cluster: (I,) code of each item's document, or of the item itself.
         score: (R,) scores.
-        deletions: scores without each rater; None if raters are unknown.
+        deletions: the outputs' scores without each rater; None if raters are unknown.
         scale_ends: the lowest and the highest possible score.
         proposal: (R,) positions of the outputs in `Proposals`; empty if outputs are not from ranked lists.
     """
@@ -189,9 +200,15 @@ class Outputs:
     def standings(self, measure: str) -> Standings:
         figures = self.figures(measure)
         strength = np.array([figures[name]["value"] for name in self.names])
-        contrasts = contrasts_where_compared(strength, self.compare)
-        items, raters = len(np.unique(self.item)), raters_of(self.deletions)
-        return Standings(measure, self.names, figures, strength, contrasts, items, raters)
+        return Standings(
+            measure=measure,
+            names=self.names,
+            figures=figures,
+            strength=strength,
+            contrast=contrasts_where_compared(strength, self.compare),
+            items=len(np.unique(self.item)),
+            raters=rater_count_of(self.deletions),
+        )
 
     def figures(self, measure: str) -> dict[str, dict[str, Any]]:
         """Return each system's mean with its interval, limited to the scale.
@@ -226,38 +243,39 @@ class Outputs:
             spread = replace(spread, variance=0.25 / clusters)  # of a share of a half
         return Contrast(mean, spread)
 
-    def map_scores(self, into: Callable[[float], float]) -> Outputs:
-        """Return the outputs with mapped scores. Scores without each rater are mapped too."""
+    def map_scores(self, transform: Callable[[float], float]) -> Outputs:
+        """Return the outputs with transformed scores, also in ``deletions``."""
         deletions = self.deletions
         if deletions is not None:
-            deletions = replace(deletions, value=map_distinct_values(deletions.value, into))
-        return replace(self, score=map_distinct_values(self.score, into), deletions=deletions)
+            deletions = replace(deletions, value=map_distinct_values(deletions.value, transform))
+        return replace(self, score=map_distinct_values(self.score, transform), deletions=deletions)
 
-    def subset(self, rows: Flags) -> Outputs:
-        """Return the outputs marked by `rows` (R,), without their positions in `Proposals`."""
-        systems, system = np.unique(self.system[rows], return_inverse=True)
-        items, item = np.unique(self.item[rows], return_inverse=True)
+    def subset(self, is_included: Flags) -> Outputs:
+        """Return the outputs for which `is_included` (R,) is true, without their positions in `Proposals`."""
+        systems, system = np.unique(self.system[is_included], return_inverse=True)
+        items, item = np.unique(self.item[is_included], return_inverse=True)
         return Outputs(
             names=[self.names[code] for code in systems.tolist()],
             item=item,
             system=system,
             cluster=self.cluster[items],
-            score=self.score[rows],
-            deletions=None if self.deletions is None else self.deletions.of_rows(rows, "output"),
+            score=self.score[is_included],
+            deletions=None if self.deletions is None else self.deletions.of_rows(is_included, "output"),
             scale_ends=self.scale_ends,
         )
 
     def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread, int]:
         """Return the sum of signs times means of systems, its spread, and the number of clusters.
 
-        `signs` are by system code. Only items with outputs of all these systems count. The variance is 0 if
-        differences are only rounding errors.
+        `signs` are by system code: 1 and -1 give the difference of two systems. Only items with outputs of all these
+        systems count. The variance is 0 if differences are only rounding errors.
         """
-        size, sign = len(self.cluster), np.array([signs.get(code, 0.0) for code in range(len(self.names))])
+        item_count = len(self.cluster)
+        sign = np.array([signs.get(code, 0.0) for code in range(len(self.names))])
         rows = self._rows.rows_of(signs)
         item, system = self.item[rows], self.system[rows]
         has_all_systems: Flags = np.all(
-            [np.bincount(item[system == code], minlength=size) > 0 for code in signs], axis=0
+            [np.bincount(item[system == code], minlength=item_count) > 0 for code in signs], axis=0
         )
         n = int(has_all_systems.sum())
         if not n:
@@ -270,7 +288,7 @@ class Outputs:
         weight = sign[system] / output_counts[system]
         mean = float(means @ sign[: len(means)])
         centred = weight * (score - means[system])
-        influence: Floats = np.bincount(item, centred, minlength=size).astype(np.float64)
+        influence: Floats = np.bincount(item, centred, minlength=item_count).astype(np.float64)
         items = Clusters.from_columns({ITEM: self.cluster[has_all_systems]}, n)
         spread = items.spread(influence[has_all_systems])
         if self.deletions is not None:
@@ -304,27 +322,30 @@ class Outputs:
     ) -> Spread:
         """Return the spread with the variance of raters added.
 
-        deletions: those of the compared systems. rows: (C,) positions of the contrast's outputs. weight: (C,) their
-        weights. influence: (I,) of the items.
+        Args:
+            items: the clusters of the items.
+            deletions: the scores without each rater, of the compared systems.
+            rows: (C,) positions of the contrast's outputs.
+            weight: (C,) weights of these outputs in the contrast.
+            influence: (I,) influences of the items.
         """
-        place = places_in(rows, deletions.row)
-        deletions, place = deletions.at(np.flatnonzero(place >= 0)), place[place >= 0]
-        raters = deletions.rater_count
+        position = places_in(rows, deletions.row)
+        deletions, position = deletions.at(np.flatnonzero(position >= 0)), position[position >= 0]
+        rater_count = deletions.rater_count
         change_of_score = self.score[deletions.row] - deletions.value
         # Sum the changes of the outputs of an item without a rater.
-        key, group = np.unique(
-            self.item[deletions.row] * np.int64(raters) + deletions.rater, return_inverse=True
+        item_and_rater, group = np.unique(
+            self.item[deletions.row] * np.int64(rater_count) + deletions.rater, return_inverse=True
         )
+        item, rater = item_and_rater // rater_count, item_and_rater % rater_count
         changes: Floats = np.bincount(
-            group, np.nan_to_num(change_of_score) * weight[place], minlength=len(key)
+            group, np.nan_to_num(change_of_score) * weight[position], minlength=len(item)
         ).astype(np.float64)
         # Without its only rater, an output has no score, and its item does not count.
-        is_lost = np.bincount(group, np.isnan(change_of_score), minlength=len(key)) > 0
-        changes[is_lost] = influence[key[is_lost] // raters]
+        is_lost = np.bincount(group, np.isnan(change_of_score), minlength=len(item)) > 0
+        changes[is_lost] = influence[item[is_lost]]
         value = np.where(is_lost, math.nan, changes)
-        item_deletions = RaterDeletions(
-            key // raters, renumber_codes(key % raters), value, deletions.has_means
-        )
+        item_deletions = RaterDeletions(item, renumber_codes(rater), value, deletions.has_means)
         return item_deletions.widen(spread, items, lambda: changes)[0]
 
 
@@ -344,6 +365,7 @@ def standings_of_pairs(
         systems: systems of both texts, by pair key.
         items: items by pair row id.
         documents: the first item of each item's document; items without other items in their document are left out.
+        anonymous: whether raters are unknown.
         clustered: whether pairs are clustered; if false, they are regarded as independent, as in older releases.
     """
     rows = []
@@ -353,19 +375,23 @@ def standings_of_pairs(
             rows.append((pair.pk, *pair_systems, outcome.value or 0, items[pair.pk]))
     if not rows:
         return None
-    pks, first_names, second_names, winners, pair_items = (list(column) for column in zip(*rows, strict=True))
+    pair_ids, first_names, second_names, winners, pair_items = (
+        list(column) for column in zip(*rows, strict=True)
+    )
     clusters: ClusterColumns = NAIVE
     if clustered:
         clusters = clusters_of_pairs(
             table,
             consensus,
-            np.array(pks, dtype=np.int64),
+            np.array(pair_ids, dtype=np.int64),
             [documents.get(item, item) for item in pair_items],
             anonymous=anonymous,
         )
     names = sorted({*first_names, *second_names})
-    code_of = {name: code for code, name in enumerate(names)}
-    first, second = (np.array([code_of[name] for name in column]) for column in (first_names, second_names))
+    code_by_name = {name: code for code, name in enumerate(names)}
+    first, second = (
+        np.array([code_by_name[name] for name in column]) for column in (first_names, second_names)
+    )
     people = PeoplesWinners.from_winners(winners, clusters=clusters)
     figures = {}
     for code, name in enumerate(names):
@@ -386,23 +412,31 @@ def standings_of_pairs(
 
     strength = fit.log_strength
     contrasts = divide_variances(contrasts_of_fit(strength, fit.covariance, fit.freedom), compare)
+    # Two systems are compared by their share of comparisons, and so are all if the model could not be fitted.
     if len(names) == 2 or fit.reason:
         strength = np.array([figures[name]["value"] for name in names])
         contrasts = contrasts_where_compared(strength, compare)
-    items_compared, raters = len(set(pair_items)), raters_of(people.deletions)
-    return Standings(WON, names, figures, strength, contrasts, items_compared, raters)
+    return Standings(
+        measure=WON,
+        names=names,
+        figures=figures,
+        strength=strength,
+        contrast=contrasts,
+        items=len(set(pair_items)),
+        raters=rater_count_of(people.deletions),
+    )
 
 
 def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
     """Return a system's credits in `pairs`: 1 for a win, 0.5 for a tie, 0 for a loss.
 
-    `sides` (P,) has the side of the system in each pair.
+    `sides` has the side of the system in each of all pairs, and `winners` the winners of `pairs`.
     """
     return np.where(winners == 0, 0.5, winners == sides[pairs])
 
 
 def measure_of(relevance: RelevanceScale) -> str:
-    """Return the measure that the mean of answers is: a mean (MEAN), or a share of yes (YES)."""
+    """Return the name of the measure "mean of answers": MEAN, or YES if it is a share of yes."""
     return MEAN if relevance.is_mean else YES
 
 
@@ -412,13 +446,14 @@ def outputs_of_answers(
     decisions: Mapping[int, Decision],
     *,
     anonymous: bool,
-    ends: tuple[float, float] = (-math.inf, math.inf),
+    scale_ends: tuple[float, float] = (-math.inf, math.inf),
     answers: Floats | None = None,
 ) -> Outputs | None:
     """Return systems' captions with the mean of people's answers as scores, or None without answers.
 
     Args:
-        ends: the lowest and the highest possible answer.
+        anonymous: whether raters are unknown.
+        scale_ends: the lowest and the highest possible answer.
         answers: (N,) other values of the judgments to use, nan for none; decisions are then ignored.
     """
     units = proposals.units
@@ -427,9 +462,10 @@ def outputs_of_answers(
     output, unit = output[in_annotation], unit[in_annotation]
     unit_of_vote = places_in(units.pk, table.unit)
     value = table.value if answers is None else answers
-    keep = table.is_counted & ~np.isnan(value) & (unit_of_vote >= 0)
+    is_included = table.is_counted & ~np.isnan(value) & (unit_of_vote >= 0)
     sums, counts = (
-        np.bincount(unit_of_vote[keep], weights, minlength=len(units.pk)) for weights in (value[keep], None)
+        np.bincount(unit_of_vote[is_included], weights, minlength=len(units.pk))
+        for weights in (value[is_included], None)
     )
     # The decision on an adjudicated unit takes the place of all its answers.
     if answers is None:
@@ -437,17 +473,20 @@ def outputs_of_answers(
         for index, decision in zip(decided_units.tolist(), decisions.values(), strict=True):
             counts[index] = 0 if decision.value is None else max(1, counts[index])
             sums[index] = 0 if decision.value is None else decision.value * counts[index]
-        keep &= ~np.isin(table.unit, list(decisions))
+        is_included &= ~np.isin(table.unit, list(decisions))
+    # From the sums and counts of units to those of outputs, which several units may judge.
     sums, counts = (np.bincount(output, values[unit], minlength=len(proposals)) for values in (sums, counts))
     rows = np.flatnonzero(counts)
     if not len(rows):
         return None
-    vote, credit = pairs_of_equal(unit_of_vote[keep], unit)
+    vote, credit = pairs_of_equal(unit_of_vote[is_included], unit)
     systems, system = np.unique(proposals.system[rows], return_inverse=True)
     deletions = None
     if len(credit) and not anonymous:
         row = places_in(rows, output[credit])
-        deletions = means_without_raters(row, table.worker[keep][vote], value[keep][vote], len(rows))
+        deletions = means_without_raters(
+            row, table.worker[is_included][vote], value[is_included][vote], len(rows)
+        )
     items, item = np.unique(proposals.image[rows], return_inverse=True)
     return Outputs(
         names=[str(proposals.systems[code]) for code in systems.tolist()],
@@ -456,31 +495,31 @@ def outputs_of_answers(
         cluster=proposals.document[items],
         score=sums[rows] / counts[rows],
         deletions=deletions,
-        scale_ends=ends,
+        scale_ends=scale_ends,
         proposal=rows,
     )
 
 
-def compared_table(
-    groups: Mapping[str, Mapping[str, Any]],
-    cells: Mapping[str, Mapping[str, Mapping[str, Any]]],
+def comparison_tables(
+    verdicts: Mapping[str, Mapping[str, Any]],
+    estimates: Mapping[str, Mapping[str, Mapping[str, Any]]],
     *,
-    heads: tuple[str, str],
-    value: tuple[str, str],
+    headings: tuple[str, str],
+    column: tuple[str, str],
 ) -> list[Table]:
     """Return the table of comparisons of the best with the others, or [] if there are none.
 
     Args:
-        groups: verdicts by group.
-        cells: estimates by group and name.
-        heads: headings of the columns of group and name; "" omits the group column.
-        value: heading and format of the column of estimates.
+        verdicts: verdicts by group, such as the pair kind.
+        estimates: estimates by group and name.
+        headings: headings of the columns of group and name; "" omits the group column.
+        column: heading and format of the column of estimates.
     """
     rows = [
-        (*((group,) if heads[0] else ()), name, estimate_of(cells[group][name]), compared.get(name))
-        for group, verdict in groups.items()
-        if (compared := verdict.get("compared"))
+        (*((group,) if headings[0] else ()), name, estimate_of(estimates[group][name]), p_values.get(name))
+        for group, verdict in verdicts.items()
+        if (p_values := verdict.get("compared"))
         for name in (*verdict["leaders"], *verdict["rest"])
     ]
-    columns = [*((head, "text") for head in heads if head), value, ("p, Holm", "p")]
-    return [table("compared", rows, columns, scope=next(iter(groups.values()))["scope"])] if rows else []
+    columns = [*((heading, "text") for heading in headings if heading), column, ("p, Holm", "p")]
+    return [table("compared", rows, columns, scope=next(iter(verdicts.values()))["scope"])] if rows else []

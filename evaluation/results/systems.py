@@ -1,6 +1,7 @@
 """Decide which system people like best, and how certain the decision is.
 
-Pages, reports, the HTTP interface and commands show the verdict in the same words.
+The first system is compared with every other one by t tests over items and raters, with Holm's correction. Pages,
+reports, the HTTP interface and commands show the verdict in the same words.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from evaluation.results.standings import (
 from judgments.models import CandidatePair, Item, Study, Unit
 from judgments.studies.designs import design_of, kind_of
 
-SHARES = (WON, BEST, YES)  # measures that are shares, which are shown as per cent
+SHARE_MEASURES = (WON, BEST, YES)  # measures that are shares, which are shown as per cent
 
 
 class SystemsVerdict(LargerStudy):
@@ -54,10 +55,13 @@ class SystemsVerdict(LargerStudy):
         rest: the other systems.
         p: if there is one leader, the largest adjusted p of the ``rest``, else the largest of the other leaders.
         compared: adjusted p of each system but the first.
+        measure: name of the measure by which systems are compared.
         systems: best first, each with its value of ``measure``, the interval, and ``n`` comparisons or captions.
         value, low, high: value and interval of the first system.
         items: number of items compared.
+        raters: number of raters, if known.
         scope: the population to which the verdict generalises.
+        sentence: the verdict in words.
     """
 
     settled: bool
@@ -108,18 +112,17 @@ def verdict_on_systems(standings: Standings) -> SystemsVerdict:
     """Return the verdict from t tests of the first system's differences to the others, with Holm's correction."""
     names, best = list(standings.names), standings.compare()
     first, leaders, rest = best.names[0], best.leaders, best.significantly_worse
-    settled, larger = len(leaders) == 1, NO_LARGER_STUDY
-    if not settled:
-        position = {name: position for position, name in enumerate(names)}
+    is_settled, larger = len(leaders) == 1, NO_LARGER_STUDY
+    if not is_settled:
         open_contrasts = [
-            standings.contrast(position[first], position[name]) for name in leaders if name != first
+            standings.contrast(names.index(first), names.index(name)) for name in leaders if name != first
         ]
         larger = larger_study(open_contrasts, standings.items, standings.raters)
     verdict = SystemsVerdict(
-        settled=settled,
+        settled=is_settled,
         leaders=leaders,
         rest=rest,
-        p=json_float(best.p_of_rest if settled else best.p_of_leaders),
+        p=json_float(best.p_of_rest if is_settled else best.p_of_leaders),
         compared=best.compared,
         measure=standings.measure,
         systems=[{"system": name, **standings.figures[name]} for name in best.names],
@@ -135,7 +138,7 @@ def verdict_on_systems(standings: Standings) -> SystemsVerdict:
     return verdict | {"sentence": systems_sentence(verdict)}
 
 
-def items_left(study: Study) -> int:
+def count_unused_items(study: Study) -> int:
     """Return the number of items in the judged split that can still be sampled for a larger study.
 
     Items of this study, and of studies whose items its sample excludes, are not counted.
@@ -149,16 +152,16 @@ def items_left(study: Study) -> int:
     return items.exclude(pk__in=judged).count()
 
 
-def items_to_order(study: Study, verdict: SystemsVerdict | None) -> dict[str, int] | None:
+def new_items_for(study: Study, verdict: SystemsVerdict | None) -> dict[str, int] | None:
     """Return the number of new items that would settle the verdict, and the number of items that are available.
 
-    Return None if none are needed, if their number is unknown, or if the study was imported or simulated.
+    Return None if no items are needed, if their number is unknown, or if the study was imported or simulated.
     """
     if verdict is None or verdict["settled"] or verdict["more"] is None:
         return None
     if study.source == Study.Source.IMPORTED or study.simulated:
         return None
-    return {"wanted": verdict["more"], "left": items_left(study)}
+    return {"needed": verdict["more"], "available": count_unused_items(study)}
 
 
 def verdict_context(study: Study, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,8 +170,8 @@ def verdict_context(study: Study, result: Mapping[str, Any]) -> dict[str, Any]:
     if verdict is None:
         return {}
     return {
-        "winner": verdict | {"sentence": systems_sentence(verdict)},
-        "orderable": items_to_order(study, verdict),
+        "systems_verdict": verdict | {"sentence": systems_sentence(verdict)},
+        "new_items": new_items_for(study, verdict),
     }
 
 
@@ -209,7 +212,7 @@ def _describe_system(system: str) -> str:
 
 def _describe_value(measure: str, row: Mapping[str, Any]) -> str:
     """Return the system's value in words, with the number of comparisons and the interval."""
-    n, format_value = row["n"], percent if measure in SHARES else coefficient
+    n, format_value = row["n"], percent if measure in SHARE_MEASURES else coefficient
     outputs = npgettext("of", "%(n)s output", "%(n)s outputs", n)
     items = npgettext("of", "%(n)s item", "%(n)s items", n)
     comparisons = npgettext("of", "%(n)s comparison", "%(n)s comparisons", n)

@@ -22,7 +22,7 @@ from evaluation.results.larger_studies import (
     larger_study,
     larger_study_sentence,
 )
-from evaluation.results.standings import raters_of
+from evaluation.results.standings import rater_count_of
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.correlation import CONSTANT, CorrelationDifference
 from quorum.statistics.crossed import (
@@ -56,7 +56,7 @@ CAPTION_TESTS = {
     TAU + BY_ITEM_AND_RATER: PAIR_TESTS[BY_ITEM_AND_RATER],
     "intervals": gettext_noop("according to their intervals"),  # in results of earlier versions
 }
-NO_PAIRS = gettext_noop("None of these pairs has a winner yet, so metrics cannot be compared with people.")
+NO_WINNERS = gettext_noop("None of these pairs has a winner yet, so metrics cannot be compared with people.")
 NO_METRIC = gettext_noop("No metric has been compared with people yet.")
 UNTESTED_NOTE = gettext_noop(
     "An earlier version of Quorum computed these results. To test which metric is ahead, press “Compute now”."
@@ -66,7 +66,8 @@ UNDEFINED_REASONS = {
     CONSTANT.format("the first variable"): gettext_noop("the metric gives every text the same score"),
     CONSTANT.format("the second variable"): gettext_noop("people gave every text the same score"),
 }
-Cells = Mapping[str, Mapping[str, Any]]
+# The estimate of each metric, with its interval, as JSON.
+Estimates = Mapping[str, Mapping[str, Any]]
 
 
 class Verdict(LargerStudy):
@@ -82,6 +83,7 @@ class Verdict(LargerStudy):
         by: name of the tests.
         raters: number of raters, if known.
         scope: the population to which the verdict generalises.
+        sentence: the verdict in words.
     """
 
     settled: bool
@@ -96,27 +98,34 @@ class Verdict(LargerStudy):
     sentence: str
 
 
-def winners_named(scores: Mapping[str, Floats]) -> dict[str, Ints]:
+def winners_of_metrics(scores: Mapping[str, Floats]) -> dict[str, Ints]:
     """Return the (N,) winners that each metric names, from its (N, 2) scores."""
-    return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
+    return {
+        name: metric_winners(pair_scores[:, 0], pair_scores[:, 1]) for name, pair_scores in scores.items()
+    }
 
 
 def name_of_test(clusters: object, deletions: RaterDeletions | None) -> str:
-    """Return the name of the test that compares metrics."""
+    """Return the name of the test that compares metrics.
+
+    ``clusters`` is true if rows are clustered. ``deletions`` are of raters, or None if these are unknown.
+    """
     if deletions is not None and deletions.rater_count >= MIN_CLUSTERS:
         return BY_ITEM_AND_RATER
     return BY_ITEM if clusters else NAIVE_TESTS
 
 
-def pair_verdict(winners: Mapping[str, Ints], people: PeoplesWinners, mask: Flags, cells: Cells) -> Verdict:
+def pair_verdict(
+    winners: Mapping[str, Ints], people: PeoplesWinners, is_of_kind: Flags, estimates: Estimates
+) -> Verdict:
     """Return the verdict on metrics for the pairs of one kind.
 
     Args:
         winners: by metric, the (N,) winners that it names.
-        mask: (N,) flags of the pairs of the kind.
-        cells: by metric, the share of right pairs with an interval.
+        is_of_kind: (N,) flags of the pairs of the kind.
+        estimates: by metric, the share of right pairs with an interval.
     """
-    is_decided = mask & (people.winners != 0)
+    is_decided = is_of_kind & (people.winners != 0)
     names = list(winners)
     accuracies = (
         [float((winners[name] == people.winners)[is_decided].mean()) for name in names]
@@ -126,21 +135,24 @@ def pair_verdict(winners: Mapping[str, Ints], people: PeoplesWinners, mask: Flag
     best = compare_with_best(
         accuracies,
         names,
-        lambda first, second: people.difference(winners[names[first]], winners[names[second]], mask).p,
+        lambda first, second: people.difference(winners[names[first]], winners[names[second]], is_of_kind).p,
     )
-    by, raters = name_of_test(people.has_clusters, people.deletions), raters_of(people.deletions)
+    by, raters = name_of_test(people.has_clusters, people.deletions), rater_count_of(people.deletions)
     larger = NO_LARGER_STUDY
     if people.columns and not is_settled(best):
         contrasts = [
-            people.contrast(winners[best.names[0]], winners[name], mask) for name in best.leaders[1:]
+            people.contrast(winners[best.names[0]], winners[name], is_of_kind) for name in best.leaders[1:]
         ]
         items = len(np.unique(people.columns[ITEM][is_decided]))
         larger = larger_study(contrasts, items, raters)
-    return _make_verdict(best, int(is_decided.sum()), by, cells, raters, larger)
+    return _make_verdict(best, int(is_decided.sum()), by, estimates, raters, larger)
 
 
 def pair_verdicts(
-    scores: Mapping[str, Floats], people: PeoplesWinners, kinds: Sequence[str], accuracy: Mapping[str, Cells]
+    scores: Mapping[str, Floats],
+    people: PeoplesWinners,
+    kinds: Sequence[str],
+    accuracy: Mapping[str, Estimates],
 ) -> dict[str, Verdict]:
     """Return the verdicts on metrics by pair kind, and over all pairs as "all".
 
@@ -149,13 +161,13 @@ def pair_verdicts(
         kinds: (N,) kinds of the pairs.
         accuracy: by metric and pair kind, the share of right pairs.
     """
-    winners, names = winners_named(scores), np.array(kinds, dtype=np.str_)
-    all_pairs = np.ones(len(names), dtype=np.bool_)
+    winners, kind_of_pair = winners_of_metrics(scores), np.array(kinds, dtype=np.str_)
+    all_pairs = np.ones(len(kind_of_pair), dtype=np.bool_)
     return {
         kind: pair_verdict(
             winners,
             people,
-            all_pairs if kind == "all" else names == kind,
+            all_pairs if kind == "all" else kind_of_pair == kind,
             {name: accuracy[name][kind] for name in winners},
         )
         for kind in next(iter(accuracy.values()), {})
@@ -166,7 +178,7 @@ def correlation_verdict(
     scores: Mapping[str, Floats],
     people: Floats,
     clusters: ClusterColumns,
-    cells: Cells,
+    estimates: Estimates,
     weights: Floats | None = None,
 ) -> Verdict:
     """Return the verdict on metrics by Kendall's tau-b with people, over captions.
@@ -175,10 +187,10 @@ def correlation_verdict(
         scores: by metric, (U,) scores of captions, nan if missing.
         people: (U,) mean judgments, nan if missing.
         clusters: clusters of the captions, as in ``correlation``.
-        cells: by metric, tau-b with an interval.
+        estimates: by metric, tau-b with an interval.
         weights: (U,) weights of the captions, if they differ.
     """
-    names = [name for name in scores if cells[name]["value"] is not None]
+    names = [name for name in scores if estimates[name]["value"] is not None]
 
     def difference(first: str, second: str) -> CorrelationDifference:
         return correlation_difference(
@@ -186,44 +198,47 @@ def correlation_verdict(
         )
 
     best = compare_with_best(
-        [cells[name]["value"] for name in names],
+        [estimates[name]["value"] for name in names],
         names,
         lambda first, second: difference(names[first], names[second]).p,
     )
     columns, deletions = columns_and_deletions(clusters)
-    by, raters = TAU + name_of_test(columns != NAIVE, deletions), raters_of(deletions)
+    by, raters = TAU + name_of_test(columns != NAIVE, deletions), rater_count_of(deletions)
     larger = NO_LARGER_STUDY
     if isinstance(columns, Mapping) and not is_settled(best):
         differences = [difference(best.names[0], name) for name in best.leaders[1:]]
-        contrasts = [Contrast(other.difference, other.spread) for other in differences]
-        larger = larger_study(contrasts, max(other.clusters.get(ITEM, 0) for other in differences), raters)
-    return _make_verdict(best, cells[best.names[0]]["n"] if names else 0, by, cells, raters, larger)
+        contrasts = [Contrast(each.difference, each.spread) for each in differences]
+        larger = larger_study(contrasts, max(each.clusters.get(ITEM, 0) for each in differences), raters)
+    return _make_verdict(best, estimates[best.names[0]]["n"] if names else 0, by, estimates, raters, larger)
 
 
 def is_settled(best: BestResult) -> bool:
+    """Return whether one metric leads alone."""
     return len(best.leaders) < 2
 
 
-def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
-    """Return the verdict as a sentence in the reader's language. ``cells`` has each metric's estimate with interval."""
+def verdict_sentence(verdict: Verdict, estimates: Estimates) -> str:
+    """Return the verdict as a sentence in the reader's language. ``estimates`` are those of the metrics."""
     # Naive tests do not cluster by item, so they cannot say how many items are needed.
     larger = "" if verdict["by"].endswith(NAIVE_TESTS) else larger_study_sentence(verdict)
-    return " ".join(filter(None, (_sentence(verdict, cells), larger)))
+    return " ".join(filter(None, (_sentence(verdict, estimates), larger)))
 
 
-def _sentence(verdict: Verdict, cells: Cells) -> str:
+def _sentence(verdict: Verdict, estimates: Estimates) -> str:
     leaders, rest = verdict["leaders"], verdict["rest"]
     reasons = {
-        name: cell["reason"] for name, cell in cells.items() if cell["value"] is None and cell.get("reason")
+        name: cell["reason"]
+        for name, cell in estimates.items()
+        if cell["value"] is None and cell.get("reason")
     }
     undefined = [f"{name} ({_(UNDEFINED_REASONS.get(reason, reason))})" for name, reason in reasons.items()]
     if not leaders:
         if verdict["by"] in PAIR_TESTS:
-            return _(NO_PAIRS) if cells else _(NO_METRIC)
+            return _(NO_WINNERS) if estimates else _(NO_METRIC)
         if not undefined:
             return _(NO_METRIC)
         return _("No metric can be compared with people: %(why)s.") % {"why": join_names(undefined)}
-    values = [cells[name]["value"] for name in leaders]
+    values = [estimates[name]["value"] for name in leaders]
     is_of_pairs, p, n = verdict["by"] in PAIR_TESTS, verdict["p"], verdict["n"]
     tests = _((PAIR_TESTS | CAPTION_TESTS)[verdict["by"]])
     parts = {
@@ -235,10 +250,10 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
         parts |= {
             "pairs": npgettext("of", "%(n)s pair", "%(n)s pairs", n) % {"n": thousands(n)},
             "share": describe_range(values, percent),
-            "interval": interval_in_text(cells[leaders[0]], percent),
+            "interval": interval_in_text(estimates[leaders[0]], percent),
         }
         return _pair_sentence(len(leaders), len(rest)) % parts
-    parts |= {"tau": describe_range(values), "interval": interval_in_text(cells[leaders[0]])}
+    parts |= {"tau": describe_range(values), "interval": interval_in_text(estimates[leaders[0]])}
     parts["texts"] = npgettext("of", "%(n)s text", "%(n)s texts", n) % {"n": thousands(n)}
     sentence = _correlation_sentence(len(leaders), len(rest)) % parts
     if undefined:
@@ -246,24 +261,24 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
     return sentence
 
 
-def _pair_sentence(leaders: int, rest: int) -> str:
-    if leaders == 1 and rest:
+def _pair_sentence(leader_count: int, rest_count: int) -> str:
+    if leader_count == 1 and rest_count:
         return _(
             "%(leaders)s is ahead of %(rest)s (%(tested)s): it names people’s winner on %(share)s of %(pairs)s "
             "(95 %% interval %(interval)s)."
         )
-    if leaders == 1:
+    if leader_count == 1:
         return _(
             "%(leaders)s is the only metric: it names people’s winner on %(share)s of %(pairs)s (95 %% interval "
             "%(interval)s)."
         )
-    if rest:
+    if rest_count:
         return ngettext(
             "No metric is ahead of all others. %(leaders)s share the top: they name people’s winner on %(share)s "
             "of %(pairs)s. Behind is %(rest)s (%(tested)s).",
             "No metric is ahead of all others. %(leaders)s share the top: they name people’s winner on %(share)s "
             "of %(pairs)s. Behind are %(rest)s (%(tested)s).",
-            rest,
+            rest_count,
         )
     return _(
         "No metric is ahead. There is no significant difference between %(leaders)s (%(tested)s). They name "
@@ -271,24 +286,24 @@ def _pair_sentence(leaders: int, rest: int) -> str:
     )
 
 
-def _correlation_sentence(leaders: int, rest: int) -> str:
-    if leaders == 1 and rest:
+def _correlation_sentence(leader_count: int, rest_count: int) -> str:
+    if leader_count == 1 and rest_count:
         return _(
             "%(leaders)s is ahead of %(rest)s (%(tested)s): its tau-b with people is %(tau)s over %(texts)s (95 "
             "%% interval %(interval)s)."
         )
-    if leaders == 1:
+    if leader_count == 1:
         return _(
             "%(leaders)s is the only metric that can be ranked: its tau-b with people is %(tau)s over %(texts)s "
             "(95 %% interval %(interval)s)."
         )
-    if rest:
+    if rest_count:
         return ngettext(
             "No metric is ahead of all others. %(leaders)s share the top: their tau-b with people is %(tau)s over "
             "%(texts)s. Behind is %(rest)s (%(tested)s).",
             "No metric is ahead of all others. %(leaders)s share the top: their tau-b with people is %(tau)s over "
             "%(texts)s. Behind are %(rest)s (%(tested)s).",
-            rest,
+            rest_count,
         )
     return _(
         "No metric is ahead. There is no significant difference between %(leaders)s (%(tested)s). Their tau-b "
@@ -296,7 +311,7 @@ def _correlation_sentence(leaders: int, rest: int) -> str:
     )
 
 
-def cells_of(result: Mapping[str, Any]) -> Cells:
+def estimates_of_metrics(result: Mapping[str, Any]) -> Estimates:
     """Return the estimates of the metrics on which an evaluation's overall verdict is based."""
     metrics = result["metrics"]
     if result["verdict"]["all"]["by"] in PAIR_TESTS:
@@ -306,7 +321,7 @@ def cells_of(result: Mapping[str, Any]) -> Cells:
 
 def scope_fields(deletions: RaterDeletions | None) -> dict[str, Any]:
     """Return the fields ``scope`` and ``raters`` of a verdict. ``raters`` is missing if tests are not over raters."""
-    raters = raters_of(deletions)
+    raters = rater_count_of(deletions)
     return {**({} if raters is None else {"raters": raters}), "scope": scope_of(raters)}
 
 
@@ -322,14 +337,14 @@ def _levels(result: Mapping[str, Any]) -> str:
         return _("0 is chance, and 1 is the same order as people.")
     if "halves" in result:
         return " ".join(filter(None, (_("Chance is 50 %."), halves_sentence(result))))
-    level = (result.get("people") or {}).get("all", {}).get("value")
+    share = (result.get("people") or {}).get("all", {}).get("value")
     chance = _("Chance is 50 %.")
-    if level is None:
+    if share is None:
         return chance
-    judge = _("A single participant agrees with the majority of the others on %(share)s of the pairs.") % {
-        "share": percent(level)
-    }
-    return f"{chance} {judge}"
+    agreement_of_one = _(
+        "A single participant agrees with the majority of the others on %(share)s of the pairs."
+    ) % {"share": percent(share)}
+    return f"{chance} {agreement_of_one}"
 
 
 def halves_sentence(result: Mapping[str, Any]) -> str:
@@ -351,7 +366,7 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
 
 
 def _make_verdict(
-    best: BestResult, n: int, by: str, cells: Cells, raters: int | None, larger: LargerStudy
+    best: BestResult, n: int, by: str, estimates: Estimates, raters: int | None, larger: LargerStudy
 ) -> Verdict:
     leaders, rest = best.leaders, best.significantly_worse
     verdict = Verdict(
@@ -367,7 +382,7 @@ def _make_verdict(
         **larger,
         sentence="",
     )
-    return verdict | {"sentence": verdict_sentence(verdict, cells)}
+    return verdict | {"sentence": verdict_sentence(verdict, estimates)}
 
 
 def _describe_others(rest: Sequence[str]) -> str:

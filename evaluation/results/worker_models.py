@@ -1,4 +1,7 @@
-"""Models of workers, computed in addition to the consensus: Dawid-Skene, GLAD, MACE and others."""
+"""Fit models of workers to a study's answers, and compare their values with the consensus.
+
+Dawid and Skene's model is always fitted; those of WORKER_MODELS are fitted on request. The consensus stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
 NO_JUDGMENTS = "No judgments are used in results yet."
 SMOOTHING = 1.0  # prior counts, so that workers with few judgments do not get perfect scores
 MAX_DIFFERING_ITEMS = 50
-SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
 
 # Names on pages of the models of workers that `aggregate` can fit in addition to Dawid and Skene's.
 WORKER_MODELS = {
@@ -44,16 +46,11 @@ WORKER_MODELS = {
 # Why a model has no results.
 NOT_ASKED = "Nobody was asked how sure they are."
 NO_COMPARABLE_ITEM = "No item has enough judgments to compare one judgment with the majority of the others."
-# The function that fits a model, and the names of its parameters of workers.
-_MODELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "mace": (mace, ("competence",)),
-    "glad": (glad, ("ability", "accuracy")),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRows:
-    """Results of a model for U units.
+    """The values that a model gives to U units.
 
     Attributes:
         key: (U,) keys of the units.
@@ -89,75 +86,101 @@ def _largest_positions(values: Floats, candidates: Ints, count: int) -> Ints:
 class ModelInput:
     """The data that models of workers are fitted to.
 
-    ``reason`` says why single workers cannot be assessed, or is "".
+    ``no_workers_reason`` says why single workers cannot be assessed, or is "".
     """
 
     kind: Kind
     table: JudgmentTable
     workers: Sequence[WorkerRow]
     consensus: StudyConsensus
-    reason: str
+    no_workers_reason: str
 
     @property
-    def why_not(self) -> str:
+    def no_model_reason(self) -> str:
         """Why no model can be fitted, or ""."""
-        return self.reason or ("" if self.table.is_counted.any() else NO_JUDGMENTS)
+        return self.no_workers_reason or ("" if self.table.is_counted.any() else NO_JUDGMENTS)
 
     @property
-    def names(self) -> dict[int, str]:
-        return {worker.pk: worker.name for worker in self.workers}
+    def has_categories(self) -> bool:
+        """Whether answers are categories, which all models need."""
+        return not self.kind.is_open and self.kind.aggregation.level == "nominal"
 
 
-def model_answers(
-    model_input: ModelInput,
-    fit: Callable[..., Any] = SMOOTHED_DAWID_SKENE,
-    parameters: Sequence[str] = ("accuracy",),
-) -> dict[str, Any]:
-    """Fit a worker model, and compare its values with the consensus. Return {} if answers are not categories.
-
-    The keys are ``reason``: why there are no results, or ""; ``units``: ``ModelRows``; ``workers``: the model's
-    ``parameters``; ``compared``: number of units that are not adjudicated; ``differ``: number of these units for
-    which model and consensus differ; ``differing``: the most probable of these; ``breaks_ties``: number of tied
-    units that the model decides.
-    """
-    kind, table, consensus = model_input.kind, model_input.table, model_input.consensus
-    if kind.is_open or kind.aggregation.level != "nominal":
+def fit_dawid_skene(model_input: ModelInput) -> dict[str, Any]:
+    """Fit Dawid and Skene's model, as ``_fit_answer_model`` does. Return {} if answers are not categories."""
+    if not model_input.has_categories:
         return {}
-    if model_input.why_not:
-        return {"reason": model_input.why_not}
-    is_counted = table.is_counted
-    result = fit(
-        table.unit[is_counted], table.worker[is_counted], table.value[is_counted], labels=kind.outcomes
+    return _fit_answer_model(model_input, partial(dawid_skene, smoothing=SMOOTHING), ("accuracy",))
+
+
+def fit_worker_model(name: str, model_input: ModelInput) -> dict[str, Any]:
+    """Fit a model of WORKER_MODELS. The keys of the result are those of ``_fit_answer_model``, or more."""
+    if not model_input.has_categories:
+        return {
+            "reason": f"Answers of protocol {model_input.kind.name} are no categories, which these models need."
+        }
+    return _FITS[name](model_input)
+
+
+def _fit_answer_model(
+    model_input: ModelInput, fit: Callable[..., Any], parameters: Sequence[str]
+) -> dict[str, Any]:
+    """Fit a model by the function ``fit``, and compare its values of units with the consensus.
+
+    The keys of the result are ``reason``: why there are no results, or ""; ``units``: ``ModelRows``; ``workers``: the
+    model's ``parameters`` of workers; ``compared``: number of units that are not adjudicated; ``differ``: number of
+    these units for which model and consensus differ; ``differing``: the most probable of these; ``breaks_ties``: number
+    of tied units that the model decides.
+    """
+    if model_input.no_model_reason:
+        return {"reason": model_input.no_model_reason}
+    return _compare_with_consensus(model_input, _fit_to_answers(model_input, fit), parameters)
+
+
+def _fit_to_answers(model_input: ModelInput, fit: Callable[..., Any], *columns: Any) -> Any:
+    """Return the model fitted to the answers that count, with further ``columns`` of these answers."""
+    table, is_counted = model_input.table, model_input.table.is_counted
+    return fit(
+        table.unit[is_counted],
+        table.worker[is_counted],
+        table.value[is_counted],
+        *columns,
+        labels=model_input.kind.outcomes,
     )
-    keys = consensus.units.key.take(places_in(consensus.units.pk, result.units))
-    rows = ModelRows(keys, result.values(), result.posterior.max(axis=1))
+
+
+def _compare_with_consensus(model_input: ModelInput, model: Any, parameters: Sequence[str]) -> dict[str, Any]:
+    consensus = model_input.consensus
+    keys = consensus.units.key.take(places_in(consensus.units.pk, model.units))
+    rows = ModelRows(keys, model.values(), model.posterior.max(axis=1))
     model_values = np.array(rows.value, dtype=np.float64)  # turns None into nan
-    consensus_values, is_comparable = values_at(consensus.of_unit, result.units)
-    is_compared = ~np.isin(result.units, list(consensus.decisions))
+    consensus_values, is_comparable = values_at(consensus.of_unit, model.units)
+    is_compared = ~np.isin(model.units, list(consensus.decisions))  # not adjudicated
     is_comparable &= is_compared & ~np.isnan(model_values)
     indices = np.flatnonzero(is_comparable & ~np.isnan(consensus_values) & (consensus_values != model_values))
     differing = []
     for index in _largest_positions(rows.probability, indices, MAX_DIFFERING_ITEMS).tolist():
-        outcome = consensus.of_unit[int(result.units[index])]
+        outcome = consensus.of_unit[int(model.units[index])]
         differing.append(rows.row_at(index) | {"consensus": outcome.value, "votes": dict(outcome.votes)})
     differing.sort(key=lambda row: (-row["probability"], row["unit"]))
     return {
         "reason": "",
         "units": rows,
-        "workers": model_workers(result, result.workers, model_input.names, (*parameters, "judgments")),
+        "workers": _worker_rows(model_input, model, model.workers, (*parameters, "judgments")),
         "compared": int(is_compared.sum()),
         "differ": len(indices),
         "breaks_ties": int((is_comparable & np.isnan(consensus_values)).sum()),
         "differing": differing[:MAX_DIFFERING_ITEMS],
-        **as_json(result, "iterations", "converged", "note", "signature"),
+        **as_json(model, "iterations", "converged", "note", "signature"),
     }
 
 
-def model_workers(
-    result: Any, workers: Ints, names: Mapping[int, str], parameters: Sequence[str]
+def _worker_rows(
+    model_input: ModelInput, model: Any, workers: Ints, parameters: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the (W,) parameters of workers as rows, sorted by name."""
-    columns = [getattr(result, name).tolist() for name in parameters]
+    """Return the (W,) parameters of workers as rows, sorted by the worker's name."""
+    names = {worker.pk: worker.name for worker in model_input.workers}
+    columns = [getattr(model, name).tolist() for name in parameters]
     rows = (
         {"worker": names[pk], **dict(zip(parameters, cells, strict=True))}
         for pk, *cells in zip(workers.tolist(), *columns, strict=True)
@@ -165,65 +188,66 @@ def model_workers(
     return sorted(rows, key=lambda row: row["worker"])
 
 
-def without_units(model: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in model.items() if name != "units"}
+def _fit_item_response(model_input: ModelInput) -> dict[str, Any]:
+    """Fit the item response model, which regards an answer as right if it agrees with most others.
 
-
-def worker_model(name: str, model_input: ModelInput) -> dict[str, Any]:
-    """Return a model of WORKER_MODELS as ``model_answers`` does, with the parameters of workers.
-
-    The item response model regards answers as right or wrong. Its keys are ``workers`` (ability, deviation), ``units``
-    (discrimination, difficulty) and ``answers`` (their number).
+    The keys of the result are ``reason``, ``workers`` (ability, deviation), ``units`` (discrimination, difficulty) and
+    ``answers`` (their number).
     """
-    kind, table, units = model_input.kind, model_input.table, model_input.consensus.units
-    if kind.is_open or kind.aggregation.level != "nominal":
-        return {"reason": f"Answers of protocol {kind.name} are no categories, which these models need."}
-    if name in _MODELS:
-        return model_answers(model_input, *_MODELS[name])
-    if name == "confidence":
-        return _weight_by_confidence(model_input)
-    if model_input.why_not:
-        return {"reason": model_input.why_not}
-    is_counted = table.is_counted
+    if model_input.no_model_reason:
+        return {"reason": model_input.no_model_reason}
+    table, units, is_counted = model_input.table, model_input.consensus.units, model_input.table.is_counted
     unit, worker = table.unit[is_counted], table.worker[is_counted]
     is_right = agrees_with_others(unit, table.value[is_counted])
     is_known = ~np.isnan(is_right)
     if not is_known.any():
         return {"reason": NO_COMPARABLE_ITEM}
-    parameters = ("ability", "deviation", "answers")
-    result = item_response(unit[is_known], worker[is_known], is_right[is_known])
-    keys = texts_of_column(units.key.take(places_in(units.pk, result.items)))
-    rows = zip(keys, result.discrimination.tolist(), result.difficulty.tolist(), strict=True)
+    model = item_response(unit[is_known], worker[is_known], is_right[is_known])
+    keys = texts_of_column(units.key.take(places_in(units.pk, model.items)))
+    rows = zip(keys, model.discrimination.tolist(), model.difficulty.tolist(), strict=True)
     return {
         "reason": "",
-        "units": [{"unit": key, "discrimination": a, "difficulty": b} for key, a, b in rows],
-        "workers": model_workers(result, result.persons, model_input.names, parameters),
+        "units": [
+            {"unit": key, "discrimination": discrimination, "difficulty": difficulty}
+            for key, discrimination, difficulty in rows
+        ],
+        "workers": _worker_rows(model_input, model, model.persons, ("ability", "deviation", "answers")),
         "answers": int(is_known.sum()),
-        **as_json(result, "iterations", "converged", "note", "signature"),
+        **as_json(model, "iterations", "converged", "note", "signature"),
     }
 
 
-def _weight_by_confidence(model_input: ModelInput) -> dict[str, Any]:
-    """Return votes weighted by confidence, as ``model_answers`` does.
+def _fit_confidence_vote(model_input: ModelInput) -> dict[str, Any]:
+    """Weight votes by confidence.
 
-    `levels` has, for each level, how often its answers agree with most others, and its weight.
+    In addition to the keys of ``_fit_answer_model``, `levels` has, for each level of confidence, how often its answers
+    agree with most others, and its weight.
     """
     if not model_input.kind.two_sided:
         return {"reason": NOT_ASKED}
     confidences = confidences_of(model_input.table.full_value[model_input.table.is_counted])
     if len(confidences) and np.isnan(confidences).all():
         return {"reason": NOT_ASKED}
-    models: list[Any] = []
+    if model_input.no_model_reason:
+        return {"reason": model_input.no_model_reason}
+    model = _fit_to_answers(model_input, confidence_vote, confidences)
+    columns = (model.levels, model.answers, model.right, model.compared, model.weights)
+    names = ("level", "answers", "right", "compared", "weight")
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return {
+        **_compare_with_consensus(model_input, model, ("confidence",)),
+        "levels": [dict(zip(names, row, strict=True)) for row in rows],
+    }
 
-    def fit(*columns: Any, **options: Any) -> Any:
-        unit, worker, value = columns
-        models.append(confidence_vote(unit, worker, value, confidences, **options))
-        return models[0]
 
-    result = model_answers(model_input, fit, ("confidence",))
-    if models:
-        columns = ("levels", "answers", "right", "compared", "weights")
-        rows = zip(*(getattr(models[0], name).tolist() for name in columns), strict=True)
-        names = ("level", "answers", "right", "compared", "weight")
-        result["levels"] = [dict(zip(names, row, strict=True)) for row in rows]
-    return result
+# The function that fits each of WORKER_MODELS.
+_FITS: dict[str, Callable[[ModelInput], dict[str, Any]]] = {
+    "mace": partial(_fit_answer_model, fit=mace, parameters=("competence",)),
+    "glad": partial(_fit_answer_model, fit=glad, parameters=("ability", "accuracy")),
+    "response": _fit_item_response,
+    "confidence": _fit_confidence_vote,
+}
+
+
+def without_units(model: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in model.items() if name != "units"}

@@ -345,10 +345,10 @@ def test_the_missed_share_has_wilson_s_interval_and_a_weight() -> None:
     audit = audit_filter(
         relevance_of("relevance"),
         found,
-        passed=[1, 2, 3],
-        audited=[11, 12, 13, 14, 15],
-        pairs=1030,
-        passed_pairs=30,
+        passed_units=[1, 2, 3],
+        audited_units=[11, 12, 13, 14, 15],
+        pair_count=1030,
+        passed_pair_count=30,
     )
     assert (audit["dropped"], audit["sampled"], audit["judged"], audit["missed"]) == (1000, 5, 4, 1)
     assert audit["share"] == 0.25
@@ -368,7 +368,12 @@ def test_h13_s_audit_of_its_filter_reads_as_published() -> None:
     # H13 §4.3.2: 98.3 % of the audited pairs were no by everybody
     found = {unit: said(0, 0, 3) if unit < 983 else said(0, 1, 2) for unit in range(1000)}
     audit = audit_filter(
-        relevance_of("relevance"), found, passed=[], audited=range(1000), pairs=5000, passed_pairs=0
+        relevance_of("relevance"),
+        found,
+        passed_units=[],
+        audited_units=range(1000),
+        pair_count=5000,
+        passed_pair_count=0,
     )
     assert audit["unanimous_no"] / audit["judged"] == 0.983
     assert audit["missed"] == 0
@@ -377,7 +382,9 @@ def test_h13_s_audit_of_its_filter_reads_as_published() -> None:
 
 
 def test_nothing_is_said_before_anything_is_judged() -> None:
-    audit = audit_filter(relevance_of("graded"), {}, passed=[1], audited=[2, 3], pairs=10, passed_pairs=1)
+    audit = audit_filter(
+        relevance_of("graded"), {}, passed_units=[1], audited_units=[2, 3], pair_count=10, passed_pair_count=1
+    )
     assert (audit["share"], audit["recall"]["value"], audit["missed_in_all"]["high"]) == (None, None, None)
     assert "None of the pairs that the filter left out has been judged yet" in audit_sentence(audit)
 

@@ -21,7 +21,7 @@ from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.results.consensus.clusters import scope_of
-from evaluation.results.standings import MEAN, Outputs, Standings, raters_of
+from evaluation.results.standings import MEAN, Outputs, Standings, rater_count_of
 from judgments.figures import Figures, add_figures
 from judgments.models import Output, Study
 from judgments.models.credits import credited_systems
@@ -185,7 +185,7 @@ def standings_of_study(study: Study) -> Standings | None:
 def scope_of_segments(segments: Segments) -> str:
     """Return the population to which intervals and tests over the segments generalise."""
     outputs = outputs_of(segments)
-    return scope_of(None if outputs is None else raters_of(outputs.deletions))
+    return scope_of(None if outputs is None else rater_count_of(outputs.deletions))
 
 
 SEGMENTS = add_figures(

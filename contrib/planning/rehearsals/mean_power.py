@@ -37,7 +37,7 @@ def power_of_means(
     """
     proposals = proposals_of(study)
     outputs = outputs_of_answers(
-        proposals, loaders.load_judgments(study), decisions, anonymous=False, ends=relevance.ends
+        proposals, loaders.load_judgments(study), decisions, anonymous=False, scale_ends=relevance.ends
     )
     if outputs is None or len(outputs.names) < 2:
         return []

@@ -34,8 +34,8 @@ from evaluation.results.agreement import RESAMPLES, agreement_rows, measure_agre
 from evaluation.results.consensus.clusters import clusters_of_captions
 from evaluation.results.consensus.counts import count_judgments, worker_figures
 from evaluation.results.consensus.study import (
+    CONSENSUS_FIELDS,
     EMPTY_CONSENSUS,
-    OUTCOME,
     StudyConsensus,
     pair_consensus,
     unit_consensus,
@@ -190,10 +190,10 @@ def _audit_filter_of(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str,
     return audit_filter(
         relevance,
         consensus.of_unit,
-        passed={number for number, row in judged_rows if not row["audited"]},
-        audited={number for number, row in judged_rows if row["audited"]},
-        pairs=counts["pairs"],
-        passed_pairs=counts["passed"],
+        passed_units={number for number, row in judged_rows if not row["audited"]},
+        audited_units={number for number, row in judged_rows if row["audited"]},
+        pair_count=counts["pairs"],
+        passed_pair_count=counts["passed"],
     )
 
 
@@ -257,7 +257,7 @@ def _rankings(
         return NO_RANKINGS
     credited = rows.settings.credited
     judged_lists = judged_outputs(rows.settings.kind, proposals, table, consensus, credited=credited)
-    result = rankings_of(relevance, proposals, judged_lists, audit, unjudged=not credited)
+    result = rankings_of(relevance, proposals, judged_lists, audit, with_unjudged_systems=not credited)
     if rows.has_old_proposals and all(row["rank"] <= 1 for row in rows.proposals):
         return NO_RANKINGS
     for row in result["rankings"].get(ANNOTATION, ()) if rows.has_old_proposals else ():
@@ -361,7 +361,7 @@ def _caption_inputs(
             np.array(pks or [], dtype=np.int64),
             [documents.get(image, image) for image, _ in captions],
             ratings=ratings,
-            decided=inputs.consensus.decisions,
+            adjudicated_units=inputs.consensus.decisions,
             anonymous=not inputs.raters_known,
         )
         if rows.settings.clustered
@@ -483,7 +483,7 @@ class Findings:
                 "unit": unit.key,
                 "pair": row["pair"],
                 "kind": row["kind"],
-                **{name: getattr(outcome, name) for name in OUTCOME},
+                **{name: getattr(outcome, name) for name in CONSENSUS_FIELDS},
                 "votes": dict(outcome.votes),
                 "answer": answer,
                 "source": source,

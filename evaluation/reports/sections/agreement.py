@@ -73,7 +73,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
     if inputs.wording:
         sentences.append(f"Note: {alpha['note']}." if alpha.get("note") else "")
         sides_are_drawn = inputs.aggregation.settings["controls"] != AS_IMPORTED
-        sentences.append(side_sentence(agreement.get("side_bias", {}), drawn=sides_are_drawn))
+        sentences.append(side_sentence(agreement.get("side_bias", {}), random_sides=sides_are_drawn))
     matrix = _agreement_of_workers_plot(inputs)
     if matrix is not None:
         plots.append(matrix)

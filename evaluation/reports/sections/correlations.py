@@ -18,9 +18,9 @@ from evaluation.presentation.rendering import plot, render_sentence, section, ta
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceilings import judge_vs_rest_correlation
 from evaluation.results.consensus.clusters import scope_sentence
-from evaluation.results.metrics.readings import readings_tables
 from evaluation.results.metrics.tables import ONE_JUDGE, coefficient_headings, within_items_sentence
-from evaluation.results.standings import compared_table
+from evaluation.results.metrics.variant_tables import variant_tables
+from evaluation.results.standings import comparison_tables
 
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
 JudgeEstimates = Mapping[str, Estimate]  # the value for one judge, by coefficient
@@ -87,7 +87,9 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     result = inputs.evaluation.result
     sentences = [sentence, scope_sentence(result), within_items_sentence(result) if inputs.wording else ""]
     estimates = {"": {name: figures["kendall_tau_b"] for name, figures in metrics.items()}}
-    compared = compared_table({"": verdict}, estimates, heads=("", "metric"), value=("tau-b", "coefficient"))
+    compared = comparison_tables(
+        {"": verdict}, estimates, headings=("", "metric"), column=("tau-b", "coefficient")
+    )
     tables = [data, *compared]
     return section("metrics", sentences, [plot(sentence, drawing, data)], tables)
 
@@ -95,6 +97,4 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
 def readings_section(inputs: ReportInputs) -> Section | None:
     if not inputs.evaluation or not inputs.evaluation.result.get("readings"):
         return None
-    return section(
-        "readings", [render_sentence("readings")], tables=readings_tables(inputs.evaluation.result)
-    )
+    return section("readings", [render_sentence("readings")], tables=variant_tables(inputs.evaluation.result))

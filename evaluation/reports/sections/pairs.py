@@ -29,10 +29,10 @@ from evaluation.presentation.rendering import plot, render_sentence, section, ta
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceilings import agreement_of_halves
 from evaluation.results.consensus.clusters import scope_sentence
-from evaluation.results.metrics.pair_readings import scores_by_random_subsets
+from evaluation.results.metrics.pair_variants import scores_by_random_subsets
 from evaluation.results.metrics.tables import ONE_JUDGE, accuracy_by_metric, accuracy_table, longer_tables
 from evaluation.results.metrics.texts import known_kinds
-from evaluation.results.standings import compared_table
+from evaluation.results.standings import comparison_tables
 from quorum.numeric.arrays import Floats
 from quorum.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from quorum.statistics.correlation import correlation
@@ -112,7 +112,9 @@ def pair_metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     )
     verdicts = {kind: inputs.evaluation.result["verdict"][kind] for kind in kinds}
     cells = {kind: {name: accuracy[name][kind] for name in names} for kind in kinds}
-    compared = compared_table(verdicts, cells, heads=("pair kind", "metric"), value=("accuracy, %", "share"))
+    compared = comparison_tables(
+        verdicts, cells, headings=("pair kind", "metric"), column=("accuracy, %", "share")
+    )
     tables = [data, *compared, ties, *longer_tables(inputs.evaluation.result)]
     plots = [plot(sentence, drawing, data)]
     if halves:

@@ -93,8 +93,8 @@ def _floor_and_ceiling(
     which the best judged caption does.
     """
     # The starts of images in the keys, which ascend.
-    _, starts = np.unique(judged.keys // judged.width, return_index=True)
-    values_by_image = np.split(judged.of_text, starts[1:])
+    _, starts = np.unique(judged.pair_keys // judged.width, return_index=True)
+    values_by_image = np.split(judged.pair_value, starts[1:])
     reached_by_cut = [[_reaches_cut(values, cut) for values in values_by_image] for cut in cuts]
     return (
         tuple(float(np.mean([reached.mean() for reached in images])) for images in reached_by_cut),
@@ -118,11 +118,11 @@ def rankings_section(inputs: ReportInputs) -> Section | None:
         leaders = leading_systems(rows)
         sentence = render_sentence(
             "rankings", wording=inputs.wording, leaders=leaders, names=join_names(leaders) if leaders else "",
-            system=rows[0]["system"], query=TASKS[task][3],
+            system=rows[0]["system"], query=TASKS[task].query,
             what="items " if task == SEARCH else "", share=rows[0]["R-precision"]["value"] or 0.0,
             least=cells[leaders[-1]]["value"] if leaders else None,
             alone=sum(cell["value"] is not None for cell in cells.values()) == 1,
         )  # fmt: skip
         sentences.append(sentence)
-    tables = rankings_tables(inputs.aggregation.result, digits=0 if inputs.wording else 1)
+    tables = rankings_tables(inputs.aggregation.result, audit_decimals=0 if inputs.wording else 1)
     return section("rankings", sentences, tables=tables)

@@ -29,7 +29,7 @@ from evaluation.results.consensus.tables import (
     leave_one_out_tables,
     questions_tables,
 )
-from evaluation.results.standings import F1, compared_table
+from evaluation.results.standings import F1, comparison_tables
 
 EXTREME_CAPTIONS_SHOWN = 25
 
@@ -141,19 +141,19 @@ def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[
     systems = sum(row["who"] == "system" for row in drawn_rows)
     leaders = [drawn_rows[0]["name"]]
     cells = {row["name"]: row["figures"][decides] for row in drawn_rows[:systems]}
-    comparison_tables: list[Table] = []
+    compared: list[Table] = []
     measure = "F" if decides == F1 else decides
     if verdict is not None:
         leaders = verdict["leaders"]
         value = (measure, "coefficient")
-        comparison_tables = compared_table({"": verdict}, {"": cells}, heads=("", "system"), value=value)
+        compared = comparison_tables({"": verdict}, {"": cells}, headings=("", "system"), column=value)
     best = {"best": drawn_rows[0], "people": people, "baseline": drawn_rows[systems]}
     sentence = render_sentence("system-content", content=content, systems=systems, **best)
     estimates = tuple(estimate_of(row["figures"][decides]) for row in drawn_rows)
     panel = DotPanel("", estimates, tuple(levels_of("one person", estimate_of(people))))
     names, axis = tuple(row["name"] for row in drawn_rows), f"mean {measure} over items, 95 % interval"
     drawing = DotPlot(names, (panel,), axis, accent=tuple(leaders))
-    return section("system-content", [sentence], [plot(sentence, drawing, data)], [data, *comparison_tables])
+    return section("system-content", [sentence], [plot(sentence, drawing, data)], [data, *compared])
 
 
 def _questions_section(figures: Mapping[str, Any]) -> Section:

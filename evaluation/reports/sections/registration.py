@@ -21,7 +21,7 @@ from common.features import of_features
 from evaluation.presentation.content import Section
 from evaluation.presentation.rendering import WORDING_VERSION, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.results.verdict import winners_named
+from evaluation.results.verdict import winners_of_metrics
 from judgments.design.tables.plan import RegistrationPlan, read_claim
 from judgments.models import Study
 from quorum.numeric.arrays import Ints
@@ -182,5 +182,5 @@ def registered_outcomes(registered: RegisteredPlan, inputs: ReportInputs) -> lis
     """Return the outcomes of the plan's hypotheses for the report's metrics and pairs."""
     if not inputs.kind.compares_pairs or not inputs.scores:
         return check_hypotheses(registered.plan, {}, None, [])
-    winners_by_metric = winners_named(inputs.scores)
+    winners_by_metric = winners_of_metrics(inputs.scores)
     return check_hypotheses(registered.plan, winners_by_metric, inputs.people_winners, inputs.kinds.tolist())

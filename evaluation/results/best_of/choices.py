@@ -1,4 +1,4 @@
-"""Fit strengths of systems to people's choices of the best of several captions."""
+"""Fit strengths of systems to people's choices of the best of several captions, by Luce's choice model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_CAPTIONS_OF_TWO = gettext_noop(
 
 
 class OfferedCaption(NamedTuple):
-    """A caption of an image that people could choose, and the systems credited if it is chosen."""
+    """A caption that people could choose as the best of an image, and the systems credited if it is chosen."""
 
     item: int
     text: str
@@ -40,6 +40,7 @@ class Choices:
     """People's choices of the best of several captions, and the strengths of systems.
 
     Attributes:
+        strengths: the fitted strengths of systems.
         winners: for each choice, the systems of the best caption.
         shown_captions: for each choice, the captions that were shown.
         owners: systems of each caption.
@@ -57,19 +58,20 @@ class Choices:
     def shares(self) -> dict[str, dict[str, Any]]:
         """Return, by system, the number of lists with one of its captions, and the share in which that was the best."""
         shares = {}
-        systems_of_rows = [
-            {name for option in row for name in self.owners[option]} for row in self.shown_captions
+        shown_systems = [
+            {name for caption in captions for name in self.owners[caption]}
+            for captions in self.shown_captions
         ]
         for name in self.strengths.items.tolist():
-            keep = np.array([name in systems for systems in systems_of_rows])
+            is_shown = np.array([name in systems for systems in shown_systems])
             is_best = np.array([float(name in systems) for systems in self.winners])
             low = high = float("nan")
             if self.clusters:
-                interval = share_of_rows(is_best, self.clusters, CONFIDENCE, keep=keep)
+                interval = share_of_rows(is_best, self.clusters, CONFIDENCE, keep=is_shown)
                 low, high = interval.low, interval.high
             shares[str(name)] = {
-                "shown": int(keep.sum()),
-                "best": json_float(is_best[keep].mean()),
+                "shown": int(is_shown.sum()),
+                "best": json_float(is_best[is_shown].mean()),
                 "best_low": json_float(low),
                 "best_high": json_float(high),
             }
@@ -84,30 +86,32 @@ def fit_choices(study: Study) -> Choices:
     """
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     is_counted = table.is_counted
-    owners, options = _options_of(study)
-    shown_options = [options[unit] for unit in table.unit[is_counted].tolist()]
-    best_options = [
-        row[answer["best"] - 1]
-        for row, answer in zip(shown_options, table.answers_of(is_counted), strict=True)
+    owners, captions_by_unit = _offered_captions(study)
+    shown_captions = [captions_by_unit[unit] for unit in table.unit[is_counted].tolist()]
+    best_captions = [
+        captions[answer["best"] - 1]  # answers count captions from 1
+        for captions, answer in zip(shown_captions, table.answers_of(is_counted), strict=True)
     ]
-    if len({name for option in {*chain.from_iterable(shown_options)} for name in owners[option]}) < 2:
+    if len({name for caption in {*chain.from_iterable(shown_captions)} for name in owners[caption]}) < 2:
         raise NothingToRank(NO_CAPTIONS_OF_TWO, study.slug)
     images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
     clusters = judgment_clusters(
         units, images, table.unit[is_counted], table.worker[is_counted], anonymous=anonymous
     )
     return Choices(
-        strengths=luce_choice(shown_options, best_options, owners=owners, clusters=clusters or NAIVE),
-        winners=[owners[option] for option in best_options],
-        shown_captions=shown_options,
+        strengths=luce_choice(shown_captions, best_captions, owners=owners, clusters=clusters or NAIVE),
+        winners=[owners[caption] for caption in best_captions],
+        shown_captions=shown_captions,
         owners=owners,
         clusters=clusters,
-        items=len({option.item for option in chain.from_iterable(shown_options)}),
+        items=len({caption.item for caption in chain.from_iterable(shown_captions)}),
     )
 
 
-def _options_of(study: Study) -> tuple[dict[OfferedCaption, list[str]], dict[int, list[OfferedCaption]]]:
-    """Return the systems of each option (caption), and the options of each unit by row id."""
+def _offered_captions(
+    study: Study,
+) -> tuple[dict[OfferedCaption, list[str]], dict[int, list[OfferedCaption]]]:
+    """Return the systems of each caption, and the captions of each unit by row id."""
     judged_units = Unit.objects.filter(study=study, control=False)
     outputs = Output.objects.annotations().filter(
         system__in=System.objects.of_study(study), item__in=judged_units.values("item")
@@ -117,17 +121,19 @@ def _options_of(study: Study) -> tuple[dict[OfferedCaption, list[str]], dict[int
         systems_by_text.setdefault((item, one_text(text)), []).append(system)
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
     owners: dict[OfferedCaption, list[str]] = {}
-    options: dict[int, list[OfferedCaption]] = {}
-    for pk, item, content, systems in judged_units.values_list("pk", "item", "content", "systems"):
+    captions_by_unit: dict[int, list[OfferedCaption]] = {}
+    unit_rows = judged_units.values_list("pk", "item", "content", "systems")
+    for unit, item, content, systems_in_file in unit_rows:
         texts = [one_text(option["text"]) for option in content["options"]]
-        options[pk] = []
-        for text, file_systems in zip(texts, systems or [()] * len(texts), strict=True):
-            option_systems = dict.fromkeys(
-                names[pk]
-                for pk in credited_systems(file_systems, systems_by_text.get((item, text), ()))
-                if pk in names
+        captions_by_unit[unit] = []
+        # A file may credit each caption with systems. Otherwise it is of the systems that gave this text for the image.
+        for text, file_systems in zip(texts, systems_in_file or [()] * len(texts), strict=True):
+            system_names = dict.fromkeys(
+                names[system]
+                for system in credited_systems(file_systems, systems_by_text.get((item, text), ()))
+                if system in names
             )
-            option = OfferedCaption(item, text, tuple(option_systems) or (PEOPLE,))
-            owners[option] = list(option.systems)
-            options[pk].append(option)
-    return owners, options
+            caption = OfferedCaption(item, text, tuple(system_names) or (PEOPLE,))
+            owners[caption] = list(caption.systems)
+            captions_by_unit[unit].append(caption)
+    return owners, captions_by_unit

@@ -37,16 +37,24 @@ def standings_of_choices(choices: Choices) -> Standings:
     if fit.reason:  # strengths are infinite, because a system is always the best, or have no standard errors
         strength = np.array([figures[name]["value"] for name in names])
         contrasts = contrasts_where_compared(strength, compare)
-    return Standings(BEST, names, figures, strength, contrasts, choices.items, fit.clusters.get(RATER))
+    return Standings(
+        measure=BEST,
+        names=names,
+        figures=figures,
+        strength=strength,
+        contrast=contrasts,
+        items=choices.items,
+        raters=fit.clusters.get(RATER),
+    )
 
 
 def _compare_two(choices: Choices, first: str, second: str) -> Contrast:
-    """Compare with 1/2 the share of the first system, among lists in which one of the two systems is the best."""
-    rows = np.array([(first in best) != (second in best) for best in choices.winners])
-    if not rows.any() or not choices.clusters:
+    """Compare with a half the share of lists that the first system wins, of the lists that one of the two wins."""
+    is_won_by_one = np.array([(first in systems) != (second in systems) for systems in choices.winners])
+    if not is_won_by_one.any() or not choices.clusters:
         return NO_CONTRAST
-    winners = np.array([1 if first in best else 2 for best in choices.winners])[rows]
-    clusters = {name: column[rows] for name, column in choices.clusters.items()}
+    winners = np.array([1 if first in systems else 2 for systems in choices.winners])[is_won_by_one]
+    clusters = {name: column[is_won_by_one] for name, column in choices.clusters.items()}
     people = PeoplesWinners.from_winners(winners, clusters=clusters)
-    share, spread = people.spread_if_even(lambda _rows, winner: (winner == 1) * 1.0, winners > 0)
+    share, spread = people.spread_if_even(lambda _rows, winners: (winners == 1) * 1.0, winners > 0)
     return Contrast(share - 0.5, spread)

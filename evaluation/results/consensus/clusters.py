@@ -1,4 +1,8 @@
-"""The clusters of intervals and tests, and the population to which these generalise."""
+"""The clusters of intervals and tests, and the population to which these generalise.
+
+Rows (captions or pairs) are clustered by image. If participants are known, the effect of leaving out each one is part
+of the clusters, too.
+"""
 
 from __future__ import annotations
 
@@ -41,28 +45,37 @@ def scope_sentence(result: Mapping[str, Any]) -> str:
 
 
 def rater_deletions(
-    unit: Ints, worker: Ints, side: Floats, leads: Floats, pair: Ints, pair_leads: Floats, decided: Flags
+    *,
+    unit: Ints,
+    worker: Ints,
+    side: Floats,
+    unit_leads: Floats,
+    pair: Ints,
+    pair_leads: Floats,
+    is_adjudicated: Flags,
 ) -> RaterDeletions:
     """Return the effect of leaving out each worker on the winners of P pairs, which `pair_consensus` defines.
 
     Args:
-        unit, worker, side: (N,) judgments; units have codes from 0.
-        leads: (U,) winners of units: 1 the first, -1 the second, 0 none.
+        unit, worker, side: (N,) judgments: codes of units from 0, row ids of workers, and the sides that they chose.
+        unit_leads: (U,) winners of units: 1 the first, -1 the second, 0 none.
         pair: (U,) codes of the units' pairs; -1 for none.
         pair_leads: (P,) number of units that the first won minus the number that the second won.
-        decided: (U,) whether the unit was adjudicated, so that votes do not matter.
+        is_adjudicated: (U,) whether the unit was adjudicated, so that votes do not matter.
     """
     majority = majority_of_others(unit, side)
-    change = np.where(decided[unit], 0.0, leads[unit] - ((majority == 1) * 1.0 - (majority == 2)))
+    # The lead of the judgment's unit minus that of the other judgments of the unit.
+    change = np.where(is_adjudicated[unit], 0.0, unit_leads[unit] - ((majority == 1) * 1.0 - (majority == 2)))
     # If a pair has a single unit, whose votes decide it, its lead is that of the votes, not that of units.
     vote = (side == 1) * 1.0 - (side == 2)
-    balance = np.bincount(unit, weights=vote, minlength=len(leads))
+    balance = np.bincount(unit, weights=vote, minlength=len(unit_leads))
     units, pair_leads = np.flatnonzero(pair >= 0), pair_leads.copy()
-    single = units[np.bincount(pair[units], minlength=len(pair_leads))[pair[units]] == 1]
-    single = single[~decided[single] & (np.sign(balance[single]) == leads[single])]
-    pair_leads[pair[single]] = balance[single]
-    is_single = np.zeros(len(leads), dtype=np.bool_)
-    is_single[single] = True
+    single_units = units[np.bincount(pair[units], minlength=len(pair_leads))[pair[units]] == 1]
+    is_by_votes = np.sign(balance[single_units]) == unit_leads[single_units]
+    single_units = single_units[~is_adjudicated[single_units] & is_by_votes]
+    pair_leads[pair[single_units]] = balance[single_units]
+    is_single = np.zeros(len(unit_leads), dtype=np.bool_)
+    is_single[single_units] = True
     change_of_lead = np.where(is_single[unit], vote, change)
     is_in_pair = pair[unit] >= 0
     _, rater = encode(worker[is_in_pair], "workers")
@@ -75,7 +88,7 @@ def clusters_of_captions(
     images: Sequence[Any] | Ints,
     *,
     ratings: Sequence[Sequence[tuple[int, float]]],
-    decided: Collection[int],
+    adjudicated_units: Collection[int],
     anonymous: bool,
 ) -> dict[str, Any]:
     """Return the clusters of (N,) captions: their images and, if known, people.
@@ -83,13 +96,16 @@ def clusters_of_captions(
     Args:
         units: (N,) row ids of the captions' units; empty if several units judge a caption.
         ratings: (worker, rating) pairs of each caption, for the case that several units judge a caption.
-        decided: row ids of adjudicated units.
+        adjudicated_units: row ids of adjudicated units, whose votes do not matter.
+        anonymous: whether participants are unknown.
     """
     if anonymous:
         return {ITEM: images}
     if len(units):
         row, worker, value = places_in(units, table.unit), table.worker, table.value
-        is_included = table.is_counted & ~np.isnan(value) & (row >= 0) & ~np.isin(table.unit, list(decided))
+        is_included = (
+            table.is_counted & ~np.isnan(value) & (row >= 0) & ~np.isin(table.unit, list(adjudicated_units))
+        )
         row, worker, value = row[is_included], worker[is_included], value[is_included]
     else:
         rating_rows = [(index, *rating) for index, rows in enumerate(ratings) for rating in rows]
@@ -114,12 +130,12 @@ def clusters_of_pairs(
     values, _ = values_at(consensus.of_unit, units.pk)
     outcomes = [consensus.of_pair[pk] for pk in pairs.tolist()]
     deletions = rater_deletions(
-        places_in(units.pk, table.unit[is_counted]),
-        table.worker[is_counted],
-        table.value[is_counted],
-        (values == 1) * 1.0 - (values == 2),
-        places_in(pairs, units.pair),
-        np.array([outcome.wins - outcome.losses for outcome in outcomes], dtype=np.float64),
-        np.isin(units.pk, list(consensus.decisions)),
+        unit=places_in(units.pk, table.unit[is_counted]),
+        worker=table.worker[is_counted],
+        side=table.value[is_counted],
+        unit_leads=(values == 1) * 1.0 - (values == 2),
+        pair=places_in(pairs, units.pair),
+        pair_leads=np.array([outcome.wins - outcome.losses for outcome in outcomes], dtype=np.float64),
+        is_adjudicated=np.isin(units.pk, list(consensus.decisions)),
     )
     return {ITEM: images, RATER: deletions} if len(deletions.row) else {ITEM: images}

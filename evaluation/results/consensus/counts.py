@@ -27,7 +27,8 @@ SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
 def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
     """Return counts of unused answers by reason, without answers to control items.
 
-    ``answers`` is the number of all answers, used or not; ``below`` is about participants below the pass mark.
+    The keys are ``answers``: the number of all answers, used or not; ``below``: those of participants below the pass
+    mark; ``excluded``: those of excluded participants; ``other``: the number of those unused for another reason.
     """
     workers_below = np.array(
         [worker for worker, record in table.records.items() if not record.is_used], dtype=np.int64
@@ -52,8 +53,8 @@ def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
 def unused_sentence(counts: Mapping[str, Any]) -> str:
     """Return a sentence on unused answers, or "" if there are none."""
     below, excluded, other = counts["below"], counts["excluded"], counts["other"]
-    unused = below["answers"] + excluded["answers"] + other
-    if not unused:
+    unused_count = below["answers"] + excluded["answers"] + other
+    if not unused_count:
         return ""
     reasons = []
     if below["answers"]:
@@ -80,9 +81,9 @@ def unused_sentence(counts: Mapping[str, Any]) -> str:
             % {"answers": thousands(other)}
         )
     return _("Answers that are not used: %(unused)s of %(whole)s (%(share)s). The reason: %(reasons)s.") % {
-        "unused": thousands(unused),
+        "unused": thousands(unused_count),
         "whole": thousands(counts["answers"]),
-        "share": percent(unused / counts["answers"]),
+        "share": percent(unused_count / counts["answers"]),
         "reasons": _(", and ").join(reasons),
     }
 
@@ -104,7 +105,7 @@ def _format_counts(counts: Mapping[str, int]) -> dict[str, str]:
     return {"n": thousands(counts["people"]), "answers": thousands(counts["answers"])}
 
 
-def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
+def count_judgments(table: JudgmentTable, consensus: StudyConsensus, worker_count: int) -> dict[str, int]:
     columns, other_outcomes = columns_and_others(consensus.of_unit)
     consensus_count = sum(
         outcome.value is not None or (outcome.answer is not None and not outcome.tie)
@@ -127,7 +128,7 @@ def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: in
         "pairs_with_consensus": sum(pair.value is not None for pair in consensus.of_pair.values()),
         "pair_ties": sum(pair.tie for pair in consensus.of_pair.values()),
         "published_winners": sum(pair.published for pair in consensus.of_pair.values()),
-        "workers": workers,
+        "workers": worker_count,
     }
 
 
@@ -144,10 +145,11 @@ def worker_figures(
     rows = []
     order = order_of(table.worker)
     sorted_workers = table.worker[order]
+    # The rows of each worker are order[start:end].
     starts, ends = (
         np.searchsorted(sorted_workers, [worker.pk for worker in workers], side) for side in ("left", "right")
     )
-    on_side, on_left = table.has_side, table.chose_left
+    has_side, chose_left = table.has_side, table.chose_left
     for worker, start, end in zip(workers, starts.tolist(), ends.tolist(), strict=True):
         if worker.anonymous:
             continue
@@ -156,7 +158,7 @@ def worker_figures(
         seconds = table.seconds[indexes]
         seconds = seconds[~np.isnan(seconds)]
         times = seconds if len(seconds) else np.array(wall_times.get(worker.pk, ()), dtype=np.float64)
-        side_count = int(on_side[indexes].sum())
+        side_count = int(has_side[indexes].sum())
         judged_count = int((~table.control[indexes]).sum())
         rows.append(
             {
@@ -172,7 +174,7 @@ def worker_figures(
                 },
                 "used": bool(table.used[indexes].any()) or not len(indexes),
                 "seconds": float(np.median(times)) if len(times) else None,
-                "left_share": int(on_left[indexes].sum()) / side_count if side_count else None,
+                "left_share": int(chose_left[indexes].sum()) / side_count if side_count else None,
                 "simulated": worker.simulated,
             }
         )
@@ -180,23 +182,25 @@ def worker_figures(
 
 
 def system_tallies(consensus: StudyConsensus, systems: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
-    """Count how often each system beat another (V15 §7.3). People count as a system too.
+    """Count how often each system beat another (Vedantam et al. 2015, §7.3). People are a system, too.
 
-    ``systems`` has the systems of both captions, by pair key.
+    ``systems`` has the names of both captions' systems, by pair key.
     """
     tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    winners = ((*systems[pair.key], consensus.of_pair[pair.pk]) for pair in consensus.pairs)
-    outcomes = Counter((first, second, winner.value, winner.tie) for first, second, winner in winners)
-    for (first, second, value, tie), count in outcomes.items():
+    judged_systems = ((*systems[pair.key], consensus.of_pair[pair.pk]) for pair in consensus.pairs)
+    outcomes = Counter(
+        (first, second, outcome.value, outcome.tie) for first, second, outcome in judged_systems
+    )
+    for (first, second, winner, is_tie), count in outcomes.items():
         if first == second:
             continue
         for name, side in ((first, 1), (second, 2)):
             tallies[name]["pairs"] += count
-            if value is not None:
-                tallies[name]["wins" if value == side else "losses"] += count
-            elif tie:
+            if winner is not None:
+                tallies[name]["wins" if winner == side else "losses"] += count
+            elif is_tie:
                 tallies[name]["ties"] += count
     return [
-        {"system": name, **{count: tallies[name][count] for count in SYSTEM_COUNTS}}
+        {"system": name, **{counted: tallies[name][counted] for counted in SYSTEM_COUNTS}}
         for name in sorted(tallies)
     ]

@@ -1,4 +1,7 @@
-"""Values of groups of units, such as all units that judge one caption."""
+"""Values of groups of units, such as all units that judge one caption.
+
+Units and groups are numbered from 0. A unit may be in several groups.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,16 @@ from evaluation.results.consensus.study import StudyConsensus, values_at
 from judgments.kinds import Kind
 from quorum.numeric.arrays import Floats, Ints, pairs_of_equal, places_in
 
-# A function of (K,) groups, (K,) positions of their units, and the number G of groups. It returns the (G,) values of
+# A function of (K,) groups, the (K,) units that are in them, and the number G of groups. It returns the (G,) values of
 # the groups, nan if missing.
 GroupValues = Callable[[Ints, Ints, int], Floats]
 
 
-def first_of_groups(values: Floats, group: Ints, unit: Ints, groups: int) -> Floats:
+def first_of_groups(values: Floats, group: Ints, unit: Ints, group_count: int) -> Floats:
     """Return the value of the first unit of each group, from (U,) values of units. See ``GroupValues``."""
     has_value = ~np.isnan(values[unit])
     groups_with_value, first = np.unique(group[has_value], return_index=True)
-    group_values = np.full(groups, np.nan)
+    group_values = np.full(group_count, np.nan)
     group_values[groups_with_value] = values[unit[has_value][first]]
     return group_values
 
@@ -32,15 +35,16 @@ def consensus_of_groups(
     units: Ints,
     group: Ints,
     unit: Ints,
-    groups: int,
+    group_count: int,
 ) -> Floats:
     """Return the consensus of all judgments of each group. See ``GroupValues``.
 
-    If a group has a single unit, its consensus is that of the unit. The judgments of an adjudicated unit are
-    replaced by the decision.
+    If a group has a single unit, its consensus is that of the unit. Each judgment of an adjudicated unit is replaced by
+    the decision. ``units`` has the row id of each unit.
     """
-    unit_values, values = values_at(consensus.of_unit, units)[0], np.full(groups, np.nan)
-    is_alone = np.bincount(group, minlength=groups)[group] == 1
+    unit_values, _ = values_at(consensus.of_unit, units)
+    values = np.full(group_count, np.nan)
+    is_alone = np.bincount(group, minlength=group_count)[group] == 1
     values[group[is_alone]] = unit_values[unit[is_alone]]
     if is_alone.all():
         return values
@@ -48,8 +52,9 @@ def consensus_of_groups(
     for pk, decision in consensus.decisions.items():
         answer[table.unit == pk] = np.nan if decision.value is None else decision.value
     is_included = table.is_counted & ~np.isnan(answer)
-    vote, row = pairs_of_equal(places_in(units, table.unit[is_included]), unit[~is_alone])
-    vote_groups = group[~is_alone][row]
+    # Each judgment votes in all groups of its unit.
+    vote, membership = pairs_of_equal(places_in(units, table.unit[is_included]), unit[~is_alone])
+    vote_groups = group[~is_alone][membership]
     group_consensus = kind.aggregation.consensus(vote_groups, answer[is_included][vote])
     distinct_groups = np.unique(vote_groups)
     values[distinct_groups] = values_at(group_consensus, distinct_groups)[0]

@@ -1,13 +1,12 @@
-"""The rows of a study's consensus, in batches of units and of pairs."""
+"""Make the rows of a study's consensus, in batches of units and of pairs, which ``storage.py`` stores."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import repeat
+from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,124 +20,163 @@ from judgments.kinds.consensus import ConsensusColumns
 from judgments.models import Study
 from quorum.numeric.arrays import Ints, places_in
 
-OUTCOME_FIELDS = ("study_id", "source", "n", "value", "answer", "share", "margin", "tie", "votes")
 ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JUDGMENTS.value
 ROWS_PER_BATCH = 5_000
 
-Outcome = tuple[Any, ...]  # values of OUTCOME_FIELDS
+
+class Outcome(NamedTuple):
+    """The fields of a row of the consensus that many units or pairs share. The names are those of the model."""
+
+    study_id: int
+    source: str
+    n: int
+    value: float | None
+    answer: str | None  # JSON text
+    share: float | None
+    margin: float | None
+    tie: bool
+    votes: str  # JSON text
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeBatch:
-    """Rows of the consensus of some units or pairs. Many units have the same outcome.
+    """Rows of the consensus of some units or pairs. Many units have the same outcome, which is listed once.
 
     Attributes:
-        field: "unit_id" or "pair_id".
-        pks: row ids of the units or pairs, ascending; those not in ``judged`` have no consensus.
-        judged: (M,) row ids of the units or pairs that have a consensus, ascending.
-        number: (M,) indices in ``outcomes`` of the rows of ``judged``.
-        outcomes: distinct outcomes, as values of OUTCOME_FIELDS.
+        id_field: field of the row ids: "unit_id" or "pair_id".
+        ids: row ids of the units or pairs, ascending. Those not in ``judged_ids`` have no consensus, thus no row.
+        judged_ids: (M,) row ids of the units or pairs that have a consensus, ascending.
+        outcome_index: (M,) index in ``outcomes`` for each of ``judged_ids``.
+        outcomes: distinct outcomes.
     """
 
-    field: str
-    pks: Ints
-    judged: Ints
-    number: Ints
+    id_field: str
+    ids: Ints
+    judged_ids: Ints
+    outcome_index: Ints
     outcomes: list[Outcome]
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Return rows with the values of the field and of OUTCOME_FIELDS."""
-        pairs = zip(self.judged.tolist(), self.number.tolist(), strict=True)
-        return [(pk, *self.outcomes[number]) for pk, number in pairs]
+        """Return rows with the row id and the fields of the outcome."""
+        indexed_ids = zip(self.judged_ids.tolist(), self.outcome_index.tolist(), strict=True)
+        return [(row_id, *self.outcomes[index]) for row_id, index in indexed_ids]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDigests:
+    """Digests of batches of units, by the row id of the first unit. They show which batches are stored already.
+
+    Attributes:
+        stored: digests of the stored consensus.
+        computed: digests of the consensus that was computed now.
+    """
+
+    stored: Mapping[int, bytes]
+    computed: dict[int, bytes] = field(default_factory=dict)
+
+    def add(self, first_unit: int, digest: bytes) -> bool:
+        """Add a computed digest. Return whether the batch is stored with the same digest."""
+        self.computed[first_unit] = digest
+        return self.stored.get(first_unit) == digest
 
 
 def unit_batches(
-    study: Study,
-    consensus: StudyConsensus,
-    figures: KindResults,
-    before: Mapping[int, bytes],
-    digests: dict[int, bytes],
+    study: Study, consensus: StudyConsensus, figures: KindResults, digests: BatchDigests
 ) -> Iterator[OutcomeBatch]:
-    """Yield batches of units.
+    """Yield the batches of units, except those that ``digests`` show to be stored already. Add their digests.
 
-    If the consensus of a whole batch is in columns, store the digest of the batch in ``digests``, under its first unit.
-    Skip the batch if ``before`` has the same digest.
+    A batch has a digest only if the consensus of all its units is in columns.
     """
-    columns, single = columns_and_others(consensus.of_unit)
-    pks = np.sort(consensus.units.pk)
-    positions = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
-    rows_differ = np.isin(pks, list(single)) | bool(figures.units)  # rows that columns do not represent
-    for start in range(0, len(pks), ROWS_PER_BATCH):
-        part = slice(start, start + ROWS_PER_BATCH)
-        if columns is not None and not rows_differ[part].any():
-            first = int(pks[start])
-            digests[first] = columns.digest(pks[part], positions[part])
-            if before.get(first) == digests[first]:
+    columns, other_outcomes = columns_and_others(consensus.of_unit)
+    units = np.sort(consensus.units.pk)
+    column_index = np.full(len(units), -1) if columns is None else places_in(columns.unit, units)
+    is_outside_columns = np.isin(units, list(other_outcomes)) | bool(figures.units)
+    for start in range(0, len(units), ROWS_PER_BATCH):
+        batch = slice(start, start + ROWS_PER_BATCH)
+        if columns is not None and not is_outside_columns[batch].any():
+            digest = columns.digest(units[batch], column_index[batch])
+            if digests.add(int(units[start]), digest):
                 continue
-        in_columns = positions[part] >= 0
-        judged_units, number = pks[part][in_columns], np.empty(0, dtype=np.int64)
-        outcomes: list[Outcome] = []
-        if columns is not None:
-            number, outcomes = _outcomes_in_columns(study, columns, positions[part][in_columns], figures)
-        if other_units := [pk for pk in pks[part][~in_columns].tolist() if pk in single]:
-            judged_units = np.append(judged_units, other_units)
-            number = np.append(number, len(outcomes) + np.arange(len(other_units)))
-            outcomes += [_outcome(study, pk, single[pk], consensus, figures) for pk in other_units]
-            order = np.argsort(judged_units)
-            judged_units, number = judged_units[order], number[order]
-        yield OutcomeBatch("unit_id", pks[part], judged_units, number, outcomes)
+        yield _unit_batch(study, consensus, figures, units[batch], column_index[batch])
+
+
+def _unit_batch(
+    study: Study, consensus: StudyConsensus, figures: KindResults, units: Ints, column_index: Ints
+) -> OutcomeBatch:
+    """Return the batch of ``units``. ``column_index`` has their indices in the columns, -1 if they are not there."""
+    columns, other_outcomes = columns_and_others(consensus.of_unit)
+    is_in_columns = column_index >= 0
+    judged_units, outcome_index = units[is_in_columns], np.empty(0, dtype=np.int64)
+    outcomes: list[Outcome] = []
+    if columns is not None:
+        outcome_index, outcomes = _outcomes_in_columns(study, columns, column_index[is_in_columns], figures)
+    if other_units := [pk for pk in units[~is_in_columns].tolist() if pk in other_outcomes]:
+        judged_units = np.append(judged_units, other_units)
+        outcome_index = np.append(outcome_index, len(outcomes) + np.arange(len(other_units)))
+        outcomes += [_unit_outcome(study, pk, other_outcomes[pk], consensus, figures) for pk in other_units]
+        order = np.argsort(judged_units)
+        judged_units, outcome_index = judged_units[order], outcome_index[order]
+    return OutcomeBatch("unit_id", units, judged_units, outcome_index, outcomes)
 
 
 def _outcomes_in_columns(
-    study: Study, columns: ConsensusColumns, places: Ints, figures: KindResults
+    study: Study, columns: ConsensusColumns, column_index: Ints, figures: KindResults
 ) -> tuple[Ints, list[Outcome]]:
-    """Return the distinct outcomes of units, and the (M,) index of each unit's outcome.
+    """Return the (M,) index of each unit's outcome, and the distinct outcomes.
 
-    ``places`` are the (M,) indices of the units in ``columns``.
+    ``column_index`` has the (M,) indices of the units in ``columns``.
     """
     if figures.units:  # each unit has its own answer
-        number, examples = np.arange(len(places)), places
-        answers = [_as_text(figures.units.get(pk)) for pk in columns.unit[places].tolist()]
+        outcome_index, examples = np.arange(len(column_index)), column_index
+        answers = [_as_json_text(figures.units.get(pk)) for pk in columns.unit[column_index].tolist()]
     else:
-        number, examples = columns.number_outcomes(places)
+        outcome_index, examples = columns.number_outcomes(column_index)
         answers = [None] * len(examples)
-    n, value, *other_cells, votes = columns.cells(examples)
-    # The shortest column ends the outcomes, because repeated cells are infinite.
-    common = repeat(study.pk), repeat(JUDGMENTS)
-    return number, list(zip(*common, n, value, answers, *other_cells, votes, strict=False))
+    n, value, share, margin, tie, votes = columns.cells(examples)
+    # Not strict, because the share and the margin are an endless repetition of None if the kind has none.
+    cells = zip(n, value, answers, share, margin, tie, votes, strict=False)
+    return outcome_index, [Outcome(study.pk, JUDGMENTS, *row) for row in cells]
 
 
-def _outcome(
+def _unit_outcome(
     study: Study, unit: int, outcome: UnitConsensus, consensus: StudyConsensus, figures: KindResults
 ) -> Outcome:
-    source = ADJUDICATED if unit in consensus.decisions else JUDGMENTS
-    answer = _as_text(figures.units.get(unit) if outcome.answer is None else outcome.answer)
-    shares = outcome.share, outcome.margin, outcome.tie, json.dumps(outcome.votes)
-    return study.pk, source, outcome.n, outcome.value, answer, *shares
+    return Outcome(
+        study_id=study.pk,
+        source=ADJUDICATED if unit in consensus.decisions else JUDGMENTS,
+        n=outcome.n,
+        value=outcome.value,
+        answer=_as_json_text(figures.units.get(unit) if outcome.answer is None else outcome.answer),
+        share=outcome.share,
+        margin=outcome.margin,
+        tie=outcome.tie,
+        votes=json.dumps(outcome.votes),
+    )
 
 
-def _as_text(answer: Any) -> str | None:
+def _as_json_text(answer: Any) -> str | None:
     return None if answer is None else json.dumps(answer, cls=NanAsNullEncoder)
 
 
 def pair_batches(study: Study, consensus: StudyConsensus) -> Iterator[OutcomeBatch]:
-    """Yield batches of pairs. Pairs with a winner or votes have a row."""
+    """Yield the batches of pairs. Pairs that were judged, or have a published winner, have a row."""
     adjudicated = consensus.adjudicated_pairs()
     for pairs in batched(sorted(consensus.pairs, key=attrgetter("pk")), ROWS_PER_BATCH):
-        index: dict[tuple[PairConsensus, bool], int] = {}
+        index_by_outcome: dict[tuple[PairConsensus, bool], int] = {}
         judged_pairs: list[int] = []
-        number: list[int] = []
+        outcome_index: list[int] = []
         for pair in pairs:
             outcome = consensus.of_pair[pair.pk]
             if outcome.wins or outcome.losses or outcome.ties or outcome.published:
                 judged_pairs.append(pair.pk)
-                number.append(index.setdefault((outcome, pair.pk in adjudicated), len(index)))
+                key = outcome, pair.pk in adjudicated
+                outcome_index.append(index_by_outcome.setdefault(key, len(index_by_outcome)))
         yield OutcomeBatch(
             "pair_id",
             np.array([pair.pk for pair in pairs], dtype=np.int64),
             np.array(judged_pairs, dtype=np.int64),
-            np.array(number, dtype=np.int64),
-            [_pair_outcome(study, *key) for key in index],
+            np.array(outcome_index, dtype=np.int64),
+            [_pair_outcome(study, *key) for key in index_by_outcome],
         )
 
 
@@ -148,6 +186,14 @@ def _pair_outcome(study: Study, outcome: PairConsensus, is_adjudicated: bool) ->
         source = Consensus.Source.PUBLISHED.value
     wins, losses, ties = outcome.wins, outcome.losses, outcome.ties
     n = wins + losses + ties
-    shares = (max(wins, losses) / n, abs(wins - losses) / n) if n else (None, None)
-    votes = json.dumps({"wins": wins, "losses": losses, "ties": ties}) if n else "{}"
-    return study.pk, source, n, outcome.value, None, *shares, outcome.tie, votes
+    return Outcome(
+        study_id=study.pk,
+        source=source,
+        n=n,
+        value=outcome.value,
+        answer=None,
+        share=max(wins, losses) / n if n else None,
+        margin=abs(wins - losses) / n if n else None,
+        tie=outcome.tie,
+        votes=json.dumps({"wins": wins, "losses": losses, "ties": ties}) if n else "{}",
+    )

@@ -18,7 +18,7 @@ from common.rows.writing import insert_repeated, insert_rows
 from evaluation.data.judgment_sets import blocks
 from evaluation.models import Consensus
 from evaluation.results.consensus.outcomes import (
-    OUTCOME_FIELDS,
+    BatchDigests,
     Outcome,
     OutcomeBatch,
     pair_batches,
@@ -28,7 +28,7 @@ from evaluation.results.consensus.study import StudyConsensus
 from judgments.kinds import KindResults
 from judgments.models import Study
 
-JSON_FIELDS = ("answer", "votes")  # fields whose values are JSON text already
+JSON_FIELDS = ("answer", "votes")  # fields whose values in an ``Outcome`` are JSON text already
 MAX_CACHED_TEXTS = 5_000
 BATCHES_IN_STATEMENT = 20  # batches that one INSERT statement stores
 # Number of units from which on digests of batches are stored. The rows of fewer units are compared within a second.
@@ -37,70 +37,68 @@ DIGESTED_FROM = 100_000
 
 def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResults) -> None:
     """Update the stored rows of a study's consensus, in the transaction of the caller."""
-    stored = Consensus.objects.filter(study=study)
-    rows_before, digested = stored.count(), len(consensus.units) >= DIGESTED_FROM
-    old_digests = blocks.read_digests(study, rows=rows_before) if digested else {}
-    digests: dict[int, bytes] = {}
-    batches = chain(
-        unit_batches(study, consensus, figures, old_digests, digests), pair_batches(study, consensus)
-    )
+    stored_rows = Consensus.objects.filter(study=study)
+    stored_count, has_digests = stored_rows.count(), len(consensus.units) >= DIGESTED_FROM
+    digests = BatchDigests(blocks.read_digests(study, rows=stored_count) if has_digests else {})
+    batches = chain(unit_batches(study, consensus, figures, digests), pair_batches(study, consensus))
     with large_cache():
-        if rows_before:
+        if stored_count:
             for batch in batches:
                 _store_changes(study, batch)
         else:
             with indexes_built_after(Consensus, rows=len(consensus.units)):
                 _store_first(batches)
-    if digested:
-        blocks.store_digests(study, digests, rows=stored.count())
-    elif rows_before >= DIGESTED_FROM:
+    if has_digests:
+        blocks.store_digests(study, digests.computed, rows=stored_rows.count())
+    elif stored_count >= DIGESTED_FROM:
         blocks.forget_digests(study)
 
 
 def _store_first(batches: Iterable[OutcomeBatch]) -> None:
     """Store the rows of a study without stored rows, for which statements of many batches take less time."""
-    for field, field_batches in groupby(batches, key=attrgetter("field")):
+    for id_field, field_batches in groupby(batches, key=attrgetter("id_field")):
         for statement_batches in batched(field_batches, BATCHES_IN_STATEMENT):
-            index: dict[Outcome, int] = {}
-            numbers = []
+            index_by_outcome: dict[Outcome, int] = {}
+            outcome_indices = []
             for batch in statement_batches:
-                number = [index.setdefault(outcome, len(index)) for outcome in batch.outcomes]
-                numbers.append(np.array(number, dtype=np.int64)[batch.number])
-            row_ids = np.concatenate([batch.judged for batch in statement_batches])
+                statement_index = [
+                    index_by_outcome.setdefault(outcome, len(index_by_outcome)) for outcome in batch.outcomes
+                ]
+                outcome_indices.append(np.array(statement_index, dtype=np.int64)[batch.outcome_index])
             insert_repeated(
                 Consensus,
-                field,
-                row_ids,
-                OUTCOME_FIELDS,
-                list(index),
-                np.concatenate(numbers),
+                id_field,
+                np.concatenate([batch.judged_ids for batch in statement_batches]),
+                Outcome._fields,
+                list(index_by_outcome),
+                np.concatenate(outcome_indices),
                 ready=JSON_FIELDS,
             )
 
 
 def _store_changes(study: Study, batch: OutcomeBatch) -> None:
     """Store the rows of a batch. Write only what changed."""
-    field, names, rows = batch.field, (batch.field, *OUTCOME_FIELDS), batch.rows()
+    names, rows = (batch.id_field, *Outcome._fields), batch.rows()
     # Do not filter by study, for which SQLite would read all rows of the study at each call.
     stored_rows = Consensus.objects.filter(
-        **{f"{field}__gte": int(batch.pks[0]), f"{field}__lte": int(batch.pks[-1])}
+        **{f"{batch.id_field}__gte": int(batch.ids[0]), f"{batch.id_field}__lte": int(batch.ids[-1])}
     )
-    stored_rows = stored_rows.order_by(field)
+    stored_rows = stored_rows.order_by(batch.id_field)
     if list(plain_rows(stored_rows.values_list(*names))) == rows:
         return
-    rows_by_subject = {
-        stored_row[1]: stored_row
-        for stored_row in plain_rows(stored_rows.values_list("pk", *names))
-        if stored_row[2] == study.pk
+    stored_by_id = {
+        row_id: (pk, (row_id, study_id, *cells))
+        for pk, row_id, study_id, *cells in plain_rows(stored_rows.values_list("pk", *names))
+        if study_id == study.pk
     }
     new_rows, changed_rows = [], []
     for row in rows:
-        stored_row = rows_by_subject.pop(row[0], None)
+        pk, stored_row = stored_by_id.pop(row[0], (None, None))
         if stored_row is None:
             new_rows.append(row)
-        elif stored_row[1:] != row and _comparison_key(stored_row[1:]) != _comparison_key(row):
-            changed_rows.append((stored_row[0], *row))
-    outdated = [pk for pk, *_ in (*rows_by_subject.values(), *changed_rows)]
+        elif stored_row != row and _comparison_key(stored_row) != _comparison_key(row):
+            changed_rows.append((pk, *row))
+    outdated = [pk for pk, *_ in (*stored_by_id.values(), *changed_rows)]
     if outdated:
         Consensus.objects.filter(pk__in=outdated).delete()
     insert_rows(Consensus, ("id", *names), changed_rows, ready=JSON_FIELDS)
@@ -108,7 +106,8 @@ def _store_changes(study: Study, batch: OutcomeBatch) -> None:
 
 
 def _comparison_key(row: Sequence[Any]) -> tuple[Any, ...]:
-    *cells, answer, share, margin, tie, votes = row
+    """Return the row with its JSON texts in a form in which equal values are equal texts."""
+    *cells, answer, share, margin, tie, votes = row  # ends with the last fields of `Outcome`
     return *cells, _sort_names(answer), share, margin, tie, _sort_names(votes)
 
 

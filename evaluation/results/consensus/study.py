@@ -1,4 +1,8 @@
-"""The consensus of a study's units and pairs, from arrays."""
+"""Compute the consensus of a study's units and pairs.
+
+Judgments come as arrays. The consensus of many units is kept as columns, because an object for each would take too much
+memory; a unit's own object is made when it is looked up.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from judgments.models import Study
 
 
-OUTCOME = ("n", "value", "share", "margin", "tie")  # columns of a unit's consensus in files
+CONSENSUS_FIELDS = ("n", "value", "share", "margin", "tie")  # columns of a unit's consensus in files
 SIDES = (1, 2)
 SIDE_LABELS = {
     1: gettext_lazy("first"),
@@ -36,8 +40,11 @@ EMPTY_CONSENSUS = Consensus(n=0, value=None, share=None, margin=None, tie=False,
 class PairConsensus:
     """The consensus on a pair.
 
-    value: the winner: 1, 2, or None. wins, losses, ties: number of judged units that the first candidate won, lost or
-    tied. published: whether the winner was published without judgments.
+    Attributes:
+        value: the winner: 1, 2, or None.
+        wins, losses, ties: numbers of judged units that the first candidate won, lost or tied.
+        tie: whether the pair was judged and has no winner.
+        published: whether the winner was published without judgments.
     """
 
     value: int | None
@@ -53,10 +60,11 @@ class StudyConsensus:
     """The consensus of a study, without control items.
 
     Attributes:
-        units, pairs: units and pairs in order.
+        units, pairs: all units and pairs.
         of_unit: consensus of the judged units, by row id.
         of_pair: consensus of pairs, by row id.
-        decisions: adjudicated decisions by unit row id, which are also in ``of_unit``.
+        decisions: adjudications by unit row id. Their values are also in ``of_unit``.
+        data_hash: hash of the judgments, published winners and decisions.
     """
 
     units: Units
@@ -68,9 +76,9 @@ class StudyConsensus:
 
     @property
     def judged_count(self) -> int:
-        columns, single = columns_and_others(self.of_unit)
-        in_columns = 0 if columns is None else len(columns.unit)
-        return in_columns + sum(outcome.n > 0 for outcome in single.values())
+        columns, other_outcomes = columns_and_others(self.of_unit)
+        count_in_columns = 0 if columns is None else len(columns.unit)
+        return count_in_columns + sum(outcome.n > 0 for outcome in other_outcomes.values())
 
     def adjudicated_pairs(self) -> set[int]:
         pairs = self.units.pair[np.isin(self.units.pk, list(self.decisions))]
@@ -93,9 +101,11 @@ def values_at(consensus: Mapping[int, Consensus], units: Ints) -> tuple[Floats, 
         has_consensus = index >= 0
         values[has_consensus] = columns.value[index[has_consensus]]
     index = places_in(units, np.fromiter(other_outcomes, dtype=np.int64, count=len(other_outcomes)))
+    is_requested = index >= 0
     # An array of floats turns None into nan.
     other_values = np.array([outcome.value for outcome in other_outcomes.values()], dtype=np.float64)
-    values[index[index >= 0]], has_consensus[index[index >= 0]] = other_values[index >= 0], True
+    values[index[is_requested]] = other_values[is_requested]
+    has_consensus[index[is_requested]] = True
     return values, has_consensus
 
 
@@ -127,15 +137,16 @@ def pair_consensus(
     of_unit: Mapping[int, Consensus],
     triplet_ties: str = "set-aside",
 ) -> dict[int, PairConsensus]:
-    """Return the consensus of pairs by row id. The winner is the candidate that wins more of the triplets (V15 §3).
+    """Return the consensus of pairs by row id.
 
+    The winner is the candidate that wins more of the triplets (Vedantam et al. 2015, §3).
     A tied triplet does not count, unless ``triplet_ties`` is "count" (see ``pair_winners``). If both candidates win
     equally many triplets, there is no winner. A pair without judged units has its published winner, or none.
     """
     units = Units.from_rows(units)
     values, has_value = values_at(of_unit, units.pk)
     has_value &= units.pair != NO_PAIR
-    winners: dict[int, PairConsensus] = {}
+    consensus_by_pair: dict[int, PairConsensus] = {}
     if has_value.any():
         outcomes = np.nan_to_num(values[has_value]).astype(np.int64)
         outcomes[~np.isin(outcomes, SIDES)] = 0
@@ -145,24 +156,32 @@ def pair_consensus(
             result.ties.tolist(), strict=True,
         )  # fmt: skip
         for pair, winner, wins, losses, ties in rows:
-            winners[pair] = PairConsensus(winner or None, wins, losses, ties, tie=not winner, published=False)
+            consensus_by_pair[pair] = PairConsensus(
+                winner or None, wins, losses, ties, tie=not winner, published=False
+            )
     for row in pairs:
-        if row.pk not in winners:
+        if row.pk not in consensus_by_pair:
             value = row.published_winner
-            winners[row.pk] = PairConsensus(value, 0, 0, 0, tie=False, published=value is not None)
-    return winners
+            consensus_by_pair[row.pk] = PairConsensus(value, 0, 0, 0, tie=False, published=value is not None)
+    return consensus_by_pair
 
 
-def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None) -> StudyConsensus:
+def consensus_of(study: Study, table: JudgmentTable, judged_units: Units | None = None) -> StudyConsensus:
+    """Return the consensus of a study from its judgments.
+
+    ``judged_units`` are all units that are not control items. They are loaded if not given.
+    """
     # Import late, so that files can be compared without a database.
     from evaluation.data.judgment_sets import loaders
     from judgments.studies.designs import kind_of
 
-    units, pairs = judged or loaders.unit_rows(study), loaders.pair_rows(study)
+    units, pairs = judged_units or loaders.unit_rows(study), loaders.pair_rows(study)
     decisions = loaders.decisions_of(study)
     of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
-    winners = {pair.key: pair.published_winner for pair in pairs if pair.published_winner is not None}
-    data_hash = hash_with_winners(table.data_hash, winners)
+    published_winners = {
+        pair.key: pair.published_winner for pair in pairs if pair.published_winner is not None
+    }
+    data_hash = hash_with_winners(table.data_hash, published_winners)
     if decisions:
         data_hash = hash_with(
             data_hash, {unit.key: decisions[unit.pk].value for unit in units if unit.pk in decisions}

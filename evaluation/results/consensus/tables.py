@@ -1,4 +1,4 @@
-"""Tables of a stored aggregation, for pages, commands and reports."""
+"""Tables of a stored aggregation, for pages, commands and reports. `rendering.table` names their columns."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ MEANS = {"mean": "fixed", "yes": "coefficient", "z": "coefficient", "describes":
 
 
 def consensus_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return the tables of a stored aggregation. There is a table of single pairs only if the result contains them."""
-    bounds = result.get("figures", {}).get("leave_one_out", {})
+    """Return the tables of a stored aggregation. There is a table of pairs only if the result contains them."""
+    leave_one_out = result.get("figures", {}).get("leave_one_out", {})
     tables = [*_pairs_tables(result.get("pairs", ())), *_systems_tables(result.get("systems", ()))]
     if result.get("rankings"):
         tables += rankings_tables(result)
     if content := result.get("figures", {}).get("system_content"):
         tables.append(content_table(content))
     tables.append(_agreement_table(result["agreement"]))
-    return [*tables, *leave_one_out_tables(bounds)] if bounds.get("metrics") else tables
+    if leave_one_out.get("metrics"):
+        tables += leave_one_out_tables(leave_one_out)
+    return tables
 
 
 def _pairs_tables(pairs: Sequence[Mapping[str, Any]]) -> list[Table]:
@@ -47,7 +49,7 @@ def _pairs_tables(pairs: Sequence[Mapping[str, Any]]) -> list[Table]:
 def _systems_tables(systems: Sequence[Mapping[str, Any]]) -> list[Table]:
     if not systems:
         return []
-    if "describes" not in systems[0]:
+    if "describes" not in systems[0]:  # systems of pairs have no means
         compared_systems = [row for row in systems if "pairs" in row]
         compared_systems.sort(key=lambda row: row["losses"] - row["wins"])
         rows = [(row["system"], *(row[name] for name in SYSTEM_COUNTS)) for row in compared_systems]
@@ -89,22 +91,29 @@ def workers_report_table(workers: Iterable[Mapping[str, Any]]) -> Table:
     return rendering.table("workers-in-short", rows)
 
 
-def leave_one_out_tables(bounds: Mapping[str, Any]) -> list[Table]:
+def leave_one_out_tables(leave_one_out: Mapping[str, Any]) -> list[Table]:
     """Return the table of people's leave-one-out scores.
 
     Results of version 0.6 or later also have the table of how metrics rank within items.
     """
     rows = [
-        (name, Estimate(figures["macro"], figures["low"], figures["high"], bounds["images"]),
+        (name, Estimate(figures["macro"], figures["low"], figures["high"], leave_one_out["images"]),
          Estimate(figures.get("floor"), figures.get("floor_low"), figures.get("floor_high")),
          *(figures[column] for column in ("micro", "median", "deviation", "least", "most")))
-        for name, figures in bounds["metrics"].items()
+        for name, figures in leave_one_out["metrics"].items()
     ]  # fmt: skip
-    table = rendering.table("leave-one-out", rows, captions=bounds["captions"], images=bounds["images"])
-    return [table, rank_correlations_table(bounds["orders"])] if "orders" in bounds else [table]
+    counts = {name: leave_one_out[name] for name in ("captions", "images")}
+    tables = [rendering.table("leave-one-out", rows, **counts)]
+    if "orders" in leave_one_out:
+        tables.append(rank_correlations_table(leave_one_out["orders"]))
+    return tables
 
 
 def rank_correlations_table(orders: Mapping[str, Any]) -> Table:
+    """Return the table of rank correlations between metrics.
+
+    ``orders`` has the ``names`` of the rows, and the coefficients ``rho`` of each row with all rows.
+    """
     rows: list[tuple[Cell, ...]] = [
         (
             _(name),
@@ -141,10 +150,7 @@ def content_table(content: Mapping[str, Any]) -> Table:
 
 
 def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
-    """Return the table of captions' scores, best first.
-
-    If there are many, it has only the first and the last ``ends``.
-    """
+    """Return the table of captions' scores, best first, with at most the ``ends`` best and the ``ends`` worst."""
     sorted_rows = sorted(rows, key=lambda row: (-row["score"], row["image"], row["text"]))
     table_rows = sorted_rows if len(sorted_rows) <= 2 * ends else sorted_rows[:ends] + sorted_rows[-ends:]
     with_worst = all("worst" in row for row in sorted_rows)
@@ -159,7 +165,7 @@ def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
 
 def questions_tables(questions: Iterable[Mapping[str, Any]]) -> list[Table]:
     """Return the tables on a form's questions: agreement, votes, numbers and texts. Empty tables are left out."""
-    questions = list(questions)  # they are read several times
+    questions = list(questions)  # to read them several times
     agreement = [
         (
             question["name"],

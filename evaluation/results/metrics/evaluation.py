@@ -1,4 +1,7 @@
-"""Compare the metrics with the people of a study."""
+"""Evaluate metrics: compare their scores with the consensus of a study, for pairs or for captions.
+
+`compute_evaluation` reads the study and computes all figures; `storage.py` stores them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.results.agreement import agreement_rows, one_against_rest
 from evaluation.results.consensus.clusters import CLUSTER_OPTIONS
 from evaluation.results.consensus.study import StudyConsensus, consensus_of
-from evaluation.results.metrics.caption_readings import compute_caption_readings
+from evaluation.results.metrics.caption_variants import compute_caption_variants
 from evaluation.results.metrics.figures import (
     MetricResults,
     judge_captions,
@@ -26,7 +29,7 @@ from evaluation.results.metrics.figures import (
 )
 from evaluation.results.metrics.halves import compare_on_same_halves, halves_of_pairs
 from evaluation.results.metrics.options import EvaluationOptions
-from evaluation.results.metrics.pair_readings import compute_pair_readings
+from evaluation.results.metrics.pair_variants import compute_pair_variants
 from evaluation.results.metrics.study_texts import (
     caption_clusters,
     judged_captions,
@@ -43,7 +46,8 @@ from quorum.numeric.signatures import signature
 from quorum.statistics.crossed import ITEM, NAIVE, columns_and_deletions
 from quorum.statistics.meta import PeoplesWinners, kinds_of
 
-ITEMS_CHOSEN = (
+# Note on studies whose design chose items (best of several).
+NOTE_ON_CHOSEN_ITEMS = (
     "The items were chosen by their usefulness, and these figures hold for the chosen items alone; “Weigh back” says "
     "what they are for all items."
 )
@@ -51,6 +55,15 @@ ITEMS_CHOSEN = (
 
 @dataclass(frozen=True, slots=True)
 class MetaEvaluation:
+    """An evaluation before it is stored.
+
+    Attributes:
+        result: what is stored as the result of the analysis (docs/evaluation.md).
+        settings: options of the evaluation, and what it left out.
+        judgments: signature of the judgments.
+        data_hash: hash of the judgments, with published winners and decisions.
+    """
+
     study: Study
     metric_results: MetricResults
     result: dict[str, Any]
@@ -101,12 +114,22 @@ def compute_evaluation(
     settings: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(metrics), "tok": tokenizer}
     if imported.names:
         settings["imported"] = imported_hashes(study.dataset, metrics)
-    inputs = _Inputs(study, table, consensus, references, options, metrics, tokenizer, imported, clustered)
+    inputs = _EvaluationInputs(
+        study=study,
+        table=table,
+        consensus=consensus,
+        references=references,
+        options=options,
+        metrics=metrics,
+        tokenizer=tokenizer,
+        imported_scores=imported,
+        is_clustered=clustered,
+    )
     compare = _compare_on_pairs if kind.compares_pairs else _compare_on_captions
     metric_results, kind_settings, result = compare(inputs)
     settings |= kind_settings | options.settings() | ({} if clustered else {"clusters": NAIVE})
     settings["split"] = "+".join(split or "all" for split in references.splits)
-    notes = [ITEMS_CHOSEN] if design_of(study).chosen else []
+    notes = [NOTE_ON_CHOSEN_ITEMS] if design_of(study).chosen else []
     if "audited" in settings:
         notes.append(
             f"Each audited text counts {settings['audited']:.3g} times: so many were left out for each one drawn."
@@ -130,7 +153,7 @@ def compute_evaluation(
 
 
 @dataclass(frozen=True, slots=True)
-class _Inputs:
+class _EvaluationInputs:
     """The data and options of an evaluation."""
 
     study: Study
@@ -145,15 +168,12 @@ class _Inputs:
 
     @property
     def computed_metrics(self) -> list[str]:
-        """The metrics that Quorum computes, and so can compute with other references.
-
-        The other metrics were imported.
-        """
+        """The metrics that are not imported, so that Quorum can compute them with other references."""
         return [name for name in self.metrics if name not in self.imported_scores.names]
 
 
-def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
-    """Return the metrics' figures on pairs, and settings and results that only studies of pairs have."""
+def _compare_on_pairs(inputs: _EvaluationInputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
+    """Return the metrics' figures on pairs, and the settings and results that only studies of pairs have."""
     study, table, consensus, clustered = inputs.study, inputs.table, inputs.consensus, inputs.is_clustered
     material = judged_pairs(study, consensus, inputs.references)
     pairs, documents, leading_count = material.pairs, material.documents, material.leading_count
@@ -161,24 +181,24 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
     clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
     images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None
     winners = PeoplesWinners.from_winners([pair.winner for pair in pairs], clusters=clusters_by_name)
-    options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "people": winners}
+    shared_options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "people": winners}
     metric_results = judge_pairs(
-        pairs, documents, metrics=inputs.metrics, imported=inputs.imported_scores, **options
+        pairs, documents, metrics=inputs.metrics, imported=inputs.imported_scores, **shared_options
     )
     refs = f"first-{leading_count}" if leading_count else "all"
     settings = {"df": f"{len(documents)}-images", "refs": refs}
     settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
-    people = one_against_rest(
+    agreement_of_people = one_against_rest(
         table,
         consensus.units,
         agreement_rows(table, loaders.full_depth_units(study)),
         images=loaders.clusters_of_units(study, consensus.units) if clustered else None,
         anonymous=loaders.is_anonymous(study),
     )
-    result: dict[str, Any] = {"people": people if people["all"]["n"] else {}}
-    pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
-    without_people = not clustered or loaders.is_anonymous(study)
-    halves = halves_of_pairs(table, consensus.units, pks, anonymous=without_people)
+    result: dict[str, Any] = {"people": agreement_of_people if agreement_of_people["all"]["n"] else {}}
+    pair_ids = np.array([pair.pk for pair in pairs], dtype=np.int64)
+    without_raters = not clustered or loaders.is_anonymous(study)
+    halves = halves_of_pairs(table, consensus.units, pair_ids, anonymous=without_raters)
     all_kinds = kinds_of(kinds, len(pairs))
     result["halves"] = compare_on_same_halves(*halves, metric_results.scores, all_kinds, images)
     result["longer"] = preference_for_longer(
@@ -187,16 +207,23 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
     accuracy = {name: figures["accuracy"] for name, figures in metric_results.metrics.items()}
     result["verdict"] = pair_verdicts(metric_results.scores, winners, kinds, accuracy)
     result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
-    options |= {"seed": design_of(study).seed, "clusters": clusters_by_name}
-    if readings := compute_pair_readings(
-        inputs.options, pairs, documents, metric_results, metrics=inputs.computed_metrics, **options
-    ):
-        result["readings"] = readings
+    variants = compute_pair_variants(
+        inputs.options,
+        pairs,
+        documents,
+        metric_results,
+        metrics=inputs.computed_metrics,
+        seed=design_of(study).seed,
+        clusters=clusters_by_name,
+        **shared_options,
+    )
+    if variants:
+        result["readings"] = variants
     return metric_results, settings, result | scope_fields(winners.deletions)
 
 
-def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
-    """Return the metrics' figures on captions, and settings and results that only studies of captions have."""
+def _compare_on_captions(inputs: _EvaluationInputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
+    """Return the metrics' figures on captions, and the settings and results that only studies of captions have."""
     study, table, consensus, options = inputs.study, inputs.table, inputs.consensus, inputs.options
     comparison, seed = kind_of(study).comparison, design_of(study).seed
     captions, counts = judged_captions(
@@ -204,36 +231,48 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
     )
     documents = inputs.references.documents()
     clusters = caption_clusters(study, table, consensus, captions) if inputs.is_clustered else NAIVE
-    judge_options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "seed": seed, "clusters": clusters}
-    judge_options["cuts"] = comparison.cuts
-    metric_options: dict[str, Any] = {"metrics": inputs.metrics, "imported": inputs.imported_scores}
+    shared_options: dict[str, Any] = {
+        "tokenizer": inputs.tokenizer,
+        "cuts": comparison.cuts,
+        "seed": seed,
+        "clusters": clusters,
+    }
     metric_results = judge_captions(
-        captions, documents, per_image=comparison.per_image, **metric_options, **judge_options
+        captions,
+        documents,
+        metrics=inputs.metrics,
+        imported=inputs.imported_scores,
+        per_image=comparison.per_image,
+        **shared_options,
     )
     own_references = "left-out" if options.without_own else "dropped"
     settings = {"df": f"{len(documents)}-images", "own": own_references, "seed": seed}
-    cells = {name: figures["kendall_tau_b"] for name, figures in metric_results.metrics.items()}
-    scores = {name: of_metric[:, 0] for name, of_metric in metric_results.scores.items()}
-    graded = np.array([caption.people for caption in captions], dtype=np.float64)
+    tau_by_metric = {name: figures["kendall_tau_b"] for name, figures in metric_results.metrics.items()}
+    scores = {name: caption_scores[:, 0] for name, caption_scores in metric_results.scores.items()}
+    people = np.array([caption.people for caption in captions], dtype=np.float64)
     weights = weights_of_captions(captions)
-    verdict = correlation_verdict(scores, graded, clusters, cells, weights)
+    verdict = correlation_verdict(scores, people, clusters, tau_by_metric, weights)
     result: dict[str, Any] = {"counts": counts, "verdict": {"all": verdict}}
     if weights is not None:
         settings["audited"] = float(weights.max())
     cuts = options.people_at_least or comparison.cuts
-    readings = compute_caption_readings(
+    variants = compute_caption_variants(
         options, captions, metric_results, table, cuts=cuts, seed=seed, clusters=clusters
     )
-    # Also score with references that equal the caption (H13 §4.1.1).
+    # Also score with references that equal the caption (Hodosh et al. 2013, §4.1.1).
     if options.own_kept and inputs.computed_metrics:
-        whole_images = [
+        captions_with_all_references = [
             replace(caption, references=[text for _, text in inputs.references.of_item[caption.item]])
             for caption in captions
         ]
         with_own = judge_captions(
-            whole_images, documents, metrics=inputs.computed_metrics, per_image=False, **judge_options
+            captions_with_all_references,
+            documents,
+            metrics=inputs.computed_metrics,
+            per_image=False,
+            **shared_options,
         )
-        readings["own_kept"] = with_own.metrics
-    if readings:
-        result["readings"] = readings
+        variants["own_kept"] = with_own.metrics
+    if variants:
+        result["readings"] = variants
     return metric_results, settings, result | scope_fields(columns_and_deletions(clusters)[1])

@@ -1,4 +1,7 @@
-"""Compute the figures of each metric: accuracy over pairs, correlation over captions."""
+"""Compute the usual figures of each metric: accuracy over pairs, or correlation with people over captions.
+
+V15 is Vedantam et al. 2015, H13 Hodosh et al. 2013. The figures are dictionaries as they are stored as JSON.
+"""
 
 from __future__ import annotations
 
@@ -36,23 +39,27 @@ RESAMPLES = 1000
 # narrow intervals, so they need fewer resamples.
 MIN_RESAMPLES = 200
 OBSERVATIONS_DRAWN = 10_000_000  # observations drawn in all resamples together
-# Thresholds of metrics for kappa, as quantiles, because each metric has its own scale.
+# Thresholds of a metric's scores for kappa, as quantiles, because each metric has its own scale.
 METRIC_QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 ACCURACY_FIELDS = (
     "value", "low", "high", "n", "correct", "metric_ties", "no_consensus", "value_ties_half", "value_all_pairs",
     "confidence", "interval",
 )  # fmt: skip
 COEFFICIENT_FIELDS = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
+# Coefficients by the key of the result: the name that `correlation` takes.
 COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman", "pearson": "pearson"}
 
 
 @dataclass(frozen=True, slots=True)
 class MetricResults:
-    """Results, signatures and scores of each metric.
+    """The figures, signatures and scores of all metrics.
 
     Attributes:
+        metrics: figures by metric, as JSON.
+        signatures: signature of the scores, by metric.
         pks: (N,) int64 row ids of the scored pairs or units; None if captions are not units.
-        scores: by metric, (N, 2) or (N, 1) float64.
+        scores: by metric, (N, 2) scores of both texts of pairs, or (N, 1) scores of captions.
+        notes: warnings of the computation, as sentences.
         people: (N,) consensus on each scored caption; None for pairs.
         captions: the row id of the image, and the caption's id, of each scored caption; empty for pairs.
     """
@@ -84,7 +91,7 @@ def judge_pairs(
     scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
     kinds = [pair.kind for pair in pairs]
     return MetricResults(
-        metrics={name: accuracy_of_pairs(both, people, kinds) for name, both in scores.items()},
+        metrics={name: accuracy_of_pairs(pair_scores, people, kinds) for name, pair_scores in scores.items()},
         signatures={name: result.signature for name, result in scored.scores.items()},
         pks=np.array([pair.pk for pair in pairs], dtype=np.int64),
         scores=scores,
@@ -95,7 +102,7 @@ def judge_pairs(
 def accuracy_of_pairs(scores: Floats, people: PeoplesWinners, kinds: Sequence[str]) -> dict[str, Any]:
     """Return accuracy by pair kind as JSON, from (N, 2) scores.
 
-    Without clusters, pairs are regarded as independent (Wilson's interval), as in releases before 0.6.
+    Without clusters, pairs are regarded as independent (Wilson's interval).
     """
     fields = (*ACCURACY_FIELDS, "clusters", "reason") if people.has_clusters else ACCURACY_FIELDS
     accuracies = people.accuracy(metric_winners(scores[:, 0], scores[:, 1]), known_kinds(kinds))
@@ -110,12 +117,12 @@ def preference_for_longer(
     ``liked`` is over pairs of texts with different numbers of words. ``rule`` is the accuracy of naming the longer
     text. If both have equally many words, the rule has a tie, which is wrong.
     """
-    words = np.array([[len(text.split()) for text in pair_texts] for pair_texts in texts], dtype=np.float64)
-    longer = metric_winners(*words.reshape(-1, 2).T)
+    word_counts = np.array([[len(text.split()) for text in pair] for pair in texts], dtype=np.float64)
+    longer_sides = metric_winners(*word_counts.reshape(-1, 2).T)
     return {
         kind: {
-            name: as_json(people.accuracy_of(longer, pairs), "value", "low", "high", "n")
-            for name, pairs in (("liked", is_of_kind & (longer != 0)), ("rule", is_of_kind))
+            name: as_json(people.accuracy_of(longer_sides, pairs), "value", "low", "high", "n")
+            for name, pairs in (("liked", is_of_kind & (longer_sides != 0)), ("rule", is_of_kind))
         }
         for kind, is_of_kind in kinds.items()
     }
@@ -138,7 +145,7 @@ def judge_captions(
     References equal to the caption must have been removed; H13 §4.1.1 reports how much BLEU gains from them.
 
     Args:
-        cuts: thresholds of people's scores for kappa; if empty, there is no kappa.
+        cuts: thresholds of people's scores for kappa; if empty, kappa is not computed.
         per_image: whether to add coefficients within images, averaged over images.
         clusters: see ``correlation_of_captions``.
     """
@@ -192,11 +199,15 @@ def correlation_of_captions(
 ) -> dict[str, Any]:
     """Return the correlations of a metric with people, as JSON.
 
-    ``clusters`` is a result of ``clusters_of_captions``, or "naive", which regards captions as independent, as releases
-    before 0.6 did. ``weights`` (N,) say how many captions each caption stands for. In tau, a pair of captions has the
-    product of both weights.
+    Args:
+        metric, people: (N,) scores of captions.
+        images, texts: row ids of the captions' images, and ids of the captions.
+        cuts, per_image: see ``judge_captions``.
+        clusters: a result of ``clusters_of_captions``, or "naive", which regards captions as independent.
+        weights: (N,) how many captions each caption stands for. In tau, a pair of captions has the product of both
+            weights.
     """
-    resamples = resamples_for(len(people), drawn=OBSERVATIONS_DRAWN, fewest=MIN_RESAMPLES)
+    resamples = resample_count_for(len(people), drawn=OBSERVATIONS_DRAWN, fewest=MIN_RESAMPLES)
     fields = COEFFICIENT_FIELDS if clusters == NAIVE else (*COEFFICIENT_FIELDS, "clusters")
     options: dict[str, Any] = {"weights": weights, "resamples": resamples, "seed": seed, "clusters": clusters}
     figures: dict[str, Any] = {
@@ -211,8 +222,11 @@ def correlation_of_captions(
     return figures
 
 
-def resamples_for(n: int, *, drawn: int, fewest: int) -> int:
-    """Return a number of resamples, from ``fewest`` to RESAMPLES, that draw about ``drawn`` of ``n`` observations."""
+def resample_count_for(n: int, *, drawn: int, fewest: int) -> int:
+    """Return a number of resamples of ``n`` observations, which together draw about ``drawn`` observations.
+
+    The number is between ``fewest`` and RESAMPLES.
+    """
     return int(np.clip(drawn // n, fewest, RESAMPLES))
 
 
@@ -225,22 +239,28 @@ def kappa_at_cuts(
     at_least: Sequence[float] = (),
     weights: Floats | None = None,
 ) -> list[dict[str, Any]]:
-    """Return kappa at every pair of thresholds. The metric's are quantiles, unless ``at_least`` has others."""
+    """Return kappa for every threshold of the metric's scores and every threshold of people's scores.
+
+    Args:
+        metric, people: (N,) scores.
+        cuts: thresholds of people's scores.
+        at_least: thresholds of the metric's scores; if empty, they are the METRIC_QUANTILES.
+    """
     if not cuts:
         return []
-    of_metric = sorted(at_least) or np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
+    metric_cuts = sorted(at_least) or np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
     if weights is not None:
         return [
             {
-                "metric_at_least": first,
-                "people_at_least": second,
-                **as_json(weighted_kappa(metric, people, first, second, weights, clusters)),
+                "metric_at_least": metric_cut,
+                "people_at_least": people_cut,
+                **as_json(weighted_kappa(metric, people, metric_cut, people_cut, weights, clusters)),
                 "n": len(metric),
             }
-            for first in of_metric
-            for second in cuts
+            for metric_cut in metric_cuts
+            for people_cut in cuts
         ]
-    grid = kappa_grid(metric, people, of_metric, cuts, resamples=RESAMPLES, seed=seed, clusters=clusters)
+    grid = kappa_grid(metric, people, metric_cuts, cuts, resamples=RESAMPLES, seed=seed, clusters=clusters)
     return [
         {
             "metric_at_least": cell.first_at_least,

@@ -1,4 +1,8 @@
-"""Compare metrics and people on the same half of each pair's votes."""
+"""Compare metrics and people on the same half of each pair's votes.
+
+The winner of one half of the votes is the target. A metric and the other half of the people both predict it, so that
+neither has an advantage.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +34,9 @@ SIDES = (1, -1, 0)  # a vote for the first, for the second, for neither
 class HalvesWithoutRaters:
     """The halves of each pair's votes if one rater is left out.
 
-    halves: (V,) halves, for each pair without each of its raters. deletions: the pairs and raters, with the numbers of
-    the other votes.
+    Attributes:
+        deletions: (V,) pairs and raters, one for each rater of each pair, with the number of the other votes.
+        halves: (V,) halves of the other votes.
     """
 
     deletions: RaterDeletions
@@ -53,11 +58,14 @@ def halves_of_pairs(
     unit, pair = unit[is_in_pair], pair[is_in_pair]
     worker, side = table.worker[is_counted][is_in_pair], table.value[is_counted][is_in_pair]
     vote = (side == 1) * 1 - (side == 2)
-    # The votes of each pair to split, and the decrease without each vote, which is the vote itself.
+    # What is split: here the votes, of which each without its rater is one less.
     split_votes, pair_of_split = _sides_of(vote), pair
     decrease = split_votes
     is_known = units.pair != NO_PAIR
-    if np.bincount(places_in(pairs, units.pair[is_known]) + 1, minlength=1)[1:].max(initial=0) > 1:
+    unit_counts = np.bincount(places_in(pairs, units.pair[is_known]) + 1, minlength=1)[
+        1:
+    ]  # 0 is for other pairs
+    if unit_counts.max(initial=0) > 1:
         # Split units. Without a vote, a unit has the winner of its other votes; without its only vote, it is missing.
         votes, balance = np.bincount(unit), np.bincount(unit, weights=vote)
         judged_pairs = np.flatnonzero(votes)
@@ -67,14 +75,14 @@ def halves_of_pairs(
         )
         rest = _sides_of(np.sign(balance[unit] - vote))
         decrease = _sides_of(np.sign(balance[unit])) - np.where(votes[unit, np.newaxis] > 1, rest, 0)
-    counts = np.zeros((len(pairs), len(SIDES)), dtype=np.int64)
-    np.add.at(counts, pair_of_split, split_votes)
-    halves = halves_of_votes(*counts.T)
+    votes_by_side = np.zeros((len(pairs), len(SIDES)), dtype=np.int64)
+    np.add.at(votes_by_side, pair_of_split, split_votes)
+    halves = halves_of_votes(*votes_by_side.T)
     if anonymous or not len(pair):
         return halves, None
     _, rater = encode(worker, "workers")
     first, cell = answers_by_cell(pair, rater)
-    votes_left = counts[pair[first]]
+    votes_left = votes_by_side[pair[first]]
     np.subtract.at(votes_left, cell, decrease)
     deletions = RaterDeletions(pair[first], rater[first], votes_left.sum(axis=1).astype(np.float64))
     return halves, HalvesWithoutRaters(deletions, halves_of_votes(*votes_left.T))
@@ -101,11 +109,16 @@ def compare_on_same_halves(
     """
     is_known = halves.decided_chances > 0
     columns = {ITEM: np.arange(len(is_known)) if images is None else np.array(images, dtype=object)}
-    by_metric = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
+    winners_by_metric = {
+        name: metric_winners(pair_scores[:, 0], pair_scores[:, 1]) for name, pair_scores in scores.items()
+    }
 
-    def cell(values: Floats, rows: Flags, winners: Ints | None = None) -> dict[str, Any]:
-        decided_sum = float(halves.decided_chances[rows].sum())
-        share = float(values[rows].sum()) / decided_sum
+    def share_with_interval(
+        chances: Floats, is_included: Flags, winners: Ints | None = None
+    ) -> dict[str, Any]:
+        """Return the share of decided halves, from the (P,) chances of agreement. ``winners`` are a metric's."""
+        decided_sum = float(halves.decided_chances[is_included].sum())
+        share = float(chances[is_included].sum()) / decided_sum
 
         def widen(spread: Spread, clusters: Clusters) -> tuple[Spread, Clusters]:
             # How often halves agree depends on the number of votes, so leaving out a vote does not show the rater's
@@ -114,26 +127,32 @@ def compare_on_same_halves(
                 return spread, clusters
             pair, halves_left = without_raters.deletions.row, without_raters.halves
             # The excess of agreement over the share, with all votes and without the rater's.
-            whole = values - share * halves.decided_chances
-            rest = np.nan_to_num(halves_left.chances_of(winners[pair]) - share * halves_left.decided_chances)
-            row_positions = rows[pair]
-            return without_raters.deletions.subset(rows).widen(
-                spread, clusters, lambda: (whole[pair] - rest)[row_positions] / decided_sum
+            excess = chances - share * halves.decided_chances
+            excess_left = np.nan_to_num(
+                halves_left.chances_of(winners[pair]) - share * halves_left.decided_chances
+            )
+            return without_raters.deletions.subset(is_included).widen(
+                spread, clusters, lambda: (excess[pair] - excess_left)[is_included[pair]] / decided_sum
             )
 
-        shares = np.divide(values, halves.decided_chances, out=np.zeros(len(values)), where=is_known)
+        shares = np.divide(chances, halves.decided_chances, out=np.zeros(len(chances)), where=is_known)
         interval = share_of_rows(
-            shares, columns, CONFIDENCE, keep=rows, weights=halves.decided_chances, widen=widen
+            shares, columns, CONFIDENCE, keep=is_included, weights=halves.decided_chances, widen=widen
         )
-        return {"value": share, **as_json(interval, "low", "high"), "n": int(rows.sum())}
+        return {"value": share, **as_json(interval, "low", "high"), "n": int(is_included.sum())}
 
-    def cells(rows: Flags) -> dict[str, Any]:
+    def shares_of_kind(is_included: Flags) -> dict[str, Any]:
         return {
-            "people": cell(halves.agree, rows),
-            "ceiling": cell(halves.ceiling(rows), rows),
+            "people": share_with_interval(halves.agree, is_included),
+            "ceiling": share_with_interval(halves.ceiling(is_included), is_included),
             "metrics": {
-                name: cell(halves.chances_of(winners), rows, winners) for name, winners in by_metric.items()
+                name: share_with_interval(halves.chances_of(winners), is_included, winners)
+                for name, winners in winners_by_metric.items()
             },
         }
 
-    return {kind: cells(is_known & mask) for kind, mask in kinds.items() if (is_known & mask).any()}
+    return {
+        kind: shares_of_kind(is_known & is_of_kind)
+        for kind, is_of_kind in kinds.items()
+        if (is_known & is_of_kind).any()
+    }

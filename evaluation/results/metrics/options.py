@@ -1,4 +1,4 @@
-"""The options of an evaluation."""
+"""The options of an evaluation, which request variants of its usual figures."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from evaluation.errors import EvaluationError
 
-# Names of the options that only studies of pairs, or of captions, have.
-OF_PAIRS = ("all_pairs", "references", "ties")
-OF_CAPTIONS = ("tau_c", "single_grades", "own_kept", "without_own", "people_at_least", "metric_at_least")
+# Names of the options that only studies of pairs, or only studies of captions, have.
+PAIR_OPTIONS = ("all_pairs", "references", "ties")
+CAPTION_OPTIONS = ("tau_c", "single_grades", "own_kept", "without_own", "people_at_least", "metric_at_least")
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOptions:
-    """Options of an evaluation, which say which variants to compute in addition to the usual figures.
+    """Options of an evaluation. Each requests a variant in addition to the usual figures, or instead of them.
 
     Attributes of pairs:
         all_pairs: accuracy over all pairs, where any answer to a pair without a consensus is half right.
@@ -42,7 +42,7 @@ class EvaluationOptions:
 
     def settings(self) -> dict[str, Any]:
         """Return the options that were chosen, as fields of the signature."""
-        values = {name: getattr(self, name) for name in (*OF_PAIRS, *OF_CAPTIONS)}
+        values = {name: getattr(self, name) for name in (*PAIR_OPTIONS, *CAPTION_OPTIONS)}
         return {
             name.replace("_", "-"): "yes" if value is True else ",".join(map(str, value))
             for name, value in values.items()
@@ -51,7 +51,7 @@ class EvaluationOptions:
 
     def check(self, *, compares_pairs: bool) -> None:
         """Raise EvaluationError if an option is of another protocol, or if two options exclude each other."""
-        for name in OF_CAPTIONS if compares_pairs else OF_PAIRS:
+        for name in CAPTION_OPTIONS if compares_pairs else PAIR_OPTIONS:
             if getattr(self, name):
                 required, actual = ("captions", "pairs") if compares_pairs else ("pairs", "captions")
                 raise EvaluationError(

@@ -1,4 +1,4 @@
-"""Score the texts of pairs and captions."""
+"""Score the texts of pairs and captions by metrics, of which some are computed and others imported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def score_texts(
 ) -> Scores:
     """Return the scores of ``candidates``, with document frequencies in ``documents``.
 
-    ``imported`` has the scores of the candidates, and the signatures, of metrics computed elsewhere.
+    ``imported`` has, by name of a metric computed elsewhere, the scores of the candidates and their signature.
 
     Raises:
         EvaluationError: a metric or tokenizer is unknown or unavailable.

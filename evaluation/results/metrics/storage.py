@@ -19,7 +19,7 @@ from judgments.studies.generation.progress import Progress, no_progress
 @transaction.atomic
 def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
     """Store the evaluation and its scores, replacing evaluations of older data."""
-    study, judged_results = evaluation.study, evaluation.metric_results
+    study = evaluation.study
     analysis = Analysis.objects.replace(
         study=study,
         what=Analysis.Kind.META_EVALUATION,
@@ -30,26 +30,32 @@ def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
         result=evaluation.result,
     )
     MetricScore.objects.filter(analysis__study=study, analysis__signature=evaluation.signature).delete()
-    MetricScore.objects.bulk_create(_score_rows(analysis, judged_results), batch_size=loaders.ROWS_PER_BATCH)
+    MetricScore.objects.bulk_create(
+        _score_rows(analysis, evaluation.metric_results), batch_size=loaders.ROWS_PER_BATCH
+    )
     sentence = "Metrics were compared with what people said."
     note_event(study=study, what="evaluated", sentence=sentence, signature=evaluation.signature)
     return analysis
 
 
-def _score_rows(analysis: Analysis, judged: MetricResults) -> Iterator[MetricScore]:
-    if judged.pks is None:
+def _score_rows(analysis: Analysis, metric_results: MetricResults) -> Iterator[MetricScore]:
+    if metric_results.pks is None:
         return
-    for metric, scores in judged.scores.items():
-        for pk, row in zip(judged.pks.tolist(), scores.tolist(), strict=True):
-            if len(row) == 2:
-                yield MetricScore(analysis=analysis, metric=metric, pair_id=pk, first=row[0], second=row[1])
+    for metric, scores in metric_results.scores.items():
+        for pk, text_scores in zip(metric_results.pks.tolist(), scores.tolist(), strict=True):
+            if len(text_scores) == 2:
+                first, second = text_scores
+                yield MetricScore(analysis=analysis, metric=metric, pair_id=pk, first=first, second=second)
             else:
-                yield MetricScore(analysis=analysis, metric=metric, unit_id=pk, first=row[0])
+                yield MetricScore(analysis=analysis, metric=metric, unit_id=pk, first=text_scores[0])
 
 
-def evaluate_study(*, study: Study, progress: Progress = no_progress, **how: Any) -> dict[str, Any]:
-    """Compute and store an evaluation, and return its result (docs/evaluation.md). ``how`` are the options."""
-    evaluation = compute_evaluation(study=study, progress=progress, **how)
+def evaluate_study(*, study: Study, progress: Progress = no_progress, **options: Any) -> dict[str, Any]:
+    """Compute and store an evaluation, and return its result (docs/evaluation.md).
+
+    ``options`` are those of ``compute_evaluation``.
+    """
+    evaluation = compute_evaluation(study=study, progress=progress, **options)
     progress(0.85, "storing scores")
     store_evaluation(evaluation)
     progress(1.0, "done")

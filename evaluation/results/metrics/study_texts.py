@@ -32,7 +32,8 @@ def pair_texts(study: Study, references: loaders.ReferenceSet) -> PairMaterial:
 
 def judged_pairs(study: Study, consensus: StudyConsensus, references: loaders.ReferenceSet) -> PairMaterial:
     """Return ``pair_texts`` with the winners of the consensus. Raise EvaluationError if no pair has a winner."""
-    material, pairs = pair_texts(study, references), []
+    material = pair_texts(study, references)
+    pairs = []
     for pair in material.pairs:
         outcome = consensus.of_pair[pair.pk]
         pairs.append(replace(pair, winner=outcome.value or 0, is_tied=outcome.tie))
@@ -47,9 +48,9 @@ def pair_clusters(
     study: Study, table: JudgmentTable, consensus: StudyConsensus, pairs: Sequence[PairTexts]
 ) -> dict[str, Any]:
     """Return the clusters of a study's pairs, as columns (``clusters_of_pairs``)."""
-    pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
+    pair_ids = np.array([pair.pk for pair in pairs], dtype=np.int64)
     images = loaders.clusters_of_items(study, [pair.image for pair in pairs])
-    return clusters_of_pairs(table, consensus, pks, images, anonymous=loaders.is_anonymous(study))
+    return clusters_of_pairs(table, consensus, pair_ids, images, anonymous=loaders.is_anonymous(study))
 
 
 def caption_clusters(
@@ -62,14 +63,17 @@ def caption_clusters(
         np.array([] if None in units else units, dtype=np.int64),
         loaders.clusters_of_items(study, [caption.item for caption in captions]),
         ratings=[caption.ratings for caption in captions],
-        decided=consensus.decisions,
+        adjudicated_units=consensus.decisions,
         anonymous=loaders.is_anonymous(study),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class CaptionConsensus:
-    """A caption with its consensus value, ``score``. ``unit`` is None if several units judge the caption."""
+    """A caption with its consensus value, ``score``, which is None without a consensus.
+
+    The other attributes are those of ``CaptionTexts``.
+    """
 
     unit: int | None
     item: int
@@ -83,7 +87,7 @@ class CaptionConsensus:
 def value_of_unit(consensus: StudyConsensus, pk: int) -> float | None:
     """Return a unit's value: the decision if adjudicated, else the share of yes or the mean.
 
-    Return None without consensus.
+    Return None if the unit has no consensus.
     """
     outcome = consensus.of_unit.get(pk)
     if outcome is None or outcome.value is None:
@@ -101,7 +105,7 @@ def judged_captions(
     without_own: bool = False,
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
     """Return the study's judged captions with references, and counts of those left out, as ``caption_texts`` does."""
-    captions = scored_captions(study, table)
+    captions = captions_of_several_units(study, table)
     if captions is None:
         captions = [
             CaptionConsensus(pk, item, key, text, value_of_unit(consensus, pk))
@@ -110,8 +114,8 @@ def judged_captions(
     return caption_texts(study, captions, references, without_own=without_own)
 
 
-def scored_captions(study: Study, table: JudgmentTable) -> list[CaptionConsensus] | None:
-    """Return the captions that several units judge, with their scores. Return None if each has a unit of its own."""
+def captions_of_several_units(study: Study, table: JudgmentTable) -> list[CaptionConsensus] | None:
+    """Return the captions with their scores, if several units judge each. Return None if each has a unit of its own."""
     kind = kind_of(study)
     scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
     if scores is None:
@@ -124,48 +128,56 @@ def scored_captions(study: Study, table: JudgmentTable) -> list[CaptionConsensus
 
 def caption_texts(
     study: Study,
-    judged: Sequence[CaptionConsensus],
+    judged_texts: Sequence[CaptionConsensus],
     references: loaders.ReferenceSet,
     *,
     without_own: bool = False,
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
     """Return the captions that have a consensus and a reference, and counts of the captions left out.
 
-    A reference that equals the caption is removed. With ``without_own``, the caption is left out instead.
+    If a reference equals the caption, the reference is removed or, if ``without_own``, the caption is left out.
 
     Raise NothingToCompare if no caption remains because references are missing, and EvaluationError if none remains for
     another reason.
     """
     references_by_item = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
-    counts = {"units": len(judged), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
+    counts = {"units": len(judged_texts), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
     if without_own:
         counts["own_left_out"] = 0
     systems_by_unit, weights = loaders.systems_of_units(study), loaders.weights_of_units(study)
     captions = []
-    for row in judged:
-        if row.score is None:
+    for judged in judged_texts:
+        if judged.score is None:
             counts["no_consensus"] += 1
             continue
-        texts = references_by_item.get(row.item, ())
-        if row.text in texts and without_own:
+        texts = references_by_item.get(judged.item, ())
+        if judged.text in texts and without_own:
             counts["own_left_out"] += 1
             continue
-        if row.text in texts:
+        if judged.text in texts:
             counts["own_reference_dropped"] += 1
-            texts = tuple(text for text in texts if text != row.text)
+            texts = tuple(text for text in texts if text != judged.text)
         if not texts:
             counts["no_reference"] += 1
             continue
-        systems = tuple(systems_by_unit.get(row.unit, row.systems))
-        score, weight = float(row.score), weights.get(row.unit or 0, 1.0)
         captions.append(
-            CaptionTexts(row.unit, row.item, row.key, row.text, texts, score, row.ratings, systems, weight)
+            CaptionTexts(
+                unit=judged.unit,
+                item=judged.item,
+                key=judged.key,
+                text=judged.text,
+                references=texts,
+                people=float(judged.score),
+                ratings=judged.ratings,
+                systems=tuple(systems_by_unit.get(judged.unit, judged.systems)),
+                weight=weights.get(judged.unit or 0, 1.0),
+            )
         )
     if not captions:
-        why = f"Study {study.slug!r} has no judged text with references to compare a metric with."
+        problem = f"Study {study.slug!r} has no judged text with references to compare a metric with."
         if counts["no_reference"]:
-            raise NothingToCompare(f"{why} {next_step_sentence(study)}")
-        raise EvaluationError(why)
+            raise NothingToCompare(f"{problem} {next_step_sentence(study)}")
+        raise EvaluationError(problem)
     return captions, counts
 
 

@@ -1,4 +1,4 @@
-"""Tables and sentences about metrics' accuracy and correlation with people."""
+"""Tables and sentences of a stored evaluation: metrics' accuracy, or their correlation with people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaluation.presentation.content import Estimate, Table, estimate_of, format
 from evaluation.results.metrics.texts import pair_kinds
 from quorum.statistics.crossed import RATER
 
-ONE_JUDGE = "one judge"
+ONE_JUDGE = "one judge"  # label of the row of people, each compared with the others
 COEFFICIENT_HEADINGS = {"kendall_tau_b": "tau-b", "spearman": "rho", "pearson": "r"}
 
 
@@ -43,9 +43,14 @@ def accuracy_table(
     *,
     clustered: bool = True,
 ) -> Table:
-    """Return the table of accuracy by pair kind, best metric first. Its last rows are ``levels`` of people."""
+    """Return the table of accuracy by pair kind, best metric first.
+
+    Its last rows are levels of people for comparison. ``levels`` has the label and the estimate by pair kind; by
+    default, they are the agreement of one participant with the others.
+    """
     kinds, accuracy = accuracy_by_metric(result["metrics"])
     if levels is None:
+        # Results with halves compare metrics and people on the same halves of votes, in another table.
         people = {} if "halves" in result else result.get("people") or {}
         levels = {kind: (_(ONE_JUDGE), estimate_of(people[kind])) for kind in kinds if kind in people}
     rows: list[tuple[Any, ...]] = [
@@ -63,8 +68,9 @@ def accuracy_table(
     )
 
 
-def share_columns(head: str, kinds: Iterable[str]) -> list[tuple[str, str]]:
-    return [(head, "text"), *((f"{kind}, %", "share") for kind in kinds)]
+def share_columns(first_heading: str, kinds: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the columns of a table of shares by pair kind, as (heading, format). The first column is text."""
+    return [(first_heading, "text"), *((f"{kind}, %", "share") for kind in kinds)]
 
 
 def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
@@ -79,10 +85,7 @@ def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
 
 
 def longer_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return the table of how often people choose the longer text.
-
-    Return [] for captions, and for results before 0.6.
-    """
+    """Return the table of how often people choose the longer text, or [] for captions and results before 0.6."""
     by_kind: Mapping[str, Any] = result.get("longer", {})
     rows = [
         (
@@ -98,10 +101,10 @@ def longer_tables(result: Mapping[str, Any]) -> list[Table]:
 
 
 def coefficient_headings(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return the names of columns by coefficient. Results of versions before 0.6 have no r."""
+    """Return the headings of columns by coefficient. Results before 0.6 have no r."""
     return {
-        key: head
-        for key, head in COEFFICIENT_HEADINGS.items()
+        key: heading
+        for key, heading in COEFFICIENT_HEADINGS.items()
         if all(key in figures for figures in metrics.values())
     }
 
@@ -111,21 +114,21 @@ def correlation_table(result: Mapping[str, Any]) -> Table:
     metrics = result["metrics"]
     has_within_items = any("per_image" in figures for figures in metrics.values())
     has_kappas = any(figures["kappa"] for figures in metrics.values())
-    heads = coefficient_headings(metrics)
+    headings = coefficient_headings(metrics)
     rows: list[tuple[Any, ...]] = []
     for name in sorted(metrics, key=lambda name: -(metrics[name]["kendall_tau_b"]["value"] or 0.0)):
         figures = metrics[name]
-        cells = [estimate_of(figures[key], with_n=False) for key in heads]
+        cells = [estimate_of(figures[key], with_n=False) for key in headings]
         cells += [estimate_of(figures["per_image"]["kendall_tau_b"])] if has_within_items else []
         rows.append(
             (
                 name,
                 *cells,
-                *(_best_kappa(figures["kappa"]) if has_kappas else ()),
+                *(_highest_kappa(figures["kappa"]) if has_kappas else ()),
                 figures["kendall_tau_b"]["n"],
             )
         )
-    columns = [("metric", "text"), *((head, "coefficient") for head in heads.values())]
+    columns = [("metric", "text"), *((heading, "coefficient") for heading in headings.values())]
     columns += [("tau-b within items", "coefficient")] if has_within_items else []
     columns += (
         [("best kappa", "coefficient"), ("thresholds of metric / people", "text")] if has_kappas else []
@@ -148,13 +151,14 @@ def within_items_sentence(result: Mapping[str, Any]) -> str:
     }
 
 
-def _best_kappa(cells: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:
+def _highest_kappa(cells: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:
+    """Return the highest kappa, and its thresholds as text."""
     defined_cells = [cell for cell in cells if cell["value"] is not None]
     if not defined_cells:
         return None, ""
     best = max(defined_cells, key=lambda cell: cell["value"])
-    cuts = format_cell(best["metric_at_least"], "score"), f"{best['people_at_least']:.3g}"
-    return estimate_of(best), " / ".join(cuts)
+    metric_threshold = format_cell(best["metric_at_least"], "score")
+    return estimate_of(best), f"{metric_threshold} / {best['people_at_least']:.3g}"
 
 
 def generalises_to_raters(result: Mapping[str, Any]) -> bool:

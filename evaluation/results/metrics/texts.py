@@ -17,10 +17,12 @@ UNKNOWN_KIND = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class PairTexts:
-    """A candidate pair.
+    """The two texts of a candidate pair, their references, and the winner.
 
     Attributes:
         pk: row id.
+        image: row id of the image, or its key in files.
+        first, second: both texts.
         winner: 1, 2, or 0 for none.
         is_tied: whether the pair was judged and has no winner.
         systems: names of both texts' systems.
@@ -42,8 +44,10 @@ class CaptionTexts:
     """A judged caption of an image.
 
     Attributes:
-        unit: row id; None if several units judge the caption.
-        people: the share of yes, the mean grade, or a score.
+        unit: row id of the unit; None if several units judge the caption.
+        item: row id of the image.
+        key: id of the caption.
+        people: the consensus: the share of yes, the mean grade, or a score.
         ratings: if several units judge the caption, the (worker, rating) pairs from which the score is computed.
         systems: row ids of the systems that a file credits with the caption.
         weight: 1 unless the unit is audited (``weights_of_units``).
@@ -64,7 +68,7 @@ class CaptionTexts:
 class PairMaterial:
     """Pairs, and the documents from which metrics compute the frequency of words, one for each image.
 
-    leading_count: a document has this number of the image's first references; 0 if it has all references.
+    leading_count: number of the image's first references that a document has; 0 if it has all references.
     """
 
     pairs: list[PairTexts]
@@ -78,26 +82,30 @@ def find_references_of_pairs(
 ) -> PairMaterial | None:
     """Return pairs with their references, but without winners. Return None if an image has no references.
 
-    If all pairs use the same number of first references (in PASCAL-50S 48 of 50), documents consist of that number too.
+    If all pairs use the same number of first references (in PASCAL-50S 48 of 50), documents have that number, too.
 
     Args:
         pairs: (row id, kind, image, first text, second text, reference ids) of each pair.
         references_by_image: the (id, text) references of each image in order.
     """
     pairs_with_references, leading_counts = [], set()
-    for pk, kind, image, first, second, keys in pairs:
-        rows = references_by_image.get(image, [])
-        texts = dict(rows)
+    for pk, kind, image, first, second, reference_ids in pairs:
+        image_references = references_by_image.get(image, [])
+        text_by_id = dict(image_references)
         # Pairs without known reference ids use all references of their image.
-        pair_references = [texts[key] for key in keys if key in texts] or [text for _, text in rows]
+        pair_references = [text_by_id[key] for key in reference_ids if key in text_by_id] or [
+            text for _, text in image_references
+        ]
         if not pair_references:
             return None
         # The number of references, if the pair uses the first ones of its image, else 0.
-        leading_counts.add(len(pair_references) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0)
+        leading_ids = [key for key, _ in image_references[: len(reference_ids)]]
+        leading_counts.add(len(pair_references) if leading_ids == list(reference_ids) else 0)
         pairs_with_references.append(PairTexts(pk, kind, image, first, second, tuple(pair_references), 0))
     leading_count = leading_counts.pop() if len(leading_counts) == 1 else 0
     documents: list[References] = [
-        [text for _, text in rows[: leading_count or None]] for rows in references_by_image.values()
+        [text for _, text in image_references[: leading_count or None]]
+        for image_references in references_by_image.values()
     ]
     return PairMaterial(pairs_with_references, documents, leading_count)
 

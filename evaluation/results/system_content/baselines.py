@@ -1,8 +1,9 @@
 """Baselines that name boxes or keywords for images without seeing the images, in the form of a system's output.
 
 Boxes are ranked by size, by their distance from the centre relative to the image's sides, and by how often people name
-their labels (WG15 section 4). The number of boxes named is people's mean. Keywords come from the texts (MC12 section
-4). Priors are fitted on one half of the images for the other half; all images of a document are in the same half.
+their labels (Wang, Gaizauskas 2015 (WG15): section 4). The number of boxes named is people's mean. Keywords come from
+the texts (Mason, Charniak 2012: section 4). Priors are fitted on one half of the images for the other half; all images
+of a document are in the same half.
 """
 
 from __future__ import annotations
@@ -75,13 +76,14 @@ def mean_box_count(people: People) -> int:
 def box_baselines(
     units: Sequence[Any], people: People, cluster: Ints, seed: int
 ) -> Iterator[SelectionSource]:
-    k = mean_box_count(people)
+    k = mean_box_count(people)  # number of boxes to name
     labels = [[box["label"] for box in unit.content["boxes"]] for unit in units]
     sides = [
-        np.array([[box[side] for side in ("x", "y", "width", "height")] for box in unit.content["boxes"]])
+        np.array(
+            [[box[side] for side in ("x", "y", "width", "height")] for box in unit.content["boxes"]]
+        ).reshape(-1, SIDES)  # also if there are no boxes
         for unit in units
     ]
-    sides = [table.reshape(-1, BOX_COLUMNS) for table in sides]
     ranks = [random_ranks(list(map(len, labels)), seed=seed + draw) for draw in range(DRAWS)]
     yield _make_source(gettext_noop("random boxes"), ranks, k, draws=DRAWS)
     yield _make_source(gettext_noop("larger boxes"), [size_ranks(sides)], k)
@@ -89,23 +91,25 @@ def box_baselines(
     if len(np.unique(cluster)) < 2:
         return
     for name, (ranks_of, prior, near_centre) in PRIORS.items():
-        boxes: list[Sequence[int]] = [()] * len(labels)
+        boxes_by_image: list[Sequence[int]] = [()] * len(labels)
         # Fit the prior on one half of the images, and rank the boxes of the other half.
         for is_in_half in (cluster % 2 == 0, cluster % 2 == 1):
             half_images = np.flatnonzero(is_in_half).tolist()
-            rest = np.flatnonzero(~is_in_half).tolist()
-            mentions = mentions_of([labels[image] for image in rest], [people[image] for image in rest])
-            by_prior = ranks_of([labels[image] for image in half_images], prior.fit(mentions))
+            other_images = np.flatnonzero(~is_in_half).tolist()
+            mentions = mentions_of(
+                [labels[image] for image in other_images], [people[image] for image in other_images]
+            )
+            box_ranks = ranks_of([labels[image] for image in half_images], prior.fit(mentions))
             if near_centre:
-                by_prior = mean_ranks(by_prior, _rank_by_centre([sides[image] for image in half_images]))
-            source = _make_source(name, [by_prior], k, fit="half")
+                box_ranks = mean_ranks(box_ranks, _rank_by_centre([sides[image] for image in half_images]))
+            source = _make_source(name, [box_ranks], k, fit="half")
             for image, selected in zip(half_images, source.draws[0], strict=True):
-                boxes[image] = selected
-        yield source._replace(draws=[boxes])
+                boxes_by_image[image] = selected
+        yield source._replace(draws=[boxes_by_image])
 
 
 def _rank_by_centre(sides: Sequence[Any]) -> BoxRanks:
-    return centre_ranks(sides, np.ones((len(sides), 2)))
+    return centre_ranks(sides, np.ones((len(sides), 2)))  # sides are shares of the image's size
 
 
 def _make_source(name: str, ranks: Sequence[BoxRanks], k: int, **fields: Value) -> SelectionSource:
@@ -122,7 +126,7 @@ def keyword_baselines(
     texts = [keyword_terms(SENTENCE_END.split(unit.content["text"]), stop_words=stop_words) for unit in units]
     documents = [list(chain.from_iterable(text)) for text in texts]
     tags = [Counter(chain.from_iterable(image)) for image in people]
-    lists = {
+    keywords_by_baseline = {
         gettext_noop("frequent words of the text"): term_frequency(documents),
         gettext_noop("frequent keywords of other items"): corpus_frequency(tags),
         gettext_noop("the sentence nearest to the text"): sentence_extraction(texts),
@@ -131,8 +135,10 @@ def keyword_baselines(
     titles = [unit.content.get("title", "") for unit in units]
     if any(titles):
         title_terms = keyword_terms(titles, stop_words=stop_words)
-        lists[gettext_noop("words of the title")] = document_title(title_terms)
+        keywords_by_baseline[gettext_noop("words of the title")] = document_title(title_terms)
     if len(documents) > 1:
-        lists[gettext_noop("words of the text more than of others, tf-idf")] = tf_idf(documents)
-    for name, keywords in lists.items():
+        keywords_by_baseline[gettext_noop("words of the text more than of others, tf-idf")] = tf_idf(
+            documents
+        )
+    for name, keywords in keywords_by_baseline.items():
         yield SelectionSource(BASELINE, name, [keywords.annotations], keywords.signature)

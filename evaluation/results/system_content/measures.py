@@ -1,4 +1,8 @@
-"""Score boxes (WG15 eq. 1-3) or keywords (MC12 section 6.2) that a source names for images."""
+"""Score the boxes or keywords that a source names for images.
+
+Boxes are scored by the measures of Wang and Gaizauskas 2015 (WG15, eq. 1-3), keywords by those of Mason and Charniak
+2012 (MC12, section 6.2).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ from quorum.metrics.keywords import (
 from quorum.numeric.arrays import Floats, Ints, ratio
 from quorum.phrases import normalise_phrase
 
-Answers = Iterable[tuple[Any, Sequence[Any]]]  # units with the answers of people
+UnitsWithAnswers = Iterable[tuple[Any, Sequence[Any]]]  # units, each with the answers of people
 Scores = list[Floats]  # for each measure, (images,) scores, nan if undefined
 
 # Measures that are the share of images whose most frequent tag is named.
@@ -36,14 +40,21 @@ MODES = BEST_MODE, OOT_MODE = "best-mode", "oot-mode"
 
 
 class BoxMeasures:
-    """Measures of boxes that are named for images. ``decides`` is the measure of the verdict."""
+    """Measures of boxes that are named for images.
+
+    Attributes:
+        measures: names of the measures.
+        decides: the measure of the verdict.
+        means: whether the score of an image is a mean over people.
+        baselines: a function that yields the baselines.
+    """
 
     measures, decides = ("precision", "recall", F1), F1
-    means = False  # no mean over people, because a description is the majority of its raters
+    means = False  # because people's boxes of a description are the majority of their answers
     baselines = staticmethod(box_baselines)
 
-    def people(self, kind: Kind, answers: Answers) -> list[list[int]]:
-        """Return the boxes that people link to each description of an image."""
+    def content_of_people(self, kind: Kind, answers: UnitsWithAnswers) -> list[list[int]]:
+        """Return the numbers of the boxes that most people link to each description of an image."""
         return [
             box_numbers(
                 kind.aggregation.consensus([0] * len(values), values)[0].answer, unit.content["boxes"]
@@ -52,21 +63,23 @@ class BoxMeasures:
             if values
         ]
 
-    def choices(self, unit: Any, names: Sequence[str]) -> list[int]:
+    def content_of_system(self, unit: Any, names: Sequence[str]) -> list[int]:
         """Return the positions of the boxes that a system names by their ids."""
         positions = {box["id"]: index for index, box in enumerate(unit.content["boxes"])}
         return [positions[name] for name in names if name in positions]
 
     def scores(self, selections: Selections, people: People) -> Scores:
-        return self._figures(content_selection(selections, people, empty=ZERO))
+        """Return the scores of a source's boxes against people's."""
+        return self._scores_by_measure(content_selection(selections, people, empty=ZERO))
 
     def scores_of_people(self, people: People) -> Scores:
-        return self._figures(content_upper_bound(people))
+        """Return the scores of each description's boxes against those of the image's other descriptions."""
+        return self._scores_by_measure(content_upper_bound(people))
 
-    def _figures(self, score: ContentScore) -> Scores:
+    def _scores_by_measure(self, score: ContentScore) -> Scores:
         is_undefined = np.isnan(score.recall.images)
-        figures = (score.precision, score.recall, score.f1)
-        return [np.where(is_undefined, np.nan, figure.images) for figure in figures]
+        measures = (score.precision, score.recall, score.f1)
+        return [np.where(is_undefined, np.nan, measure.images) for measure in measures]
 
     def signatures(self) -> list[str]:
         return [
@@ -76,22 +89,23 @@ class BoxMeasures:
 
 
 class KeywordMeasures:
-    """Measures of keywords that are named for images. ``decides`` is the measure of the verdict."""
+    """Measures of keywords that are named for images. The attributes are those of ``BoxMeasures``."""
 
     measures, decides = ("best", OOT, BEST_MODE, OOT_MODE, "precision", "recall", F1), OOT
-    means = True  # scores of an image are means over people
+    means = True
     baselines = staticmethod(keyword_baselines)
 
-    def people(self, kind: Kind, answers: Answers) -> list[list[str]]:
+    def content_of_people(self, kind: Kind, answers: UnitsWithAnswers) -> list[list[str]]:
         """Return the keywords that each person gives an image."""
         all_answers = chain.from_iterable(unit_answers for _, unit_answers in answers)
         return [keyword_forms(list(dict.fromkeys(map(normalise_phrase, answer)))) for answer in all_answers]
 
-    def choices(self, unit: Any, names: Sequence[str]) -> list[str]:
+    def content_of_system(self, unit: Any, names: Sequence[str]) -> list[str]:
         """Return the forms of the keywords that a system names, in which they are compared with people's."""
         return keyword_forms(names)
 
     def scores(self, selections: Selections, people: People) -> Scores:
+        """Return the scores of a source's keywords against people's."""
         credits, overlap = self._measure_keywords(selections, people)
         # A list without keywords has no precision, which counts as 0.
         is_empty = ~np.isnan(overlap.image_recall) & np.isnan(overlap.image_precision)
@@ -113,21 +127,22 @@ class KeywordMeasures:
 
     def scores_of_people(self, people: People) -> Scores:
         """Return the scores of each person's keywords against the others', averaged over the people of an image."""
-        rows = [
-            (image, keywords, [*lists[:number], *lists[number + 1 :]])
-            for image, lists in enumerate(people)
-            for number, keywords in enumerate(lists)
-            if keywords
-        ]
-        scores = self.scores([row[1] for row in rows], [row[2] for row in rows])
-        return [_mean_by_image(np.array([row[0] for row in rows]), score, len(people)) for score in scores]
+        images, selections, other_people = [], [], []
+        for image, lists in enumerate(people):
+            for index, keywords in enumerate(lists):
+                if keywords:
+                    images.append(image)
+                    selections.append(keywords)
+                    other_people.append([*lists[:index], *lists[index + 1 :]])
+        scores = self.scores(selections, other_people)
+        return [_mean_by_image(np.array(images), measure_scores, len(people)) for measure_scores in scores]
 
     def signatures(self) -> list[str]:
         credits, overlap = self._measure_keywords([["a"]], [[["a"]]])
         return [*(score.signature for score in credits), overlap.signature]
 
 
-def _mean_by_image(image: Ints, scores: Floats, images: int) -> Floats:
+def _mean_by_image(image: Ints, scores: Floats, image_count: int) -> Floats:
     is_defined = ~np.isnan(scores)
-    counts = np.bincount(image[is_defined], minlength=images)
-    return ratio(np.bincount(image[is_defined], scores[is_defined], minlength=images), counts)
+    counts = np.bincount(image[is_defined], minlength=image_count)
+    return ratio(np.bincount(image[is_defined], scores[is_defined], minlength=image_count), counts)

@@ -1,9 +1,9 @@
 """Score the boxes or keywords that systems name for images against people's, and compare with people and baselines.
 
 Images for which people name nothing do not count. A system that names nothing for an image has the score 0. Boxes are
-scored by precision, recall and F of content selection (WG15 eq. 1-3), keywords by best, oot and their mode variants
-(MC12 section 6.2), and by precision, recall and F1 of the first ten. Intervals of means cluster by document (or
-image) and by person.
+scored by precision, recall and F of content selection (Wang, Gaizauskas 2015: eq. 1-3), keywords by best, oot and
+their mode variants (Mason, Charniak 2012: section 6.2), and by precision, recall and F1 of the first ten. Intervals of
+means cluster by document (or image) and by person.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import numpy as np
 from django.utils.translation import gettext_noop
 
 from evaluation.results.consensus.clusters import scope_of
-from evaluation.results.standings import MEAN, Outputs, raters_of
-from evaluation.results.system_content.baselines import PEOPLE, ROLES, SYSTEM, People, SelectionSource
-from evaluation.results.system_content.measures import MODES, BoxMeasures, KeywordMeasures
+from evaluation.results.standings import MEAN, Outputs, rater_count_of
+from evaluation.results.system_measures.baselines import PEOPLE, ROLES, SYSTEM, People, SelectionSource
+from evaluation.results.system_measures.measures import MODES, BoxMeasures, KeywordMeasures
 from evaluation.results.systems import SystemsVerdict, verdict_on_systems
 from judgments.kinds import IncludedJudgment, Kind
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.crossed import RaterDeletions, renumber_codes
 
-Content = BoxMeasures | KeywordMeasures
-CONTENTS: dict[str, Content] = {"boxes": BoxMeasures(), "keywords": KeywordMeasures()}
+ContentMeasures = BoxMeasures | KeywordMeasures
+MEASURES: dict[str, ContentMeasures] = {"boxes": BoxMeasures(), "keywords": KeywordMeasures()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class ContentOfPeople:
 
 def content_of_systems(
     kind: Kind,
-    judged: Sequence[IncludedJudgment],
+    judgments: Sequence[IncludedJudgment],
     contents: Iterable[tuple[str, int, Sequence[str]]],
     documents: Mapping[int, Hashable],
     *,
@@ -70,71 +70,76 @@ def content_of_systems(
         documents: row id of the first item of each item's document; items alone in their document are left out.
         anonymous: whether people cannot be distinguished.
     """
-    names: defaultdict[str, dict[int, Sequence[str]]] = defaultdict(dict)
-    items = {judgment.unit.item_id for judgment in judged}
+    names_by_system: defaultdict[str, dict[int, Sequence[str]]] = defaultdict(dict)
+    items = {judgment.unit.item_id for judgment in judgments}
     for system, item, item_names in contents:
         if item in items:
-            names[system][item] = item_names
-    content = CONTENTS[kind.system_content]
-    reference = _content_of_people(kind, content, judged, documents, anonymous=anonymous) if names else None
+            names_by_system[system][item] = item_names
+    measures = MEASURES[kind.system_content]
+    reference = (
+        _content_of_people(kind, measures, judgments, documents, anonymous=anonymous)
+        if names_by_system
+        else None
+    )
     if reference is None or not reference.units:
         return {}, None
-    sources = list(_sources(content, reference, names, seed))
-    scores = [_scores_of(content, reference, source) for source in sources]
-    outputs = [_outputs(content, reference, scores, measure) for measure in range(len(content.measures))]
+    sources = list(_sources(measures, reference, names_by_system, seed))
+    scores = [_scores_of(measures, reference, source) for source in sources]
+    outputs = [_outputs(measures, reference, scores, measure) for measure in range(len(measures.measures))]
     figures = [
         measure_outputs.figures(name if name in MODES else MEAN)
-        for measure_outputs, name in zip(outputs, content.measures, strict=True)
+        for measure_outputs, name in zip(outputs, measures.measures, strict=True)
     ]
     rows: list[dict[str, Any]] = [
         {
             "who": source.source_name,
             "name": source.name,
-            "figures": {name: figures[index][str(number)] for index, name in enumerate(content.measures)},
+            "figures": {name: figures[index][str(position)] for index, name in enumerate(measures.measures)},
             "signature": source.signature,
         }
-        for number, source in enumerate(sources)
+        for position, source in enumerate(sources)
     ]
-    rows.sort(key=lambda row: (ROLES.index(row["who"]), -(row["figures"][content.decides]["value"] or 0.0)))
-    deciding_index = content.measures.index(content.decides)
+    rows.sort(key=lambda row: (ROLES.index(row["who"]), -(row["figures"][measures.decides]["value"] or 0.0)))
+    deciding_index = measures.measures.index(measures.decides)
     verdict = None
-    if len(names) > 1:
-        system_scores = scores[: len(names)]
+    if len(names_by_system) > 1:
+        system_scores = scores[: len(names_by_system)]  # the first sources are the systems, sorted by name
         system_outputs = replace(
-            _outputs(content, reference, system_scores, deciding_index), names=sorted(names)
+            _outputs(measures, reference, system_scores, deciding_index), names=sorted(names_by_system)
         )
-        verdict = verdict_on_systems(replace(system_outputs.standings(MEAN), measure=content.decides))
+        verdict = verdict_on_systems(replace(system_outputs.standings(MEAN), measure=measures.decides))
     return {
         "kind": kind.system_content,
-        "measures": list(content.measures),
-        "decides": content.decides,
+        "measures": list(measures.measures),
+        "decides": measures.decides,
         "images": len(reference.units),
         "left_out": reference.left_out,
-        "scope": scope_of(raters_of(outputs[deciding_index].deletions)),
+        "scope": scope_of(rater_count_of(outputs[deciding_index].deletions)),
         "rows": rows,
-        "signatures": content.signatures(),
+        "signatures": measures.signatures(),
     }, verdict
 
 
 def _content_of_people(
     kind: Kind,
-    content: Content,
-    judged: Sequence[IncludedJudgment],
+    measures: ContentMeasures,
+    judgments: Sequence[IncludedJudgment],
     documents: Mapping[int, Hashable],
     *,
     anonymous: bool,
 ) -> ContentOfPeople:
     by_image: dict[int, dict[int, list[IncludedJudgment]]] = {}
-    for judgment in sorted(judged, key=lambda row: (row.unit.position, row.unit.pk)):  # as in a release
+    for judgment in sorted(judgments, key=lambda row: (row.unit.position, row.unit.pk)):  # as in a release
         by_image.setdefault(judgment.unit.item_id, {}).setdefault(judgment.unit.pk, []).append(judgment)
 
     def content_of(units: Iterable[list[IncludedJudgment]], rater: int | None = None) -> list[list[Any]]:
         """Return the content that people name for each unit, without the answers of ``rater``."""
         answers = ((rows[0].unit, [row.answer for row in rows if row.worker != rater]) for rows in units)
-        return content.people(kind, answers)
+        return measures.content_of_people(kind, answers)
 
     units_by_image = {item: units for item, units in by_image.items() if any(content_of(units.values()))}
-    numbers: dict[Hashable, int] = {}  # numbers of documents
+    codes_by_document: dict[Hashable, int] = {}
+    # (image, rater, content without the rater)
     left_out_rows = [
         (image, rater, content_of(units.values(), rater))
         for image, units in enumerate(units_by_image.values())
@@ -144,7 +149,10 @@ def _content_of_people(
     return ContentOfPeople(
         units=[next(iter(units.values()))[0].unit for units in units_by_image.values()],
         cluster=np.array(
-            [numbers.setdefault(documents.get(item, item), len(numbers)) for item in units_by_image],
+            [
+                codes_by_document.setdefault(documents.get(item, item), len(codes_by_document))
+                for item in units_by_image
+            ],
             dtype=np.int64,
         ),
         people=[content_of(units.values()) for units in units_by_image.values()],
@@ -156,27 +164,39 @@ def _content_of_people(
 
 
 def _sources(
-    content: Content, reference: ContentOfPeople, names: Mapping[str, Mapping[int, Sequence[str]]], seed: int
+    measures: ContentMeasures,
+    reference: ContentOfPeople,
+    names_by_system: Mapping[str, Mapping[int, Sequence[str]]],
+    seed: int,
 ) -> Iterator[SelectionSource]:
-    for system in sorted(names):
-        selections = [content.choices(unit, names[system].get(unit.item_id, ())) for unit in reference.units]
+    """Yield the systems, sorted by name, people, and the baselines."""
+    for system in sorted(names_by_system):
+        names = names_by_system[system]
+        selections = [
+            measures.content_of_system(unit, names.get(unit.item_id, ())) for unit in reference.units
+        ]
         yield SelectionSource(SYSTEM, system, [selections])
     yield SelectionSource(PEOPLE, gettext_noop("one person against the others"), ())
-    yield from content.baselines(reference.units, reference.people, reference.cluster, seed)
+    yield from measures.baselines(reference.units, reference.people, reference.cluster, seed)
 
 
-def _scores_of(content: Content, reference: ContentOfPeople, source: SelectionSource) -> Floats:
-    """Return (measures, N + V) scores of a source, first against all people, then with one person left out."""
+def _scores_of(measures: ContentMeasures, reference: ContentOfPeople, source: SelectionSource) -> Floats:
+    """Return (measures, N + V) scores of a source: against all people, then with one person left out."""
     people = [*reference.people, *reference.leave_one_out]
-    image = [*range(len(reference.people)), *reference.image.tolist()]
+    images = [*range(len(reference.people)), *reference.image.tolist()]
     if source.source_name == PEOPLE:
-        return np.array(content.scores_of_people(people))
-    draws = [content.scores([draw[index] for index in image], people) for draw in source.draws]
+        return np.array(measures.scores_of_people(people))
+    draws = [measures.scores([draw[image] for image in images], people) for draw in source.draws]
     return np.asarray(np.mean(draws, axis=0))
 
 
-def _outputs(content: Content, reference: ContentOfPeople, scores: Sequence[Floats], measure: int) -> Outputs:
-    """Return the scores by a measure as outputs of systems, whose names are the positions of the sources."""
+def _outputs(
+    measures: ContentMeasures, reference: ContentOfPeople, scores: Sequence[Floats], measure: int
+) -> Outputs:
+    """Return the scores by a measure as outputs of systems, whose names are the positions of the sources.
+
+    ``scores`` are results of ``_scores_of`` for each source. ``measure`` is the position of the measure.
+    """
     image_count = len(reference.units)
     measure_scores = np.array([score[measure] for score in scores])
     system, item = np.nonzero(~np.isnan(measure_scores[:, :image_count]))
@@ -189,7 +209,7 @@ def _outputs(content: Content, reference: ContentOfPeople, scores: Sequence[Floa
             row[source, reference.image[answer]],
             renumber_codes(reference.rater[answer]),
             measure_scores[source, image_count + answer],
-            content.means,
+            measures.means,
         )
     return Outputs(
         names=list(map(str, range(len(scores)))),

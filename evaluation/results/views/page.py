@@ -30,14 +30,20 @@ from evaluation.results.aggregation import scale_sentence
 from evaluation.results.agreement import alpha_note, components_sentence, side_sentence
 from evaluation.results.consensus.counts import unused_context
 from evaluation.results.consensus.tables import captions_table, consensus_tables, questions_tables
-from evaluation.results.metrics.options import OF_CAPTIONS, OF_PAIRS
-from evaluation.results.metrics.readings import tables_beside_metrics
+from evaluation.results.metrics.options import CAPTION_OPTIONS, PAIR_OPTIONS
 from evaluation.results.metrics.tables import accuracy_table, correlation_table, within_items_sentence
+from evaluation.results.metrics.variant_tables import tables_beside_metrics
 from evaluation.results.operations import EvaluateRequest, start_aggregation, start_evaluation
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.reopening import reopen
 from evaluation.results.systems import verdict_context
-from evaluation.results.verdict import UNTESTED_NOTE, Verdict, cells_of, levels_sentence, verdict_sentence
+from evaluation.results.verdict import (
+    UNTESTED_NOTE,
+    Verdict,
+    estimates_of_metrics,
+    levels_sentence,
+    verdict_sentence,
+)
 from evaluation.results.views.drawings import DrawnPlot, draw_plots
 from evaluation.results.views.workers_in_words import model_rows, model_sentence, other_models, worker_note
 from evaluation.results.worker_models import WORKER_MODELS
@@ -151,9 +157,9 @@ def _leading_findings(
     if "verdict" not in evaluation.result:
         return {"sentence": _(UNTESTED_NOTE)}
     verdict: Verdict = evaluation.result["verdict"]["all"]
-    cells = cells_of(evaluation.result)
+    estimates = estimates_of_metrics(evaluation.result)
     return {
-        "verdict": verdict | {"sentence": verdict_sentence(verdict, cells)},
+        "verdict": verdict | {"sentence": verdict_sentence(verdict, estimates)},
         "beside": levels_sentence(evaluation.result),
     }
 
@@ -244,7 +250,7 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
         "alpha_note": alpha_note(result["agreement"]["alpha"]),
         "components_sentence": components_sentence(result["agreement"].get("components", {})),
         "side_sentence": side_sentence(
-            result["agreement"].get("side_bias", {}), drawn=threshold != AS_IMPORTED
+            result["agreement"].get("side_bias", {}), random_sides=threshold != AS_IMPORTED
         ),
         "counts": result["counts"],
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
@@ -304,8 +310,8 @@ def _add_compute(name: str, options: tuple[str, ...], is_offered: Callable[[Stud
 
 
 # The form has the variants for the study's protocol. "compute" is also a button at the top, without a form.
-_add_compute("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED))
-_add_compute("compute-captions", OF_CAPTIONS, never_shown)
+_add_compute("compute", PAIR_OPTIONS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED))
+_add_compute("compute-captions", CAPTION_OPTIONS, never_shown)
 add_operation(
     start_aggregation,
     name="models",

@@ -1,4 +1,8 @@
-"""Optional variants of the figures of pairs."""
+"""Variants of a metric's accuracy on pairs, computed on request in addition to the usual accuracy.
+
+They are accuracy over all pairs, accuracy with ties, and accuracy with fewer references. A stored result has them under
+the key ``readings``.
+"""
 
 from __future__ import annotations
 
@@ -39,49 +43,56 @@ DRAWS = 10  # number of random subsets of references for each size
 def accuracy_over_all(
     scores: Floats, people: PeoplesWinners, kinds: Sequence[str] | None
 ) -> dict[str, dict[str, Any]]:
-    """Return accuracy over all pairs, by kind, from (N, 2) scores.
+    """Return accuracy over all pairs, by pair kind, from (N, 2) scores of a metric.
 
     On a pair on which people have no consensus, a metric counts as half right, whatever it answers, even if it ties.
     """
-    answers = metric_winners(scores[:, 0], scores[:, 1])
+    winners_by_metric = metric_winners(scores[:, 0], scores[:, 1])
 
-    def credit(pairs: Ints, winners: Floats) -> Floats:
-        return pair_credits(answers[pairs], winners, undecided="half")[0]
+    def credit(pairs: Ints, peoples_winners: Floats) -> Floats:
+        return pair_credits(winners_by_metric[pairs], peoples_winners, undecided="half")[0]
 
-    all_pairs = np.arange(len(answers))
+    all_pairs = np.arange(len(scores))
     accuracies = {}
-    for kind, of_kind in kinds_of(kinds, len(answers)).items():
-        n = int(of_kind.sum())
-        estimate = people.share(credit, of_kind, undecided=True) if n else Inference()
-        value = float(credit(all_pairs, people.winners)[of_kind].mean()) if n else math.nan
+    for kind, is_of_kind in kinds_of(kinds, len(scores)).items():
+        n = int(is_of_kind.sum())
+        # `share` calls `credit` with people's winners, and with the winners without single participants.
+        estimate = people.share(credit, is_of_kind, undecided=True) if n else Inference()
+        value = float(credit(all_pairs, people.winners)[is_of_kind].mean()) if n else math.nan
         accuracies[kind] = {"value": json_float(value), **as_json(estimate, "low", "high"), "n": n}
         accuracies[kind]["reason"] = estimate.reason
     return accuracies
 
 
 def accuracy_with_ties(
-    scores: Floats, people: PeoplesWinners, judged: Flags, systems: Sequence[tuple[str, str]], seed: int
+    scores: Floats, people: PeoplesWinners, is_judged: Flags, systems: Sequence[tuple[str, str]], seed: int
 ) -> dict[str, Any]:
-    """Return accuracies on the judged pairs. A metric's tie counts as right if people tie the pair, too.
+    """Return a metric's accuracies on the judged pairs. A metric's tie is right if people tie the pair, too.
 
     For ``plain``, equal scores are ties. For ``calibrated``, scores are ties if their gap is up to the value that is
-    best on these pairs (Deutsch et al. 2023). ``soft`` is the soft pairwise accuracy of systems.
+    best on these pairs (Deutsch et al. 2023). ``soft`` is the soft pairwise accuracy of systems (Thompson et al. 2024).
 
     Args:
         scores: (N, 2) scores of both texts of all pairs.
-        judged: (N,) flags of the judged pairs.
+        is_judged: (N,) flags of the pairs that people judged.
         systems: systems of both texts of the judged pairs.
     """
-    outcomes, judged_scores = people.winners[judged], scores[judged]
-    sides = np.stack([outcomes == 1, outcomes == 2], axis=1).astype(np.float64)
-    groups = np.repeat(np.arange(len(outcomes)), 2)
+    winners, judged_scores = people.winners[is_judged], scores[is_judged]
+    # People's scores of both texts: 1 for the winner, 0 for the loser, and 0 for both if they tie.
+    people_scores = np.stack([winners == 1, winners == 2], axis=1).astype(np.float64)
+    pair_of_text = np.repeat(np.arange(len(winners)), 2)
     accuracies: dict[str, Any] = {}
     for name, epsilon in (("plain", 0.0), ("calibrated", CALIBRATED_EPSILON)):
         accuracy = pairwise_accuracy(
-            judged_scores.ravel(), sides.ravel(), groups, epsilon=epsilon, resamples=0, seed=seed
+            judged_scores.ravel(),
+            people_scores.ravel(),
+            pair_of_text,
+            epsilon=epsilon,
+            resamples=0,
+            seed=seed,
         )
-        answers = metric_outcomes(scores, accuracy.epsilon)
-        estimate = people.share(partial(_is_right, answers), judged, undecided=True)
+        outcomes = metric_outcomes(scores, accuracy.epsilon)
+        estimate = people.share(partial(_credit_of_outcomes, outcomes), is_judged, undecided=True)
         accuracies[name] = {
             "value": json_float(accuracy.value),
             **as_json(estimate, "low", "high"),
@@ -89,32 +100,36 @@ def accuracy_with_ties(
             **as_json(accuracy, "epsilon", "tied_both", "tied_metric", "tied_people", "signature"),
             "reason": accuracy.reason or estimate.reason,
         }
-    first, second = zip(*systems, strict=True)
-    margins = judged_scores[:, 0] - judged_scores[:, 1]
-    sides = (outcomes == 1) - 1.0 * (outcomes == 2)
-    soft = soft_accuracy_of_comparisons(first, second, margins, sides, seed=seed)
+    first_systems, second_systems = zip(*systems, strict=True)
+    metric_margins = judged_scores[:, 0] - judged_scores[:, 1]
+    people_margins = people_scores[:, 0] - people_scores[:, 1]
+    soft = soft_accuracy_of_comparisons(
+        first_systems, second_systems, metric_margins, people_margins, seed=seed
+    )
     accuracies["soft"] = {
         **as_json(soft, "value", "pairwise", "pairs", "comparisons", "reason", "signature"),
-        "low": None,
+        "low": None,  # soft accuracy has no interval
         "high": None,
-        "n": soft.pairs,
+        "n": soft.pairs,  # pairs of systems
     }
     return accuracies
 
 
-def _is_right(answers: Ints, pairs: Ints, winners: Floats) -> Floats:
-    """Return 1 for each of the ``pairs`` for which the metric answers the winner or the tie of people, else 0."""
-    return (answers[pairs] == winners).astype(np.float64)
+def _credit_of_outcomes(outcomes: Ints, pairs: Ints, peoples_winners: Floats) -> Floats:
+    """Return 1 for each of the ``pairs`` for which the metric's outcome is people's winner or their tie, else 0."""
+    return (outcomes[pairs] == peoples_winners).astype(np.float64)
 
 
 def metric_outcomes(scores: Floats, epsilon: float) -> Ints:
-    """Return (N,) winners by (N, 2) scores: 1 or 2, or 0 if scores differ by at most ``epsilon``."""
+    """Return (N,) outcomes of (N, 2) scores: the winner, 1 or 2, or 0 if scores differ by at most ``epsilon``."""
     gap = scores[:, 0] - scores[:, 1]
+    # An error of rounding must not make a gap of epsilon larger than epsilon.
     slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
     return np.where(np.abs(gap) <= epsilon + slack, 0, np.where(gap > 0, 1, 2)).astype(np.int64)
 
 
 def curves_as_json(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[str, Any]]]:
+    """Return accuracy by number of references as JSON, by pair kind, with a row for each number of references."""
     names = ("references", "draws", "value", "low", "high")
     return {
         kind: [
@@ -125,11 +140,11 @@ def curves_as_json(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[
     }
 
 
-def compute_pair_readings(
+def compute_pair_variants(
     options: EvaluationOptions,
     pairs: Sequence[PairTexts],
     documents: Sequence[References],
-    judged: MetricResults,
+    metric_results: MetricResults,
     *,
     metrics: Sequence[str],
     tokenizer: str,
@@ -137,29 +152,35 @@ def compute_pair_readings(
     people: PeoplesWinners,
     clusters: ClusterColumns,
 ) -> dict[str, Any]:
-    """Return the requested variants of the figures of pairs, by metric."""
+    """Return the requested variants of accuracy, by option and metric.
+
+    Args:
+        metrics: metrics that can be computed with fewer references; imported ones cannot.
+    """
     kinds = known_kinds([pair.kind for pair in pairs])
-    figures: dict[str, Any] = {}
+    variants: dict[str, Any] = {}
     if options.all_pairs:
-        figures["all_pairs"] = {
-            name: accuracy_over_all(both, people, kinds) for name, both in judged.scores.items()
+        variants["all_pairs"] = {
+            name: accuracy_over_all(scores, people, kinds) for name, scores in metric_results.scores.items()
         }
     if options.ties:
-        judged_pairs = np.array([bool(pair.winner or pair.is_tied) for pair in pairs])
+        is_judged = np.array([bool(pair.winner or pair.is_tied) for pair in pairs])
         systems = [pair.systems for pair in pairs if pair.winner or pair.is_tied]
-        figures["ties"] = {
-            name: accuracy_with_ties(both, people, judged_pairs, systems, seed)
-            for name, both in judged.scores.items()
+        variants["ties"] = {
+            name: accuracy_with_ties(scores, people, is_judged, systems, seed)
+            for name, scores in metric_results.scores.items()
         }
     if options.references and metrics:
-        scores = scores_by_random_subsets(
+        scores_by_metric = scores_by_random_subsets(
             pairs, documents, options.references, DRAWS, metrics=metrics, tokenizer=tokenizer, seed=seed
         )
-        figures["references"] = {
-            name: curves_as_json(accuracy_by_references(tables, people.winners, kinds, clusters=clusters))
-            for name, tables in scores.items()
+        variants["references"] = {
+            name: curves_as_json(
+                accuracy_by_references(scores_by_size, people.winners, kinds, clusters=clusters)
+            )
+            for name, scores_by_size in scores_by_metric.items()
         }
-    return figures
+    return variants
 
 
 def scores_by_random_subsets(
@@ -193,14 +214,18 @@ def scores_by_random_subsets(
         subsets_by_pair = [
             random_subsets(len(pair.references), size, draw_count, seed=generator) for pair in pairs
         ]
-        tables = []
+        scores_by_draw = []
         for draw in range(draw_count):
             pairs_of_draw = []
             for pair, subsets in zip(pairs, subsets_by_pair, strict=True):
+                # A pair with exactly `size` references has one subset, which it uses in each draw.
                 subset = subsets[min(draw, len(subsets) - 1)]
                 pairs_of_draw.append(replace(pair, references=[pair.references[index] for index in subset]))
-            tables.append(score_pairs(pairs_of_draw, documents, metrics=metrics, tokenizer=tokenizer)[1])
+            scores_by_draw.append(
+                score_pairs(pairs_of_draw, documents, metrics=metrics, tokenizer=tokenizer)[1]
+            )
         for name in metrics:
-            first, second = np.stack([table[name] for table in tables]).transpose(2, 0, 1)
+            # From D times (N, 2) scores to the (D, N) scores of the first and of the second texts.
+            first, second = np.stack([draw_scores[name] for draw_scores in scores_by_draw]).transpose(2, 0, 1)
             scores[name][size] = first, second
     return scores
