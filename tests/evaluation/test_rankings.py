@@ -248,10 +248,10 @@ def test_results_say_that_they_are_older_than_a_system(client: Any, admin_client
     aggregate_study(study=made.study)
     address = f"/admin/judgments/study/{made.study.pk}/results/"
     page = admin_client.get(address)
-    assert not page.context["aggregation_old"]
+    assert not page.context["aggregation_is_outdated"]
     assert [row[0] for row in page.context["tables"]["rankings"].rows] == ["first"]
     ranked(made, "late", {"0.jpg": ["y", "x"]})
-    assert admin_client.get(address).context["aggregation_old"]
+    assert admin_client.get(address).context["aggregation_is_outdated"]
 
 
 def test_thirty_systems_cost_as_many_queries_as_two(django_assert_max_num_queries: Any) -> None:

@@ -196,7 +196,7 @@ def test_results_are_older_than_scores_that_replace_theirs(tmp_path: Path, clien
     def old() -> bool:
         page = client.get(f"/admin/judgments/study/{study.study.pk}/results/")
         assert page.context_data is not None
-        return bool(page.context_data["evaluation_old"])
+        return bool(page.context_data["evaluation_is_outdated"])
 
     for scores, replaces in (((1, 0), False), ((1, 2), True)):
         path = write(tmp_path / "comet.jsonl", caption_rows(*scores))

@@ -94,10 +94,10 @@ def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
     if not counts:
         return {}
     return {
-        "unused": unused_sentence(counts),
-        "unused_answers": counts["below"]["answers"] + counts["excluded"]["answers"] + counts["other"],
-        "unused_below": counts["below"]["answers"],
-        "unused_excluded": counts["excluded"]["answers"],
+        "unused_sentence": unused_sentence(counts),
+        "unused_count": counts["below"]["answers"] + counts["excluded"]["answers"] + counts["other"],
+        "unused_count_below_pass_mark": counts["below"]["answers"],
+        "unused_count_of_excluded": counts["excluded"]["answers"],
     }
 
 

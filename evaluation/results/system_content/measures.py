@@ -43,13 +43,13 @@ class BoxMeasures:
     """Measures of boxes that are named for images.
 
     Attributes:
-        measures: names of the measures.
+        names: names of the measures.
         decides: the measure of the verdict.
         means: whether the score of an image is a mean over people.
         baselines: a function that yields the baselines.
     """
 
-    measures, decides = ("precision", "recall", F1), F1
+    names, decides = ("precision", "recall", F1), F1
     means = False  # because people's boxes of a description are the majority of their answers
     baselines = staticmethod(box_baselines)
 
@@ -91,7 +91,7 @@ class BoxMeasures:
 class KeywordMeasures:
     """Measures of keywords that are named for images. The attributes are those of ``BoxMeasures``."""
 
-    measures, decides = ("best", OOT, BEST_MODE, OOT_MODE, "precision", "recall", F1), OOT
+    names, decides = ("best", OOT, BEST_MODE, OOT_MODE, "precision", "recall", F1), OOT
     means = True
     baselines = staticmethod(keyword_baselines)
 

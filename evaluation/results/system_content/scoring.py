@@ -19,8 +19,8 @@ from django.utils.translation import gettext_noop
 
 from evaluation.results.consensus.clusters import scope_of
 from evaluation.results.standings import MEAN, Outputs, rater_count_of
-from evaluation.results.system_measures.baselines import PEOPLE, ROLES, SYSTEM, People, SelectionSource
-from evaluation.results.system_measures.measures import MODES, BoxMeasures, KeywordMeasures
+from evaluation.results.system_content.baselines import PEOPLE, ROLES, SYSTEM, People, SelectionSource
+from evaluation.results.system_content.measures import MODES, BoxMeasures, KeywordMeasures
 from evaluation.results.systems import SystemsVerdict, verdict_on_systems
 from judgments.kinds import IncludedJudgment, Kind
 from quorum.numeric.arrays import Floats, Ints
@@ -85,22 +85,22 @@ def content_of_systems(
         return {}, None
     sources = list(_sources(measures, reference, names_by_system, seed))
     scores = [_scores_of(measures, reference, source) for source in sources]
-    outputs = [_outputs(measures, reference, scores, measure) for measure in range(len(measures.measures))]
+    outputs = [_outputs(measures, reference, scores, measure) for measure in range(len(measures.names))]
     figures = [
         measure_outputs.figures(name if name in MODES else MEAN)
-        for measure_outputs, name in zip(outputs, measures.measures, strict=True)
+        for measure_outputs, name in zip(outputs, measures.names, strict=True)
     ]
     rows: list[dict[str, Any]] = [
         {
             "who": source.source_name,
             "name": source.name,
-            "figures": {name: figures[index][str(position)] for index, name in enumerate(measures.measures)},
+            "figures": {name: figures[index][str(position)] for index, name in enumerate(measures.names)},
             "signature": source.signature,
         }
         for position, source in enumerate(sources)
     ]
     rows.sort(key=lambda row: (ROLES.index(row["who"]), -(row["figures"][measures.decides]["value"] or 0.0)))
-    deciding_index = measures.measures.index(measures.decides)
+    deciding_index = measures.names.index(measures.decides)
     verdict = None
     if len(names_by_system) > 1:
         system_scores = scores[: len(names_by_system)]  # the first sources are the systems, sorted by name
@@ -110,7 +110,7 @@ def content_of_systems(
         verdict = verdict_on_systems(replace(system_outputs.standings(MEAN), measure=measures.decides))
     return {
         "kind": kind.system_content,
-        "measures": list(measures.measures),
+        "measures": list(measures.names),
         "decides": measures.decides,
         "images": len(reference.units),
         "left_out": reference.left_out,

@@ -1,4 +1,4 @@
-"""The page "Results" of a study."""
+"""The page "Results" of a study, with its steps: to compute results, to fit models, and to re-open items."""
 
 from __future__ import annotations
 
@@ -57,9 +57,10 @@ from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import PAGES, add_step, study_page, study_page_address
 
 # Largest numbers of rows that the page shows.
-PIECES_SHOWN = 10  # parts of the consensus on an item with open answers
+ANSWER_PARTS_SHOWN = 10  # parts of the consensus on an item with open answers
 WORKERS_SHOWN = 200
-NEWEST = 5  # reports of problems
+PROBLEM_REPORTS_SHOWN = 5
+ASSIGNMENTS_SHOWN = 5  # pages of work in progress
 UNITS_SHOWN = 8  # items with open answers
 EXTREME_CAPTIONS_SHOWN = 5  # captions with the highest scores, and with the lowest
 # Labels of the links to further pages, by the page's name.
@@ -71,14 +72,15 @@ LINKED_PAGES = {
     "disputes": gettext_noop("Disputed items"),
     "report": gettext_noop("Report: figures, tables, methods"),
 }
-# Names of the page "Metrics", depending on the steps that features add to it.
-METRICS_BY_STEPS = {
+# Labels of the link to the page "Metrics", by the steps that features add to it.
+METRICS_LABELS = {
     ("compare-metrics", "import-scores"): gettext_noop("Comparison of two metrics, imported scores"),
     ("compare-metrics",): gettext_noop("Comparison of two metrics"),
 }
 
 
 def _answer_rows(study: Study) -> list[dict[str, Any]]:
+    """Return rows with the consensus on the first items, for kinds with open answers."""
     kind = KINDS[study.protocol]
     if not kind.is_open:
         return []
@@ -88,15 +90,15 @@ def _answer_rows(study: Study) -> list[dict[str, Any]]:
         unit = consensus.unit
         if unit is None or not consensus.answer:
             continue
-        pieces = kind.describe_consensus(consensus.answer, unit=unit)
+        answer_parts = kind.describe_consensus(consensus.answer, unit=unit)
         rows.append(
             {
                 "picture": picture_address(unit.item),
                 "image": unit.item.name,
                 "text": text_or_placeholder(unit.first.text) if unit.first else unit.content.get("text", ""),
-                "said": pieces[:PIECES_SHOWN],
-                "left": max(len(pieces) - PIECES_SHOWN, 0),
-                "n": consensus.n,
+                "answer_parts": answer_parts[:ANSWER_PARTS_SHOWN],
+                "hidden_part_count": max(len(answer_parts) - ANSWER_PARTS_SHOWN, 0),
+                "judgment_count": consensus.n,
             }
         )
     return rows
@@ -110,41 +112,44 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
     context |= {
         "counted": progress_figures,
         "progress": progress,
-        "handed_in": sum(progress["assignments"].get(state, 0) for state in FINISHED_STATES),
-        "held": _ended_leases(study, progress),
-        "reports": list(
+        "submitted_count": sum(progress["assignments"].get(state, 0) for state in FINISHED_STATES),
+        "assignments_in_progress": _assignments_in_progress(study, progress),
+        "problem_reports": list(
             ProblemReport.objects.filter(assignment__study=study).select_related("assignment__worker")[
-                :NEWEST
+                :PROBLEM_REPORTS_SHOWN
             ]
         ),
         "aggregation": aggregation,
         "evaluation": evaluation,
         "compares_pairs": KINDS[study.protocol].compares_pairs,
-        "instead_of_evaluate": KINDS[study.protocol].comparison.refusal,
+        "why_not_comparable": KINDS[study.protocol].comparison.refusal,
         "answer_rows": _answer_rows(study) if aggregation else [],
         "figures": draw_plots(study, aggregation, evaluation, progress),
-        **_freshness(study, aggregation, evaluation, progress),
+        **_outdated_flags(study, aggregation, evaluation, progress),
         **(_agreement_context(aggregation) if aggregation else {}),
     }
     if evaluation is not None:
         table = accuracy_table if context["compares_pairs"] else correlation_table
         context["metrics_table"] = table(evaluation.result)
-        context["within_items"] = within_items_sentence(evaluation.result)
-        context["readings"] = tables_beside_metrics(evaluation.result)
+        context["within_items_sentence"] = within_items_sentence(evaluation.result)
+        context["variant_tables"] = tables_beside_metrics(evaluation.result)
     elif aggregation is not None:
         done_jobs = Job.objects.filter(kind="evaluate", args__study=study.slug, state=Job.State.DONE)
         context["why_no_metrics"] = done_jobs.order_by("-pk").values_list("result__notes", flat=True).first()
     if aggregation is not None:
         context |= unused_context(aggregation.result)
-        context |= verdict_context(study, aggregation.result) | {"scale": scale_sentence(aggregation.result)}
-        # Studies that collect labels lead with their consensus, not with metrics.
-        lead_evaluation = evaluation if study.design.get("purpose") != "labels" else None
-        context["lead"] = _leading_findings(aggregation, lead_evaluation, context["figures"])
-        context["ways"] = _links_to_pages(study, context)
+        context |= verdict_context(study, aggregation.result)
+        context["scale_sentence"] = scale_sentence(aggregation.result)
+        # For studies that collect labels, the main result is their consensus, not metrics.
+        collects_labels = study.design.get("purpose") == "labels"
+        context["main_result"] = _main_result(
+            aggregation, None if collects_labels else evaluation, context["figures"]
+        )
+        context["page_links"] = _links_to_pages(study, context)
     return TemplateResponse(request, "evaluation/study_results.html", context)
 
 
-def _leading_findings(
+def _main_result(
     aggregation: Analysis, evaluation: Analysis | None, figures: dict[str, DrawnPlot]
 ) -> dict[str, Any]:
     if evaluation is None:
@@ -153,35 +158,38 @@ def _leading_findings(
             "n": thousands(counts["units_with_consensus"]),
             "all": thousands(counts["units"]),
         }
-        return {"sentence": sentence, "beside": figures["agreement"].sentence}
+        return {"sentence": sentence, "note": figures["agreement"].sentence}
     if "verdict" not in evaluation.result:
         return {"sentence": _(UNTESTED_NOTE)}
     verdict: Verdict = evaluation.result["verdict"]["all"]
     estimates = estimates_of_metrics(evaluation.result)
     return {
         "verdict": verdict | {"sentence": verdict_sentence(verdict, estimates)},
-        "beside": levels_sentence(evaluation.result),
+        "note": levels_sentence(evaluation.result),
     }
 
 
 def _newest_analyses(study: Study) -> tuple[Analysis | None, Analysis | None]:
-    """Return the newest aggregation and evaluation, by one query. ``last_output`` is the id of the newest output."""
+    """Return the newest aggregation and evaluation, by one query.
+
+    They have the attribute ``last_output``, the row id of the newest system output.
+    """
     kinds = Analysis.Kind.AGGREGATION, Analysis.Kind.META_EVALUATION
-    # results are large, so that only the newest ones are read
-    aggregation, evaluation = (
+    # Results are large, so only the newest ones are read.
+    newest_aggregation, newest_evaluation = (
         Subquery(Analysis.objects.newest_first(study, kind).values("pk")[:1]) for kind in kinds
     )
-    rows = Analysis.objects.filter(Q(pk=aggregation) | Q(pk=evaluation))
+    analyses = Analysis.objects.filter(Q(pk=newest_aggregation) | Q(pk=newest_evaluation))
     last_output = Subquery(scored_rows(study).order_by("-pk").values("pk")[:1])
-    newest = {analysis.what: analysis for analysis in rows.annotate(last_output=last_output)}
-    return newest.get(kinds[0]), newest.get(kinds[1])
+    newest = {analysis.what: analysis for analysis in analyses.annotate(last_output=last_output)}
+    return newest.get(Analysis.Kind.AGGREGATION), newest.get(Analysis.Kind.META_EVALUATION)
 
 
 def _links_to_pages(study: Study, context: Context) -> list[dict[str, str]]:
     steps = tuple(name for name in ("compare-metrics", "import-scores") if name in context["steps"])
-    labels = LINKED_PAGES | ({"metrics": METRICS_BY_STEPS[steps]} if steps in METRICS_BY_STEPS else {})
+    labels = LINKED_PAGES | ({"metrics": METRICS_LABELS[steps]} if steps in METRICS_LABELS else {})
     return [
-        {"label": _(label), "link": study_page_address(study, name)}
+        {"label": _(label), "url": study_page_address(study, name)}
         for name, label in labels.items()
         if name in PAGES  # the feature of a page may be switched off
         and PAGES[name].has_tab(study)
@@ -189,19 +197,20 @@ def _links_to_pages(study: Study, context: Context) -> list[dict[str, str]]:
     ]
 
 
-def _ended_leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
+def _assignments_in_progress(study: Study, progress: dict[str, Any]) -> list[Assignment]:
+    """Return the assignments in progress that expire first, with one more than the page shows if there are more."""
     if not progress["assignments"].get(Assignment.State.ACCEPTED):
         return []
-    held_work = Assignment.objects.with_lease(timezone.now()).filter(study=study)
-    return list(held_work.select_related("worker", "hit").order_by("expires_at")[: NEWEST + 1])
+    assignments = Assignment.objects.with_lease(timezone.now()).filter(study=study)
+    return list(assignments.select_related("worker", "hit").order_by("expires_at")[: ASSIGNMENTS_SHOWN + 1])
 
 
-def _freshness(
+def _outdated_flags(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, bool]:
     """Return flags by name that say whether each result is older than the data.
 
-    Judgments are only added, except when people are erased, so it is enough to compare the number of judgments, and
+    Judgments are only added, except when people are erased. So it is enough to compare the number of judgments, and
     the times of the last revision, adjudication and erasure. Results also depend on systems' outputs, of which the
     last row id is compared, and on imported scores, which can be replaced and whose hashes are compared.
     """
@@ -210,11 +219,11 @@ def _freshness(
     )
     if aggregation is not None and is_current:
         computed_at = aggregation.created_at
-        decisions = Adjudication.objects.filter(
+        later_decisions = Adjudication.objects.filter(
             Q(decided_at__gt=computed_at) | Q(withdrawn_at__gt=computed_at), study=study
         )
         revised_at = progress["revised_at"]
-        is_current = (revised_at is None or revised_at <= computed_at) and not decisions.exists()
+        is_current = (revised_at is None or revised_at <= computed_at) and not later_decisions.exists()
         last_output = getattr(aggregation, "last_output", None) or 0
         is_current = is_current and (aggregation.result.get("outputs", last_output) or 0) == last_output
         is_current = is_current and not precedes_erasure(aggregation)
@@ -225,52 +234,69 @@ def _freshness(
         hashes = imported_hashes(study.dataset, evaluation.settings["metrics"])
         has_same_data = has_same_data and evaluation.settings["imported"] == hashes
     return {
-        "aggregation_old": aggregation is not None and not is_current,
-        "evaluation_old": evaluation is not None and not (is_current and has_same_data),
+        "aggregation_is_outdated": aggregation is not None and not is_current,
+        "evaluation_is_outdated": evaluation is not None and not (is_current and has_same_data),
     }
 
 
 def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
-    result, threshold = aggregation.result, aggregation.settings.get("controls")
-    workers = sorted(result["workers"], key=lambda row: (row["used"], -row["judgments"], row["worker"]))
-    seen_count, right = (sum(row[key] for row in workers) for key in ("controls_seen", "controls_right"))
-    model = result.get("dawid_skene", {})
-    accuracy = {row["worker"]: row["accuracy"] for row in model.get("workers", ())}
+    """Return the template context of an aggregation: agreement, consensus, and figures of participants."""
+    result = aggregation.result
     figures = result.get("figures", {})
     captions = figures.get("captions", ())
-    model_table = model_rows(aggregation.study, model)
     return {
-        "model": model,
-        "model_sentence": model_sentence(model),
-        "model_rows": model_table,
-        "model_left": max(0, model.get("differ", 0) - len(model_table)),
-        "other_models": other_models(result.get("models", {})),
-        "model_choices": [(name, _(label)) for name, label in WORKER_MODELS.items()],
+        **_models_context(aggregation.study, result),
+        **_workers_context(aggregation),
         "agreement": result["agreement"],
         "alpha_note": alpha_note(result["agreement"]["alpha"]),
         "components_sentence": components_sentence(result["agreement"].get("components", {})),
         "side_sentence": side_sentence(
-            result["agreement"].get("side_bias", {}), random_sides=threshold != AS_IMPORTED
+            result["agreement"].get("side_bias", {}),
+            random_sides=aggregation.settings.get("controls") != AS_IMPORTED,
         ),
         "counts": result["counts"],
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
-        "upper_bounds": figures.get("leave_one_out"),
+        "leave_one_out": figures.get("leave_one_out"),
         "split_half": figures.get("split_half"),
-        "captions": captions_table(captions, ends=EXTREME_CAPTIONS_SHOWN) if captions else None,
+        "captions_table": captions_table(captions, ends=EXTREME_CAPTIONS_SHOWN) if captions else None,
         "captions_count": len(captions),
-        "questions": questions_tables(figures.get("questions", ())),
+        "question_tables": questions_tables(figures.get("questions", ())),
         "tables": {table.name.replace("-", "_"): table for table in consensus_tables(result)},
-        "workers": [
-            row | {"note": worker_note(row, threshold), "accuracy": accuracy.get(row["worker"])}
-            for row in workers[:WORKERS_SHOWN]
-        ],
-        "workers_left": max(0, len(workers) - WORKERS_SHOWN),
-        "controls": {"seen": seen_count, "right": right, "share": right / seen_count if seen_count else None},
     }
 
 
-def _start_job(request: HttpRequest, study: Study) -> None:
-    values = read_posted_parameters(request, start_evaluation)
+def _models_context(study: Study, result: dict[str, Any]) -> dict[str, Any]:
+    model = result.get("dawid_skene", {})
+    model_table = model_rows(study, model)
+    return {
+        "model": model,
+        "model_sentence": model_sentence(model),
+        "model_rows": model_table,
+        "hidden_model_row_count": max(0, model.get("differ", 0) - len(model_table)),
+        "other_models": other_models(result.get("models", {})),
+        "model_choices": [(name, _(label)) for name, label in WORKER_MODELS.items()],
+    }
+
+
+def _workers_context(aggregation: Analysis) -> dict[str, Any]:
+    result, pass_mark = aggregation.result, aggregation.settings.get("controls")
+    # Participants whose judgments are not used come first.
+    workers = sorted(result["workers"], key=lambda row: (row["used"], -row["judgments"], row["worker"]))
+    answered, right = (sum(row[key] for row in workers) for key in ("controls_seen", "controls_right"))
+    accuracy = {row["worker"]: row["accuracy"] for row in result.get("dawid_skene", {}).get("workers", ())}
+    return {
+        "workers": [
+            row | {"note": worker_note(row, pass_mark), "accuracy": accuracy.get(row["worker"])}
+            for row in workers[:WORKERS_SHOWN]
+        ],
+        "hidden_worker_count": max(0, len(workers) - WORKERS_SHOWN),
+        "controls": {"seen": answered, "right": right, "share": right / answered if answered else None},
+    }
+
+
+def _start_computing(request: HttpRequest, study: Study) -> None:
+    """Start the aggregation and, if the study's answers can be compared with metrics, the evaluation."""
+    evaluation_options = read_posted_parameters(request, start_evaluation)
     if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
         raise WrongState(
             _("Study “%(slug)s” has no judgments yet; there is nothing to compute.") % {"slug": study.slug}
@@ -278,7 +304,7 @@ def _start_job(request: HttpRequest, study: Study) -> None:
     with transaction.atomic():
         start_aggregation.start(study, {}, by=signed_in(request), page=True)
         if not KINDS[study.protocol].comparison.refusal:
-            start_evaluation.start(study, values, by=signed_in(request), page=True)
+            start_evaluation.start(study, evaluation_options, by=signed_in(request), page=True)
 
 
 PROGRESS = add_figures(
@@ -294,12 +320,13 @@ PROGRESS = add_figures(
 )
 
 
-def _add_compute(name: str, options: tuple[str, ...], is_offered: Callable[[Study], bool]) -> None:
+def _add_compute_step(name: str, options: tuple[str, ...], is_offered: Callable[[Study], bool]) -> None:
+    """Add a step that computes results. Its form has these options of the evaluation."""
     add_step(
         StudyStep(
             name=name,
             label="Compute now",
-            run=_start_job,
+            run=_start_computing,
             job="aggregate",
             primary_on=frozenset({"results"}),
             has_button=is_offered,
@@ -310,8 +337,10 @@ def _add_compute(name: str, options: tuple[str, ...], is_offered: Callable[[Stud
 
 
 # The form has the variants for the study's protocol. "compute" is also a button at the top, without a form.
-_add_compute("compute", PAIR_OPTIONS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED))
-_add_compute("compute-captions", CAPTION_OPTIONS, never_shown)
+_add_compute_step(
+    "compute", PAIR_OPTIONS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED)
+)
+_add_compute_step("compute-captions", CAPTION_OPTIONS, never_shown)
 add_operation(
     start_aggregation,
     name="models",
