@@ -1,1 +1,1 @@
-"""Bounds of metrics on a dataset: how metrics score people's captions, and unrelated texts."""
+"""Bounds of metrics on a dataset: the scores of people's captions (upper), and of unrelated texts (lower)."""

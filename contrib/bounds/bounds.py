@@ -1,7 +1,7 @@
-"""Compute the scores of people's captions and of unrelated texts by metrics, and rank correlations of metrics (WG16).
+"""Compute the bounds of metrics on a dataset: the scores of people's captions and of unrelated texts.
 
-Upper bounds are scores of each caption against the other captions of its image (section 4). For lower bounds
-(section 5), the caption is replaced by:
+The method is that of Wang and Gaizauskas 2016 (WG16). Upper bounds are scores of each caption against the other
+captions of its image (section 4). For lower bounds (section 5), the caption is replaced by:
 
     other-image      a caption of another image (random intra-dataset)
     other-dataset    a caption of another dataset, which is drawn first (random inter-dataset)
@@ -10,7 +10,8 @@ Upper bounds are scores of each caption against the other captions of its image 
     words-mean       as many words as its captions have on average
     corpus-words-10, corpus-words-mean   the same with the words of the corpus (gibberish Brown)
 
-For the upper bounds, the captions of an item are also ranked (V15 appendices II and IV).
+There are also rank correlations between metrics, and the captions of one item ranked by each metric (Vedantam et al.
+2015, appendices II and IV).
 """
 
 from __future__ import annotations
@@ -54,12 +55,13 @@ from quorum.statistics.significance import ScoreSummary, deviation_of, summary_o
 GIBBERISH_WORDS = 10  # number of words in the shorter random texts
 RESAMPLES = 1000  # of images, for intervals of means
 
+# The tag after a word, as in "The/at".
 _BROWN_TAG = re.compile(r"/[^/\s]+(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Bound(ScoreSummary):
-    """A summary of the scores of n captions.
+    """A summary of the scores of n captions by a metric.
 
     Attributes:
         image_deviation, image_median, image_least, image_most: standard deviation, median, minimum and maximum of
@@ -82,10 +84,13 @@ class Bounds:
     """Upper and lower bounds by metric, and tau-b between metrics.
 
     Attributes:
-        lower: the bound by replacement and metric.
+        upper: the scores of people's captions, by metric.
+        lower: the scores of the texts that replace them, by replacement and metric.
         image_taus, caption_taus: (M, M) tau-b between M metrics, of images' mean scores and of captions' scores.
         orders: correlations of metrics within images, from `rank_correlations`.
+        item: name of the item whose captions are ranked.
         ranked: each caption of `item` with its score by metric, the best by the first metric first.
+        images, captions: numbers of the images with several captions, and of their captions.
         left_out: number of images with a single caption, which are not used.
         mean_length: mean number of words of a caption, rounded.
     """
@@ -107,9 +112,10 @@ class Bounds:
     warnings: tuple[str, ...]
 
     def ranks(self, scores: Mapping[str, float]) -> dict[str, int]:
-        """Return the rank of ``scores`` among the item's captions by each metric. Equal scores have the same rank."""
+        """Return, by metric, the rank of a caption of the item from its scores. Equal scores have the same rank."""
         return {
-            name: 1 + sum(other[name] > score for _, other in self.ranked) for name, score in scores.items()
+            name: 1 + sum(other_scores[name] > score for _, other_scores in self.ranked)
+            for name, score in scores.items()
         }
 
     def as_json(self) -> dict[str, Any]:
@@ -119,7 +125,10 @@ class Bounds:
             "metrics": {
                 name: {
                     "upper": _bound_as_json(self.upper[name]),
-                    "lower": {what: _bound_as_json(bounds[name]) for what, bounds in self.lower.items()},
+                    "lower": {
+                        replacement: _bound_as_json(bounds[name])
+                        for replacement, bounds in self.lower.items()
+                    },
                     "signature": self.signatures[name],
                 }
                 for name in names
@@ -156,21 +165,29 @@ def leave_one_out_bounds(
 ) -> Bounds:
     """Score each caption against the other captions of its image, and replacements of it against the same captions.
 
-    The default metrics are WG16's, without METEOR if its tables are missing. The captions of `item` are ranked; by
-    default, it is the first item with two captions.
+    Args:
+        metrics: names of metrics; by default those of WG16, without METEOR if its tables are missing.
+        split: name of the only split that is used; "" for all.
+        item: name of the item whose captions are ranked; by default the first with two captions.
+        others: names of other datasets, whose captions are replacements.
+        captions: number of captions of each item that are replaced; None for all.
+        corpus: a text file, or a folder of text files.
+
+    Raises:
+        EvaluationError: there are too few captions, or a metric cannot be computed.
     """
-    by_item = captions_by_image(dataset, split)
-    item = item or next((name for name, texts in by_item.items() if len(texts) > 1), "")
-    if item and len(by_item.get(item, ())) < 2:
+    captions_by_item = captions_by_image(dataset, split)
+    item = item or next((name for name, texts in captions_by_item.items() if len(texts) > 1), "")
+    if item and len(captions_by_item.get(item, ())) < 2:
         raise EvaluationError(f"Item {item!r} has no two reference captions to rank, expected one that has.")
     bounds = compute_bounds(
-        list(by_item.values()),
-        ranked=list(by_item).index(item) if item else 0,
+        list(captions_by_item.values()),
+        ranked=list(captions_by_item).index(item) if item else 0,
         metrics=metrics or computable_metrics(WG16_METRICS),
         tokenizer=tokenizer,
         others={name: _read_other_captions(name, dataset) for name in others},
         corpus=read_corpus(corpus, tokenizer) if corpus is not None else (),
-        most=captions,
+        max_replaced=captions,
         seed=seed,
         progress=progress,
     )
@@ -217,7 +234,7 @@ def compute_bounds(
     tokenizer: str = WG16_TOKENIZER,
     others: Mapping[str, Sequence[str]] | None = None,
     corpus: Sequence[str] = (),
-    most: int | None = None,
+    max_replaced: int | None = None,
     ranked: int = 0,
     seed: int = 0,
     progress: Callable[[float, str], object] = lambda share, message: None,
@@ -230,41 +247,47 @@ def compute_bounds(
         captions: the captions of each image. The upper bound leaves out each caption in turn.
         others: the captions of other datasets, by name.
         corpus: sentences of a corpus.
-        most: number of captions of each image that are replaced for lower bounds; None for all.
+        max_replaced: number of captions of each image that are replaced for lower bounds; None for all.
         ranked: index of the image whose captions are ranked.
+
     Raises:
         EvaluationError: no image has two captions, or a metric cannot be computed.
     """
-    captioned = [texts for texts in captions if texts]
-    if not any(len(texts) > 1 for texts in captioned):
+    images_with_captions = [texts for texts in captions if texts]
+    if not any(len(texts) > 1 for texts in images_with_captions):
         raise EvaluationError("No item has two captions, so no caption can be compared with the others.")
     generator = np.random.default_rng(seed)
     try:
-        folds = hold_out(captioned)
-        lower_folds = folds if most is None else hold_out(captioned, most=most, generator=generator)
-        length = mean_length([text for texts in folds.images for text in texts], tokenizer)
-        replacements = _draw_replacements(lower_folds, others or {}, corpus, length, tokenizer, generator)
+        folds = hold_out(images_with_captions)
+        lower_folds = (
+            folds
+            if max_replaced is None
+            else hold_out(images_with_captions, most=max_replaced, generator=generator)
+        )
+        mean_words = mean_length([text for texts in folds.images for text in texts], tokenizer)
+        replacements = _draw_replacements(lower_folds, others or {}, corpus, mean_words, tokenizer, generator)
         upper_bounds: dict[str, Floats] = {}
-        lower_bounds: dict[str, dict[str, Floats]] = {what: {} for what in replacements}
+        lower_bounds: dict[str, dict[str, Floats]] = {replacement: {} for replacement in replacements}
         signatures: dict[str, str] = {}
-        warnings: dict[str, None] = {}
+        warnings: dict[str, None] = {}  # an ordered set
+        # If all captions are replaced, both bounds are computed at once.
         same_fold_texts = replacements if lower_folds is folds else {}
         metric_names = list(metrics)
-        # compute one metric at a time: metrics share little, and a dataset may be large
+        # Compute one metric at a time, because metrics share little, and a dataset may be large.
         for index, metric in enumerate(metric_names):
             progress(index / len(metric_names), f"scoring by {metric}")
-            bounds = lower = score_held_out(folds, [metric], tokenizer, instead=same_fold_texts)
-            upper_bounds |= bounds.caption_scores
-            signatures |= bounds.signatures
-            warnings |= dict.fromkeys(bounds.warnings)
+            upper_scores = lower_scores = score_held_out(folds, [metric], tokenizer, instead=same_fold_texts)
+            upper_bounds |= upper_scores.caption_scores
+            signatures |= upper_scores.signatures
+            warnings |= dict.fromkeys(upper_scores.warnings)
             if lower_folds is not folds and replacements:
-                lower = score_held_out(lower_folds, [metric], tokenizer, instead=replacements)
-            for what, by_metric in lower.replacement_scores.items():
-                lower_bounds[what] |= by_metric
+                lower_scores = score_held_out(lower_folds, [metric], tokenizer, instead=replacements)
+            for replacement, scores_by_metric in lower_scores.replacement_scores.items():
+                lower_bounds[replacement] |= scores_by_metric
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from error
     image_means = [_image_means(scores, folds) for scores in upper_bounds.values()]
-    # find the ranked image among those with several captions, since the others are not held out
+    # Find the ranked image among those with several captions, since the others are not held out.
     ranked_position = sum(len(texts) > 1 for texts in captions[:ranked])
     rows = np.flatnonzero(folds.image_of == ranked_position)
     first_scores = next(iter(upper_bounds.values()))
@@ -272,8 +295,10 @@ def compute_bounds(
     return Bounds(
         upper={name: _estimate_bound(scores, folds, seed) for name, scores in upper_bounds.items()},
         lower={
-            what: {name: _estimate_bound(scores, lower_folds, seed) for name, scores in by_metric.items()}
-            for what, by_metric in lower_bounds.items()
+            replacement: {
+                name: _estimate_bound(scores, lower_folds, seed) for name, scores in scores_by_metric.items()
+            }
+            for replacement, scores_by_metric in lower_bounds.items()
         },
         image_taus=tau_matrix(image_means),
         caption_taus=tau_matrix(list(upper_bounds.values())),
@@ -288,7 +313,7 @@ def compute_bounds(
         images=len(folds.images),
         captions=len(folds.texts),
         left_out=folds.single_caption_images,
-        mean_length=length,
+        mean_length=mean_words,
         seed=seed,
         warnings=tuple(warnings),
     )
@@ -336,7 +361,7 @@ def _remove_tags(line: str) -> str:
 
 
 def tau_matrix(columns: Sequence[Floats]) -> Floats:
-    """Return tau-b between each two of M columns of scores: (M, M); nan if a column is constant."""
+    """Return the (M, M) tau-b between each two of M columns of scores; nan if a column is constant."""
     taus = np.eye(len(columns))
     for first, second in combinations(range(len(columns)), 2):
         taus[first, second] = taus[second, first] = kendall_tau_b(columns[first], columns[second])
@@ -347,11 +372,11 @@ def _draw_replacements(
     folds: HeldOutCaptions,
     others: Mapping[str, Sequence[str]],
     corpus: Sequence[str],
-    length: int,
+    mean_words: int,
     tokenizer: str,
     generator: np.random.Generator,
 ) -> dict[str, list[str]]:
-    """Return the texts of each replacement, in the order listed in the module's docstring."""
+    """Return the texts of each replacement, which the module's docstring lists."""
     captions = [text for texts in folds.images for text in texts]
     replacements: dict[str, list[str]] = {}
     if len(folds.images) > 1:
@@ -362,10 +387,12 @@ def _draw_replacements(
         )
     if corpus:
         replacements["corpus"] = draw_from_other_sources(folds, [corpus], generator)
-    for what, texts in (("words", captions), ("corpus-words", corpus)):
+    for words_name, texts in (("words", captions), ("corpus-words", corpus)):
         if texts:
-            for suffix, count in ((GIBBERISH_WORDS, GIBBERISH_WORDS), ("mean", length)):
-                replacements[f"{what}-{suffix}"] = draw_gibberish(folds, texts, count, generator, tokenizer)
+            for length_name, word_count in ((GIBBERISH_WORDS, GIBBERISH_WORDS), ("mean", mean_words)):
+                replacements[f"{words_name}-{length_name}"] = draw_gibberish(
+                    folds, texts, word_count, generator, tokenizer
+                )
     return replacements
 
 
@@ -393,7 +420,7 @@ def _estimate_bound(scores: Floats, folds: HeldOutCaptions, seed: int) -> Bound:
 
 def rank_tables(result: Mapping[str, Any]) -> list[Table]:
     """Return the tables of rank correlations within items and of one item's ranks, from `Bounds.as_json`."""
-    names = result["orders"]["names"][:-1]  # the last one is the number of words
+    names = result["orders"]["names"][:-1]  # the metrics; the last name is the number of words
     rows = [
         (row["caption"], *chain.from_iterable((row["ranks"][name], row["scores"][name]) for name in names))
         for row in result["ranked"]

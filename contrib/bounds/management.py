@@ -1,4 +1,4 @@
-"""The command that computes the bounds of metrics on a dataset."""
+"""The command `dataset bounds`, which computes the bounds of metrics on a dataset."""
 
 from __future__ import annotations
 
@@ -40,35 +40,37 @@ class LeaveOneOut(QuorumCommand):
         dataset = find_dataset(options["dataset"])
         from contrib.bounds.bounds import leave_one_out_bounds
 
-        values = LeaveOneOutRequest.read(as_text(LeaveOneOutRequest(), options))
+        parameters = LeaveOneOutRequest.read(as_text(LeaveOneOutRequest(), options))
         with progress_bar() as progress:
             bounds = leave_one_out_bounds(
-                dataset=dataset, corpus=options["corpus"], progress=progress, **values
+                dataset=dataset, corpus=options["corpus"], progress=progress, **parameters
             )
         self.write_output(options, bounds.as_json())
         self._print_summary(dataset.name, bounds)
 
-    def _print_summary(self, name: str, bounds: Bounds) -> None:
+    def _print_summary(self, dataset_name: str, bounds: Bounds) -> None:
         from contrib.bounds.bounds import rank_tables
 
-        self.say(f"{name}: {bounds.captions:,} captions of {bounds.images:,} items")
-        replacements, names = list(bounds.lower), list(bounds.upper)
+        self.say(f"{dataset_name}: {bounds.captions:,} captions of {bounds.images:,} items")
+        replacements, metric_names = list(bounds.lower), list(bounds.upper)
         rows = [
             (metric, bound.micro, bound.macro, bound.deviation, bound.median, bound.least, bound.most,
-             *(bounds.lower[what][metric].micro for what in replacements))
+             *(bounds.lower[replacement][metric].micro for replacement in replacements))
             for metric, bound in bounds.upper.items()
         ]  # fmt: skip
         title = "Each caption against the others of its item, and what stood in its place"
-        heads = ("micro", "macro", "sd", "median", "min", "max", *replacements)
-        tables = [_coefficient_table(title, heads, rows)]
+        headings = ("micro", "macro", "sd", "median", "min", "max", *replacements)
+        tables = [_coefficient_table(title, headings, rows)]
         for level, taus in (("items", bounds.image_taus), ("captions", bounds.caption_taus)):
-            numbers = [str(number) for number in range(1, len(names) + 1)]
-            rows = [(metric, *row) for metric, row in zip(names, taus.tolist(), strict=True)]
-            tables.append(_coefficient_table(f"Kendall's tau-b over {level}", numbers, rows))
+            # Columns have the numbers of the rows' metrics, because the names would be too wide.
+            headings = tuple(str(number) for number in range(1, len(metric_names) + 1))
+            rows = [(metric, *row) for metric, row in zip(metric_names, taus.tolist(), strict=True)]
+            tables.append(_coefficient_table(f"Kendall's tau-b over {level}", headings, rows))
         self.say_tables([*tables, *rank_tables(bounds.as_json())])
         for warning in bounds.warnings:
             self.say(f"Note: {warning}.")
 
 
-def _coefficient_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-    return plain_table(title, [("metric", "text"), *((head, "coefficient") for head in heads)], rows)
+def _coefficient_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    columns = [("metric", "text"), *((heading, "coefficient") for heading in headings)]
+    return plain_table(title, columns, rows)

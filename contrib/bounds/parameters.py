@@ -1,4 +1,4 @@
-"""The parameters of bounds: the metrics, how words are split, and the captions."""
+"""The parameters of the command, the page and the call that compute the bounds of metrics on a dataset."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from rest_framework import serializers
 from common.parameters import KeysField
 from evaluation.results.operations import MAX_SEED, MetricsRequest
 
-# WG16 section 3: smoothed sentence BLEU, F of the ROUGE script, METEOR, CIDEr of unstemmed words, and CIDEr-D
-# without the factor 10.
+# The metrics of Wang and Gaizauskas 2016 (WG16), section 3: smoothed sentence BLEU, F of the ROUGE script, METEOR,
+# CIDEr of unstemmed words, and CIDEr-D without the factor 10.
 WG16_METRICS = (
     *(f"bleu-{order}|smoothing:nist" for order in range(1, 5)),
     *("rouge-1", "rouge-l-155", "rouge-w", "rouge-su4", "meteor", "cider-nostem", "cider-d|scale:1"),

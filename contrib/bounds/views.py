@@ -1,4 +1,4 @@
-"""The bounds of a dataset: their page, and the HTTP call."""
+"""The bounds of metrics on a dataset: the page "Human performance" of the dataset, and the HTTP call."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from judgments.studies.studies import find_dataset
 
 JOB_KIND = "leave_one_out"
 # Short labels of the texts that replace a caption (contrib.bounds.bounds).
-REPLACEMENT_WORDS = {
+REPLACEMENT_LABELS = {
     "other-image": gettext_noop("another item’s caption"),
     "other-dataset": gettext_noop("another dataset’s caption"),
     "corpus": gettext_noop("a sentence from a corpus"),
@@ -58,13 +58,13 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
     splits = dataset.items.order_by("split").values_list("split", flat=True).distinct()
     context |= {
         "refusal": refusal,
-        "given": request.POST if refusal else {},
+        "posted": request.POST if refusal else {},
         "tokenizers": _tokenizers(),
-        "usual": WG16_TOKENIZER,
+        "default_tokenizer": WG16_TOKENIZER,
         "splits": [name for name in splits if name],
-        "others": Dataset.objects.visible_to(user).exclude(pk=dataset.pk).order_by("name"),
+        "other_datasets": Dataset.objects.visible_to(user).exclude(pk=dataset.pk).order_by("name"),
         "jobs": [job for job in jobs.order_by("-pk")[:1] if job.is_under_way or job.error],
-        "made": finished_job,
+        "finished_job": finished_job,
         **(_tables_of(finished_job.result) if finished_job is not None and finished_job.result else {}),
     }
     return TemplateResponse(
@@ -72,10 +72,10 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
     )
 
 
-def _start_job(user: User, dataset: Dataset, values: dict[str, Any]) -> Job:
-    for other in values.get("others", ()):
-        find_dataset(other, user=user)
-    return enqueue(kind=JOB_KIND, args={"dataset": dataset.name, **values}, user=user, once=True)
+def _start_job(user: User, dataset: Dataset, parameters: dict[str, Any]) -> Job:
+    for other in parameters.get("others", ()):
+        find_dataset(other, user=user)  # raises an error if the user may not see it
+    return enqueue(kind=JOB_KIND, args={"dataset": dataset.name, **parameters}, user=user, once=True)
 
 
 def _tokenizers() -> list[str]:
@@ -85,28 +85,29 @@ def _tokenizers() -> list[str]:
 
 
 def _tables_of(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the template context of a job's result."""
     from contrib.bounds.bounds import rank_tables
 
     metrics = result["metrics"]
-    lower = list(next(iter(metrics.values()))["lower"])
+    replacements = list(next(iter(metrics.values()))["lower"])
     taus = result["kendall_tau_b"]
     return {
         "bounds": result,
-        "upper": [
+        "upper_rows": [
             {"name": name, "figures": {figure: entry["upper"][figure] for figure in SHOWN_STATISTICS}}
             for name, entry in metrics.items()
         ],
-        "instead": [_(REPLACEMENT_WORDS[what]) for what in lower],
-        "lower": [
+        "replacement_labels": [_(REPLACEMENT_LABELS[replacement]) for replacement in replacements],
+        "lower_rows": [
             {
                 "name": name,
-                "upper": entry["upper"]["macro"],
-                "cells": [entry["lower"][what] for what in lower],
+                "mean_of_people": entry["upper"]["macro"],
+                "cells": [entry["lower"][replacement] for replacement in replacements],
             }
             for name, entry in metrics.items()
         ],
-        "ranks": rank_tables(result) if "orders" in result else [],
-        "taus": [
+        "rank_tables": rank_tables(result) if "orders" in result else [],
+        "tau_tables": [
             {
                 "title": _(title),
                 "names": taus["metrics"],
@@ -140,5 +141,5 @@ class DatasetBoundsView(APIView):
     )
     def post(self, request: Request, name: str) -> Response:
         """Start a job that compares each reference caption with the others of its image. Its result has the bounds."""
-        dataset, values = dataset_for(request, name), LeaveOneOutRequest.read(request.data)
-        return job_response(request, _start_job(staff_of(request), dataset, values))
+        dataset, parameters = dataset_for(request, name), LeaveOneOutRequest.read(request.data)
+        return job_response(request, _start_job(staff_of(request), dataset, parameters))

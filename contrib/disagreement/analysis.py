@@ -1,7 +1,11 @@
-"""Analyse a study's disagreement: soft labels, predictors of them, and groups of raters."""
+"""Analyse a study's disagreement: soft labels, predictors of them, and groups of raters.
+
+A predictor is a metric, a judge, an imported model or a baseline. It predicts the shares of the answers to each unit.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
@@ -42,7 +46,7 @@ FOLDS = 5  # parts of the items; metrics are fitted to all parts but the one tha
 MIN_RATERS = 5  # raters in a group; in a smaller group, people could be recognised
 MIN_JUDGMENTS = 10  # judgments of a worker who is treated as a predictor
 MAX_JUDGES = 200  # workers in the result
-SIDE_SCORES = {FIRST: 0.5, SECOND: -0.5}
+SIDE_SCORES = {FIRST: 0.5, SECOND: -0.5}  # scores of answers that choose a side; those of other answers are 0
 MAX_DISPUTED_ITEMS = 8
 # The test of groups draws BOOTSTRAPS samples, or FEW_BOOTSTRAPS for MANY_JUDGMENTS or more.
 BOOTSTRAPS, FEW_BOOTSTRAPS, MANY_JUDGMENTS = 99, 39, 20_000
@@ -63,6 +67,7 @@ def compute_disagreement(
     Args:
         bootstraps: number of bootstrap samples for the test of groups; 0 omits the test.
         predictions: for each model, JSON lines with ``unit`` and ``distribution``, as exported.
+
     Raises:
         EvaluationError: there are no soft labels.
     """
@@ -92,7 +97,7 @@ def compute_disagreement(
     }
     if not anonymous:
         progress(0.3, "comparing people with each other")
-        result["judges"] = _judges(table, soft, workers)
+        result["judges"] = _workers_as_predictors(table, soft, workers)
         progress(0.4, "looking for groups of participants")
         result["groups"] = _compare_groups(table, workers, soft, bootstraps, seed)
         result["known"] = _compare_known_groups(study, table, workers, seed)
@@ -113,7 +118,7 @@ def _disputed_items(units: Units, positions: Ints, soft: SoftLabels) -> list[dic
         positions: (U,) indices of the U units of ``soft`` in ``units``.
     """
     judged_twice = np.flatnonzero(soft.judgments > 1)
-    order = np.lexsort((positions[judged_twice], -soft.entropy[judged_twice]))
+    order = np.lexsort((positions[judged_twice], -soft.entropy[judged_twice]))  # by entropy, then by position
     disputed = judged_twice[order][:MAX_DISPUTED_ITEMS]
     return rows_as_json(
         unit=texts_of_column(units.key.take(positions[disputed])),
@@ -132,94 +137,109 @@ def _predictors(
     seed: int,
     predictions: Mapping[str, Path],
 ) -> list[dict[str, Any]]:
-    """Return how well chance, overall shares, metrics, judges and models predict people's answers, best first."""
+    """Return how well baselines, metrics, judges and models predict people's answers, best first.
+
+    Args:
+        positions: (U,) indices of the U units of ``soft`` in ``units``.
+        images: (U,) codes of these units' images.
+        predictions: files of models' predictions, by name.
+    """
     unit_count, label_count = soft.shares.shape
     generator = np.random.default_rng(seed)
-    # all units of an image are in the same part
+    # All units of an image are in the same part.
     fold = generator.permutation(int(images.max()) + 1)[images] % FOLDS
     all_units, equal_shares = np.arange(unit_count), np.full((unit_count, label_count), 1 / label_count)
     rows = [_predictor_row(EQUALLY, "baseline", equal_shares, all_units, images, soft)]
-    models = {name: read_predictions(path, units, positions, soft) for name, path in predictions.items()}
+    models_in_files = {
+        name: read_predictions(path, units, positions, soft) for name, path in predictions.items()
+    }
     imported_models = imported_predictions(study, units.pk[positions])
-    for name, distributions in (*models.items(), *imported_models.items()):
-        answered_units = np.flatnonzero(~np.isnan(distributions[:, 0]))
-        shares = distributions[answered_units]
-        rows.append(_predictor_row(name, "model", shares, answered_units, images, soft))
-    if not (fold == fold[0]).all():
+    for name, distributions in (*models_in_files.items(), *imported_models.items()):
+        predicted_units = np.flatnonzero(~np.isnan(distributions[:, 0]))
+        shares = distributions[predicted_units]
+        rows.append(_predictor_row(name, "model", shares, predicted_units, images, soft))
+    has_several_parts = not (fold == fold[0]).all()
+    if has_several_parts:
         constant_shares = metric_probabilities(np.zeros(unit_count), soft.counts, fold)
         rows.append(_predictor_row(ALWAYS, "baseline", constant_shares, all_units, images, soft))
         # If "no difference" or "neither" are possible, exchanging the candidates changes the meaning of the labels.
         symmetric = KINDS[study.protocol].compares_pairs and label_count == 2
-        predictors = [("metric", *entry) for entry in _metric_scores(study, units, positions).items()]
-        predictors += [("judge", *entry) for entry in _judge_means(study, units, positions).items()]
-        for what, name, scores in predictors:
-            answered_units = np.flatnonzero(~np.isnan(scores))
-            if len(np.unique(fold[answered_units])) < 2:
-                continue
-            predicted = metric_probabilities(
-                scores[answered_units], soft.counts[answered_units], fold[answered_units], symmetric=symmetric
-            )
-            rows.append(_predictor_row(name, what, predicted, answered_units, images, soft))
-    # A cost of null stands for infinity.
+        scores_by_type = {
+            "metric": _metric_scores(study, units, positions),
+            "judge": _judge_means(study, units, positions),
+        }
+        for predictor_type, scores_by_name in scores_by_type.items():
+            for name, scores in scores_by_name.items():
+                scored_units = np.flatnonzero(~np.isnan(scores))
+                if len(np.unique(fold[scored_units])) < 2:
+                    continue
+                shares = metric_probabilities(
+                    scores[scored_units], soft.counts[scored_units], fold[scored_units], symmetric=symmetric
+                )
+                rows.append(_predictor_row(name, predictor_type, shares, scored_units, images, soft))
+    # A cross-entropy of None is infinite.
     return sorted(rows, key=lambda row: np.inf if (cost := row["cross_entropy"]["value"]) is None else cost)
 
 
 def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Floats]:
-    """Return the mean answers of each judge, by name: (U,) for U units; nan without answers.
+    """Return the (U,) mean answers of each judge that is no person, by name; nan without answers.
 
     With two candidates, it is the share of answers for the first, counting ties as half, minus 1/2.
     """
     two_sided = kind_of(study).two_sided
-    by_judge: dict[str, list[tuple[int, float]]] = {}
+    answers_by_judge: dict[str, list[tuple[int, float]]] = {}
     for name, unit, value in chain.from_iterable(read(study) for read in of_features("other_answers")):
-        number = value or 0
-        answer = SIDE_SCORES.get(int(number) % MUCH, 0.0) if two_sided else float(number)
-        by_judge.setdefault(name, []).append((unit, answer))
-    number_by_unit = {pk: number for number, pk in enumerate(units.pk[positions].tolist())}
+        answer = value or 0
+        # The last digit of an answer to a pair is the side.
+        score = SIDE_SCORES.get(int(answer) % MUCH, 0.0) if two_sided else float(answer)
+        answers_by_judge.setdefault(name, []).append((unit, score))
+    index_by_unit = {pk: index for index, pk in enumerate(units.pk[positions].tolist())}
     means: dict[str, Floats] = {}
-    for name, pairs in sorted(by_judge.items()):
-        shared = [(number_by_unit[unit], value) for unit, value in pairs if unit in number_by_unit]
-        indices = np.array([number for number, _ in shared], dtype=np.int64)
+    for name, answers in sorted(answers_by_judge.items()):
+        used_answers = [(index_by_unit[unit], score) for unit, score in answers if unit in index_by_unit]
+        indices = np.array([index for index, _ in used_answers], dtype=np.int64)
         counts = np.bincount(indices, minlength=len(positions))
-        totals = np.bincount(indices, weights=[value for _, value in shared], minlength=len(positions))
+        totals = np.bincount(indices, weights=[score for _, score in used_answers], minlength=len(positions))
         means[name] = totals / np.where(counts, counts, np.nan)
     return means
 
 
 def _metric_scores(study: Study, units: Units, positions: Ints) -> dict[str, Floats]:
-    """Return the scores of each metric in the newest evaluation, by name: (U,) for U units; nan without a score.
+    """Return the (U,) scores of units by each metric in the newest evaluation, by name; nan without a score.
 
     The score of a pair is the difference of its candidates' scores.
     """
     newest = Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION).values("pk")[:1]
     rows = MetricScore.objects.filter(analysis__in=newest)
-    by_pair = KINDS[study.protocol].compares_pairs
-    key = "pair_id" if by_pair else "unit_id"
-    scored_rows = (units.pair if by_pair else units.pk)[positions]
+    compares_pairs = KINDS[study.protocol].compares_pairs
+    id_field = "pair_id" if compares_pairs else "unit_id"
+    scored_ids = (units.pair if compares_pairs else units.pk)[positions]
     scores: dict[str, Floats] = {}
     for metric in rows.order_by("metric").values_list("metric", flat=True).distinct():
         metric_rows = (
-            rows.filter(metric=metric).values_list(key, "first", "second").iterator(loaders.ROWS_PER_BATCH)
+            rows.filter(metric=metric)
+            .values_list(id_field, "first", "second")
+            .iterator(loaders.ROWS_PER_BATCH)
         )
         table = np.array([(pk, first - (second or 0.0)) for pk, first, second in metric_rows])
-        indices = places_in(table[:, 0].astype(np.int64), scored_rows)
-        scores[metric] = np.where((indices >= 0) & (scored_rows != NO_PAIR), table[indices, 1], np.nan)
+        indices = places_in(table[:, 0].astype(np.int64), scored_ids)
+        scores[metric] = np.where((indices >= 0) & (scored_ids != NO_PAIR), table[indices, 1], np.nan)
     return scores
 
 
 def _predictor_row(
-    name: str, what: str, predicted: Floats, rows: Ints, images: Ints, soft: SoftLabels
+    name: str, predictor_type: str, predicted: Floats, indices: Ints, images: Ints, soft: SoftLabels
 ) -> dict[str, Any]:
-    """Return how well (k, L) predicted shares of L labels fit the answers to k units, whose indices are ``rows``."""
-    divergences = divergence(soft.shares[rows], predicted)
-    floor = soft.entropy[rows]
+    """Return how well (k, L) ``predicted`` shares of L labels fit the answers to the k units at ``indices``."""
+    divergences = divergence(soft.shares[indices], predicted)
+    floor = soft.entropy[indices]
     return {
         "name": name,
-        "what": what,
-        "cross_entropy": _mean_with_interval(divergences.cross_entropy, images[rows]),
-        "jensen_shannon": _mean_with_interval(divergences.jensen_shannon, images[rows]),
+        "what": predictor_type,
+        "cross_entropy": _mean_with_interval(divergences.cross_entropy, images[indices]),
+        "jensen_shannon": _mean_with_interval(divergences.jensen_shannon, images[indices]),
         "above_floor": json_float(float((divergences.cross_entropy - floor).mean())),
-        "n": len(rows),
+        "n": len(indices),
     }
 
 
@@ -228,37 +248,39 @@ def _mean_with_interval(values: Floats, images: Ints) -> dict[str, Any]:
     if np.isinf(values).any():
         return {"value": None, "low": None, "high": None, "n": len(values), "reason": COST_IS_INFINITE}
     spread, clusters = spread_of_mean(values, {ITEM: images})
-    mean, half = float(values.mean()), spread.half_width(CONFIDENCE)
+    mean, half_width = float(values.mean()), spread.half_width(CONFIDENCE)
     return {
         "value": mean,
-        "low": json_float(mean - half),
-        "high": json_float(mean + half),
+        "low": json_float(mean - half_width),
+        "high": json_float(mean + half_width),
         "n": len(values),
         "clusters": dict(clusters.counts),
         **({"reason": clusters.reason} if clusters.reason else {}),
     }
 
 
-def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) -> list[dict[str, Any]]:
+def _workers_as_predictors(
+    table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]
+) -> list[dict[str, Any]]:
     """Return how well each worker's answers predict the answers of the others to the same units, best first."""
     is_counted = table.is_counted
     unit = places_in(soft.units, table.unit[is_counted])
-    value = places_in(np.asarray(soft.labels, dtype=np.int64), table.value[is_counted].astype(np.int64))
+    label = places_in(np.asarray(soft.labels, dtype=np.int64), table.value[is_counted].astype(np.int64))
     names = {worker.pk: worker.name for worker in workers}
     worker = table.worker[is_counted]
     order = np.argsort(worker, kind="stable")
     rows = []
-    # the judgments of one worker after the other
+    # The judgments of one worker after the other.
     for indices in np.split(order, np.flatnonzero(np.diff(worker[order])) + 1):
         other_counts = soft.counts[unit[indices]].astype(np.float64)
-        other_counts[np.arange(len(indices)), value[indices]] -= 1  # without the worker's own answers
+        other_counts[np.arange(len(indices)), label[indices]] -= 1  # without the worker's own answers
         has_others = other_counts.sum(axis=1) > 0
         if has_others.sum() < MIN_JUDGMENTS:
             continue
         other_counts = other_counts[has_others]
         divergences = divergence(
             other_counts / other_counts.sum(axis=1, keepdims=True),
-            judge_probabilities(value[indices][has_others], other_counts),
+            judge_probabilities(label[indices][has_others], other_counts),
         )
         rows.append(
             {
@@ -311,8 +333,8 @@ def _compare_groups(
         ),
         "members": sorted(
             (
-                {"worker": names[pk], "group": int(group) + 1, "probability": float(chances[group])}
-                for pk, group, chances in zip(
+                {"worker": names[pk], "group": int(group) + 1, "probability": float(probabilities[group])}
+                for pk, group, probabilities in zip(
                     fit.workers.tolist(), groups.tolist(), fit.membership, strict=True
                 )
             ),
@@ -325,23 +347,23 @@ def _compare_groups(
 def _compare_known_groups(
     study: Study, table: JudgmentTable, workers: list[WorkerRow], seed: int
 ) -> list[dict[str, Any]]:
+    """Return, for each attribute of raters, whether raters agree more within its groups than between them."""
     is_counted = table.is_counted
     unit, worker, value = table.unit[is_counted], table.worker[is_counted], table.value[is_counted]
     rows = []
-    for attribute, group_of in _attributes(study, workers).items():
-        group_sizes: dict[str, int] = {}
-        for pk in np.unique(worker).tolist():
-            if group_of.get(pk):
-                group_sizes[group_of[pk]] = group_sizes.get(group_of[pk], 0) + 1
-        large_groups = {pk: name for pk, name in group_of.items() if group_sizes.get(name, 0) >= MIN_RATERS}
-        in_large_group = np.isin(worker, list(large_groups))
-        if len(set(large_groups.values())) < 2:
+    for attribute, group_by_worker in _groups_by_attribute(study, workers).items():
+        group_sizes = Counter(
+            group_by_worker[pk] for pk in np.unique(worker).tolist() if group_by_worker.get(pk)
+        )
+        group_if_large = {pk: name for pk, name in group_by_worker.items() if group_sizes[name] >= MIN_RATERS}
+        in_large_group = np.isin(worker, list(group_if_large))
+        if len(set(group_if_large.values())) < 2:
             continue
         test = known_groups(
             unit[in_large_group],
             worker[in_large_group],
             value[in_large_group],
-            [large_groups[pk] for pk in worker[in_large_group].tolist()],
+            [group_if_large[pk] for pk in worker[in_large_group].tolist()],
             seed=seed,
         )
         rows.append(
@@ -356,16 +378,14 @@ def _compare_known_groups(
     return rows
 
 
-def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, str]]:
-    """Return the group of each worker, by attribute: country, origin, and the crowd's data (`DEMOGRAPHIC_PREFIX`)."""
-    pks = [worker.pk for worker in workers]
-    attributes: dict[str, dict[int, str]] = {"country": {}, "source": {}}
-    for pk, country, source, platform in Worker.objects.filter(pk__in=pks).values_list(
-        "pk", "country", "source", "platform"
-    ):
-        attributes["country"][pk] = country
-        attributes["source"][pk] = platform or source
+def _groups_by_attribute(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, str]]:
+    """Return the group of each worker, by attribute: country, source, and the crowd's data (`DEMOGRAPHIC_PREFIX`)."""
+    worker_rows = Worker.objects.filter(pk__in=[worker.pk for worker in workers])
+    groups: dict[str, dict[int, str]] = {"country": {}, "source": {}}
+    for pk, country, source, platform in worker_rows.values_list("pk", "country", "source", "platform"):
+        groups["country"][pk] = country
+        groups["source"][pk] = platform or source
     for pk, answers in Demographics.objects.filter(study=study).values_list("worker_id", "answers"):
         for name, answer in answers.items():
-            attributes.setdefault(DEMOGRAPHIC_PREFIX + name, {})[pk] = str(answer)
-    return attributes
+            groups.setdefault(DEMOGRAPHIC_PREFIX + name, {})[pk] = str(answer)
+    return groups

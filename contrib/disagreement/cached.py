@@ -1,4 +1,4 @@
-"""The cached analysis of a study's disagreement."""
+"""The cached figures of a study's disagreement, which a job computes, and their removal."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from quorum.statistics.inputs import StatisticsError
 
 
 def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
-    """Return the figures about the last results, which a job computes.
+    """Return ``compute_disagreement`` of a study as the job computed it last, and start the job if needed.
 
-    Results by demographics are shown only to people who may change the study.
+    Results by demographics are returned only to people who may change the study.
 
     Raises:
         FiguresPending: the job is running.
@@ -54,13 +54,14 @@ def _compute_result(study: Study) -> dict[str, Any]:
 
 
 def _version(study: Study) -> object:
-    newest = Analysis.objects.filter(
+    """Return a value that changes if the figures must be computed again."""
+    newest_analyses = Analysis.objects.filter(
         study=study,
         what__in=[Analysis.Kind.AGGREGATION, Analysis.Kind.META_EVALUATION, Analysis.Kind.JUDGES],
     ).order_by("-created_at", "-pk")
     # A job that read demographics before their deletion may store its figures after it.
     has_demographics = Exists(Demographics.objects.filter(study=study))
-    rows = newest.values_list("pk", "created_at", has_demographics)[:3]
+    rows = newest_analyses.values_list("pk", "created_at", has_demographics)[:3]
     analyses = [[pk, str(created_at), demographics_exist] for pk, created_at, demographics_exist in rows]
     predictions = Prediction.objects.filter(study=study).order_by("pk").values_list("pk", flat=True)
     version = [str(study.created_at), analyses]

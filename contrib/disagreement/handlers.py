@@ -1,4 +1,4 @@
-"""The job that imports predicted distributions from a large file."""
+"""The job that imports a model's predicted distributions from a large uploaded file."""
 
 from __future__ import annotations
 

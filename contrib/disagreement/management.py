@@ -84,7 +84,7 @@ def _make_tables(result: dict[str, Any]) -> list[Table]:
         ("Jensen-Shannon", "coefficient"), ("units", "count"),
     ]  # fmt: skip
     tables = [plain_table("What predicts the distribution of answers", columns, rows)]
-    heads = [("group", "text"), ("raters", "count"), ("agreeing pairs within", "percent")]
+    group_columns = [("group", "text"), ("raters", "count"), ("agreeing pairs within", "percent")]
     groups = result.get("groups", {})
     if groups and not groups["reason"]:
         model_rows = [
@@ -92,10 +92,11 @@ def _make_tables(result: dict[str, Any]) -> list[Table]:
             for number, group in enumerate(groups["groups"], start=1)
         ]
         title = _format_title("Two groups of raters", groups)
-        tables.append(plain_table(title, [*heads, ("accuracy", "percent")], model_rows))
-    for split in result.get("known", ()):
-        group_rows = [(group["name"], group["raters"], group["within"]) for group in split["groups"]]
-        tables.append(plain_table(_format_title(f"Raters by {split['by']}", split), heads, group_rows))
+        tables.append(plain_table(title, [*group_columns, ("accuracy", "percent")], model_rows))
+    for comparison in result.get("known", ()):
+        group_rows = [(group["name"], group["raters"], group["within"]) for group in comparison["groups"]]
+        title = _format_title(f"Raters by {comparison['by']}", comparison)
+        tables.append(plain_table(title, group_columns, group_rows))
     return tables
 
 
@@ -107,7 +108,7 @@ def _format_title(subject: str, groups: dict[str, Any]) -> str:
 class ImportPredictions(FileOperationCommand):
     operation = operation_at("contrib.disagreement.predictions.import_predictions")
     parameter = "predictions"
-    other_parameters = "contrib.disagreement.predictions.PredictionsName"
+    other_parameters = "contrib.disagreement.predictions.PredictionsNameRequest"
     expected = "JSON lines"
     help = (
         "Take in a model's distributions of people's answers, JSON lines with unit and distribution, to be compared "

@@ -1,4 +1,4 @@
-"""Imported predictions of soft labels: read, store and remove them."""
+"""Read, store and remove predictions of soft labels: distributions of people's answers that a model predicts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from judgments.studies.designs import kind_of
 from quorum.numeric.arrays import Floats, Ints, places_in
 from quorum.statistics.disagreement import SoftLabels
 
-ANSWER_HAS_NO_SHARE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
+ZERO_SHARE_PROBLEM = "gives 0 to what somebody answered; expected more, as its cost is infinite."
 COST_IS_INFINITE = gettext_noop(
     "the prediction gives probability 0 to an answer that was given, so the cross-entropy is infinite"
 )
@@ -38,22 +38,24 @@ SUM_TOLERANCE = 2e-3  # tolerated error of a sum of shares with three digits
 
 
 def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels) -> Floats:
-    """Return the predicted shares of L labels for U units: (U, L); nan for units that the file leaves out.
+    """Return the (U, L) predicted shares of L labels for the U units of ``soft``; nan for units missing in the file.
+
+    ``positions`` are the (U,) indices of these units in ``units``.
 
     Raises:
         ImportProblem: the file cannot be read.
         EvaluationError: a line is invalid.
     """
     keys = units.key.to_pylist()
-    number_of_unit = {keys[position]: number for number, position in enumerate(positions.tolist())}
+    index_by_unit = {keys[position]: index for index, position in enumerate(positions.tolist())}
     predicted = np.full(soft.shares.shape, np.nan)
     lines = (line for _, line in read_lines(path, newline=""))
     for where, unit, shares in read_distributions(lines, f"{path}, line ", set(keys), soft.labels.tolist()):
-        if unit not in number_of_unit:
+        if unit not in index_by_unit:
             continue  # no answer to this unit is used
-        if (shares[soft.shares[number_of_unit[unit]] > 0] == 0).any():
-            raise EvaluationError(f"{where} {ANSWER_HAS_NO_SHARE}")
-        predicted[number_of_unit[unit]] = shares
+        if (shares[soft.shares[index_by_unit[unit]] > 0] == 0).any():
+            raise EvaluationError(f"{where} {ZERO_SHARE_PROBLEM}")
+        predicted[index_by_unit[unit]] = shares
     if np.isnan(predicted).all():
         raise EvaluationError(f"{path} predicts no judged unit of the study.")
     return predicted
@@ -62,9 +64,15 @@ def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels
 def read_distributions(
     lines: Iterable[str], source: str, units: set[str], values: Sequence[float]
 ) -> Iterator[tuple[str, str, Floats]]:
-    """Yield the place of each line in its source, its unit, and the (L,) shares of the L values.
+    """Yield where each line is, for messages, the key of its unit, and the (L,) shares of its L answers.
 
-    Raise EvaluationError if a line is invalid.
+    Args:
+        source: what the line number is appended to in messages.
+        units: keys of the study's units.
+        values: the L possible answers.
+
+    Raises:
+        EvaluationError: a line is invalid.
     """
     labels = [f"{value:g}" for value in values]
     units_read: set[str] = set()
@@ -83,11 +91,13 @@ def read_distributions(
             ) from None
         if not unit_exists:
             raise EvaluationError(f"{where} names unit {unit!r:.60}, which the study does not have.")
-        if wrong := set(share_by_label) - set(labels):
-            raise EvaluationError(f"{where} has answer {min(wrong)!r:.60}; expected {', '.join(labels)}.")
+        if unknown_labels := set(share_by_label) - set(labels):
+            raise EvaluationError(
+                f"{where} has answer {min(unknown_labels)!r:.60}; expected {', '.join(labels)}."
+            )
         shares = np.array([share_by_label.get(label, 0.0) for label in labels])
         total = shares.sum()
-        # the comparison is also false for nan
+        # The comparison is also false for nan.
         if not ((shares >= 0).all() and abs(total - 1) <= SUM_TOLERANCE):
             raise EvaluationError(f"{where} adds up to {total:g}; expected shares from 0 whose sum is 1.")
         if unit in units_read:
@@ -115,7 +125,8 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
 
     units = dict(Unit.objects.filter(study=study, control=False).values_list("key", "pk"))
     labels = list(kind_of(study).outcomes)
-    unit_ids, rows = [], []
+    unit_ids: list[int] = []
+    rows: list[Floats] = []
     for where, unit, shares in read_distributions(hashed_lines(), "Line ", set(units), labels):
         if not shares.all():
             raise EvaluationError(
@@ -150,10 +161,9 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
 
 
 def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
-    """Return each model's predicted shares of L labels for U units, by name: (U, L); nan without a prediction.
+    """Return each model's (U, L) predicted shares of L labels, by name; nan without a prediction.
 
-    Args:
-        units: (U,) row ids.
+    ``units`` are the (U,) row ids of the units.
     """
     predictions = {}
     for prediction in Prediction.objects.filter(study=study).order_by("name"):
@@ -164,7 +174,7 @@ def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
     return predictions
 
 
-class PredictionsName(Parameters):
+class PredictionsNameRequest(Parameters):
     name = serializers.CharField(
         max_length=80,
         label="Name of the model",
@@ -172,7 +182,7 @@ class PredictionsName(Parameters):
     )
 
 
-class ImportPredictionsRequest(PredictionsName):
+class ImportPredictionsRequest(PredictionsNameRequest):
     """The distributions of people's answers that a model predicts."""
 
     predictions = FileText(

@@ -13,7 +13,10 @@ from quorum.statistics.disagreement import SoftLabels, soft_labels
 
 
 def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
-    """Return people's used answers to each unit. Raise EvaluationError as ``check_soft_labels`` does."""
+    """Return the distributions of people's used answers.
+
+    Raise EvaluationError as ``check_soft_labels`` does, or if no judgment is used.
+    """
     check_soft_labels(study)
     is_counted = table.is_counted
     if not is_counted.any():

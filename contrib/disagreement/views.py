@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from common.errors import QuorumError
 from contrib.disagreement.analysis import DEMOGRAPHIC_PREFIX
 from contrib.disagreement.cached import cached_disagreement
-from contrib.disagreement.predictions import PredictionsName, import_predictions, remove_predictions
+from contrib.disagreement.predictions import PredictionsNameRequest, import_predictions, remove_predictions
 from contrib.disagreement.wording import ALWAYS, EQUALLY, describe_disagreement
 from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.errors import EvaluationError
@@ -47,37 +47,37 @@ def show_disagreement(request: HttpRequest, study: Study, context: Context) -> H
     try:
         result = cached_disagreement(study, request.user)
     except EvaluationError as error:
-        context["refused"] = _(str(error))
+        context["refusal"] = _(str(error))
     else:
         context |= _disagreement_context(study, result)
     predictions = Prediction.objects.filter(study=study).defer("units", "shares")
-    context["imported"] = predictions[:MAX_PREDICTIONS_SHOWN]
+    context["imported_predictions"] = predictions[:MAX_PREDICTIONS_SHOWN]
     return TemplateResponse(request, "evaluation/study_soft_labels.html", context)
 
 
 def _import_predictions(request: HttpRequest, study: Study) -> None:
-    values = read_posted_parameters(request, PredictionsName)
+    parameters = read_posted_parameters(request, PredictionsNameRequest)
     upload = request.FILES.get("file")
     if upload is None:
         raise QuorumError(_("Nothing was imported: choose the file with the predictions."))
 
     def read(path: Path) -> str:
-        parameters = {**values, "predictions": read_whole(path)}
-        return import_predictions.run(study, parameters, by=signed_in(request)).message
+        file_parameters = {**parameters, "predictions": read_whole(path)}
+        return import_predictions.run(study, file_parameters, by=signed_in(request)).message
 
-    import_or_queue(request, upload, read, kind="import_predictions", args={"study": study.slug, **values})
+    job_args = {"study": study.slug, **parameters}
+    import_or_queue(request, upload, read, kind="import_predictions", args=job_args)
 
 
 def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any]:
     labels = _label_texts(study, result["labels"])
     judges = result.get("judges", [])
     groups = result.get("groups", {})
-    keys = [row["unit"] for row in result["disputed"]]
-    disputed_units = study.units.select_related("item__dataset", "reference", "first", "second").filter(
-        key__in=keys
-    )
-    units = {unit.key: unit for unit in disputed_units}
-    pictures = {key: picture_address(unit.item) for key, unit in units.items()}
+    units = study.units.select_related("item__dataset", "reference", "first", "second")
+    disputed_units = {
+        unit.key: unit for unit in units.filter(key__in=[row["unit"] for row in result["disputed"]])
+    }
+    pictures = {key: picture_address(unit.item) for key, unit in disputed_units.items()}
     return {
         "result": result,
         "sentence": describe_disagreement(result),
@@ -85,14 +85,14 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
         "predictors": [
             row | {"name": _(BASELINES.get(row["name"], row["name"]))} for row in result["predictors"]
         ],
-        "disputed": [
-            row | {"judged_unit": units.get(row["unit"]), "picture": pictures.get(row["unit"], "")}
+        "disputed_rows": [
+            row | {"judged_unit": disputed_units.get(row["unit"]), "picture": pictures.get(row["unit"], "")}
             for row in result["disputed"]
         ],
         "judges": judges[:MAX_JUDGES_SHOWN],
-        "hidden_judges": max(0, len(judges) - MAX_JUDGES_SHOWN),
+        "hidden_judge_count": max(0, len(judges) - MAX_JUDGES_SHOWN),
         "groups": groups,
-        "tables": [
+        "group_tables": [
             group | {"number": number, "rows": list(zip(labels, group["confusion"], strict=True))}
             for number, group in enumerate(groups.get("groups", ()), start=1)
         ],
@@ -106,6 +106,7 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
 
 
 def _describe_attribute(name: str) -> str:
+    """Return the name of an attribute of raters in words."""
     return (
         _(ATTRIBUTE_LABELS[name])
         if name in ATTRIBUTE_LABELS

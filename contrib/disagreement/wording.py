@@ -1,4 +1,4 @@
-"""Sentences about a study's disagreement."""
+"""Describe a study's disagreement in sentences, for the page and the command."""
 
 from __future__ import annotations
 
@@ -10,28 +10,33 @@ from django.utils.translation import gettext as _
 from common.amounts import coefficient, p_in_text, percent
 
 SIGNIFICANCE_LEVEL = 0.05
+# Names of the baselines: all answers are equally likely, or each item has the overall shares of answers.
 EQUALLY, ALWAYS = "equally likely", "same for all"
 
 
 def describe_disagreement(result: Mapping[str, Any]) -> str:
-    entropy, sentences = result["entropy"], []
-    sentences.append(
+    """Return sentences on the entropy of answers, the best metric, and groups of participants."""
+    entropy = result["entropy"]
+    sentences = [
         _(
             "The mean entropy of people's answers to an item is %(floor)s nats (highest possible "
             "value: %(most)s)."
         )
         % {"floor": coefficient(entropy["floor"]), "most": coefficient(entropy["most"])}
-    )
-    always = next((row for row in result["predictors"] if row["name"] == ALWAYS), None)
-    # On other items, the gain over overall shares would not be comparable.
+    ]
+    constant = next((row for row in result["predictors"] if row["name"] == ALWAYS), None)
+    # Metrics that scored other items cannot be compared with the constant prediction.
     metrics = [
         row
         for row in result["predictors"]
-        if always and row["what"] == "metric" and row["n"] == always["n"] and row["above_floor"] is not None
+        if constant
+        and row["what"] == "metric"
+        and row["n"] == constant["n"]
+        and row["above_floor"] is not None
     ]
-    if metrics and always:
-        best, whole_difference = metrics[0], always["above_floor"]
-        share = (whole_difference - best["above_floor"]) / whole_difference if whole_difference > 0 else 0.0
+    if metrics and constant:
+        best, difference = metrics[0], constant["above_floor"]
+        share = (difference - best["above_floor"]) / difference if difference > 0 else 0.0
         sentences.append(
             _(
                 "A constant prediction is worse than this entropy. The best metric, %(metric)s, removes "
@@ -46,6 +51,7 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
 
 
 def describe_groups(groups: Mapping[str, Any]) -> str:
+    """Return sentences on two groups of participants that the model found, or did not find."""
     if groups["p"] > SIGNIFICANCE_LEVEL:
         return _("There is no evidence of more than one group of participants (%(p)s).") % {
             "p": p_in_text(groups["p"])

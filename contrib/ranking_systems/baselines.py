@@ -1,4 +1,4 @@
-"""Run the systems of H13 on a dataset."""
+"""Run the baseline systems of Hodosh et al. 2013 (H13) on a dataset, and rank its test pool."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ from contrib.ranking_systems.kernels.texts import (
 from contrib.ranking_systems.kernels.word_similarity import alignment_similarity, distributional_similarity
 from contrib.ranking_systems.pools import SPLIT_NAMES, DatasetPart, read_parts
 from contrib.ranking_systems.ranking import (
-    Kernels,
+    KernelValues,
     Setting,
     Task,
     join_rankings,
     rank_by_kcca,
     rank_by_neighbours,
 )
-from contrib.ranking_systems.systems import IMAGE_KERNELS, JOINED, NEIGHBOUR, SYSTEMS
+from contrib.ranking_systems.systems import JOINED, NEIGHBOUR, SYSTEMS
 from judgments.models import Dataset
 from quorum.numeric.arrays import Ints
 
+# The similarities of words by text kernel, for kernels in which similar words match.
 SIMILARITIES = {
     "tri5-dist": (distributional_similarity,),
     "tri5-align": (alignment_similarity,),
     "tri5sem": (distributional_similarity, alignment_similarity),
 }
-PICTURE_KERNELS = dict(zip(IMAGE_KERNELS, (pyramid_kernel, histogram_kernel), strict=True))
+PICTURE_KERNELS = {"pyramid": pyramid_kernel, "histogram": histogram_kernel}
 CODEBOOK_PICTURES = 200  # H13: training images whose points make the codebooks
 Progress = Callable[[float, str], object]
 
@@ -54,7 +55,10 @@ class RankedPool:
     """The rankings of a test pool, and the settings of KCCA systems.
 
     Attributes:
-        rankings: for Q queries, the (Q, pool) positions in the pool, best first, by system.
+        queries: names of the Q queries: images, or captions.
+        items: names of the ranked items of the pool.
+        rankings: (Q, pool) positions in the pool, best first, by system.
+        settings: the settings of the joined models, by KCCA system.
         sizes: the numbers of images for training, for development and in the pool.
     """
 
@@ -89,9 +93,10 @@ def rank_pool(
     If the dataset has no splits, it is divided at random, with three fifths for training.
 
     Args:
-        image_power: exponent of the kernel of pictures, such as 2 or 3.
+        systems: names of the systems to run.
+        image_kernel, image_power: name and exponent of the kernel of pictures.
         text_diagonal: factor of the diagonals of text kernels in training (H13 4.1.3: 1 to 15).
-        caption: number of the caption of each image that is in the pool.
+        caption: number, from 0, of the caption of each image that is in the pool.
 
     Raises:
         EvaluationError: a part is missing in the dataset, or unusable.
@@ -99,29 +104,36 @@ def rank_pool(
     parts = read_parts(dataset, caption, seed)
     training, development, test = parts
     generator = np.random.default_rng(seed)
-    images = _image_kernels(parts, image_kernel, image_power, generator, progress)
+    image_kernels = _image_kernels(parts, image_kernel, image_power, generator, progress)
     rankings: dict[str, Ints] = {}
     settings: dict[str, list[Setting]] = {}
     single_captions = [[document[int(generator.integers(len(document)))]] for document in training.documents]
     names = [name for name in SYSTEMS if name in systems and name != JOINED]
-    for number, name in enumerate(names):
-        progress(0.6 + 0.4 * number / len(names), f"ranking by {name}")
+    for index, name in enumerate(names):
+        progress(0.6 + 0.4 * index / len(names), f"ranking by {name}")
         if name == NEIGHBOUR:
-            texts = idf_overlaps(test.pool_words, training.documents, idf_of(training.documents))
-            rankings[name] = rank_by_neighbours(images.test, texts, task)
+            overlaps = idf_overlaps(test.pool_words, training.documents, idf_of(training.documents))
+            rankings[name] = rank_by_neighbours(image_kernels.test, overlaps, task)
         else:
             documents = single_captions if name == "bow1" else training.documents
             kernel = _text_kernel(name, documents)
-            captions = Kernels(
-                *(kernel(rows, documents) for rows in (documents, development.pool_words, test.pool_words))
+            text_kernels = KernelValues(
+                training=kernel(documents, documents),
+                development=kernel(development.pool_words, documents),
+                test=kernel(test.pool_words, documents),
             )
-            np.fill_diagonal(captions.training, text_diagonal * captions.training.diagonal())
-            rankings[name], settings[name] = rank_by_kcca(images, captions, task)
+            np.fill_diagonal(text_kernels.training, text_diagonal * text_kernels.training.diagonal())
+            rankings[name], settings[name] = rank_by_kcca(image_kernels, text_kernels, task)
     if JOINED in systems:
         rankings[JOINED] = join_rankings(list(rankings.values()))
     queries, items = (test.images, test.pool) if task == "annotation" else (test.pool, test.images)
-    sizes = len(training.images), len(development.images), len(test.images)
-    return RankedPool(queries, items, rankings, settings, sizes)
+    return RankedPool(
+        queries=queries,
+        items=items,
+        rankings=rankings,
+        settings=settings,
+        sizes=(len(training.images), len(development.images), len(test.images)),
+    )
 
 
 def _text_kernel(name: str, documents: Sequence[Document]) -> TextKernel:
@@ -135,12 +147,13 @@ def _text_kernel(name: str, documents: Sequence[Document]) -> TextKernel:
 
 def _image_kernels(
     parts: Sequence[DatasetPart], kernel: str, power: int, generator: np.random.Generator, progress: Progress
-) -> Kernels:
-    training = parts[0].pictures
-    sample = training
-    if len(training) > CODEBOOK_PICTURES:
-        indices = generator.choice(len(training), CODEBOOK_PICTURES, replace=False)
-        sample = [training[index] for index in indices.tolist()]
+) -> KernelValues:
+    """Return the kernel values of the pictures. ``parts`` are for training, for development and for the pool."""
+    training_pictures = parts[0].pictures
+    sample = training_pictures
+    if len(training_pictures) > CODEBOOK_PICTURES:
+        indices = generator.choice(len(training_pictures), CODEBOOK_PICTURES, replace=False)
+        sample = [training_pictures[index] for index in indices.tolist()]
     progress(0.0, "finding the words of pictures")
     codebooks = find_codebooks([read_points(path) for path in sample], generator)
     histograms: list[Histograms] = []
@@ -148,5 +161,10 @@ def _image_kernels(
         progress(0.1 + 0.1 * len(histograms), f"reading the pictures for {purpose}")
         histograms.append(histograms_of(map(read_points, part.pictures), codebooks))
     progress(0.4, "comparing pictures")
-    compare = PICTURE_KERNELS[kernel]
-    return Kernels(*(compare(rows, histograms[0], power) for rows in histograms))
+    picture_kernel = PICTURE_KERNELS[kernel]
+    training, development, test = histograms
+    return KernelValues(
+        training=picture_kernel(training, training, power),
+        development=picture_kernel(development, training, power),
+        test=picture_kernel(test, training, power),
+    )

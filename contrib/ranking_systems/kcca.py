@@ -1,4 +1,6 @@
-"""Regularised kernel canonical correlation analysis (Hardoon, Szedmak, Shawe-Taylor 2004; H13 section 3.2).
+"""Regularised kernel canonical correlation analysis (Hardoon, Szedmak, Shawe-Taylor 2004).
+
+Hodosh et al. 2013 (H13) use it in section 3.2.
 
 For the kernel matrices X and Y of N training pairs, this finds the weights a and b that maximise
 
@@ -18,7 +20,7 @@ import numpy as np
 from evaluation.errors import EvaluationError
 from quorum.numeric.arrays import Floats
 
-# As a fraction of the largest one: smaller eigenvalues come from rounding, or from equal items.
+# Smallest eigenvalue that is used, as a fraction of the largest. Smaller ones come from rounding, or from equal items.
 MIN_EIGENVALUE = 1e-10
 
 
@@ -26,8 +28,10 @@ MIN_EIGENVALUE = 1e-10
 class Projections:
     """The learned projections of both sides, with C dimensions, from N training items.
 
-    The weights of both sides are (N, C). The correlations are (C,), largest first. ``means`` are the column means
-    of the training kernels, which centring subtracts; None without centring.
+    Attributes:
+        first, second: (N, C) weights of both sides.
+        correlations: (C,) correlations, largest first.
+        means: (N,) column means of both training kernels, which centring subtracts; None without centring.
     """
 
     first: Floats
@@ -36,14 +40,11 @@ class Projections:
     means: tuple[Floats, Floats] | None
 
     def project_first(self, kernel: Floats) -> Floats:
-        """Return the projections of K items: (K, C).
-
-        Args:
-            kernel: (K, N) kernel values with the training items.
-        """
+        """Return the (K, C) projections of items of the first side from their (K, N) kernel values."""
         return self._centre_kernel(kernel, 0) @ self.first
 
     def project_second(self, kernel: Floats) -> Floats:
+        """Return the (K, C) projections of items of the second side from their (K, N) kernel values."""
         return self._centre_kernel(kernel, 1) @ self.second
 
     def _centre_kernel(self, kernel: Floats, side: int) -> Floats:
@@ -57,7 +58,12 @@ def fit_kcca(first: Floats, second: Floats, regularisation: float, *, centred: b
     """Learn projections from two symmetric (N, N) kernel matrices of the same N pairs.
 
     Args:
+        first, second: the kernel matrices.
+        regularisation: k in the module's docstring.
         centred: whether to move the training items of each space to a mean of 0, as canonical correlation requires.
+
+    Raises:
+        EvaluationError: the matrices have other shapes, or all items are alike to a kernel.
     """
     if first.ndim != 2 or first.shape != second.shape or first.shape[0] != first.shape[1]:
         raise EvaluationError(

@@ -1,4 +1,4 @@
-"""The command that runs ranking systems on a dataset."""
+"""The command `dataset rank`, which runs the ranking systems on a dataset and writes a TREC run."""
 
 from __future__ import annotations
 

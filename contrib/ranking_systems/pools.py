@@ -22,6 +22,8 @@ class DatasetPart:
     """The images of a split, with pictures and captions. The pool has one caption of each image.
 
     Attributes:
+        images: names of the images.
+        pictures: paths of the picture files.
         documents: the captions of each image as words.
         pool, pool_words: the captions in the pool, as ids and as words.
     """
@@ -35,6 +37,9 @@ class DatasetPart:
 
 def read_parts(dataset: Dataset, caption: int, seed: int) -> list[DatasetPart]:
     """Return the parts for training, for choosing settings, and for the pool.
+
+    ``caption`` is the number, from 0, of the caption of each image that is in the pool. ``seed`` is that of the random
+    splits of a dataset that has none.
 
     Raises:
         EvaluationError: a part is missing in the dataset, or unusable.
@@ -65,8 +70,8 @@ def _splits(items: Sequence[Item], seed: int) -> dict[int, str]:
     if not any(splits.values()):
         order = np.random.default_rng(seed).permutation(len(items)).tolist()
         ends = [round(share * len(items)) for share in SPLIT_ENDS]
-        for position, number in enumerate(order):
-            splits[items[number].pk] = SPLIT_NAMES[sum(position >= end for end in ends)]
+        for position, item_index in enumerate(order):
+            splits[items[item_index].pk] = SPLIT_NAMES[sum(position >= end for end in ends)]
     return splits
 
 
@@ -77,9 +82,10 @@ def _check_image(item: Item, captions: Sequence[tuple[str, str]], caption: int, 
         raise EvaluationError(
             f"{image} has no picture file here; expected pictures imported with --images and a folder."
         )
+    # A training image may have fewer captions, because only development and test images are in a pool.
     if len(captions) <= (0 if split == "train" else caption):
         raise EvaluationError(f"{image} has {len(captions)} captions, expected caption number {caption}.")
-    # the run names only the images and captions of the test split
+    # The run names only the images and captions of the test split.
     caption_key = captions[caption][0] if split == "test" else None
     if caption_key is not None and any(map(str.isspace, item.name + caption_key)):
         raise EvaluationError(
@@ -91,16 +97,17 @@ def _check_image(item: Item, captions: Sequence[tuple[str, str]], caption: int, 
 def _make_part(
     images: Sequence[Item], captions: Mapping[int, Sequence[tuple[str, str]]], caption: int
 ) -> DatasetPart:
-    tokens = stems_of([text for item in images for _, text in captions[item.pk]])
+    # Stem all captions at once, and divide them by image.
+    stems = stems_of([text for item in images for _, text in captions[item.pk]])
     ends = np.cumsum([len(captions[item.pk]) for item in images])[:-1].tolist()
     documents: list[Document] = [
-        tokens[start:end] for start, end in zip([0, *ends], [*ends, len(tokens)], strict=True)
+        stems[start:end] for start, end in zip([0, *ends], [*ends, len(stems)], strict=True)
     ]
-    caption_numbers = [min(caption, len(document) - 1) for document in documents]
+    pool_numbers = [min(caption, len(document) - 1) for document in documents]
     return DatasetPart(
-        [item.name for item in images],
-        [Path(item.picture.path) for item in images],
-        documents,
-        [captions[item.pk][number][0] for item, number in zip(images, caption_numbers, strict=True)],
-        [[document[number]] for document, number in zip(documents, caption_numbers, strict=True)],
+        images=[item.name for item in images],
+        pictures=[Path(item.picture.path) for item in images],
+        documents=documents,
+        pool=[captions[item.pk][number][0] for item, number in zip(images, pool_numbers, strict=True)],
+        pool_words=[[document[number]] for document, number in zip(documents, pool_numbers, strict=True)],
     )

@@ -1,4 +1,6 @@
-"""Rank a pool's captions for its images, or its images for its captions, by the systems of H13 (3.1 and 4.1.3).
+"""Rank a pool's captions for its images, or its images for its captions, by the systems of Hodosh et al. 2013 (H13).
+
+See its sections 3.1 and 4.1.3.
 
 Image i of a pool belongs to caption i. The nearest-neighbour system finds the training item that is nearest to the
 query, and ranks by similarity to the other side of that item. A KCCA system projects images and captions into one
@@ -21,14 +23,19 @@ from quorum.statistics.aggregation import borda_count
 
 Task = Literal["annotation", "search"]
 REGULARISATIONS = (0.1, 0.5, 1.0, 5.0)
-DIMENSIONS, MIN_DIMENSION = 46, 10  # H13: numbers of dimensions to try, and the least of them
-CUTOFFS, PER_CUTOFF = (1, 5, 10), 5  # ranks k of R@k, and the number of settings with the best R@k
+# H13 try 46 numbers of dimensions, from 10 on.
+DIMENSION_COUNT, MIN_DIMENSION = 46, 10
+CUTOFFS = (1, 5, 10)  # ranks k of R@k
+SETTINGS_PER_CUTOFF = 5  # number of settings with the best R@k that are joined
 
 
-class Kernels(NamedTuple):
-    """The kernel values of D development and T test items with the N training items, and of the training items.
+class KernelValues(NamedTuple):
+    """The kernel values of N training, D development and T test items with the training items.
 
-    training: (N, N). development: (D, N). test: (T, N).
+    Attributes:
+        training: (N, N).
+        development: (D, N).
+        test: (T, N).
     """
 
     training: Floats
@@ -38,7 +45,7 @@ class Kernels(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """The settings of a KCCA model, and its results on development items."""
+    """The settings of a KCCA model, and its results on development items: R@k for the CUTOFFS, and the median rank."""
 
     regularisation: float
     dimensions: int
@@ -56,7 +63,7 @@ def rank_by_neighbours(images: Floats, captions: Floats, task: Task) -> Ints:
     return rank_by_affinity(pool.T[queries.argmax(axis=1)])
 
 
-def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, list[Setting]]:
+def rank_by_kcca(images: KernelValues, captions: KernelValues, task: Task) -> tuple[Ints, list[Setting]]:
     """Return the positions in the pool for each query, best first, as a matrix (queries, pool).
 
     Also return the settings of the joined models.
@@ -64,17 +71,19 @@ def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, 
     trials: list[tuple[Setting, Projections]] = []
     for regularisation in REGULARISATIONS:
         model = fit_kcca(images.training, captions.training, regularisation)
-        sides = (model.project_first(images.development), model.project_second(captions.development))
-        for size, affinity in affinities(*sides, _dimensions_to_try(model.correlations.size)):
-            places = original_places(affinity if task == "annotation" else affinity.T)
-            recalls = tuple(float((places < k).mean()) for k in CUTOFFS)
-            trials.append((Setting(regularisation, size, recalls, float(np.median(places)) + 1), model))
+        image_points = model.project_first(images.development)
+        caption_points = model.project_second(captions.development)
+        sizes = _dimensions_to_try(model.correlations.size)
+        for size, affinity in affinities(image_points, caption_points, sizes):
+            ranks = ranks_of_originals(affinity if task == "annotation" else affinity.T)
+            recalls = tuple(float((ranks <= k).mean()) for k in CUTOFFS)
+            trials.append((Setting(regularisation, size, recalls, float(np.median(ranks))), model))
     best_indices = _best_settings([setting for setting, _ in trials])
     rankings = []
     for index in best_indices:
         setting, model = trials[index]
-        sides = model.project_first(images.test), model.project_second(captions.test)
-        ((_, affinity),) = affinities(*sides, [setting.dimensions])
+        image_points, caption_points = model.project_first(images.test), model.project_second(captions.test)
+        ((_, affinity),) = affinities(image_points, caption_points, [setting.dimensions])
         rankings.append(rank_by_affinity(affinity if task == "annotation" else affinity.T))
     return join_rankings(rankings), [trials[index][0] for index in best_indices]
 
@@ -89,41 +98,46 @@ def rank_by_affinity(affinity: Floats) -> Ints:
     return np.argsort(-affinity, axis=1, kind="stable")
 
 
-def original_places(affinity: Floats) -> Ints:
-    """Return the 0-based rank of each query's own item, as a vector."""
-    return np.argmax(rank_by_affinity(affinity) == np.arange(len(affinity))[:, None], axis=1)
+def ranks_of_originals(affinity: Floats) -> Ints:
+    """Return the rank of each query's own item, from 1, as a vector."""
+    return np.argmax(rank_by_affinity(affinity) == np.arange(len(affinity))[:, None], axis=1) + 1
 
 
-def affinities(first: Floats, second: Floats, sizes: Iterable[int]) -> Iterable[tuple[int, Floats]]:
+def affinities(images: Floats, captions: Floats, sizes: Iterable[int]) -> Iterable[tuple[int, Floats]]:
     """Yield each of ``sizes`` with the cosines of images and captions in the first ``size`` dimensions.
 
     The sizes must be in ascending order. The cosines are a matrix (images, captions).
+
+    Args:
+        images, captions: the projections, (images, dimensions) and (captions, dimensions).
     """
-    products = np.zeros((len(first), len(second)))
-    squares = np.zeros(len(first)), np.zeros(len(second))
-    used_size = 0
+    # Sums over the dimensions so far, to which each size adds its further dimensions.
+    products = np.zeros((len(images), len(captions)))
+    image_squares, caption_squares = np.zeros(len(images)), np.zeros(len(captions))
+    previous_size = 0
     for size in sizes:
-        left, right = first[:, used_size:size], second[:, used_size:size]
-        products = products + left @ right.T
-        squares = squares[0] + (left**2).sum(axis=1), squares[1] + (right**2).sum(axis=1)
-        lengths = np.sqrt(np.outer(*squares))
+        new_images, new_captions = images[:, previous_size:size], captions[:, previous_size:size]
+        products = products + new_images @ new_captions.T
+        image_squares = image_squares + (new_images**2).sum(axis=1)
+        caption_squares = caption_squares + (new_captions**2).sum(axis=1)
+        lengths = np.sqrt(np.outer(image_squares, caption_squares))
         yield size, np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
-        used_size = size
+        previous_size = size
 
 
 def _dimensions_to_try(max_dimension: int) -> list[int]:
-    sizes = np.geomspace(min(MIN_DIMENSION, max_dimension), max_dimension, DIMENSIONS)
+    sizes = np.geomspace(min(MIN_DIMENSION, max_dimension), max_dimension, DIMENSION_COUNT)
     return sorted(set(np.rint(sizes).astype(int).tolist()))
 
 
 def _best_settings(settings: Sequence[Setting]) -> list[int]:
-    """Return the indices of five settings for each R@k.
+    """Return the indices of the five best settings by each R@k.
 
-    None is chosen twice, and ties go to the better median rank.
+    No setting is chosen twice, and ties go to the better median rank.
     """
     best_indices: list[int] = []
-    for index_of_k in range(len(CUTOFFS)):
+    for cutoff_index in range(len(CUTOFFS)):
         indices = [index for index in range(len(settings)) if index not in best_indices]
-        indices.sort(key=lambda index: (-settings[index].recalls[index_of_k], settings[index].median_rank))
-        best_indices += indices[:PER_CUTOFF]
+        indices.sort(key=lambda index: (-settings[index].recalls[cutoff_index], settings[index].median_rank))
+        best_indices += indices[:SETTINGS_PER_CUTOFF]
     return best_indices

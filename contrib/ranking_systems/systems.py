@@ -1,9 +1,10 @@
-"""The names of the systems and of the picture kernels."""
+"""The names of the ranking systems and of the picture kernels, which can be read without loading them."""
 
-NEIGHBOUR, JOINED = "nn", "borda"
-# Systems use an arbitrary caption of each training image (1) or all of them (5). With idf, words are weighted by
-# their rarity. Similar words match by their distribution (dist), by alignment (align), or by both with weights
-# (sem).
+NEIGHBOUR = "nn"  # ranks by the nearest training item
+JOINED = "borda"  # joins the rankings of the other systems
+# Systems by KCCA, named by their text kernel: bags of words (bow), ranks of words (tagrank) or trigrams (tri). They use
+# an arbitrary caption of each training image (1) or all of them (5). With idf, words are weighted by their rarity.
+# Similar words match by their distribution (dist), by alignment (align), or by the larger of both, with idf (sem).
 TEXT_KERNELS = (
     "bow1",
     "bow5",
@@ -17,4 +18,4 @@ TEXT_KERNELS = (
 )
 SYSTEMS = (NEIGHBOUR, *TEXT_KERNELS, JOINED)
 IMAGE_KERNELS = ("pyramid", "histogram")
-IMAGE_POWERS = (2, 3)
+IMAGE_POWERS = (2, 3)  # powers to which the similarity of pictures can be raised

@@ -1,4 +1,9 @@
-"""Systems that know an image only by its captions: H13's text kernels between these captions and those of a pool."""
+"""Systems that know an image only by its captions, and score how well the captions of a pool fit it.
+
+They are the text kernels of Hodosh et al. 2013 (H13) between the image's captions and a caption of the pool. A name has
+the kernel and the number of captions that are used of each image. ``idf``: words are weighted by their rarity.
+``dist``, ``align``, ``sem``: similar words match, by their distribution, by alignment, or by the larger of the two.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +28,8 @@ def affinities_of_texts(
 ) -> dict[str, Floats]:
     """Return the affinities of images (rows) and captions (columns) by system.
 
-    The baseline, with which the others are compared, is last.
+    The order of the systems matters: the last is the baseline of the others (``Feature.text_systems``). It is the one
+    that is nearest to Tri5Sem, H13's best system.
 
     Args:
         images: the captions of each image. The systems' names assume four captions.
@@ -32,13 +38,20 @@ def affinities_of_texts(
     """
     documents: list[Document] = [stems_of(texts) for texts in images]
     pool: list[Document] = [stems_of([text]) for text in captions]
-    training_stems = [stems_of(texts) for texts in training]
+    training_documents = [stems_of(texts) for texts in training]
+    # The rarity of words, and their usual positions (TagRank), are those in the captions of these images. In H13, they
+    # are those in training captions.
     idf = idf_of(documents)
+    tag_rank = TagRank.from_training(documents)
     first_captions = [document[:1] for document in documents]
-    similarities = distributional_similarity, alignment_similarity
+    distributional = SimilarTrigrams.from_training(training_documents, [distributional_similarity])
+    aligned = SimilarTrigrams.from_training(training_documents, [alignment_similarity])
+    semantic = SimilarTrigrams.from_training(
+        training_documents, [distributional_similarity, alignment_similarity], idf
+    )
     return {
         "f1-idf": idf_overlaps(documents, pool, idf),
-        "tag4": TagRank.from_training(documents)(documents, pool),
+        "tag4": tag_rank(documents, pool),
         "bow1": BagOfWords()(first_captions, pool),
         "bow1-idf": BagOfWords(idf)(first_captions, pool),
         "bow4": BagOfWords()(documents, pool),
@@ -47,9 +60,7 @@ def affinities_of_texts(
         "tri1-idf": Trigrams(idf)(first_captions, pool),
         "tri4": Trigrams()(documents, pool),
         "tri4-idf": Trigrams(idf)(documents, pool),
-        "tri4-dist": SimilarTrigrams.from_training(training_stems, [distributional_similarity])(
-            documents, pool
-        ),
-        "tri4-align": SimilarTrigrams.from_training(training_stems, [alignment_similarity])(documents, pool),
-        "tri4-sem": SimilarTrigrams.from_training(training_stems, similarities, idf)(documents, pool),
+        "tri4-dist": distributional(documents, pool),
+        "tri4-align": aligned(documents, pool),
+        "tri4-sem": semantic(documents, pool),
     }

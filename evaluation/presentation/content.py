@@ -210,14 +210,17 @@ class LinePlot:
 class HeatmapPanel:
     """A matrix, blank where a value is None, with levels marked on its scale.
 
-    footer: number of last rows that are separated from the others. shows: coefficient, or share (as per cent).
+    Attributes:
+        separate_rows: number of last rows that are separated from the others.
+        levels: values that are marked on the colour scale.
+        shows: coefficient, or share (as per cent).
     """
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
-    footer: int = 0
+    separate_rows: int = 0
     levels: tuple[Level, ...] = ()
     shows: str = "coefficient"
 

@@ -457,7 +457,7 @@ def test_every_figure_of_grades_has_its_floor_and_ceiling(of_grades: Report) -> 
     kappa = found["kappa"].drawing
     assert isinstance(kappa, Heatmap)
     for panel in kappa.panels:
-        assert (panel.rows[-1], panel.footer) == ("one judge", 1)
+        assert (panel.rows[-1], panel.separate_rows) == ("one judge", 1)
         assert any(value is not None for value in panel.values[-1])
     for end in ("r", "rho", "tau-b"):
         matrix = found[f"metric-correlation-{end}"]

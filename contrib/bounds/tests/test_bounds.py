@@ -89,7 +89,7 @@ def test_unrelated_texts_reach_less_than_people_and_the_same_seed_draws_the_same
     assert all(own["rouge-l"].macro < one.upper["rouge-l"].macro for own in one.lower.values())
     assert one.lower == same.lower != other.lower
     assert one.upper == other.upper
-    few = compute_bounds(IMAGES, metrics=["rouge-l"], most=1)
+    few = compute_bounds(IMAGES, metrics=["rouge-l"], max_replaced=1)
     assert (few.captions, few.lower["other-image"]["rouge-l"].n) == (8, 3)
     assert math.isnan(few.lower["other-image"]["rouge-l"].within)
 

@@ -364,7 +364,7 @@ def test_pairs_with_no_difference_and_neither_have_a_label_for_each(
     assert {row["name"] for row in found["predictors"]} == {"equally likely", "same for all", "bleu-1"}
     shown = designer.get(page(made.study, "soft-labels"))
     assert shown.context["labels"] == ["first", "second", "no difference", "neither"]
-    assert shown.context["tables"]
+    assert shown.context["group_tables"]
     export_judgments(study=made.study, format="soft-labels", output=tmp_path / "soft.jsonl")
     row = json.loads((tmp_path / "soft.jsonl").read_text().splitlines()[0])
     assert list(row["votes"]) == ["1", "2", "0", "3"]

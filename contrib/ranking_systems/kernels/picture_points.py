@@ -1,4 +1,4 @@
-"""Points of a picture, and their features (H13 section 3.3).
+"""Find points of a picture, and their features (Hodosh et al. 2013, section 3.3).
 
 A grid of points covers each picture. Each point has a colour (CIELAB), a texture (responses to edges and bars of
 several directions and sizes) and a SIFT descriptor (Lowe 2004: 4 x 4 cells of 8 directions).
@@ -17,11 +17,11 @@ from evaluation.errors import EvaluationError
 from judgments.datasets.picture_checks import PictureProblem, open_picture, prepare_decoding
 from quorum.numeric.arrays import Floats
 
-SIDE = 160  # pixels of the longer side of the scaled picture from which points are taken
-STEP = 4  # pixels between two points
-DIRECTIONS = 8
-CELL = 4  # pixels of a side of a cell of a SIFT descriptor
-TEXTURE_SIZES = (1.0, 2.0)
+PICTURE_SIDE = 160  # pixels of the longer side of the scaled picture from which points are taken
+POINT_DISTANCE = 4  # pixels between two points
+SIFT_DIRECTIONS = 8
+SIFT_CELL_SIDE = 4  # pixels of a side of a cell of a SIFT descriptor
+TEXTURE_SIZES = (1.0, 2.0)  # standard deviations, in pixels, of the filters for edges and bars
 TEXTURE_DIRECTIONS = 6
 SIFT_LIMIT = 0.2  # Lowe: the largest share of the descriptor's length for one direction
 _TO_LAB = ImageCms.buildTransform(ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB"), "RGB", "LAB")
@@ -44,33 +44,35 @@ def read_points(path: Path) -> Points:
     try:
         with open_picture(path) as picture:
             prepare_decoding(picture)
-            picture.thumbnail((SIDE, SIDE))
-            plain = picture.convert("RGB")
+            picture.thumbnail((PICTURE_SIDE, PICTURE_SIDE))
+            rgb_picture = picture.convert("RGB")
     except (OSError, PictureProblem) as error:
         raise EvaluationError(f"{path} is no picture that can be read: {error}.") from error
-    return points_of(plain)
+    return points_of(rgb_picture)
 
 
 def points_of(picture: Image.Image) -> Points:
+    """Return the points of a picture, which has the colours RGB."""
     lab = np.asarray(ImageCms.applyTransform(picture, _TO_LAB), dtype=np.float64)
-    # Pillow stores a and b as signed bytes
+    # Pillow stores a and b as signed bytes.
     lab[:, :, 1:] = np.where(lab[:, :, 1:] > 127, lab[:, :, 1:] - 256, lab[:, :, 1:])
     light = lab[:, :, 0] / 255
     height, width = light.shape
     rows, columns = (
-        np.arange(STEP // 2, max(size, STEP // 2 + 1), STEP).clip(max=size - 1) for size in (height, width)
+        np.arange(POINT_DISTANCE // 2, max(size, POINT_DISTANCE // 2 + 1), POINT_DISTANCE).clip(max=size - 1)
+        for size in (height, width)
     )
     grid = np.ix_(rows, columns)
     maps = {"colour": lab, "texture": _texture_responses(light), "sift": _sift_descriptors(light)}
-    places = np.stack(np.meshgrid((rows + 0.5) / height, (columns + 0.5) / width, indexing="ij"), axis=-1)
+    positions = np.stack(np.meshgrid((rows + 0.5) / height, (columns + 0.5) / width, indexing="ij"), axis=-1)
     return Points(
-        places.reshape(-1, 2),
+        positions.reshape(-1, 2),
         {name: values[grid].reshape(rows.size * columns.size, -1) for name, values in maps.items()},
     )
 
 
 def _texture_responses(light: Floats) -> Floats:
-    """Return the strength of response to D kinds of edges and bars at each of H x W pixels: (H, W, D)."""
+    """Return the (H, W, D) strengths of D kinds of edges and bars at each pixel of ``light`` (H, W)."""
     responses = []
     for size in TEXTURE_SIZES:
         dy, dx, dyy, dxx, dxy = (
@@ -86,34 +88,36 @@ def _texture_responses(light: Floats) -> Floats:
 
 
 def _sift_descriptors(light: Floats) -> Floats:
-    """Return SIFT descriptors around each of H x W pixels: (H, W, 128). They have one orientation and one size."""
+    """Return the (H, W, 128) SIFT descriptors around each pixel of ``light`` (H, W), of one orientation and size."""
     dy, dx = (scipy.ndimage.gaussian_filter(light, 1.0, order=order) for order in ((1, 0), (0, 1)))
     strength = np.hypot(dx, dy)
-    # the response at a pixel is divided between the two nearest directions
-    turn = (np.arctan2(dy, dx) / (2 * np.pi) * DIRECTIONS) % DIRECTIONS
-    low = np.floor(turn).astype(np.int64) % DIRECTIONS
+    # The response at a pixel is divided between the two nearest directions.
+    turn = (np.arctan2(dy, dx) / (2 * np.pi) * SIFT_DIRECTIONS) % SIFT_DIRECTIONS
+    low = np.floor(turn).astype(np.int64) % SIFT_DIRECTIONS
     share = turn - np.floor(turn)
-    by_direction = np.zeros((*light.shape, DIRECTIONS))
+    by_direction = np.zeros((*light.shape, SIFT_DIRECTIONS))
     np.put_along_axis(by_direction, low[..., None], (strength * (1 - share))[..., None], axis=-1)
-    high = ((low + 1) % DIRECTIONS)[..., None]
+    high = ((low + 1) % SIFT_DIRECTIONS)[..., None]
     np.put_along_axis(
         by_direction,
         high,
         np.take_along_axis(by_direction, high, axis=-1) + (strength * share)[..., None],
         axis=-1,
     )
-    # the mean responses in cells around each pixel, of which 4 x 4 make a descriptor
-    cells = scipy.ndimage.uniform_filter(by_direction, size=(CELL, CELL, 1), mode="nearest")
-    reach = 2 * CELL
+    # The mean responses in cells around each pixel, of which 4 x 4 make a descriptor.
+    cells = scipy.ndimage.uniform_filter(
+        by_direction, size=(SIFT_CELL_SIDE, SIFT_CELL_SIDE, 1), mode="nearest"
+    )
+    reach = 2 * SIFT_CELL_SIDE
     padded = np.pad(cells, ((reach, reach), (reach, reach), (0, 0)), mode="edge")
     height, width = light.shape
-    # from a pixel's place in light to the four cells of its descriptor along an axis of padded
-    offsets = [round((cell - 1.5) * CELL) + reach for cell in range(4)]
+    # From a pixel's position in `light` to the four cells of its descriptor along an axis of `padded`.
+    offsets = [round((cell - 1.5) * SIFT_CELL_SIDE) + reach for cell in range(4)]
     sift = np.concatenate(
         [padded[down : down + height, right : right + width] for down in offsets for right in offsets],
         axis=-1,
     )
-    # Lowe: normalise, limit large values, and normalise again
+    # As Lowe does, normalise, limit large values, and normalise again.
     for limit in (SIFT_LIMIT, np.inf):
         lengths = np.linalg.norm(sift, axis=-1, keepdims=True)
         sift = np.minimum(np.divide(sift, lengths, out=np.zeros_like(sift), where=lengths > 0), limit)

@@ -1,4 +1,4 @@
-"""Kernels between pictures (H13 section 3.3).
+"""Kernels between pictures (Hodosh et al. 2013 (H13), section 3.3).
 
 Codebooks of 128 colour, 256 texture and 256 SIFT words are found by k-means on points of training pictures. The
 similarity of two pictures is the intersection of their word histograms, over the whole picture or, in a spatial
@@ -24,19 +24,17 @@ LEVELS = 3  # levels of the pyramid, with 1, 4 and 16 regions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histograms:
-    """The histograms of pictures by feature. They are fractions of the picture's points.
+    """The histograms of pictures, as fractions of the picture's points.
 
-    Each level of the pyramid has an array (pictures, regions, words).
+    Attributes:
+        levels: by feature, an array (pictures, regions, words) for each level of the pyramid.
     """
 
     levels: dict[str, list[Floats]]
 
 
 def find_codebooks(pictures: Sequence[Points], generator: np.random.Generator) -> dict[str, Floats]:
-    """Return the centres of the words of each feature, by feature: (words, D) for D dimensions.
-
-    They are found by k-means on a sample of points.
-    """
+    """Return the (words, D) centres of the words of each feature, found by k-means on a sample of points."""
     centres = {}
     for name, count in WORD_COUNTS.items():
         samples = []
@@ -46,10 +44,10 @@ def find_codebooks(pictures: Sequence[Points], generator: np.random.Generator) -
                 values = values[generator.choice(len(values), MAX_POINTS, replace=False)]
             samples.append(values)
         sample = np.concatenate(samples)
-        # if points are equal, as in a blank picture, there can be no more words than different points
+        # If points are equal, as in a blank picture, there can be no more words than different points.
         size = min(count, np.unique(sample, axis=0).shape[0])
         with warnings.catch_warnings():
-            # a word that is nearest to no point stays where it began, and does no harm
+            # A word that is nearest to no point stays where it began, and does no harm.
             warnings.filterwarnings("ignore", "One of the clusters is empty")
             centres[name] = scipy.cluster.vq.kmeans2(sample, size, minit="points", rng=generator)[0]
     return centres
@@ -63,47 +61,54 @@ def histograms_of(pictures: Iterable[Points], codebooks: Mapping[str, Floats]) -
             codes = scipy.cluster.vq.vq(points.features[name], centres)[0].astype(np.int64)
             for level in range(LEVELS):
                 regions = _regions(points.positions, 2**level)
-                shares_by_level[name][level].append(_shares(regions, codes, 4**level, len(centres)))
+                shares = _shares(regions, codes, region_count=4**level, word_count=len(centres))
+                shares_by_level[name][level].append(shares)
     return Histograms(
-        {name: [np.stack(shares) for shares in levels] for name, levels in shares_by_level.items()}
+        {name: [np.stack(pictures) for pictures in levels] for name, levels in shares_by_level.items()}
     )
 
 
-def _regions(positions: Floats, side: int) -> Ints:
-    """Return the region of each point, when the picture is divided into ``side`` x ``side`` regions."""
-    cells = np.minimum((positions * side).astype(np.int64), side - 1)
-    return cells[:, 0] * side + cells[:, 1]
+def _regions(positions: Floats, per_side: int) -> Ints:
+    """Return the region of each point, if the picture is divided into ``per_side`` x ``per_side`` regions."""
+    cells = np.minimum((positions * per_side).astype(np.int64), per_side - 1)
+    return cells[:, 0] * per_side + cells[:, 1]
 
 
-def _shares(regions: Ints, codes: Ints, count: int, size: int) -> Floats:
-    """Return the fraction of the picture's points for each region and word: (regions, words)."""
-    table = np.bincount(regions * size + codes, minlength=count * size).reshape(count, size)
-    return np.asarray(table / regions.size)
+def _shares(regions: Ints, codes: Ints, *, region_count: int, word_count: int) -> Floats:
+    """Return the (regions, words) fractions of the picture's points, from the region and the word of each point."""
+    counts = np.bincount(regions * word_count + codes, minlength=region_count * word_count)
+    return np.asarray(counts.reshape(region_count, word_count) / regions.size)
 
 
 def histogram_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
-    """Return the kernel matrix of whole pictures (K_Histo): the mean over features of the histogram intersections.
+    """Return the kernel matrix of whole pictures (H13's K_Histo).
 
-    The mean is raised to ``power``. The matrix has a row for each of ``first``, and a column for each of ``second``.
+    It is the mean over features of the histogram intersections, raised to ``power``. The matrix has a row for each of
+    ``first``, and a column for each of ``second``.
     """
-    return _average_histograms(first, second, lambda levels, other: intersections(levels[0], other[0]), power)
+    return _average_over_features(
+        first, second, lambda levels, other_levels: intersections(levels[0], other_levels[0]), power
+    )
 
 
 def pyramid_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
-    """Return the matrix of the pyramid kernel (K_Py): the mean over features, raised to ``power``.
+    """Return the matrix of the pyramid kernel (H13's K_Py): the mean over features, raised to ``power``.
 
     The matrix has a row for each of ``first``, and a column for each of ``second``. With I_l the intersections at
     level l, a feature's kernel is I_L + sum over l < L of (I_l - I_(l+1)) / 2^(L - l).
     """
-    return _average_histograms(first, second, _pyramid, power)
+    return _average_over_features(first, second, _pyramid, power)
 
 
 def _pyramid(first: Sequence[Floats], second: Sequence[Floats]) -> Floats:
-    levels = [intersections(shares, other) for shares, other in zip(first, second, strict=True)]
-    last_level = len(levels) - 1
-    total = levels[last_level]
+    """Return the pyramid kernel of one feature, from the histograms of each level."""
+    by_level = [
+        intersections(shares, other_shares) for shares, other_shares in zip(first, second, strict=True)
+    ]
+    last_level = len(by_level) - 1
+    total = by_level[last_level]
     for level in range(last_level):
-        total = total + (levels[level] - levels[level + 1]) / 2 ** (last_level - level)
+        total = total + (by_level[level] - by_level[level + 1]) / 2 ** (last_level - level)
     return total
 
 
@@ -119,7 +124,7 @@ def intersections(first: Floats, second: Floats) -> Floats:
     return np.stack([np.minimum(picture.reshape(-1), flat).sum(axis=1) for picture in first])
 
 
-def _average_histograms(
+def _average_over_features(
     first: Histograms,
     second: Histograms,
     kernel: Callable[[Sequence[Floats], Sequence[Floats]], Floats],

@@ -1,4 +1,4 @@
-"""The trigram kernel with similar words (H13 section 3.5: Tri5Sem).
+"""The trigram kernel with similar words: Tri5Sem of Hodosh et al. 2013 (H13), section 3.5.
 
 Two words of the vocabulary match by their similarity. Any other word matches only itself. Tri5Sem takes the larger
 of the two similarities (3.5.6).
@@ -23,7 +23,7 @@ class _Captions(NamedTuple):
     """Captions as numbers and weights of words.
 
     Caption c has the words stems[starts[c]:starts[c + 1]], and document d has the captions bounds[d] to bounds[d +
-    1] - 1. `previous_positions` is the position of the word's previous occurrence in the caption; 0 if there is none.
+    1] - 1. `previous_positions` has the position of each word's previous occurrence in its caption; 0 if there is none.
     """
 
     stems: Ints
@@ -37,8 +37,13 @@ class _Captions(NamedTuple):
 class SimilarTrigrams:
     """The trigram kernel in which words match by `similarity`, without a penalty for gaps (H13 3.5.1).
 
-    It equals `Trigrams` if each word is similar only to itself. `similarity` is (V, V) for V words of the
-    vocabulary.
+    It equals `Trigrams` if each word is similar only to itself.
+
+    Attributes:
+        vocabulary: the number of each of V words.
+        similarity: (V, V) similarities of these words.
+        idf: weights of words, if they are weighted.
+        match: factor of a sequence's value for each matched word.
     """
 
     vocabulary: Mapping[str, int]
@@ -59,7 +64,7 @@ class SimilarTrigrams:
         return cls(vocabulary, np.maximum.reduce(tables), idf)
 
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
-        numbers = dict(self.vocabulary)
+        numbers = dict(self.vocabulary)  # words that are not in the vocabulary get the next numbers
         left = self._captions(first, numbers)
         right = left if first is second else self._captions(second, numbers)
         sums = _sums(left, right, self.similarity, self.match, first is second)
@@ -67,6 +72,7 @@ class SimilarTrigrams:
         return ratio(sums, np.outer(*lengths), otherwise=0.0)
 
     def _captions(self, documents: Sequence[Document], numbers: dict[str, int]) -> _Captions:
+        """Encode captions. New words are added to ``numbers``."""
         captions = list(chain.from_iterable(documents))
         words = list(chain.from_iterable(captions))
         previous_positions = []
@@ -75,14 +81,14 @@ class SimilarTrigrams:
             for position, word in enumerate(caption):
                 previous_positions.append(last_positions.get(word, 0))
                 last_positions[word] = position
-        # the kernel has the square root of the product of weights, so each side has the fourth root
+        # The kernel has the square root of the product of weights, so each side has the fourth root.
         weights = [1.0 if self.idf is None else self.idf.get(word, 0.0) ** 0.25 for word in words]
         return _Captions(
-            np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int64),
-            np.array(weights, dtype=np.float64),
-            np.array(previous_positions, dtype=np.int64),
-            starts_of([len(caption) for caption in captions]),
-            starts_of([len(document) for document in documents]),
+            stems=np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int64),
+            weights=np.array(weights, dtype=np.float64),
+            previous_positions=np.array(previous_positions, dtype=np.int64),
+            starts=starts_of([len(caption) for caption in captions]),
+            bounds=starts_of([len(document) for document in documents]),
         )
 
 
@@ -106,6 +112,7 @@ def _sums(first: _Captions, second: _Captions, similarity: Floats, match: float,
 
 @compiled
 def _own_sums(captions: _Captions, similarity: Floats, match: float) -> Floats:
+    """Return the sums of `_match_documents` of each document with itself."""
     sums = np.zeros(captions.bounds.size - 1)
     for row in range(sums.size):
         sums[row] = _match_documents(captions, row, captions, row, similarity, match)

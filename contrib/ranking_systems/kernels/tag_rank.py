@@ -1,4 +1,7 @@
-"""The kernel of words' positions in the sentence (Hwang, Grauman 2012; H13 section 3.4.2)."""
+"""The kernel of words' positions in the sentence (Hwang, Grauman 2012).
+
+Hodosh et al. 2013 (H13) use it in section 3.4.2.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,10 @@ class TagRank:
     has the value 1 / log2(1 + p), in the second the share of its training occurrences at later positions. Each
     kernel is exp(-distance / scale). The scale is the mean distance of training captions, since H13 do not state
     it.
+
+    Attributes:
+        word_positions: the positions of each word in training captions, ascending.
+        absolute_scale, relative_scale: the scales of the first and of the second kernel.
     """
 
     word_positions: Mapping[str, Ints]
@@ -56,7 +63,7 @@ class TagRank:
         numbers: dict[str, int] = {}
         left, right = self._vectors(first, numbers), self._vectors(second, numbers)
         scales = (self.absolute_scale, self.relative_scale)
-        kernels = [_mean_similarities(*parts) for parts in zip(left, right, scales, strict=True)]
+        kernels = [_mean_similarities(*vectors) for vectors in zip(left, right, scales, strict=True)]
         return (kernels[0] + kernels[1]) / 2
 
     def _vectors(self, documents: Sequence[Document], numbers: dict[str, int]) -> tuple[_Vectors, _Vectors]:

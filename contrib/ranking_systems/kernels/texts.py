@@ -1,4 +1,4 @@
-"""Kernels between texts that count words, or sequences of words (H13 sections 3.1 and 3.4).
+"""Kernels between texts that count words, or sequences of words (Hodosh et al. 2013 (H13), sections 3.1 and 3.4).
 
 A text kernel is learned from the captions of training images, and compares documents, which are lists of captions.
 A document's captions are merged (bag of words), or kernel values are summed over all pairs of captions before they
@@ -33,10 +33,10 @@ MATCH, GAP = 0.5, 1.0  # H13: factors of a sequence's value for a matched word a
 def stems_of(captions: Sequence[str]) -> list[list[str]]:
     """Return the stems of each caption, without stop words."""
     stems = change_words(encode_texts(captions, TOKENIZERS["h13"]), STOP_THEN_STEM)
-    names = np.zeros(0, dtype=object)
+    words = np.zeros(0, dtype=object)
     if stems.tokens.size:
-        names = np.array(stems.vocabulary, dtype=object)[stems.tokens]
-    return [part.tolist() for part in np.split(names, stems.starts[1:-1])]
+        words = np.array(stems.vocabulary, dtype=object)[stems.tokens]
+    return [caption_stems.tolist() for caption_stems in np.split(words, stems.starts[1:-1])]
 
 
 def idf_of(training: Sequence[Document]) -> dict[str, float]:
@@ -46,20 +46,22 @@ def idf_of(training: Sequence[Document]) -> dict[str, float]:
 
 
 class TextKernel(Protocol):
+    """A kernel between documents."""
+
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
         """Return the kernel matrix, with a row for each of ``first`` and a column for each of ``second``."""
 
 
 @dataclass(frozen=True)
 class BagOfWords:
-    """The cosine of word counts (BoW). With `idf`, counts are multiplied by the square root of the word's weight."""
+    """The cosine of word counts (H13: BoW). With `idf`, counts are multiplied by the square root of the word's IDF."""
 
     idf: Mapping[str, float] | None = None
 
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
         return _cosines(
-            [_weighted_counts(doc, self._weight) for doc in first],
-            [_weighted_counts(doc, self._weight) for doc in second],
+            [_weighted_counts(document, self._weight) for document in first],
+            [_weighted_counts(document, self._weight) for document in second],
         )
 
     def _weight(self, word: str) -> float:
@@ -68,12 +70,15 @@ class BagOfWords:
 
 @dataclass(frozen=True)
 class Trigrams:
-    """The truncated string kernel over sequences of at most three words, with gaps between them (Tri).
+    """The truncated string kernel over sequences of at most three words, with gaps between them (H13: Tri).
 
     A sequence w of l(w) words matches a stretch of words that begins with the first and ends with the last word of
     w, and has the others between them in order. The value for captions s and s' is the sum over sequences of m(s,
     w) m(s', w) match^(2 l(w)), where m adds gap^(length - l(w)) per matching stretch. With `idf`, a term is
     multiplied by the square root of the product of the words' weights.
+
+    Attributes:
+        match, gap: factors of a sequence's value for a matched word and for a skipped one.
     """
 
     idf: Mapping[str, float] | None = None
@@ -81,7 +86,10 @@ class Trigrams:
     gap: float = GAP
 
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
-        return _cosines([self._features(doc) for doc in first], [self._features(doc) for doc in second])
+        return _cosines(
+            [self._features(document) for document in first],
+            [self._features(document) for document in second],
+        )
 
     def _features(self, document: Document) -> dict[tuple[str, ...], float]:
         counts: defaultdict[tuple[str, ...], float] = defaultdict(float)
@@ -89,8 +97,8 @@ class Trigrams:
             for begin, word in enumerate(caption):
                 counts[(word,)] += 1
                 for end in range(begin + 1, len(caption)):
-                    ends, length = (word, caption[end]), end - begin + 1
-                    counts[ends] += self.gap ** (length - 2)
+                    length = end - begin + 1
+                    counts[(word, caption[end])] += self.gap ** (length - 2)
                     for between in set(caption[begin + 1 : end]):  # a stretch matches each sequence once
                         counts[(word, between, caption[end])] += self.gap ** (length - 3)
         return {feature: count * self._weight(feature) for feature, count in counts.items()}
@@ -98,7 +106,7 @@ class Trigrams:
     def _weight(self, feature: tuple[str, ...]) -> float:
         weight = self.match ** len(feature)
         if self.idf is not None:
-            # the kernel has the square root of the product of weights, so each side has the fourth root
+            # The kernel has the square root of the product of weights, so each side has the fourth root.
             weight *= float(np.prod([self.idf.get(word, 0.0) for word in feature])) ** 0.25
         return weight
 
@@ -114,7 +122,9 @@ def idf_overlaps(first: Sequence[Document], second: Sequence[Document], idf: Map
         counts = Counter(chain.from_iterable(document))
         return {(word, n): idf.get(word, 0.0) ** 0.5 for word, count in counts.items() for n in range(count)}
 
-    left, right = _features([weights(doc) for doc in first], [weights(doc) for doc in second])
+    left, right = _feature_tables(
+        [weights(document) for document in first], [weights(document) for document in second]
+    )
     sums = [(table * table).sum(axis=1) for table in (left, right)]
     shared_weights = (left @ right.T).toarray()
     return ratio(2 * shared_weights, sums[0][:, None] + sums[1][None, :], otherwise=0.0)
@@ -125,9 +135,10 @@ def _weighted_counts(document: Document, weight: Callable[[str], float]) -> dict
     return {word: count * weight(word) for word, count in counts.items()}
 
 
-def _features(
+def _feature_tables(
     first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any, float]]
 ) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]:
+    """Return the (documents, features) values of both sides as sparse tables with the same columns."""
     numbers: dict[Any, int] = {}
     tables = []
     for rows in (first, second):
@@ -146,6 +157,6 @@ def _cosines(first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any,
 
     The cosine of an empty vector is 0.
     """
-    left, right = _features(first, second)
+    left, right = _feature_tables(first, second)
     lengths = [np.sqrt((table * table).sum(axis=1)) for table in (left, right)]
     return ratio((left @ right.T).toarray(), np.outer(lengths[0], lengths[1]), otherwise=0.0)

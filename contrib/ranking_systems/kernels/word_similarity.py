@@ -1,4 +1,4 @@
-"""Similarities of words, learned from training captions (H13 section 3.5).
+"""Similarities of words, learned from training captions (Hodosh et al. 2013 (H13), section 3.5).
 
 A word is represented by a vector of its relations to the V words of a vocabulary. Two words match by the cosine of
 their vectors. Words of the vocabulary occur at least five times in the captions. There are two types of vectors:
@@ -25,21 +25,23 @@ import scipy  # submodules load when they are first used
 from contrib.ranking_systems.kernels.texts import Document
 from quorum.numeric.arrays import Floats, ratio, starts_of
 
+# A function of training documents and a vocabulary of V words, which returns their (V, V) similarities.
 Similarity = Callable[[Sequence[Document], Mapping[str, int]], Floats]
-MIN_COUNT = 5
-MIN_DISTRIBUTIONAL, MIN_ALIGNED = 0.01, 0.05
+MIN_COUNT = 5  # occurrences of a word of the vocabulary
+MIN_DISTRIBUTIONAL, MIN_ALIGNED = 0.01, 0.05  # smaller cosines are 0
 ITERATIONS = 5  # iterations of model 1, as in Giza++
 OTHER_CAPTIONS = 4  # captions with which a caption is aligned, which are all others of five
 
 
 def vocabulary_of(training: Sequence[Document]) -> dict[str, int]:
-    """Return the number of each word that occurs at least five times, by word."""
+    """Return the words that occur at least five times, each with its number in alphabetical order."""
     counts = Counter(chain.from_iterable(chain.from_iterable(training)))
-    return {word: n for n, word in enumerate(sorted(word for word in counts if counts[word] >= MIN_COUNT))}
+    words = sorted(word for word in counts if counts[word] >= MIN_COUNT)
+    return {word: number for number, word in enumerate(words)}
 
 
 def distributional_similarity(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
-    """Return the cosines of words' vectors of pointwise mutual information within captions: (V, V)."""
+    """Return the (V, V) cosines of words' vectors of pointwise mutual information within captions."""
     captions = list(chain.from_iterable(training))
     columns = [sorted({vocabulary[word] for word in caption if word in vocabulary}) for caption in captions]
     starts = starts_of([len(row) for row in columns])
@@ -54,7 +56,7 @@ def distributional_similarity(training: Sequence[Document], vocabulary: Mapping[
 
 
 def alignment_similarity(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
-    """Return the cosines of words' vectors of translation probabilities between captions of an image: (V, V)."""
+    """Return the (V, V) cosines of words' vectors of translation probabilities between captions of an image."""
     return _cosines(translation_probabilities(training, vocabulary), MIN_ALIGNED)
 
 
@@ -62,7 +64,8 @@ def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[
     """Return (V, V) probabilities that the word of the row translates to the word of the column, by IBM's model 1."""
     size = len(vocabulary)
     # A link is a pair of words, as source * size + target. `targets` has the number of the occurrence that it explains.
-    links, targets, count = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
+    links, targets = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    target_count = 0
     for document in training:
         captions = [
             np.array([vocabulary[w] for w in caption if w in vocabulary], np.int64) for caption in document
@@ -70,20 +73,20 @@ def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[
         steps = range(1, min(OTHER_CAPTIONS, len(captions) - 1) + 1)
         for position, step in product(range(len(captions)), steps):
             target = captions[(position + step) % len(captions)]
-            # the last one is the empty word, with which any word can be aligned
+            # The last source is the empty word, with which any word can be aligned.
             source = np.append(captions[position], size)
             links.append((source[:, np.newaxis] * size + target).ravel())
-            targets.append(np.tile(np.arange(count, count + len(target)), len(source)))
-            count += len(target)
+            targets.append(np.tile(np.arange(target_count, target_count + len(target)), len(source)))
+            target_count += len(target)
     pairs, link = np.unique(np.concatenate(links), return_inverse=True)
     link_targets = np.concatenate(targets)
     pair_sources, pair_targets = np.divmod(pairs, max(size, 1))
     probability = np.ones(len(pairs))
     for _ in range(ITERATIONS):
-        # expectation: how probable each link is as the explanation of its target
+        # Expectation: how probable each link is as the explanation of its target.
         weight = probability[link]
-        weight /= np.bincount(link_targets, weight, minlength=count)[link_targets]
-        # maximisation: the share of each pair among the links of its source
+        weight /= np.bincount(link_targets, weight, minlength=target_count)[link_targets]
+        # Maximisation: the share of each pair among the links of its source.
         expected = np.bincount(link, weight, minlength=len(pairs))
         probability = expected / np.bincount(pair_sources, expected, minlength=size + 1)[pair_sources]
     table = np.zeros((size + 1, size))
@@ -92,7 +95,7 @@ def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[
 
 
 def _cosines(vectors: Floats, min_cosine: float) -> Floats:
-    """Return the cosines of V rows: (V, V).
+    """Return the (V, V) cosines of the rows of ``vectors``.
 
     Cosines below `min_cosine` are 0; the cosine of a word with itself is always 1.
     """

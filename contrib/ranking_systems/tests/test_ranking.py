@@ -3,7 +3,7 @@
 import numpy as np
 
 from contrib.ranking_systems.kcca import fit_kcca
-from contrib.ranking_systems.ranking import Kernels, join_rankings, rank_by_kcca, rank_by_neighbours
+from contrib.ranking_systems.ranking import KernelValues, join_rankings, rank_by_kcca, rank_by_neighbours
 
 
 def test_kcca_of_equal_kernels_has_the_correlations_of_its_eigenvalues() -> None:
@@ -47,7 +47,9 @@ def test_systems_find_planted_neighbours_and_borda_joins_them() -> None:
     generator = np.random.default_rng(4)
     topics = generator.normal(size=(60, 4))
     sides = [topics @ generator.normal(size=(4, 6)) + 0.05 * generator.normal(size=(60, 6)) for _ in range(2)]
-    images, captions = (Kernels(*(part @ side[:30].T for part in np.split(side, [30, 45]))) for side in sides)
+    images, captions = (
+        KernelValues(*(part @ side[:30].T for part in np.split(side, [30, 45]))) for side in sides
+    )
     ranking, settings = rank_by_kcca(images, captions, "annotation")
     assert (ranking[:, 0] == np.arange(15)).mean() > 0.8
     assert sorted(setting.regularisation for setting in settings) == [0.1, 0.5, 1.0, 5.0]  # one model each

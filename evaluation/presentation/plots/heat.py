@@ -1,7 +1,8 @@
 """Plots of matrices with numbers in cells, on a colour scale with reference levels.
 
 A single matrix has the width of a paper's column if its numbers are readable. Several matrices are drawn in rows of
-two.
+two. Sizes and positions are in inches, unless a comment says otherwise. From the top, a panel has its title, the
+matrix, the names of the columns, the name of their axis, the colour scale, and the labels of its levels.
 """
 
 from __future__ import annotations
@@ -33,22 +34,30 @@ from evaluation.presentation.plots.canvas import (
 )
 
 MAX_LABEL_CHARACTERS = 16  # of a row or column; longer labels are shortened
-LETTER_WIDTH = 0.0078  # inches, the width of an average letter at a type size of one point
+LETTER_WIDTH = 0.0078  # of an average letter at a type size of one point
 DARK, LIGHT = "#111111", "#ffffff"  # colours of numbers in bright and dark cells
-# Largest number of letters of all names below the columns that fit without rotation.
-LETTERS_SIDE_BY_SIDE = 60
+# Names of columns are not rotated if they are short, and if all of them together fit side by side.
+MAX_LETTERS_UNROTATED, MAX_LETTERS_SIDE_BY_SIDE = 4, 60
 EQUAL_CONTRAST = 0.19  # the luminance at which black and white text have equal contrast
 # Colours from low to high, distinguishable with red-green colour blindness (Brewer's Blues and Purple-Orange).
 SEQUENTIAL_COLOURS = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 DIVERGING_COLOURS = ("#b35806", "#fdb863", "#f7f7f7", "#b2abd2", "#542788")
-MIN_CELL, MAX_CELL = 0.29, 0.42  # inches; in the smallest cell two-digit numbers are readable
+MIN_CELL, MAX_CELL = 0.29, 0.42  # widths; in the smallest cell two-digit numbers are readable
+MAX_ROW_HEIGHT = 0.3
 MIN_FONT_POINTS = 4.8  # points; smaller numbers are not drawn, because the data file has them
 ROW_GAP = 0.35  # height, in cells, of the gap before the separate rows
-BAR_HEIGHT = 0.07  # inches, the height of the colour scale
+BAR_HEIGHT = 0.07  # of the colour scale
+GAP_ABOVE_BAR, GAP_BELOW_BAR = 0.14, 0.06
 BAR_STEPS = 48  # number of colours of the scale
-# Heights in inches: above a matrix, of an axis name, of a line of text.
-HEAD_HEIGHT, AXIS_NAME_HEIGHT, LINE_HEIGHT = 0.32, 0.2, 0.135
-NOTE_INCHES = 0.16  # inches for the note on simulated answers, at the top
+TITLE_HEIGHT = 0.32  # of a panel, above the matrix
+AXIS_NAME_SIZE = 0.2  # height of the name of an axis, or width of a vertical one
+LINE_HEIGHT = 0.135  # of a line of text
+UNROTATED_LABELS_HEIGHT = 0.17
+ROTATED_LABELS_GAP = 0.08  # above and below rotated labels
+ROW_LABELS_GAP = 0.1  # left and right of the labels of rows
+BOTTOM_GAP = 0.1  # below a matrix without a colour scale
+SIMULATION_NOTE_HEIGHT = 0.16  # for the note on simulated answers, at the top
+MARGIN = 0.12  # at the right of the cells, and below all panels
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +65,22 @@ class _Sizes:
     """Sizes that all panels share.
 
     Attributes:
-        width: width of the figure in inches.
-        across: number of panels in a row.
-        cell, row_height: width and height of a cell in inches.
-        label: width in inches of the labels of rows, with the name of their axis.
-        bottom_space: inches below a matrix, for labels, the axis name and the colour scale.
-        tick, number: type sizes of labels and of numbers in cells, in points.
+        figure_width: width of the figure.
+        panels_per_row: number of panels beside each other.
+        cell_width, cell_height: width and height of a cell.
+        row_labels_width: width of the labels of rows, with the name of their axis.
+        height_below: height of what is below a matrix: labels, the axis name and the colour scale.
+        label_points, number_points: type sizes of labels and of numbers in cells, in points.
     """
 
-    width: float
-    across: int
-    cell: float
-    row_height: float
-    label: float
-    bottom_space: float
-    tick: float
-    number: float
+    figure_width: float
+    panels_per_row: int
+    cell_width: float
+    cell_height: float
+    row_labels_width: float
+    height_below: float
+    label_points: float
+    number_points: float
 
 
 def is_narrow(drawing: Heatmap) -> bool:
@@ -83,73 +92,99 @@ def is_narrow(drawing: Heatmap) -> bool:
 
 
 def _cells_width(width: float, rows: tuple[str, ...], has_axis_name: bool) -> float:
-    """Return the inches that the labels of rows leave for the cells."""
-    return width - 0.12 - _label_width(rows, SMALL - 1, has_axis_name)
+    """Return the width that the labels of rows leave for the cells."""
+    return width - MARGIN - _row_labels_width(rows, SMALL - 1, has_axis_name)
 
 
-def _label_width(rows: tuple[str, ...], size: float, has_axis_name: bool) -> float:
-    """Return the width in inches of the labels of rows, in a type size of ``size`` points."""
+def _row_labels_width(rows: tuple[str, ...], points: float, has_axis_name: bool) -> float:
+    """Return the width of the labels of rows, in a type size of ``points``."""
     letters = min(MAX_LABEL_CHARACTERS, max(map(len, rows)))
-    return LETTER_WIDTH * size * letters + 0.1 + (0.2 if has_axis_name else 0.0)
+    return LETTER_WIDTH * points * letters + ROW_LABELS_GAP + (AXIS_NAME_SIZE if has_axis_name else 0.0)
+
+
+def _has_rotated_labels(panel: HeatmapPanel) -> bool:
+    """Return whether the names of columns are written upwards."""
+    longest = max(map(len, panel.columns))
+    return longest > MAX_LETTERS_UNROTATED or longest * len(panel.columns) > MAX_LETTERS_SIDE_BY_SIDE
+
+
+def _column_labels_height(panel: HeatmapPanel, points: float) -> float:
+    """Return the height of the names of columns, in a type size of ``points``."""
+    if not _has_rotated_labels(panel):
+        return UNROTATED_LABELS_HEIGHT
+    letters = min(MAX_LABEL_CHARACTERS, max(map(len, panel.columns)))
+    return LETTER_WIDTH * points * letters + ROTATED_LABELS_GAP
 
 
 def _sizes(drawing: Heatmap) -> _Sizes:
     panels = drawing.panels
-    columns = max(len(panel.columns) for panel in panels)
+    column_count = max(len(panel.columns) for panel in panels)
     longest_rows = max((panel.rows for panel in panels), key=lambda names: max(map(len, names)))
     width = COLUMN_WIDTH if is_narrow(drawing) else WIDTH
-    across = 1 if len(panels) == 1 else 2
-    cell = min(MAX_CELL, _cells_width(width / across, longest_rows, bool(drawing.y_axis)) / columns)
-    tick = min(SMALL - 1, max(4.5, 62 * cell))  # a label is at most 0.86 of the width of a cell high
-    longest_name = max(min(MAX_LABEL_CHARACTERS, len(name)) for panel in panels for name in panel.columns)
-    # Names of more than four letters are written upwards.
-    column_labels = LETTER_WIDTH * tick * longest_name + 0.08 if longest_name > 4 else 0.17
-    lines = max(_lines_of_levels(panel, drawing.scale_min, cell * len(panel.columns)) for panel in panels)
+    panels_per_row = 1 if len(panels) == 1 else 2
+    cells_width = _cells_width(width / panels_per_row, longest_rows, bool(drawing.y_axis))
+    cell_width = min(MAX_CELL, cells_width / column_count)
+    label_points = min(
+        SMALL - 1, max(4.5, 62 * cell_width)
+    )  # a label is at most 0.86 of the width of a cell high
+    line_count = max(
+        _count_lines_of_levels(panel, drawing.scale_min, cell_width * len(panel.columns)) for panel in panels
+    )
+    bar_height = GAP_ABOVE_BAR + BAR_HEIGHT + GAP_BELOW_BAR + LINE_HEIGHT * line_count
     return _Sizes(
-        width=width,
-        across=across,
-        cell=cell,
-        row_height=min(cell, 0.3),
-        label=_label_width(longest_rows, tick, bool(drawing.y_axis)),
-        bottom_space=column_labels
-        + (AXIS_NAME_HEIGHT if drawing.x_axis else 0.0)
-        + (0.2 + BAR_HEIGHT + LINE_HEIGHT * lines if lines else 0.1),
-        tick=tick,
-        number=min(SMALL - 1, 27 * cell),
+        figure_width=width,
+        panels_per_row=panels_per_row,
+        cell_width=cell_width,
+        cell_height=min(cell_width, MAX_ROW_HEIGHT),
+        row_labels_width=_row_labels_width(longest_rows, label_points, bool(drawing.y_axis)),
+        height_below=max(_column_labels_height(panel, label_points) for panel in panels)
+        + (AXIS_NAME_SIZE if drawing.x_axis else 0.0)
+        + (bar_height if line_count else BOTTOM_GAP),
+        label_points=label_points,
+        number_points=min(SMALL - 1, 27 * cell_width),
     )
 
 
-def heat_figure(drawing: Heatmap, foot: float) -> Canvas:
+def heat_figure(drawing: Heatmap, signature_height: float) -> Canvas:
+    """Return a figure of matrices, with ``signature_height`` inches free below."""
     sizes = _sizes(drawing)
-    rows = max(len(panel.rows) + ROW_GAP * bool(panel.footer) for panel in drawing.panels)
-    panel_height = HEAD_HEIGHT + sizes.row_height * rows + sizes.bottom_space
-    row_count = math.ceil(len(drawing.panels) / sizes.across)
-    height = NOTE_INCHES + panel_height * row_count + foot + 0.12
-    figure = new_figure(height, sizes.width)
+    max_matrix_height = max(_matrix_height(panel, sizes) for panel in drawing.panels)
+    panel_height = TITLE_HEIGHT + max_matrix_height + sizes.height_below
+    row_count = math.ceil(len(drawing.panels) / sizes.panels_per_row)
+    height = SIMULATION_NOTE_HEIGHT + panel_height * row_count + signature_height + MARGIN
+    figure = new_figure(height, sizes.figure_width)
     for index, panel in enumerate(drawing.panels):
-        row, column = divmod(index, sizes.across)
-        left_edge = column * sizes.width / sizes.across + sizes.label
-        top = height - NOTE_INCHES - row * panel_height - HEAD_HEIGHT
-        width = sizes.cell * len(panel.columns)
-        matrix_height = sizes.row_height * (len(panel.rows) + ROW_GAP * bool(panel.footer))
-        left, share = left_edge / sizes.width, width / sizes.width
-        axes = figure.add_axes((left, (top - matrix_height) / height, share, matrix_height / height))
+        row, column = divmod(index, sizes.panels_per_row)
+        left = column * sizes.figure_width / sizes.panels_per_row + sizes.row_labels_width
+        top = height - SIMULATION_NOTE_HEIGHT - row * panel_height - TITLE_HEIGHT
+        matrix_width = sizes.cell_width * len(panel.columns)
+        matrix_height = _matrix_height(panel, sizes)
+        # Matplotlib takes positions as shares of the figure.
+        left_share, width_share = left / sizes.figure_width, matrix_width / sizes.figure_width
+        axes = figure.add_axes(
+            (left_share, (top - matrix_height) / height, width_share, matrix_height / height)
+        )
         _draw_matrix(axes, panel, drawing, sizes)
         if panel.levels:
-            lines = _lines_of_levels(panel, drawing.scale_min, width)
-            bottom = top - matrix_height - sizes.bottom_space + LINE_HEIGHT * lines + 0.06
-            bar = figure.add_axes((left, bottom / height, share, BAR_HEIGHT / height))
-            _draw_scale(bar, panel, drawing.scale_min, width)
+            line_count = _count_lines_of_levels(panel, drawing.scale_min, matrix_width)
+            bottom = top - matrix_height - sizes.height_below
+            bar_bottom = bottom + LINE_HEIGHT * line_count + GAP_BELOW_BAR
+            bar_axes = figure.add_axes((left_share, bar_bottom / height, width_share, BAR_HEIGHT / height))
+            _draw_scale(bar_axes, panel, drawing.scale_min, matrix_width)
     return figure
+
+
+def _matrix_height(panel: HeatmapPanel, sizes: _Sizes) -> float:
+    return sizes.cell_height * (len(panel.rows) + ROW_GAP * bool(panel.separate_rows))
 
 
 def _draw_matrix(axes: Axes, panel: HeatmapPanel, drawing: Heatmap, sizes: _Sizes) -> None:
     axes.patch.set_alpha(0.0)
     for spine in axes.spines.values():
-        spine.set(color=INK, alpha=FAINT_OPACITY, visible=not panel.footer)
-    footer_start = len(panel.rows) - panel.footer
-    gaps = [ROW_GAP if panel.footer and row >= footer_start else 0.0 for row in range(len(panel.rows))]
-    tops = [row + gap for row, gap in enumerate(gaps)]
+        spine.set(color=INK, alpha=FAINT_OPACITY, visible=not panel.separate_rows)
+    first_separate_row = len(panel.rows) - panel.separate_rows
+    # The positions of rows from the top, in cells.
+    tops = [row + (ROW_GAP if row >= first_separate_row else 0.0) for row in range(len(panel.rows))]
     axes.set_xlim(0, len(panel.columns))
     axes.set_ylim(tops[-1] + 1, 0)
     cells: list[tuple[float, float, float, str]] = []
@@ -159,7 +194,7 @@ def _draw_matrix(axes: Axes, panel: HeatmapPanel, drawing: Heatmap, sizes: _Size
                 continue
             colour = _colour(value, drawing.scale_min)
             cells.append((column, top, 1, colour))
-            if sizes.number < MIN_FONT_POINTS:
+            if sizes.number_points < MIN_FONT_POINTS:
                 continue
             axes.text(
                 column + 0.5,
@@ -167,15 +202,14 @@ def _draw_matrix(axes: Axes, panel: HeatmapPanel, drawing: Heatmap, sizes: _Size
                 _format_cell(value, panel.shows),
                 ha="center",
                 va="center",
-                fontsize=sizes.number,
+                fontsize=sizes.number_points,
                 color=DARK if _is_bright(colour) else LIGHT,
             )
     _draw_cells(axes, cells)
-    longest = max(map(len, panel.columns))
     axes.set_xticks(
         [column + 0.5 for column in range(len(panel.columns))],
         [shorten_label(name, MAX_LABEL_CHARACTERS) for name in panel.columns],
-        rotation=90 if longest > 4 or longest * len(panel.columns) > LETTERS_SIDE_BY_SIDE else 0,
+        rotation=90 if _has_rotated_labels(panel) else 0,
         parse_math=False,
     )
     axes.set_yticks(
@@ -183,8 +217,9 @@ def _draw_matrix(axes: Axes, panel: HeatmapPanel, drawing: Heatmap, sizes: _Size
         [shorten_label(name, MAX_LABEL_CHARACTERS) for name in panel.rows],
         parse_math=False,
     )
-    axes.tick_params(length=0, labelsize=sizes.tick, labelcolor=INK, pad=3)
-    title = shorten_label(panel.title, int(0.95 * sizes.width / sizes.across / (LETTER_WIDTH * SMALL)))
+    axes.tick_params(length=0, labelsize=sizes.label_points, labelcolor=INK, pad=3)
+    panel_width = sizes.figure_width / sizes.panels_per_row
+    title = shorten_label(panel.title, int(0.95 * panel_width / (LETTER_WIDTH * SMALL)))
     write_beside(axes, title, (0, 1), (0, 5), xycoords="axes fraction", fontweight="bold", va="bottom")
     small = SOFT_STYLE | {"fontsize": SMALL - 1}
     if drawing.x_axis:
@@ -214,7 +249,14 @@ def _format_level(level: Level, shows: str) -> str:
 
 
 class _ScaleMark(NamedTuple):
-    """A level on the colour scale: its position from 0 to 1, its label, the label's line from 0, and its alignment."""
+    """A level on the colour scale.
+
+    Attributes:
+        share: position from 0 to 1.
+        line: number, from 0, of the line of text that has the label.
+        align: alignment of the label at the position.
+        dashed: whether the mark is dashed.
+    """
 
     share: float
     label: str
@@ -226,7 +268,7 @@ class _ScaleMark(NamedTuple):
 def _scale_marks(panel: HeatmapPanel, scale_min: float, scale_width: float) -> list[_ScaleMark]:
     """Return the levels from low to high. Each label is in the first line where it does not overlap another."""
     marks: list[_ScaleMark] = []
-    text_ends: list[float] = []  # right end of the text in each line
+    text_ends: list[float] = []  # right end of the text in each line, from 0 to 1
     for level in sorted(panel.levels, key=lambda level: level.value):
         label = _format_level(level, panel.shows)
         share = min(1.0, max(0.0, (level.value - scale_min) / (1.0 - scale_min)))
@@ -234,12 +276,14 @@ def _scale_marks(panel: HeatmapPanel, scale_min: float, scale_width: float) -> l
         align = "left" if share < length / 2 else "right" if share > 1 - length / 2 else "center"
         start = share - {"left": 0.0, "center": length / 2, "right": length}[align]
         line = next((index for index, end in enumerate(text_ends) if start >= end + 0.03), len(text_ends))
-        text_ends[line : line + 1] = [start + length]
+        if line == len(text_ends):
+            text_ends.append(0.0)
+        text_ends[line] = start + length
         marks.append(_ScaleMark(share, label, line, align, level.dashed))
     return marks
 
 
-def _lines_of_levels(panel: HeatmapPanel, scale_min: float, scale_width: float) -> int:
+def _count_lines_of_levels(panel: HeatmapPanel, scale_min: float, scale_width: float) -> int:
     """Return the number of lines of labels below the colour scale."""
     return 1 + max((mark.line for mark in _scale_marks(panel, scale_min, scale_width)), default=-1)
 
@@ -276,16 +320,21 @@ def _colour(value: float, scale_min: float) -> str:
     index = min(int(position), len(scale) - 2)
     mix = position - index
     channels = [
-        round(int(scale[index][at : at + 2], 16) * (1 - mix) + int(scale[index + 1][at : at + 2], 16) * mix)
-        for at in (1, 3, 5)  # where the two digits of red, green and blue are
+        round(low * (1 - mix) + high * mix)
+        for low, high in zip(_channels(scale[index]), _channels(scale[index + 1]), strict=True)
     ]
     return "#" + "".join(f"{channel:02x}" for channel in channels)
 
 
+def _channels(colour: str) -> list[int]:
+    """Return red, green and blue of a colour such as "#6baed6", from 0 to 255."""
+    return [int(colour[start : start + 2], 16) for start in (1, 3, 5)]
+
+
 def _is_bright(colour: str) -> bool:
     """Return whether dark text has more contrast than light text on the colour (WCAG 2.2, relative luminance)."""
-    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    shares = [channel / 255 for channel in _channels(colour)]
     red, green, blue = (
-        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in channels
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue > EQUAL_CONTRAST

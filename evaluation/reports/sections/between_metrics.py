@@ -128,7 +128,7 @@ def _matrix_plot(
         tuple(heads),
         tuple(names),
         tuple(tuple(row) for row in cells),
-        footer=int(with_people),
+        separate_rows=int(with_people),
         levels=tuple(levels),
     )
     return plot(sentence, Heatmap((panel,), y_axis="", x_axis="", scale_min=-1.0), data)

@@ -86,7 +86,7 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
         tuple(heads),
         tuple(f"{people_cut:.3g}" for people_cut in people_cuts),
         tuple(values),
-        footer=int(bool(people)),
+        separate_rows=int(bool(people)),
         levels=(Level("chance", 0.0), FULL_AGREEMENT),
     )
 

@@ -81,7 +81,7 @@ def box_baselines(
     sides = [
         np.array(
             [[box[side] for side in ("x", "y", "width", "height")] for box in unit.content["boxes"]]
-        ).reshape(-1, SIDES)  # also if there are no boxes
+        ).reshape(-1, BOX_COLUMNS)  # also if there are no boxes
         for unit in units
     ]
     ranks = [random_ranks(list(map(len, labels)), seed=seed + draw) for draw in range(DRAWS)]

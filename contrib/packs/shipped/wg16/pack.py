@@ -64,7 +64,7 @@ def analyse(run: Run) -> None:
             metrics=metrics,
             others=others,
             corpus=corpus,
-            most=MAX_REPLACED_CAPTIONS,
+            max_replaced=MAX_REPLACED_CAPTIONS,
             seed=run.seed,
         )
     for metric, signature in by_set[PASCAL].signatures.items():
