@@ -1,4 +1,4 @@
-"""The app config of `evaluation`."""
+"""Declare what `evaluation` adds: its pages, receivers of signals, regular jobs and kinds of jobs."""
 
 from django.apps import AppConfig
 
@@ -31,11 +31,12 @@ class EvaluationConfig(AppConfig):
             signal.connect(lazy_function(path), weak=False)
         schedule("evaluation.data.export.downloads.remove_stopped_exports", every=lambda: 3600)
         schedule("evaluation.data.judgment_sets.blocks.store_new_columns", every=lambda: 600, queue=HEAVY)
-        kinds = {
+        # Kinds of jobs, by their queue and by the scope of tokens that may see them.
+        job_kinds = {
             (HEAVY, "reports"): ("aggregate", "evaluate", "report"),
             (INTERACTIVE, "exports"): ("export", "verify_release"),
             (HEAVY, "exports"): ("release",),
         }
-        for (queue, scope), names in kinds.items():
-            for kind in names:
+        for (queue, scope), kinds in job_kinds.items():
+            for kind in kinds:
                 register(kind, f"evaluation.handlers.{kind}", queue=queue, scope=scope)

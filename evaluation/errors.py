@@ -1,4 +1,4 @@
-"""Errors of analysis and export."""
+"""Errors of results, reports, exports and releases, with the titles that pages show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from common.errors import QuorumError
 
 
 def as_sentence(error: object) -> str:
-    """Return the message of an error of the numeric packages as a sentence."""
+    """Return the message of an error of the library `quorum` as a sentence."""
     text = str(error)
     return f"{text[:1].upper()}{text[1:]}."
 
@@ -22,7 +22,7 @@ class EvaluationError(QuorumError):
 class NothingToCompare(EvaluationError):
     """Metrics cannot be compared with people, because references or a consensus are missing.
 
-    This is an expected state.
+    Many studies never have them, so jobs end without an error.
     """
 
 
@@ -47,6 +47,8 @@ class VerificationError(QuorumError):
 
 
 class ReleaseError(QuorumError):
+    """A release cannot be made."""
+
     title = "The release is not possible"
 
 

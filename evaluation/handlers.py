@@ -1,4 +1,7 @@
-"""Handlers of jobs. They compute outside transactions, and store results in the transaction that ends the job."""
+"""The functions that run jobs of `evaluation`: one for each kind of job, of the same name.
+
+They compute outside transactions, and store results in the transaction that ends the job.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +27,24 @@ from judgments.studies.studies import find_study
 
 
 def aggregate(run: JobRun, *, study: str, **options: Any) -> None:
+    """Compute and store a study's consensus and agreement."""
     study_row = find_study(study)
     extend_blocks(study_row)
     aggregation = compute_aggregation(study=study_row, **options, progress=run.progress)
     with run.commit() as result:
-        result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.result["counts"]}
+        analysis = store_aggregation(aggregation)
+        result |= {"analysis": analysis.pk, **aggregation.result["counts"]}
 
 
 def evaluate(run: JobRun, *, study: str, **options: Any) -> dict[str, Any] | None:
+    """Compare metrics with a study's consensus, and store the result."""
     try:
         evaluation = compute_evaluation(study=find_study(study), progress=run.progress, **options)
-    except NothingToCompare as error:  # end the job without an error, as nothing else can be done
+    except NothingToCompare as error:  # end the job without an error, with a note
         return {"notes": [str(error)]}
     with run.commit() as result:
-        result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}
+        analysis = store_evaluation(evaluation)
+        result |= {"analysis": analysis.pk, **evaluation.result["counts"]}
     return None
 
 
@@ -53,6 +60,7 @@ def _removed_if_cancelled(run: JobRun, stem: str) -> Iterator[None]:
 
 
 def export(run: JobRun, *, study: str, format: str, task: str = "annotation") -> None:
+    """Write an export to the export folder."""
     with _removed_if_cancelled(run, f"{study}-{run.job_id}"):
         file_result = export_for_download(
             study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
@@ -62,6 +70,7 @@ def export(run: JobRun, *, study: str, format: str, task: str = "annotation") ->
 
 
 def report(run: JobRun, *, study: str, **parts: bool) -> None:
+    """Write a report with these optional parts to the export folder, and store it as an analysis."""
     study_row = find_study(study)
     with _removed_if_cancelled(run, f"{study}-report-{run.job_id}"):
         new_report, file = report_for_download(
@@ -80,7 +89,7 @@ def release(run: JobRun, *, study: str, version: str, **terms: Any) -> None:
         study=study_row, terms=Terms(version=version, **terms), path=path, progress=run.progress
     )
     with ExitStack() as cleanup:
-        cleanup.callback(path.unlink, missing_ok=True)
+        cleanup.callback(path.unlink, missing_ok=True)  # unless the row is stored
         with run.commit() as result:
             row = record_release(study=study_row, bundle=bundle, file=path.name)
             result |= {"version": row.version, "sha256": row.sha256, "bytes": row.size}
@@ -88,6 +97,7 @@ def release(run: JobRun, *, study: str, version: str, **terms: Any) -> None:
 
 
 def verify_release(run: JobRun, *, study: str, version: str) -> dict[str, Any]:
+    """Compute the figures of a release again from its rows, and return how they differ."""
     run.progress(0.1, "computing its figures again")
     verdict = verify_bundle(release_file(find_release(find_study(study), version)))
     return {"checked": verdict.checked, "count": verdict.count, "differences": list(verdict.differences)}

@@ -1,4 +1,4 @@
-"""Models of results, which can be recomputed from judgments, and of releases, which cannot."""
+"""Models of results, which can be computed again from judgments, of imported data, and of releases."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ MAX_METRIC_LENGTH = 80  # characters of a metric's name with its options
 # Metrics that an evaluation computes by default.
 DEFAULT_METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d")
 DEFAULT_TOKENIZER = "ptb"
+# Help text of fields with the account that did something.
 BY_COMMAND_HELP = "Empty where a command did it."
 
-# The column with the id of a subject, by the column with its text.
+# In files of scores: the column with the id of a text, by the column with the text itself.
 ID_COLUMNS = {"caption": "caption_id", "first": "first_id", "second": "second_id"}
-# The name occurs in signatures and in lists separated by commas.
+# The form of an imported metric's name, which occurs in signatures and in lists separated by commas.
 METRIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
 
 
 class Consensus(models.Model):
+    """The consensus on a unit or on a candidate pair."""
+
     class Source(models.TextChoices):
         JUDGMENTS = "judgments", gettext_lazy("computed from judgments")
         PUBLISHED = "published", gettext_lazy("published without votes")
@@ -83,7 +86,7 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
         return self.newest_first(study, what).first()
 
     def replace(self, *, study: Study, what: str, signature: str, data_hash: str, **values: Any) -> Analysis:
-        """Store an analysis, replacing one with equal signature and judgments. Call this within a transaction."""
+        """Store an analysis. It replaces one with the same signature and data. Call this within a transaction."""
         # Lock the study, because otherwise two transactions could both insert.
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         values["created_at"] = timezone.now()
@@ -132,7 +135,9 @@ class Analysis(models.Model):
 
 
 class MetricScore(models.Model):
-    # the lookups of the study, for the rights on rows (judgments.access.visible_rows)
+    """The score that a metric gave a text, or the scores of both texts of a pair, in an evaluation."""
+
+    # The lookups of the study, for the rights on rows (judgments.access.visible_rows).
     of_study = ("analysis__study",)
 
     analysis = models.ForeignKey(Analysis, on_delete=models.CASCADE, related_name="scores")
@@ -177,6 +182,8 @@ class ScoreKeys(models.Model):
 
 
 class ImportedMetric(models.Model):
+    """Imported scores of a metric for captions, systems or pairs of a dataset, which are its keys."""
+
     class Better(models.TextChoices):
         HIGHER = "higher", gettext_lazy("higher")
         LOWER = "lower", gettext_lazy("lower")
@@ -229,6 +236,8 @@ class Prediction(models.Model):
 
 
 class Release(AppendOnlyRow):
+    """A published version of a study's judgments, as a bundle in a file. It cannot be computed again or changed."""
+
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="releases")
     version = models.CharField(max_length=20)
     title = models.CharField(max_length=300)

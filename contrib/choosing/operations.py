@@ -23,7 +23,7 @@ from contrib.choosing.selecting import (
 from contrib.choosing.weighing import choice_of_study
 from evaluation.data.imported_scores import check_imported
 from evaluation.models import DEFAULT_TOKENIZER
-from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_names
+from evaluation.results.operations import AnyMetricsRequest, TokenizerField, metric_choices
 from judgments.models import Study
 from judgments.operations import CommandHelp, Outcome, background_operation, operation
 from judgments.studies.generation.progress import Progress
@@ -48,7 +48,7 @@ class ScoresRequest(AnyMetricsRequest):
         max_length=MAX_METRICS,
         initial=list(USUAL_METRICS),
         help_text=f"Names of computed or imported metrics (default: {', '.join(USUAL_METRICS)}).",
-        style={"choices": metric_names},
+        style={"choices": metric_choices},
     )
     tokenizer = TokenizerField()
 

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from common.parameters import Parameters
 from evaluation.data.imported_scores import check_imported
 from evaluation.models import DEFAULT_TOKENIZER, MAX_METRIC_LENGTH
-from evaluation.results.operations import TokenizerField, metric_names
+from evaluation.results.operations import TokenizerField, metric_choices
 from judgments.models import Study
 from judgments.operations import background_operation
 
@@ -23,13 +23,13 @@ class CompareMetricsRequest(Parameters):
         max_length=MAX_METRIC_LENGTH,
         label="First metric",
         help_text="Name of a computed or imported metric.",
-        style={"choices": metric_names, "kind": "select"},
+        style={"choices": metric_choices, "kind": "select"},
     )
     second = serializers.CharField(
         max_length=MAX_METRIC_LENGTH,
         label="Second metric",
         help_text="Name of another metric.",
-        style={"choices": metric_names, "kind": "select"},
+        style={"choices": metric_choices, "kind": "select"},
     )
     tokenizer = TokenizerField()
 

@@ -24,6 +24,7 @@ from common.amounts import (
 # Sections that pages show first, with an unfolded figure. Other sections are folded.
 LEADING_SECTIONS = ("verdict", "tournament", "grades", "ranking", "metrics")
 MAX_NAMED = 6  # names that a sentence lists; the others are counted
+MIN_WHOLE_NUMBER = 999.5  # from here on, a number with three digits is rounded to a whole number
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,7 @@ class Estimate:
 
 Cell = str | int | float | None | Estimate
 
-
-HEADINGS: dict[str, str] = {}  # headings of pages by name of the column, from wording.toml
+HEADINGS: dict[str, str] = {}  # headings on pages by name of the column; filled from wording.toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """A table of unrounded cells, which each form of output formats. ``name`` is that of its files."""
+
     name: str
     title: str
     columns: tuple[Column, ...]
@@ -76,6 +78,7 @@ class Table:
     note: str = ""
 
     def texts(self) -> list[list[str]]:
+        """Return the rows as text."""
         return [
             [format_cell(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
             for row in self.rows
@@ -154,6 +157,7 @@ class Level:
 
 
 def levels_of(label: str, estimate: Estimate) -> list[Level]:
+    """Return people's level as a list of one, or [] if the estimate is undefined."""
     if estimate.value is None:
         return []
     return [Level(label, estimate.value, dashed=False, low=estimate.low, high=estimate.high)]
@@ -171,6 +175,14 @@ class DotPanel:
 
 @dataclass(frozen=True, slots=True)
 class DotPlot:
+    """Panels of dots in rows, which share the labels of the rows.
+
+    Attributes:
+        axis: name of the horizontal axis.
+        shows: coefficient, share or number.
+        accent: labels of the rows in the accent colour.
+    """
+
     labels: tuple[str, ...]
     panels: tuple[DotPanel, ...]
     axis: str
@@ -180,7 +192,7 @@ class DotPlot:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line of a plot. A floor is ``dashed``."""
+    """A line of a plot, which is ``dashed`` if it is a floor. A point with y None is left out."""
 
     label: str
     x: tuple[float, ...]
@@ -200,6 +212,8 @@ class CurvePanel:
 
 @dataclass(frozen=True, slots=True)
 class LinePlot:
+    """Panels of curves. ``log`` says whether the horizontal axis is logarithmic."""
+
     panels: tuple[CurvePanel, ...]
     x_axis: str
     y_axis: str
@@ -242,8 +256,8 @@ class Specifications:
     Attributes:
         holds: (S,) whether the claim holds.
         reported: the position of the specification that the report uses; None if it is not drawn.
-        choices: label and options of each of C choices.
-        taken: (S, C) positions of the chosen options.
+        choices: label and names of the options of each of C choices.
+        taken: (S, C) positions of the options of each estimate.
         level: the estimate from which on the claim holds.
     """
 
@@ -259,6 +273,11 @@ class Specifications:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
+    """A drawing with its title, a sentence on its finding, and the table of its numbers.
+
+    ``name`` is that of its files.
+    """
+
     name: str
     title: str
     sentence: str
@@ -289,14 +308,17 @@ class Section:
 
     @property
     def is_leading(self) -> bool:
+        """Whether pages show the section first."""
         return self.name in LEADING_SECTIONS
 
     @property
     def shown_sentences(self) -> list[str]:
+        """All sentences that are not empty."""
         return [text for text in (self.empty, *self.sentences) if text]
 
     @property
     def own_sentences(self) -> list[str]:
+        """The sentences that are not captions of plots."""
         captions = {plot.sentence for plot in self.plots}
         return [text for text in self.shown_sentences if text not in captions]
 
@@ -316,6 +338,8 @@ class Report:
     """A report. Its fields are the keys of ``report.json``.
 
     Attributes:
+        signature: signature of the judgments.
+        data_hash: hash of the judgments.
         methods: paragraphs on methods for a paper.
         citations: distinct keys of ``references.bib``.
         settings: settings of the analyses, by name.
@@ -344,6 +368,7 @@ class Report:
 
     @property
     def verdict_first(self) -> list[Section]:
+        """The sections in the order of pages. In files, they are in the order of ``sections``."""
         return sorted(self.sections, key=lambda section: reading_order(section.name))
 
     @property
@@ -361,6 +386,7 @@ def reading_order(name: str) -> int:
 
 
 def format_cell(cell: Cell, shows: str) -> str:
+    """Return a cell as text, in a format of ``Column.shows``, with its interval if it has one."""
     if not isinstance(cell, Estimate):
         return _format_number(cell, shows)
     if cell.value is None:
@@ -375,11 +401,12 @@ def _format_interval(cell: Estimate, shows: str) -> str:
 
 
 def _page_cell(cell: Cell, shows: str) -> dict[str, Any]:
+    """Return a cell for a page, where large numbers have separators of thousands."""
     if not isinstance(cell, Estimate):
         text = _format_number(cell, shows)
         if isinstance(cell, int) and shows == "count":
             text = thousands(cell)
-        elif isinstance(cell, int | float) and shows == "number" and 999.5 <= abs(cell) < math.inf:
+        elif isinstance(cell, int | float) and shows == "number" and MIN_WHOLE_NUMBER <= abs(cell) < math.inf:
             text = thousands(round(cell))
         return {"text": text, "is_text": shows == "text"}
     ends = "" if cell.low is None or cell.high is None else _format_interval(cell, shows)
@@ -406,18 +433,18 @@ def _format_number(value: str | int | float | None, shows: str) -> str:
     if shows == "p":
         return p_value(value)
     if shows == "number":
-        return f"{value:,.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
+        return f"{value:,.3g}" if abs(value) < MIN_WHOLE_NUMBER else f"{value:,.0f}"
     return f"{value:,}"
 
 
 def join_names(names: Sequence[str]) -> str:
     """Return names joined as "a, b and c". If there are many, the last ones are replaced by their number."""
-    parts, hidden_count = list(names[:MAX_NAMED]), len(names) - MAX_NAMED
+    listed, hidden_count = list(names[:MAX_NAMED]), len(names) - MAX_NAMED
     if hidden_count > 0:
-        parts.append(gettext("%(n)s more") % {"n": hidden_count})
-    if len(parts) == 1:
-        return parts[0]
-    return gettext("%(names)s and %(last)s") % {"names": ", ".join(parts[:-1]), "last": parts[-1]}
+        listed.append(gettext("%(n)s more") % {"n": hidden_count})
+    if len(listed) == 1:
+        return listed[0]
+    return gettext("%(names)s and %(last)s") % {"names": ", ".join(listed[:-1]), "last": listed[-1]}
 
 
 def estimate_of(figure: Mapping[str, Any] | None, *, with_n: bool = True) -> Estimate:

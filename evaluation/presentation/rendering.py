@@ -1,4 +1,7 @@
-"""Render reports and tables as HTML, Markdown, LaTeX and CSV from Jinja templates."""
+"""Make the sections, tables and sentences of reports from their wording, and render them as files.
+
+The wording is in ``wording.toml`` and in files of features, as Jinja templates. Files are HTML, Markdown, LaTeX or CSV.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +36,14 @@ from evaluation.presentation.content import (
 
 ROWS_IN_TEXT = 40  # rows of a table that a report shows; its files have all rows
 MINUS_SIGN = "−"
-TEX = {  # characters that LaTeX needs in another form
+TEX_CHARACTERS = {  # characters that LaTeX needs in another form
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "—": "---", "“": "``", "”": "''", "‘": "`", "’": "'",
     "…": r"\ldots{}", "\u00a0": "~", "×": r"$\times$", MINUS_SIGN: "$-$",
     "≥": r"$\geq$", "≤": r"$\leq$", "→": r"$\rightarrow$",
 }  # fmt: skip
-LAST_LATIN_LETTER = "\u017f"
+LAST_LATIN_LETTER = "\u017f"  # the last one that the fonts of LaTeX have
 FOLDER = Path(__file__).parent
 # Version of the wording of reports and of the templates of releases. Each release states its version. `verify` renders
 # all texts again, and knows how earlier versions differ. Increase it when you change wording.toml or the templates.
@@ -98,9 +101,12 @@ def fill_template(text: str, values: dict[str, Any]) -> str:
 
 
 def render_sentence(name: str, /, *, wording: int = WORDING_VERSION, **values: Any) -> str:
-    """Return the named sentence with these values. ``wording`` is the wording's version, lower for older releases."""
-    earlier = {} if wording else WORDING_TEMPLATES["earlier"]
-    return fill_template(earlier.get(name, WORDING_TEMPLATES["sentences"][name]), values)
+    """Return the named sentence with these values.
+
+    ``wording`` is the version of the wording, which is 0 for releases that do not state it.
+    """
+    earlier_sentences = {} if wording else WORDING_TEMPLATES["earlier"]
+    return fill_template(earlier_sentences.get(name, WORDING_TEMPLATES["sentences"][name]), values)
 
 
 def section(
@@ -111,6 +117,7 @@ def section(
     *,
     empty: str = "",
 ) -> Section:
+    """Return the named section with its title. ``empty`` says why it has no content."""
     title = WORDING_TEMPLATES["sections"][name]
     return Section(name, title, tuple(filter(None, sentences)), tuple(plots), tuple(tables), empty)
 
@@ -147,10 +154,12 @@ def plot(
     name: str = "",
     title: str = "",
 ) -> Plot:
+    """Return a plot, which by default has the name and the title of its ``data``."""
     return Plot(name or data.name, title or data.title, sentence, drawing, data)
 
 
 def markdown(text: str) -> str:
+    """Return a text escaped for Markdown, on one line."""
     return re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", re.sub(r"\s+", " ", text))
 
 
@@ -158,8 +167,8 @@ def tex(text: str) -> str:
     """Return a text escaped for LaTeX. Characters that Latin fonts lack are written as code points."""
     letters = []
     for letter in re.sub(r"[^\S\u00a0]", " ", text):
-        if letter in TEX:
-            letters.append(TEX[letter])
+        if letter in TEX_CHARACTERS:
+            letters.append(TEX_CHARACTERS[letter])
         elif letter < " " or letter == "\x7f":
             continue
         elif letter <= LAST_LATIN_LETTER:
@@ -176,6 +185,7 @@ def _breakable(signature: str) -> Markup:
 
 
 def _environments() -> dict[str, Environment]:
+    """Return the Jinja environment of each form of files. That for LaTeX has other delimiters, as braces are common."""
     templates = FOLDER / "templates"
     environments = {
         "html": text_templates(templates, escape=escape),
@@ -194,6 +204,7 @@ _ENVIRONMENTS = _environments()
 
 
 def _render_template(template: str, form: str, **values: Any) -> str:
+    """Render a template in a form: ``html``, ``md`` or ``tex``."""
     return _ENVIRONMENTS[form].get_template(f"{template}.{form}.j2").render(minus=MINUS_SIGN, **values)
 
 
@@ -201,12 +212,13 @@ def render_table(table: Table, form: str, signature: str = "") -> str:
     """Return a table as ``html``, ``md``, ``tex`` or ``csv``."""
     if form == "csv":
         return csv_of(*table.data())
-    return _render_template("table", form, table=table, stamp=signature, most=None)
+    return _render_template("table", form, table=table, stamp=signature, max_rows=None)
 
 
 def render_report(report: Report, form: str, svgs: Mapping[str, str] | None = None) -> str:
+    """Return a report as ``html``, ``md`` or ``tex``. ``svgs`` are the drawings of HTML by name."""
     return _render_template(
-        "report", form, report=report, stamp=report.signature, most=ROWS_IN_TEXT, svgs=svgs
+        "report", form, report=report, stamp=report.signature, max_rows=ROWS_IN_TEXT, svgs=svgs
     )
 
 
@@ -214,9 +226,9 @@ def render_methods(report: Report, form: str) -> str:
     return _render_template("methods", form, report=report)
 
 
-def csv_of(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def csv_of(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return CSV with unrounded values. A cell that looks like a formula gets a leading '."""
     return "".join(
         f"{csv_line(guard_formula(cell) if isinstance(cell, str) else cell for cell in row)}\n"
-        for row in (heads, *rows)
+        for row in (headings, *rows)
     )

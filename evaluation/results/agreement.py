@@ -474,17 +474,19 @@ def side_sentence(bias: Mapping[str, Any], *, random_sides: bool) -> str:
     """Return sentences on the share of choices of the left option, with p if ``random_sides``; "" without data."""
     if not bias:
         return ""
-    parts = {
+    placeholders = {
         "share": percent(bias["value"]),
         "answers": npgettext("of", "%(n)s answer", "%(n)s answers", bias["n"]) % {"n": thousands(bias["n"])},
         "ends": interval_in_text(bias, percent),
     }
-    sentence = _("The left side was chosen in %(share)s of %(answers)s (95 %% interval %(ends)s).") % parts
+    sentence = (
+        _("The left side was chosen in %(share)s of %(answers)s (95 %% interval %(ends)s).") % placeholders
+    )
     if random_sides and bias["p"] is not None:
         sentence = _(
             "The left side was chosen in %(share)s of %(answers)s (95 %% interval %(ends)s, %(p)s). Sides "
             "are random, so 50 %% is expected."
-        ) % (parts | {"p": p_in_text(bias["p"])})
+        ) % (placeholders | {"p": p_in_text(bias["p"])})
     return f"{sentence} {scope_sentence(bias)}".strip()
 
 

@@ -154,7 +154,7 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
     more_people = ngettext("%(n)s more participant", "%(n)s more participants", people_count) % {
         "n": thousands(people_count)
     }
-    parts = {"items": new_items, "people": more_people, "raters": thousands(verdict["raters"])}
+    placeholders = {"items": new_items, "people": more_people, "raters": thousands(verdict["raters"])}
     sentence = _(
         "If the true difference is as large as the one found, a study with %(items)s and %(people)s would find a "
         "winner with a probability of 80 %%."
@@ -163,5 +163,5 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
         same = _("With the same %(raters)s participants, no number of items is enough.")
     else:
         same = _("With the same %(raters)s participants, the study needs %(same)s items.")
-        parts["same"] = thousands(verdict["more_of_same"])
-    return f"{sentence} {same}" % parts
+        placeholders["same"] = thousands(verdict["more_of_same"])
+    return f"{sentence} {same}" % placeholders

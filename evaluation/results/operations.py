@@ -1,4 +1,7 @@
-"""Operations that compute results. Everybody who may view the study may start them."""
+"""Operations that start the computing of results, with their parameters.
+
+Everybody who may view the study may start them.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,15 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import background_operation
 
-MAX_REFERENCES = 1000  # largest size of a random subset of references
-MAX_OFFERED = 100  # imported metrics offered in a form
+MAX_SUBSET_SIZE = 1000  # largest size of a random subset of references
+MAX_METRICS_OFFERED = 100  # imported metrics offered in a form
 ROUGE_BY_RECALL = "rouge-1|measure:recall"
 MAX_SEED = 2**31 - 1
 
 
-class ClustersRequest(Parameters):
+class IntervalsRequest(Parameters):
+    """How intervals and tests cluster rows."""
+
     clusters = serializers.ChoiceField(
         required=False,
         choices=CLUSTER_OPTIONS,
@@ -32,7 +37,7 @@ class ClustersRequest(Parameters):
     )
 
 
-class AggregateRequest(ClustersRequest):
+class AggregateRequest(IntervalsRequest):
     """The clusters of intervals, and models of workers to fit in addition to the consensus (docs/disagreement.md)."""
 
     method = KeysField(
@@ -52,30 +57,31 @@ def start_aggregation(*, study: Study, **options: Any) -> dict[str, Any]:
     return options
 
 
-# Look up names only when needed, because the metrics load a compiler that most pages do not need.
-def metric_names(study: Study) -> list[tuple[str, str]]:
+def metric_choices(study: Study) -> list[tuple[str, str]]:
+    """Return the metrics that a form offers, each with its label."""
+    # Import late, because the metrics load a compiler that most pages do not need.
     from quorum.metrics.inputs import MetricsError
     from quorum.metrics.registry import METRICS, metric_named, package_names
 
-    names = []
+    choices = []
     for name in (*METRICS, *package_names()):
         try:
             metric = metric_named(name)
             metric.check(metric.settings({}))
         except MetricsError:
             continue  # the form offers only metrics that can be computed; naming another gives an error
-        names.append((name, name))
+        choices.append((name, name))
         if name == "rouge-1":
-            names.append(
+            choices.append(
                 (ROUGE_BY_RECALL, _("%(name)s by recall, as in Vedantam et al. (2015)") % {"name": name})
             )
     imported = ImportedMetric.objects.filter(dataset=study.dataset).exclude(per=ScoreKeys.Per.SYSTEMS)
-    for name in imported.values_list("name", flat=True)[:MAX_OFFERED]:
-        names.append((name, _("%(name)s, imported") % {"name": name}))
-    return names
+    for name in imported.values_list("name", flat=True)[:MAX_METRICS_OFFERED]:
+        choices.append((name, _("%(name)s, imported") % {"name": name}))
+    return choices
 
 
-def tokenizer_names(study: Study) -> list[tuple[str, str]]:
+def tokenizer_choices(study: Study) -> list[tuple[str, str]]:
     from quorum.metrics.text.tokenizers import TOKENIZERS
 
     return [(name, name) for name in TOKENIZERS]
@@ -84,21 +90,25 @@ def tokenizer_names(study: Study) -> list[tuple[str, str]]:
 class CountsField(KeysField):
     """A list of whole numbers from 1."""
 
-    child = serializers.IntegerField(min_value=1, max_value=MAX_REFERENCES)
+    child = serializers.IntegerField(min_value=1, max_value=MAX_SUBSET_SIZE)
 
 
 class ThresholdsField(KeysField):
+    """A list of numbers."""
+
     child = serializers.FloatField()
 
 
 class TokenizerField(serializers.CharField):
+    """The name of a tokenizer, chosen from a list in forms."""
+
     def __init__(self) -> None:
         super().__init__(
             required=False,
             initial=DEFAULT_TOKENIZER,
             label="Tokenizer",
             help_text=f"Tokenizer: ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
-            style={"choices": tokenizer_names, "kind": "select"},
+            style={"choices": tokenizer_choices, "kind": "select"},
         )
 
 
@@ -127,7 +137,7 @@ class AnyMetricsRequest(MetricsRequest):
         return value
 
 
-class EvaluateRequest(AnyMetricsRequest, ClustersRequest):
+class EvaluateRequest(AnyMetricsRequest, IntervalsRequest):
     """The metrics, their tokenizer, and variants to compute in addition to the usual figures (docs/evaluation.md)."""
 
     metrics = KeysField(
@@ -135,7 +145,7 @@ class EvaluateRequest(AnyMetricsRequest, ClustersRequest):
         min_length=1,
         initial=list(DEFAULT_METRICS),
         help_text=f"Names of metrics (default: {', '.join(DEFAULT_METRICS)}).",
-        style={"choices": metric_names},
+        style={"choices": metric_choices},
     )
     tokenizer = TokenizerField()
     all_pairs = serializers.BooleanField(
@@ -208,5 +218,5 @@ def start_evaluation(
 
     EvaluationOptions(**options).check(compares_pairs=KINDS[study.protocol].compares_pairs)
     check_imported(study.dataset, metrics)
-    by = {} if clusters == CLUSTER_OPTIONS[0] else {"clusters": clusters}
-    return {"metrics": list(metrics), "tokenizer": tokenizer, **by, **options}
+    job_options = {} if clusters == CLUSTER_OPTIONS[0] else {"clusters": clusters}
+    return {"metrics": list(metrics), "tokenizer": tokenizer, **job_options, **options}

@@ -1,4 +1,7 @@
-"""Plots of a study's progress and agreement, of workers' results on control items, and of metrics."""
+"""Draw the plots of the page "Results", each with a sentence on its finding.
+
+They show a study's progress and agreement, workers' results on control items, and metrics compared with people.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +44,16 @@ from evaluation.results.verdict import UNTESTED_NOTE, estimates_of_metrics, leve
 from quorum.statistics.agreement.coefficient import NO_PAIRS
 from quorum.statistics.meta import wilson_interval
 
-MAX_NAMED = 30  # largest number of participants whose names are shown
-HOUR, DAY = 3600.0, 86_400.0  # seconds
+MAX_NAMED_WORKERS = 30  # largest number of participants whose names are shown
+HOUR_SECONDS, DAY_SECONDS = 3600.0, 86_400.0
 NO_JUDGMENTS = gettext_noop("No judgments yet.")
 NO_WORKERS = gettext_noop("No page of work has been submitted yet.")
 CHANCE = 0.5  # accuracy of a metric that guesses
 NO_METRICS = gettext_noop("No metric has been compared with people's judgments yet.")
-PEOPLE = gettext_noop("one participant")
+ONE_PARTICIPANT = gettext_noop("one participant")
 # Krippendorff's threshold for reliable conclusions.
 RELIABLE_ALPHA = 0.8
-NO_AGREEMENT = gettext_noop("No item has two judgments yet.")
+NO_PAIRED_JUDGMENTS = gettext_noop("No item has two judgments yet.")
 
 
 def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
@@ -69,13 +72,13 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
     axes.plot(times[-1:], counts[-1:], "o", color=ACCENT, markersize=6, markeredgewidth=0)
     wanted_count = progress["wanted"]
     axes.set_ylim(0, 1.12 * max(wanted_count, counts[-1], 1))
-    span = times[-1] - times[0] or HOUR
+    span = times[-1] - times[0] or HOUR_SECONDS
     axes.set_xlim(times[0] - 0.02 * span, times[-1] + 0.16 * span)
     if wanted_count:
         axes.axhline(wanted_count, **LEVEL_STYLE, linestyle=DASH)
         label = _("target: %(n)s") % {"n": thousands(wanted_count)}
         axes.text(0.0, wanted_count, label, transform=axes.get_yaxis_transform(), **SOFT_STYLE, va="bottom")
-    # write below the line if the line would cross the number
+    # Write below the line of the target if it would cross the number.
     offset = (8, -10) if abs(wanted_count - counts[-1]) < 0.06 * wanted_count else (8, 0)
     write_beside(axes, thousands(counts[-1]), (times[-1], counts[-1]), offset, color=ACCENT, va="center")
     _label_times(axes, times[0], span, zone)
@@ -87,10 +90,13 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
 
 
 def _label_times(axes: Axes, start: float, span: float, zone: str) -> None:
-    days = span > 2 * DAY
-    moments = [start + share * span for share in ((0, 1 / 3, 2 / 3, 1) if span > HOUR else (0, 1))]
+    """Label the axis of times, which begins at ``start`` and is ``span`` seconds long, by days or by hours."""
+    with_dates = span > 2 * DAY_SECONDS
+    moments = [start + share * span for share in ((0, 1 / 3, 2 / 3, 1) if span > HOUR_SECONDS else (0, 1))]
     times = [datetime.fromtimestamp(moment, tz=ZoneInfo(zone)) for moment in moments]
-    labels = [date_format(moment, "MONTH_DAY_FORMAT") if days else f"{moment:%H:%M}" for moment in times]
+    labels = [
+        date_format(moment, "MONTH_DAY_FORMAT") if with_dates else f"{moment:%H:%M}" for moment in times
+    ]
     axes.set_xticks(moments, labels)
     first, last = times[0].date(), times[-1].date()
     last_text = date_format(last)
@@ -139,25 +145,26 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
         else []
     )
     rows = rows or sorted(timed_workers, key=lambda row: (row["seconds"], row["worker"]))
-    has_names = len(rows) <= MAX_NAMED
+    has_names = len(rows) <= MAX_NAMED_WORKERS
     height = min(0.85 + (ROW_HEIGHT if has_names else 0.07) * len(rows), 12.0)
     figure, axes = new_plot(height)
     if tested_workers:
         axes.set_xlim(-0.02, 1.02)
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25", "50", "75", "100"])
-        right = [(row["controls_right"], row["controls_seen"]) for row in rows]
         dots = [
-            Dot(row["worker"], row["controls_share"], *wilson_interval(*counts))
-            for row, counts in zip(rows, right, strict=True)
+            Dot(
+                row["worker"],
+                row["controls_share"],
+                *wilson_interval(row["controls_right"], row["controls_seen"]),
+            )
+            for row in rows
         ]
         draw_dots(axes, dots, has_labels=has_names)
-        unused_rows = [y for y, row in enumerate(rows) if not row["used"]]
-        for y in unused_rows:
-            axes.plot(
-                [rows[y]["controls_share"]], [y], "X", color=WARNING_COLOUR, markersize=9, markeredgewidth=0
-            )
-        if unused_rows:
-            point = (rows[unused_rows[0]]["controls_share"], unused_rows[0])
+        unused_points = [(row["controls_share"], y) for y, row in enumerate(rows) if not row["used"]]
+        for x, y in unused_points:
+            axes.plot([x], [y], "X", color=WARNING_COLOUR, markersize=9, markeredgewidth=0)
+        if unused_points:  # label the first
+            point = unused_points[0]
             write_beside(axes, _("not used"), point, (8, 8), fontsize=SMALL - 1, color=WARNING_COLOUR)
         draw_level(axes, threshold, _("pass mark %(share)s %%") % {"share": f"{100 * threshold:g}"})
         label = _("share of check questions right, 95 % interval")
@@ -207,8 +214,8 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
 def accuracy_figure(result: Mapping[str, Any]) -> str:
     """Return a plot of each metric's accuracy by pair kind, or of its tau-b, or "" without data.
 
-    ``result`` is that of ``evaluate_study``. The plot has no human level, because metrics are compared with people's
-    consensus. Results from before 0.6 have one, which is how often a judge agrees with the majority of the others.
+    ``result`` is that of ``evaluate_study``. Only plots of results from before 0.6 have a level of people, which is how
+    often a judge agrees with the majority of the others.
     """
     metrics = result.get("metrics", {})
     if not metrics:
@@ -226,23 +233,24 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
     figure = new_figure(height)
     panels = figure.subplots(1, len(kinds), squeeze=False)[0]
     for index, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
+        is_first, is_last = index == 0, index == len(kinds) - 1
         style_axes(axes)
         axes.set_xlim(lowest - 0.04, 1.02)
         # If the axis begins low, there is no room for the number in the middle.
         middle = "75" if lowest > 0.2 else ""
-        axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if index == 0 else "50", middle, "100"])
+        axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if is_first else "50", middle, "100"])
         cells = [metrics[name]["accuracy"][kind] for name in names]
         dots = [_dot(name, cell, accent=name in leaders) for name, cell in zip(names, cells, strict=True)]
-        draw_dots(axes, dots, has_labels=index == 0)
+        draw_dots(axes, dots, has_labels=is_first)
         axes.set_title(f"{_(kind)}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
         small = SOFT_STYLE | {"fontsize": SMALL - 1}
         count = f"n = {thousands(cells[0]['n'])}\n\n"
         axes.text(1.0, 1.0, count, transform=axes.transAxes, ha="right", va="bottom", **small)
-        # Label each line once: chance in the first panel, human level in the last.
-        draw_level(axes, CHANCE, _("chance") if index == 0 else "")
+        # Label each line once: chance in the first panel, the level of people in the last.
+        draw_level(axes, CHANCE, _("chance") if is_first else "")
         level = people.get(kind, {}).get("value")
         if level is not None:
-            draw_level(axes, level, _(PEOPLE) if index == len(kinds) - 1 else "", dashed=False)
+            draw_level(axes, level, _(ONE_PARTICIPANT) if is_last else "", dashed=False)
     figure.subplots_adjust(
         left=_left_margin(names), right=0.985, bottom=0.34 / height, top=1 - 0.62 / height, wspace=0.2
     )
@@ -267,15 +275,16 @@ def _correlation_figure(result: Mapping[str, Any], leaders: Sequence[str]) -> st
     label = _("Kendall's tau-b with people, 95 % interval")
     figure, axes = draw_coefficients(dots, label, height=0.85 + _rows_height(names), left=_left_margin(names))
     draw_level(axes, 1.0, _("same order as people"), dashed=False, align="right")
-    spoken = "; ".join(
+    values_text = "; ".join(
         f"{name} {_('undefined') if dot.value is None else coefficient(dot.value)}"
         for name, dot in zip(names, dots, strict=True)
     )
-    description = f"{accuracy_sentence(result)} Tau-b: {spoken}."
+    description = f"{accuracy_sentence(result)} Tau-b: {values_text}."
     return to_svg(figure, "accuracy", _("Rank correlation of each metric with people"), description)
 
 
 def _sort_value(cell: Mapping[str, Any]) -> float:
+    """Return a figure's value, or the lowest one if it is undefined."""
     return float("-inf") if cell["value"] is None else float(cell["value"])
 
 
@@ -284,23 +293,26 @@ def _dot(label: str, cell: Mapping[str, Any], *, accent: bool = False) -> Dot:
 
 
 def _rows_height(names: Sequence[str]) -> float:
-    lines = max(name.count("|") + 1 for name in names)
-    return ROW_HEIGHT * len(names) * max(1.0, 0.62 * lines)
+    """Return the height of the metrics' rows in inches. Names have a line for each option."""
+    max_lines = max(name.count("|") + 1 for name in names)
+    return ROW_HEIGHT * len(names) * max(1.0, 0.62 * max_lines)
 
 
 def _left_margin(names: Sequence[str]) -> float:
+    """Return the width of the metrics' names as a share of the figure's width."""
     return 0.04 + 0.0115 * max(len(line) for name in names for line in metric_label_of(name).split("\n"))
 
 
 def _describe_accuracies(metrics: Mapping[str, Any]) -> str:
-    parts = []
+    """Return all accuracies as text, for screen readers."""
+    descriptions = []
     for name, figures in metrics.items():
         cells = figures["accuracy"].items()
         accuracies = ", ".join(
             f"{kind} {percent(cell['value'])}" for kind, cell in cells if cell["value"] is not None
         )
-        parts.append(f"{name}: {accuracies}.")
-    return " ".join(parts)
+        descriptions.append(f"{name}: {accuracies}.")
+    return " ".join(descriptions)
 
 
 def agreement_figure(agreement: Mapping[str, Any]) -> str:
@@ -320,17 +332,17 @@ def agreement_figure(agreement: Mapping[str, Any]) -> str:
         left=0.04 + 0.0105 * max(len(dot.label) for dot in dots),
     )
     draw_level(axes, RELIABLE_ALPHA, _("reliable if .80 or more"))
-    spoken = "; ".join(f"{dot.label} {coefficient(dot.value)}" for dot in dots if dot.value is not None)
-    description = f"{agreement_sentence(agreement)} {spoken}."
+    values_text = "; ".join(f"{dot.label} {coefficient(dot.value)}" for dot in dots if dot.value is not None)
+    description = f"{agreement_sentence(agreement)} {values_text}."
     return to_svg(figure, "agreement", _("Agreement between participants"), description)
 
 
 def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     if not agreement or not agreement["alpha"]["n"]:
-        why = agreement["alpha"]["reason"] if agreement else ""
-        if why in ("", NO_PAIRS):
-            return _(NO_AGREEMENT)
-        return _("Agreement is not available: %(why)s.") % {"why": _(why).rstrip(".")}
+        reason = agreement["alpha"]["reason"] if agreement else ""
+        if reason in ("", NO_PAIRS):
+            return _(NO_PAIRED_JUDGMENTS)
+        return _("Agreement is not available: %(why)s.") % {"why": _(reason).rstrip(".")}
     alpha = agreement["alpha"]
     if alpha["value"] is None:
         return _("Agreement is undefined: %(why)s.") % {"why": _(alpha["reason"])}
@@ -352,7 +364,7 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     if alpha["reason"]:
         sentence += " " + _("There is no interval: %(why)s.") % {"why": _(alpha["reason"])}
     kinds = agreement.get("by_kind", {})
-    # Kinds cannot be distinguished without intervals.
+    # Without intervals, it is unknown whether agreement differs by kind.
     if any(figure["low"] is None for figure in kinds.values()):
         return sentence
     best, *others = sorted(kinds, key=lambda name: -kinds[name]["value"]) or [""]

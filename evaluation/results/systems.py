@@ -145,11 +145,11 @@ def count_unused_items(study: Study) -> int:
     """
     sampling = design_of(study).sampling
     studies = Study.objects.filter(dataset=study.dataset_id, slug__in=[study.slug, *sampling.not_in])
-    judged = Unit.objects.filter(study__in=studies, control=False).values("item")
+    judged_items = Unit.objects.filter(study__in=studies, control=False).values("item")
     items = Item.objects.filter(dataset=study.dataset_id)
     if items.exclude(split="").exists():
         items = items.filter(split=sampling.split)
-    return items.exclude(pk__in=judged).count()
+    return items.exclude(pk__in=judged_items).count()
 
 
 def new_items_for(study: Study, verdict: SystemsVerdict | None) -> dict[str, int] | None:
@@ -178,7 +178,7 @@ def verdict_context(study: Study, result: Mapping[str, Any]) -> dict[str, Any]:
 def systems_sentence(verdict: SystemsVerdict) -> str:
     """Return the verdict as a sentence in the reader's language."""
     first, leaders, rest = verdict["systems"][0], verdict["leaders"], verdict["rest"]
-    parts = {
+    placeholders = {
         "leader": _describe_system(first["system"]),
         "leaders": join_names([_describe_system(name) for name in leaders]),
         "rest": join_names([_describe_system(name) for name in rest]) if rest else "",
@@ -186,14 +186,14 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
         "p": p_in_text(verdict["p"]) if verdict["p"] is not None else _("too few data to test"),
     }
     if verdict["settled"]:
-        sentence = _("The winner is %(leader)s, ahead of %(rest)s (%(p)s): %(figure)s.") % parts
+        sentence = _("The winner is %(leader)s, ahead of %(rest)s (%(p)s): %(figure)s.") % placeholders
     elif rest:
         sentence = (
             _(
                 "No winner yet. There is no significant difference between %(leaders)s (%(p)s). Behind these: "
                 "%(rest)s. Result of %(leader)s: %(figure)s."
             )
-            % parts
+            % placeholders
         )
     else:
         sentence = (
@@ -201,7 +201,7 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
                 "No winner yet. There is no significant difference between %(leaders)s (%(p)s). Result of %(leader)s: "
                 "%(figure)s."
             )
-            % parts
+            % placeholders
         )
     return " ".join(filter(None, (sentence, larger_study_sentence(verdict), scope_sentence(verdict))))
 
@@ -226,8 +226,8 @@ def _describe_value(measure: str, row: Mapping[str, Any]) -> str:
         F1: _("a mean F of %(value)s for %(count)s (95 %% interval %(ends)s)"),
         OOT: _("a mean oot of %(value)s for %(count)s (95 %% interval %(ends)s)"),
     }
-    parts = {"value": format_value(row["value"]), "ends": interval_in_text(row, format_value)}
-    return sentences[measure] % (parts | {"count": counts[measure] % {"n": thousands(n)}})
+    placeholders = {"value": format_value(row["value"]), "ends": interval_in_text(row, format_value)}
+    return sentences[measure] % (placeholders | {"count": counts[measure] % {"n": thousands(n)}})
 
 
 def _pair_standings(

@@ -241,21 +241,21 @@ def _sentence(verdict: Verdict, estimates: Estimates) -> str:
     values = [estimates[name]["value"] for name in leaders]
     is_of_pairs, p, n = verdict["by"] in PAIR_TESTS, verdict["p"], verdict["n"]
     tests = _((PAIR_TESTS | CAPTION_TESTS)[verdict["by"]])
-    parts = {
+    placeholders = {
         "leaders": join_names(leaders),
         "rest": _describe_others(rest) if rest else "",
         "tested": tests if p is None else f"{p_in_text(p)}, {tests}",
     }
     if is_of_pairs:
-        parts |= {
+        placeholders |= {
             "pairs": npgettext("of", "%(n)s pair", "%(n)s pairs", n) % {"n": thousands(n)},
             "share": describe_range(values, percent),
             "interval": interval_in_text(estimates[leaders[0]], percent),
         }
-        return _pair_sentence(len(leaders), len(rest)) % parts
-    parts |= {"tau": describe_range(values), "interval": interval_in_text(estimates[leaders[0]])}
-    parts["texts"] = npgettext("of", "%(n)s text", "%(n)s texts", n) % {"n": thousands(n)}
-    sentence = _correlation_sentence(len(leaders), len(rest)) % parts
+        return _pair_sentence(len(leaders), len(rest)) % placeholders
+    placeholders |= {"tau": describe_range(values), "interval": interval_in_text(estimates[leaders[0]])}
+    placeholders["texts"] = npgettext("of", "%(n)s text", "%(n)s texts", n) % {"n": thousands(n)}
+    sentence = _correlation_sentence(len(leaders), len(rest)) % placeholders
     if undefined:
         sentence += " " + _("Metrics not ranked: %(metrics)s.") % {"metrics": join_names(undefined)}
     return sentence

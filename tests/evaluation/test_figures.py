@@ -24,6 +24,7 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.plots.canvas import ACCENT
 from evaluation.presentation.plots.figures import curves_figure, dots_figure, draw_plot, svg_of
+from evaluation.presentation.plots.heat import heat_figure
 from evaluation.results.plots import (
     accuracy_figure,
     accuracy_sentence,
@@ -268,6 +269,18 @@ def test_shares_in_a_matrix_are_percentages_as_in_the_sentence_below_it() -> Non
         said[shows] = words(svg_of(draw_plot(plot, stamp=""), plot, simulated=False))
     assert {"71", "chance 50\N{NO-BREAK SPACE}%"} <= set(said["share"])
     assert {".71", "chance .50"} <= set(said["coefficient"])
+
+
+@pytest.mark.parametrize(("columns", "name"), [(9, "abcd"), (20, "abcd"), (9, "abcdefgh")])
+def test_the_colour_scale_stays_clear_of_column_names_that_are_written_upwards(
+    columns: int, name: str
+) -> None:
+    panel = HeatmapPanel("", ("row",), (name,) * columns, ((0.5,) * columns,), levels=(Level("chance", 0.5),))
+    figure = heat_figure(Heatmap((panel,), "metric", "metric"), 0.0)
+    figure.draw_without_rendering()
+    matrix, scale = figure.axes
+    gap = matrix.xaxis.label.get_window_extent().y0 - scale.get_window_extent().y1
+    assert gap / figure.dpi > 0.15  # inches
 
 
 def test_a_table_in_a_terminal_has_names_at_the_left_and_numbers_at_the_right() -> None:

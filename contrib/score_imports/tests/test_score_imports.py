@@ -22,7 +22,7 @@ from evaluation.models import ImportedMetric, MetricScore, ScoreKeys
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
-from evaluation.results.operations import metric_names
+from evaluation.results.operations import metric_choices
 from judgments.importers.textio import ImportProblem
 from judgments.models import Dataset, Item, Output, System
 from quorum.numeric.signatures import parse
@@ -219,10 +219,10 @@ def test_a_package_s_metric_keeps_its_name(tmp_path: Path, monkeypatch: pytest.M
         brought(study.dataset, path, "trigrams")
     found = evaluate_study(study=study.study, metrics=["trigrams"])
     assert "package:quorum-trigrams-0.2" in found["signatures"]["trigrams"]
-    assert "trigrams" in dict(metric_names(study.study))
+    assert "trigrams" in dict(metric_choices(study.study))
     # Of two packages with one name a form offers neither, and the built-in metrics as ever.
     install(tmp_path, "quorum-grams", "1.0", "[quorum.metrics]\ntrigrams = trigram_metric:metric\n")
-    offered = dict(metric_names(study.study))
+    offered = dict(metric_choices(study.study))
     assert "trigrams" not in offered
     assert "bleu-1" in offered
 

@@ -37,7 +37,7 @@ WIDTH = 7.2  # inches, the width of a figure
 COLUMN_WIDTH = 3.4  # inches, the width of a paper's column
 ROW_HEIGHT = 0.27  # inches, the height of a row of dots
 SMALL, NORMAL = 9.0, 10.0  # type sizes in points
-MAX_LABEL_LENGTH = 34  # characters of a label
+MAX_LABEL_LENGTH = 34  # characters
 DASH = (0, (2, 2.5))  # offset, length of a dash and of the gap after it, in line widths
 # Beginning of the description of a plot of simulated answers.
 SIMULATION_NOTE = "Simulated answers, not people's. "
@@ -48,7 +48,10 @@ LEVEL_STYLE: dict[str, Any] = {"color": INK, "alpha": 0.55, "linewidth": 1}  # s
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """An estimate with its interval, in a row of a plot. The value None is drawn as a dash."""
+    """An estimate with its interval, in a row of a plot. The value None is drawn as a dash.
+
+    ``accent`` says whether the dot has the accent colour, which is used only if some dots do not have it.
+    """
 
     label: str
     value: float | None
@@ -62,6 +65,7 @@ def shorten_label(label: str, max_length: int = MAX_LABEL_LENGTH) -> str:
 
 
 def metric_label_of(metric: str) -> str:
+    """Return a metric's name with each of its options on a line of its own."""
     return metric.replace("|", "\n")
 
 
@@ -76,15 +80,16 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     return figure
 
 
-def name_axis(figure: Figure, label: str, foot: float) -> None:
-    """Label the horizontal axis at its right end, and leave ``foot`` inches free below."""
+def name_axis(figure: Figure, label: str, signature_height: float) -> None:
+    """Label the horizontal axis at its right end, and leave ``signature_height`` inches free below."""
     height = figure.get_size_inches()[1]
-    figure.text(0.97, (0.09 + foot) / height, label, **SOFT_STYLE, va="bottom", ha="right")
+    figure.text(0.97, (0.09 + signature_height) / height, label, **SOFT_STYLE, va="bottom", ha="right")
 
 
 def new_plot(
     height: float, width: float = WIDTH, *, grid: Literal["x", "y", "both"] = "x"
 ) -> tuple[Figure, Axes]:
+    """Return a figure of this size in inches with one pair of axes."""
     figure = new_figure(height, width)
     axes = figure.subplots()
     style_axes(axes, grid=grid)
@@ -169,6 +174,7 @@ def to_svg(figure: Figure, name: str, title: str, description: str, *, simulated
     Args:
         name: prefix of all ids, so that they are unique on a page with several plots.
         title, description: texts for screen readers.
+        simulated: whether to mark the figure as one of simulated answers.
     """
     if simulated:
         figure.text(
@@ -178,39 +184,40 @@ def to_svg(figure: Figure, name: str, title: str, description: str, *, simulated
         description = f"{SIMULATION_NOTE}{description}"
     out = StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
-    text = out.getvalue()
-    body = text[text.index("<svg") :]
+    document = out.getvalue()
+    body = document[document.index("<svg") :]
     body = re.sub(r"\s*<metadata>.*?</metadata>|\s*<style.*?</style>|<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r' style="([^"]*)"', _as_attributes, body)
     body = re.sub(r'( id="|url\(#|xlink:href="#)', rf"\g<1>{name}-", body)
     body = body.replace(INK, "currentColor")
     body = re.sub(r"[ \t]+\n", "\n", body)
-    inside = body[body.index(">") + 1 :].strip()
+    content = body[body.index(">") + 1 :].strip()  # with the closing tag, but without the opening one
     width, height = figure.get_size_inches()
-    kind = "figure" if width > COLUMN_WIDTH else "figure narrow"
+    css_class = "figure" if width > COLUMN_WIDTH else "figure narrow"
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img"'
-        f' class="{kind}" aria-labelledby="{name}-title {name}-desc" width="{width * PIXELS_PER_INCH:.0f}"'
+        f' class="{css_class}" aria-labelledby="{name}-title {name}-desc" width="{width * PIXELS_PER_INCH:.0f}"'
         f' height="{height * PIXELS_PER_INCH:.0f}"'
         f' viewBox="0 0 {width * POINTS_PER_INCH:g} {height * POINTS_PER_INCH:g}"'
         ' stroke-linejoin="round" stroke-linecap="butt">\n'
         f'<title id="{name}-title">{escape(title)}</title>\n<desc id="{name}-desc">{escape(description)}</desc>\n'
-        f"{inside}\n"
+        f"{content}\n"
     )
 
 
 def wrap_signature(stamp: str, width: int) -> list[str]:
     """Return the lines of a signature, wrapped at ``width`` characters, preferably after a bar (|)."""
     lines = [""]
-    for part in re.findall(r"[^|]*\|?", stamp):
-        if len(lines[-1]) + len(part) > width and lines[-1]:
+    for field in re.findall(r"[^|]*\|?", stamp):
+        if len(lines[-1]) + len(field) > width and lines[-1]:
             lines.append("")
-        lines[-1] += part
+        lines[-1] += field
+    # A field may be longer than a line.
     return [row for line in lines for row in textwrap.wrap(line, width, break_on_hyphens=False)]
 
 
 def _as_attributes(match: re.Match[str]) -> str:
-    """Return a style as attributes, because the page's content security policy forbids inline styles."""
+    """Return a style attribute as attributes, because the page's content security policy forbids inline styles."""
     attributes: dict[str, str] = {}
     for declaration in match.group(1).split(";"):
         key, _, value = (part.strip() for part in declaration.partition(":"))

@@ -61,12 +61,14 @@ from evaluation.presentation.plots.heat import heat_figure, is_narrow
 
 # Colours that people with colour blindness can distinguish (Okabe and Ito 2008).
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F7700", "#7F7F7F")
-LineEnd = tuple[float, str, str, str]  # the y coordinate of the line's end, its name, colour and marker
+LineEnd = tuple[
+    float, str, str, str
+]  # the y coordinate of the line's end, its label, colour and marker ("": none)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # Least ratio of two neighbouring labelled ticks on a logarithmic axis, so that the labels do not touch.
 MIN_TICK_RATIO = 1.45
 MARKER_OFFSET = 11  # points from the axes to a curve's marker in its label
-LABEL_LINE = 9  # points between lines of text above a panel
+LABEL_LINE_HEIGHT = 9  # points between lines of text above a panel
 CURVE_HEIGHT = 2.1  # inches, the height of a specification curve
 HEAD_HEIGHT = 0.5  # inches above a specification curve
 MATRIX_GAP = 0.12  # inches between a specification curve and its matrix
@@ -74,9 +76,9 @@ OPTION_HEIGHT = 0.165  # inches, the height of a row of the matrix
 CHOICE_GAP = 0.13  # inches between the rows of two choices
 MARK_HALF_HEIGHT = 0.32  # half the height of a mark, in rows of the matrix
 LETTER_WIDTH = 0.06  # inches of an average small letter
-STAMP_SIZE = 5.5  # points, the type size of the signature below a plot
-STAMP_LINE = 0.105  # inches, the height of a line of the signature
-STAMP_WIDTH = 150  # characters of a line of the signature
+STAMP_POINTS = 5.5  # type size of the signature below a plot
+STAMP_LINE_HEIGHT = 0.105  # inches
+STAMP_LINE_LENGTH = 150  # characters of a line of the signature
 PNG_DPI = 200
 
 
@@ -85,23 +87,24 @@ logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs every step o
 
 def draw_plot(plot: Plot, *, stamp: str) -> Canvas:
     """Return a plot as a figure, with the signature ``stamp`` below it."""
-    lines, foot = _foot_lines(stamp, isinstance(plot.drawing, Heatmap) and is_narrow(plot.drawing))
+    is_narrow_plot = isinstance(plot.drawing, Heatmap) and is_narrow(plot.drawing)
+    lines, signature_height = _signature_lines(stamp, is_narrow_plot)
     match plot.drawing:
         case DotPlot() as drawing:
-            figure = dots_figure(drawing, foot)
+            figure = dots_figure(drawing, signature_height)
         case LinePlot() as drawing:
-            figure = curves_figure(drawing, foot)
+            figure = curves_figure(drawing, signature_height)
         case Heatmap() as drawing:
-            figure = heat_figure(drawing, foot)
+            figure = heat_figure(drawing, signature_height)
         case Specifications() as drawing:
-            figure = specifications_figure(drawing, foot)
+            figure = specifications_figure(drawing, signature_height)
     height = figure.get_size_inches()[1]
     for index, line in enumerate(lines):
         figure.text(  # page_svg finds this text by its gid
             0.01,
-            (0.04 + STAMP_LINE * (len(lines) - 1 - index)) / height,
+            (0.04 + STAMP_LINE_HEIGHT * (len(lines) - 1 - index)) / height,
             line,
-            fontsize=STAMP_SIZE,
+            fontsize=STAMP_POINTS,
             color=INK,
             alpha=SOFT_OPACITY,
             va="bottom",
@@ -116,17 +119,19 @@ def page_svg(svg: str, stamp: str) -> str:
     size = re.search(r' height="\d+" viewBox="0 0 (?P<width>\S+) (?P<height>\S+)"', svg)
     if size is None:
         return svg
-    foot = POINTS_PER_INCH * _foot_lines(stamp, 'class="figure narrow"' in svg)[1]
-    width, height = size["width"], float(size["height"]) - foot
+    _lines, signature_height = _signature_lines(stamp, 'class="figure narrow"' in svg)
+    width, height = size["width"], float(size["height"]) - POINTS_PER_INCH * signature_height
     head = f' height="{height * PIXELS_PER_INCH / POINTS_PER_INCH:.0f}" viewBox="0 0 {width} {height:g}"'
     body = re.sub(r'<g id="[^"]*-mark-[^"]*">.*?</g>\n?', "", svg[size.end() :], flags=re.DOTALL)
     return f"{svg[: size.start()]}{head}{body.replace(escape(SIMULATION_NOTE), '', 1)}"
 
 
-def _foot_lines(stamp: str, narrow: bool) -> tuple[list[str], float]:
-    """Return the lines of the signature, and their height in inches."""
-    lines = wrap_signature(stamp, int(STAMP_WIDTH * COLUMN_WIDTH / WIDTH) if narrow else STAMP_WIDTH)
-    return lines, STAMP_LINE * len(lines) + (0.1 if lines else 0.0)
+def _signature_lines(stamp: str, narrow: bool) -> tuple[list[str], float]:
+    """Return the lines of the signature, and their height in inches with the gap above."""
+    lines = wrap_signature(
+        stamp, int(STAMP_LINE_LENGTH * COLUMN_WIDTH / WIDTH) if narrow else STAMP_LINE_LENGTH
+    )
+    return lines, STAMP_LINE_HEIGHT * len(lines) + (0.1 if lines else 0.0)
 
 
 def svg_of(figure: Canvas, plot: Plot, *, simulated: bool) -> str:
@@ -143,7 +148,7 @@ def svg_file(svg: str) -> bytes:
 
 
 def pdf_of(figure: Canvas) -> bytes:
-    """Return the figure as PDF with TrueType fonts, as publishers require."""
+    """Return the figure as PDF with TrueType fonts (type 42), as publishers require."""
     out = BytesIO()
     with mpl.rc_context({"pdf.fonttype": 42}):
         figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None})
@@ -158,11 +163,11 @@ def png_of(figure: Canvas) -> bytes:
     return out.getvalue()
 
 
-def curves_figure(drawing: LinePlot, foot: float) -> Canvas:
-    """Return a figure of curves, with ``foot`` inches free below."""
+def curves_figure(drawing: LinePlot, signature_height: float) -> Canvas:
+    """Return a figure of curves, with ``signature_height`` inches free below."""
     column_count = 1 if len(drawing.panels) == 1 else 2
     row_count = math.ceil(len(drawing.panels) / column_count)
-    height = 0.75 + 2.6 * row_count + foot
+    height = 0.75 + 2.6 * row_count + signature_height
     figure = new_figure(height)
     grid = figure.subplots(row_count, column_count, squeeze=False)
     for index, axes in enumerate(grid.ravel()):
@@ -171,11 +176,11 @@ def curves_figure(drawing: LinePlot, foot: float) -> Canvas:
             continue
         _draw_curve_panel(axes, drawing.panels[index], drawing.log, single=column_count == 1)
     figure.text(0.01, 1 - 0.1 / height, drawing.y_axis, **SOFT_STYLE, va="top")
-    name_axis(figure, drawing.x_axis, foot)
+    name_axis(figure, drawing.x_axis, signature_height)
     figure.subplots_adjust(
         left=0.075,
         right=0.84 if column_count == 2 else 0.8,
-        bottom=(0.5 + foot) / height,
+        bottom=(0.5 + signature_height) / height,
         top=1 - 0.5 / height,
         wspace=0.62,
         hspace=0.36,
@@ -184,6 +189,7 @@ def curves_figure(drawing: LinePlot, foot: float) -> Canvas:
 
 
 def _draw_curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> None:
+    """Draw a panel. ``log`` says whether the horizontal axis is logarithmic, and ``single`` whether it is alone."""
     style_axes(axes, grid="y")
     axes.set_title(panel.title, fontsize=NORMAL, color=INK, loc="left", fontweight="bold", parse_math=False)
     _set_panel_scale(axes, panel, log)
@@ -254,25 +260,31 @@ def _thin_ticks(ticks: Sequence[float]) -> list[str]:
 
 
 def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
-    """Label the ends of lines without overlap. Markers distinguish curves in print without colour."""
+    """Label the ends of lines without overlap, with the lines' markers, which distinguish them without colour."""
     low, high = axes.get_ylim()
     min_distance = (high - low) * 0.088  # a line of text, as a share of the height of the axes
     sorted_ends = sorted(ends)
-    heights: list[float] = []
+    label_heights: list[float] = []
     # Put each label at the end of its line, or above the label below it.
     for value, *_label in sorted_ends:
-        heights.append(max(value, heights[-1] + min_distance) if heights else value)
-    overflow = heights[-1] - high if heights else 0.0
+        label_heights.append(max(value, label_heights[-1] + min_distance) if label_heights else value)
+    overflow = label_heights[-1] - high if label_heights else 0.0
     if overflow > 0:  # move labels down from the top
-        heights[-1] = high
-        for index in range(len(heights) - 2, -1, -1):
-            heights[index] = min(heights[index], heights[index + 1] - min_distance)
+        label_heights[-1] = high
+        for index in range(len(label_heights) - 2, -1, -1):
+            label_heights[index] = min(label_heights[index], label_heights[index + 1] - min_distance)
     shift = ScaledTranslation(MARKER_OFFSET / POINTS_PER_INCH, 0, axes.figure.dpi_scale_trans)
-    place = axes.get_yaxis_transform() + shift
-    for (_value, label, colour, marker), height in zip(sorted_ends, heights, strict=True):
+    right_of_axes = axes.get_yaxis_transform() + shift
+    for (_value, label, colour, marker), height in zip(sorted_ends, label_heights, strict=True):
         if marker:
             axes.plot(
-                [1.0], [height], marker=marker, color=colour, markersize=4, clip_on=False, transform=place
+                [1.0],
+                [height],
+                marker=marker,
+                color=colour,
+                markersize=4,
+                clip_on=False,
+                transform=right_of_axes,
             )
         write_beside(
             axes, label, (1.0, height), (MARKER_OFFSET + (6 if marker else -4), 0), xycoords=("axes fraction", "data"),
@@ -280,12 +292,12 @@ def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
         )  # fmt: skip
 
 
-def dots_figure(drawing: DotPlot, foot: float) -> Canvas:
-    """Return a figure of dots in rows, with ``foot`` inches free below."""
-    rows = len(drawing.labels)
+def dots_figure(drawing: DotPlot, signature_height: float) -> Canvas:
+    """Return a figure of dots in rows, with ``signature_height`` inches free below."""
+    row_count = len(drawing.labels)
     extra_points = max(_points_of_extra_labels(panel) for panel in drawing.panels)
     headroom = 0.42 + 0.3 * any(panel.title for panel in drawing.panels)
-    height = 0.63 + headroom + extra_points / POINTS_PER_INCH + ROW_HEIGHT * rows + foot
+    height = 0.63 + headroom + extra_points / POINTS_PER_INCH + ROW_HEIGHT * row_count + signature_height
     figure = new_figure(height)
     panels = figure.subplots(1, len(drawing.panels), squeeze=False)[0]
     low, high = _x_range(drawing)
@@ -295,8 +307,8 @@ def dots_figure(drawing: DotPlot, foot: float) -> Canvas:
         style_axes(axes)
         axes.set_xlim(low, high)
         dots = [
-            Dot(label, estimate.value, estimate.low, estimate.high, accent=whole_label in drawing.accent)
-            for label, whole_label, estimate in zip(labels, drawing.labels, panel.estimates, strict=True)
+            Dot(label, estimate.value, estimate.low, estimate.high, accent=full_label in drawing.accent)
+            for label, full_label, estimate in zip(labels, drawing.labels, panel.estimates, strict=True)
         ]
         draw_dots(axes, dots, has_labels=index == 0)
         _draw_x_ticks(axes, drawing, narrow=narrow)
@@ -306,17 +318,17 @@ def dots_figure(drawing: DotPlot, foot: float) -> Canvas:
     figure.subplots_adjust(
         left=max(left_margin, 0.08),
         right=0.97,
-        bottom=(0.52 + foot) / height,
+        bottom=(0.52 + signature_height) / height,
         top=1 - (headroom + extra_points / POINTS_PER_INCH) / height,
         wspace=0.22,
     )
-    name_axis(figure, drawing.axis, foot)
+    name_axis(figure, drawing.axis, signature_height)
     return figure
 
 
 def _points_of_extra_labels(panel: DotPanel) -> int:
-    """Return the height, in points, of the labels of human levels above a panel besides the first, which has room."""
-    return LABEL_LINE * max(0, sum(not level.dashed for level in panel.levels) - 1)
+    """Return the height, in points, of all labels of human levels above a panel but the first, which has room."""
+    return LABEL_LINE_HEIGHT * max(0, sum(not level.dashed for level in panel.levels) - 1)
 
 
 def _x_range(drawing: DotPlot) -> tuple[float, float]:
@@ -367,7 +379,7 @@ def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool
             low, high = axes.get_xlim()
             share = (level.value - low) / (high - low)
             align = "left" if share < 0.2 else "right" if share > (0.5 if narrow else 0.8) else "center"
-            human_offset += 0 if level.dashed else LABEL_LINE
+            human_offset += 0 if level.dashed else LABEL_LINE_HEIGHT
             offset = dashed_offset if level.dashed else human_offset
             write_beside(
                 axes, level.label, (level.value, 1.0), (0, offset), ha=align, va="bottom",
@@ -379,19 +391,19 @@ def _write_heading(axes: Axes, panel: DotPanel, extra_points: int) -> None:
     """Write the title and note above the panel and the labels of its levels, of which some need extra points."""
     if not panel.title:
         return
-    place: dict[str, Any] = {"offset": (0, 25 + extra_points), "xycoords": "axes fraction", "va": "bottom"}
-    write_beside(axes, panel.title, (0.0, 1.0), **place, fontsize=NORMAL, fontweight="bold")
+    position: dict[str, Any] = {"offset": (0, 25 + extra_points), "xycoords": "axes fraction", "va": "bottom"}
+    write_beside(axes, panel.title, (0.0, 1.0), **position, fontsize=NORMAL, fontweight="bold")
     if panel.note:
         write_beside(
-            axes, panel.note, (1.0, 1.0), **place, fontsize=SMALL - 1, alpha=SOFT_OPACITY, ha="right"
+            axes, panel.note, (1.0, 1.0), **position, fontsize=SMALL - 1, alpha=SOFT_OPACITY, ha="right"
         )
 
 
-def specifications_figure(drawing: Specifications, foot: float) -> Canvas:
-    """Return a specification curve above its matrix of options, with ``foot`` inches free below."""
+def specifications_figure(drawing: Specifications, signature_height: float) -> Canvas:
+    """Return a specification curve above its matrix of options, with ``signature_height`` inches free below."""
     option_count = sum(len(options) for _, options in drawing.choices)
     matrix_height = option_count * OPTION_HEIGHT + max(0, len(drawing.choices) - 1) * CHOICE_GAP
-    height = HEAD_HEIGHT + CURVE_HEIGHT + MATRIX_GAP + matrix_height + 0.1 + foot
+    height = HEAD_HEIGHT + CURVE_HEIGHT + MATRIX_GAP + matrix_height + 0.1 + signature_height
     figure = new_figure(height)
     label_length = max((len(label) for label, _ in drawing.choices), default=0)
     name_length = max((len(name) for _, options in drawing.choices for name in options), default=0)
@@ -403,7 +415,9 @@ def specifications_figure(drawing: Specifications, foot: float) -> Canvas:
     _draw_curve(curve_axes, drawing)
     figure.text(0.01, 1 - 0.3 / height, drawing.axis, **SOFT_STYLE, va="center", ha="left", parse_math=False)
     if option_count:
-        matrix_axes = figure.add_axes((left, (0.1 + foot) / height, width, matrix_height / height))
+        matrix_axes = figure.add_axes(
+            (left, (0.1 + signature_height) / height, width, matrix_height / height)
+        )
         _draw_matrix(matrix_axes, drawing, matrix_height, left_margin)
     return figure
 
@@ -424,10 +438,10 @@ def _draw_curve(axes: Axes, drawing: Specifications) -> None:
     axes.plot(positions, bounds, color=INK, alpha=FAINT_OPACITY, linewidth=width)
     values = [math.nan if estimate.value is None else estimate.value for estimate in drawing.estimates]
     size = 4.5 if len(values) < 60 else 2.6
-    for state, colour, shape in ((True, INK, "o"), (False, WARNING_COLOUR, "v")):
-        positions_of_state = [position for position, holds in enumerate(drawing.holds) if holds is state]
-        heights = [values[position] for position in positions_of_state]
-        axes.plot(positions_of_state, heights, shape, color=colour, markersize=size, markeredgewidth=0)
+    for claim_holds, colour, marker in ((True, INK, "o"), (False, WARNING_COLOUR, "v")):
+        marked = [position for position, holds in enumerate(drawing.holds) if holds is claim_holds]
+        heights = [values[position] for position in marked]
+        axes.plot(marked, heights, marker, color=colour, markersize=size, markeredgewidth=0)
     if drawing.reported is not None:
         reported = drawing.reported
         axes.axvline(reported, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
@@ -462,7 +476,7 @@ def _draw_matrix(axes: Axes, drawing: Specifications, height: float, left_margin
         axes.axvline(drawing.reported, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
     first_row = 0.0
     for column, (label, options) in enumerate(drawing.choices):
-        taken_options = [row[column] for row in drawing.taken]
+        chosen_options = [options_taken[column] for options_taken in drawing.taken]
         write_beside(
             axes, label, (0, first_row + 0.5), (-POINTS_PER_INCH * left_margin + 6, 0), va="center",
             xycoords=("axes fraction", "data"), fontsize=SMALL - 1.5, fontweight="bold",
@@ -474,7 +488,7 @@ def _draw_matrix(axes: Axes, drawing: Specifications, height: float, left_margin
                 fontsize=SMALL - 1.5,
             )  # fmt: skip
             _draw_marks(
-                axes, [index for index, position in enumerate(taken_options) if position == option], middle
+                axes, [index for index, position in enumerate(chosen_options) if position == option], middle
             )
         first_row += len(options) + CHOICE_GAP / OPTION_HEIGHT
 

@@ -1,4 +1,4 @@
-"""The drawings of the page "Results". They are cached, since drawing takes long."""
+"""Draw the plots of the page "Results", or take them from the cache, since drawing takes long."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ Drawing = TypeVar("Drawing")
 
 
 def as_markup(markup: str) -> SafeString:
-    return mark_safe(markup)  # noqa: S308  # the functions that return it escape people's texts
+    """Mark HTML as safe. The functions that make it escape people's texts."""
+    return mark_safe(markup)  # noqa: S308 (see above)
 
 
 def cached_drawing(draw: Callable[..., Drawing], *arguments: Any) -> Drawing:
+    """Call ``draw``, or return what it returned before for equal arguments in the same language."""
     key = f"quorum-drawing-{get_language()}-{draw.__name__}-{content_key(*arguments)}"
     drawing: Drawing | None = cache.get(key)
     if drawing is None:

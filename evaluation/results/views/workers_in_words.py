@@ -1,4 +1,4 @@
-"""Sentences and tables about participants and the models of their answers, for the page "Results"."""
+"""Describe participants and the models of their answers in sentences and rows, for the page "Results"."""
 
 from __future__ import annotations
 
@@ -17,19 +17,26 @@ from judgments.kinds.pairs.answers import CONFIDENCE_CHOICES
 from judgments.models import Study
 from quorum.statistics.aggregation.pair_answers import SURE
 
-MIN_JUDGMENTS = 20  # judgments for a note on a worker's habit
+MIN_JUDGMENTS_FOR_NOTE = (
+    20  # judgments from which on a note says that a worker nearly always chooses one side
+)
 SIDE_SHARE = 0.9  # share of one side from which on a note is shown
 
 
-def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
+def worker_note(row: Mapping[str, Any], pass_mark: Any) -> str:
+    """Return notes on a participant: not used, excluded, or nearly always on one side; "" if there are none."""
     notes = []
     if not row["used"]:
         note = _("excluded")
-        if isinstance(threshold, float | int) and row["controls_seen"] and row["controls_share"] < threshold:
-            note = _("not used: below the pass mark of %(share)s") % {"share": percent(threshold)}
+        if isinstance(pass_mark, float | int) and row["controls_seen"] and row["controls_share"] < pass_mark:
+            note = _("not used: below the pass mark of %(share)s") % {"share": percent(pass_mark)}
         notes.append(note)
     share = row["left_share"]
-    if share is not None and row["judgments"] >= MIN_JUDGMENTS and not 1 - SIDE_SHARE < share < SIDE_SHARE:
+    if (
+        share is not None
+        and row["judgments"] >= MIN_JUDGMENTS_FOR_NOTE
+        and not 1 - SIDE_SHARE < share < SIDE_SHARE
+    ):
         notes.append(
             _("nearly always chooses left") if share >= SIDE_SHARE else _("nearly always chooses right")
         )
@@ -55,10 +62,11 @@ def model_sentence(model: Mapping[str, Any]) -> str:
     sentence %= {"differ": thousands(differ), "n": thousands(model["compared"]), "ties": thousands(ties)}
     if model["converged"]:
         return sentence
-    careful = _("The model did not converge; treat this result with caution.")
-    return f"{sentence} {careful}"
+    caution = _("The model did not converge; treat this result with caution.")
+    return f"{sentence} {caution}"
 
 
+# Parameters of workers that the page shows, by model, with the heading of the column.
 MODEL_COLUMNS = {
     "mace": {"competence": gettext_noop("Competence (MACE)")},
     "glad": {"ability": gettext_noop("Ability (GLAD)")},
@@ -68,8 +76,14 @@ MODEL_WORKERS_SHOWN = 50
 
 
 def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    model_entries, columns = [], []
-    workers: dict[str, dict[int, Any]] = {}
+    """Return the template context of models other than Dawid and Skene's.
+
+    ``models`` are sentences on each model. ``rows`` have a row for each participant, with a cell for each of
+    ``columns``.
+    """
+    model_entries: list[dict[str, str]] = []
+    columns: list[str] = []
+    cells_by_worker: dict[str, dict[int, Any]] = {}
     for name, model in models.items():
         if model["reason"]:
             sentence = _(model["reason"])
@@ -92,18 +106,19 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         model_entries.append(
             {"name": _(WORKER_MODELS[name]), "sentence": sentence, "note": model.get("note", "")}
         )
-        for column, title in MODEL_COLUMNS.get(name, {}).items():
-            columns.append(_(title))
+        for parameter, heading in MODEL_COLUMNS.get(name, {}).items():
+            columns.append(_(heading))
             for row in model.get("workers", ()):
-                workers.setdefault(row["worker"], {})[len(columns) - 1] = row[column]
+                cells_by_worker.setdefault(row["worker"], {})[len(columns) - 1] = row[parameter]
     rows = [
         {"worker": worker, "cells": [cells.get(index) for index in range(len(columns))]}
-        for worker, cells in sorted(workers.items())
+        for worker, cells in sorted(cells_by_worker.items())
     ]
     return {"models": model_entries, "columns": columns, "rows": rows[:MODEL_WORKERS_SHOWN]}
 
 
 def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence on how often answers of each level of confidence agree with most others."""
     labels = {0: _("not given"), **{choice.value // SURE: _(choice.text) for choice in CONFIDENCE_CHOICES}}
     shares = [
         f"{labels[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
