@@ -51,8 +51,5 @@ class LeaveOneOutRequest(MetricsRequest):
         help_text="Put other texts in the place of so many captions of each item, drawn at random (default: of all).",
     )
     seed = serializers.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=MAX_SEED,
-        help_text="Seed of the random numbers (default: 0).",
+        required=False, min_value=0, max_value=MAX_SEED, help_text="Seed of the random numbers (default: 0)."
     )

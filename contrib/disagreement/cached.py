@@ -56,8 +56,7 @@ def _compute_result(study: Study) -> dict[str, Any]:
 def _version(study: Study) -> object:
     """Return a value that changes if the figures must be computed again."""
     newest_analyses = Analysis.objects.filter(
-        study=study,
-        what__in=[Analysis.Kind.AGGREGATION, Analysis.Kind.META_EVALUATION, Analysis.Kind.JUDGES],
+        study=study, what__in=[Analysis.Kind.AGGREGATION, Analysis.Kind.META_EVALUATION, Analysis.Kind.JUDGES]
     ).order_by("-created_at", "-pk")
     # A job that read demographics before their deletion may store its figures after it.
     has_demographics = Exists(Demographics.objects.filter(study=study))

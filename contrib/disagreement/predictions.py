@@ -147,14 +147,9 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
                 f"This study has other predictions of {name!r}; expected another name, or remove them first."
             )
         Prediction.objects.create(
-            study=study,
-            name=name,
-            units=np.array(unit_ids, dtype="<i8").tobytes(),
-            shares=np.array(rows, dtype="<f8").tobytes(),
-            known=len(rows),
-            sha256=sha256,
-            imported_by=by,
-        )
+            study=study, name=name, units=np.array(unit_ids, dtype="<i8").tobytes(),
+            shares=np.array(rows, dtype="<f8").tobytes(), known=len(rows), sha256=sha256, imported_by=by,
+        )  # fmt: skip
         sentence = f"Predictions of {name!r} were imported: {with_noun(len(rows), 'unit')}."
         note_event(study=study, what="predictions-imported", sentence=sentence, by=by)
     return sentence
@@ -176,9 +171,7 @@ def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
 
 class PredictionsNameRequest(Parameters):
     name = serializers.CharField(
-        max_length=80,
-        label="Name of the model",
-        help_text="What it is called in tables, such as soft-net-1.",
+        max_length=80, label="Name of the model", help_text="What it is called in tables, such as soft-net-1."
     )
 
 

@@ -66,14 +66,9 @@ def _store_first(batches: Iterable[OutcomeBatch]) -> None:
                 ]
                 outcome_indices.append(np.array(statement_index, dtype=np.int64)[batch.outcome_index])
             insert_repeated(
-                Consensus,
-                id_field,
-                np.concatenate([batch.judged_ids for batch in statement_batches]),
-                Outcome._fields,
-                list(index_by_outcome),
-                np.concatenate(outcome_indices),
-                ready=JSON_FIELDS,
-            )
+                Consensus, id_field, np.concatenate([batch.judged_ids for batch in statement_batches]),
+                Outcome._fields, list(index_by_outcome), np.concatenate(outcome_indices), ready=JSON_FIELDS,
+            )  # fmt: skip
 
 
 def _store_changes(study: Study, batch: OutcomeBatch) -> None:

@@ -206,17 +206,10 @@ def _outputs(
     if len(reference.rater):
         source, answer = np.nonzero(row[:, reference.image] >= 0)
         deletions = RaterDeletions(
-            row[source, reference.image[answer]],
-            renumber_codes(reference.rater[answer]),
-            measure_scores[source, image_count + answer],
-            measures.means,
-        )
+            row[source, reference.image[answer]], renumber_codes(reference.rater[answer]),
+            measure_scores[source, image_count + answer], measures.means,
+        )  # fmt: skip
     return Outputs(
-        names=list(map(str, range(len(scores)))),
-        item=item,
-        system=system,
-        cluster=reference.cluster,
-        score=measure_scores[system, item],
-        deletions=deletions,
-        scale_ends=(0.0, 1.0),
-    )
+        names=list(map(str, range(len(scores)))), item=item, system=system, cluster=reference.cluster,
+        score=measure_scores[system, item], deletions=deletions, scale_ends=(0.0, 1.0),
+    )  # fmt: skip
