@@ -62,19 +62,17 @@ def halves_of_pairs(
     split_votes, pair_of_split = _sides_of(vote), pair
     decrease = split_votes
     is_known = units.pair != NO_PAIR
-    unit_counts = np.bincount(places_in(pairs, units.pair[is_known]) + 1, minlength=1)[
-        1:
-    ]  # 0 is for other pairs
+    # The numbers of units of each pair. The first count, which is left out, is of units of other pairs.
+    unit_counts = np.bincount(places_in(pairs, units.pair[is_known]) + 1, minlength=1)[1:]
     if unit_counts.max(initial=0) > 1:
         # Split units. Without a vote, a unit has the winner of its other votes; without its only vote, it is missing.
-        votes, balance = np.bincount(unit), np.bincount(unit, weights=vote)
-        judged_pairs = np.flatnonzero(votes)
-        split_votes, pair_of_split = (
-            _sides_of(np.sign(balance[judged_pairs])),
-            places_in(pairs, units.pair[judged_pairs]),
-        )
-        rest = _sides_of(np.sign(balance[unit] - vote))
-        decrease = _sides_of(np.sign(balance[unit])) - np.where(votes[unit, np.newaxis] > 1, rest, 0)
+        vote_counts, balance = np.bincount(unit), np.bincount(unit, weights=vote)
+        judged_units = np.flatnonzero(vote_counts)
+        split_votes = _sides_of(np.sign(balance[judged_units]))
+        pair_of_split = places_in(pairs, units.pair[judged_units])
+        winner_without = _sides_of(np.sign(balance[unit] - vote))
+        decrease = _sides_of(np.sign(balance[unit]))
+        decrease = decrease - np.where(vote_counts[unit, np.newaxis] > 1, winner_without, 0)
     votes_by_side = np.zeros((len(pairs), len(SIDES)), dtype=np.int64)
     np.add.at(votes_by_side, pair_of_split, split_votes)
     halves = halves_of_votes(*votes_by_side.T)
