@@ -16,7 +16,7 @@ from contrib.packs.flickr8k import POOL_CAPTION, Flickr8kSet, Pairs, read_flickr
 from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
 from evaluation.presentation.content import Cell, Column, Estimate, HeatmapPanel, Plot, Table
-from evaluation.results.rankings import TABLE_7
+from evaluation.results.rankings import COMPARED_MEASURES
 from quorum.metrics import bleu_pre_matrix, score
 from quorum.metrics.text.changes import STEM_THEN_STOP, STOP_THEN_STEM, change_words
 from quorum.metrics.text.tokenizers import TOKENIZERS
@@ -477,7 +477,7 @@ def _add_orders(
         MEDIAN_RANK: [median_rank(lists) for lists in by_original.values()],
     }
     rows: list[tuple[Cell, ...]] = []
-    for people, automatic in TABLE_7:
+    for people, automatic in COMPARED_MEASURES:
         first, second = measures[people], measures[automatic]
         values = (order_correlation(first, second, name).value for name in ORDER_COEFFICIENTS)
         rows.append((people, automatic, *map(json_float, values)))
