@@ -44,9 +44,9 @@ def measure_group_by(path: Path) -> None:
 
 def store_columns() -> None:
     set_up()
-    from evaluation.data.judgment_sets.blocks import store_new_columns
+    from evaluation.data.judgment_sets.blocks import extend_blocks_of_active_studies
 
-    store_new_columns()
+    extend_blocks_of_active_studies()
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ def step(name: str, folder: Path) -> None:
     """Run one step, and print its seconds and memory."""
     set_up()
     from contrib.comparing.releases import compare_bundles
-    from evaluation.data.releases.terms import Terms
+    from evaluation.data.releases.terms import ReleaseTerms
     from evaluation.reports.releases.making import write_release
     from evaluation.reports.releases.verification import verify_bundle
     from judgments.studies.studies import find_study
@@ -52,7 +52,7 @@ def step(name: str, folder: Path) -> None:
         again = name.endswith("again")
         written = write_release(
             study=find_study("large"),
-            terms=Terms(version="1.1" if again else "1.0", licence="CC-BY-4.0"),
+            terms=ReleaseTerms(version="1.1" if again else "1.0", licence="CC-BY-4.0"),
             path=bundles[again],
         )
         summary = f"{bundles[again].stat().st_size / 1e6:.1f} MB, {written.judgments:,} judgments"

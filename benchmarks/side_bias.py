@@ -164,7 +164,7 @@ def study_values(design: Design, votes: Votes, truths: tuple[Floats, Floats, flo
         preference_strengths(
             votes.first, votes.second, np.where(votes.first_won, 1, -1), covariates=order, clusters=clusters
         )
-        for order in (table.order, None)
+        for order in (table.order_sign, None)
     )
     same, without_habit, effect = truths
     effect_held = fit.coefficient_low[0] <= effect <= fit.coefficient_high[0]

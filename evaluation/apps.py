@@ -25,12 +25,16 @@ class EvaluationConfig(AppConfig):
             (ids_forgotten, "evaluation.data.export.downloads.remove_personal_files"),
             (person_erased, "evaluation.data.releases.erasure.forget_person"),
             (erasure_committed, "evaluation.data.releases.erasure.remove_files"),
-            (pages_in_use, "evaluation.data.releases.erasure.describe_computed_results"),
+            (pages_in_use, "evaluation.data.releases.erasure.why_pages_of_work_must_stay"),
             (pages_discarded, "evaluation.data.releases.erasure.forget_columns"),
         ):
             signal.connect(lazy_function(path), weak=False)
         schedule("evaluation.data.export.downloads.remove_stopped_exports", every=lambda: 3600)
-        schedule("evaluation.data.judgment_sets.blocks.store_new_columns", every=lambda: 600, queue=HEAVY)
+        schedule(
+            "evaluation.data.judgment_sets.blocks.extend_blocks_of_active_studies",
+            every=lambda: 600,
+            queue=HEAVY,
+        )
         # Kinds of jobs, by their queue and by the scope of tokens that may see them.
         job_kinds = {
             (HEAVY, "reports"): ("aggregate", "evaluate", "report"),

@@ -12,8 +12,8 @@ from typing import Any
 from evaluation.data.export.downloads import export_for_download
 from evaluation.data.judgment_sets.blocks import extend_blocks
 from evaluation.data.releases.erasure import remove_written_files
-from evaluation.data.releases.storage import find_release, place_for_release, record_release, release_file
-from evaluation.data.releases.terms import Terms
+from evaluation.data.releases.storage import find_release, prepare_release_path, record_release, release_file
+from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.errors import NothingToCompare
 from evaluation.reports.releases.making import write_release
 from evaluation.reports.releases.verification import verify_bundle
@@ -84,9 +84,9 @@ def report(run: JobRun, *, study: str, **parts: bool) -> None:
 def release(run: JobRun, *, study: str, version: str, **terms: Any) -> None:
     """Write a bundle to the export folder. Store its row in the transaction that ends the job."""
     study_row = find_study(study)
-    path = place_for_release(study=study_row, version=version, job_id=run.job_id, run=run.name)
+    path = prepare_release_path(study=study_row, version=version, job_id=run.job_id, run=run.name)
     bundle = write_release(
-        study=study_row, terms=Terms(version=version, **terms), path=path, progress=run.progress
+        study=study_row, terms=ReleaseTerms(version=version, **terms), path=path, progress=run.progress
     )
     with ExitStack() as cleanup:
         cleanup.callback(path.unlink, missing_ok=True)  # unless the row is stored

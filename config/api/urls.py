@@ -120,7 +120,7 @@ urlpatterns = [
     path(f"{STUDY}/design/", design_api.DesignView.as_view(), name="design"),
     path(f"{STUDY}/numbers/", design_api.PlanView.as_view(), name="numbers"),
     path(f"{STUDY}/checklist/", ChecklistView.as_view(), name="checklist"),
-    operation_path(share_report, report_api.LinkView),
+    operation_path(share_report, report_api.ReportLinkView),
     operation_path(privacy.erase, privacy_api.EraseView),
     path(f"{STUDY}/erase-person/preview/", privacy_api.ErasurePreviewView.as_view(), name="erasure-preview"),
     operation_path(quality.approve, cases.ChangedView),

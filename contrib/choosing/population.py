@@ -11,7 +11,7 @@ import numpy as np
 from django.utils.translation import pgettext
 
 from common.errors import WrongState
-from evaluation.data.imported_scores import NO_SCORES, ImportedScores, check_imported, imported_scores
+from evaluation.data.imported_scores import NO_SCORES, ImportedScores, check_imported, load_imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.results.consensus.study import consensus_of
@@ -126,7 +126,7 @@ def score_population(
 ) -> ScoredPopulation:
     """Score a population, also by imported metrics. Raise EvaluationError if a metric cannot score it."""
     check_imported(study.dataset, metrics)
-    return population.score_population(metrics, tokenizer, imported_scores(study.dataset, metrics))
+    return population.score_population(metrics, tokenizer, load_imported_scores(study.dataset, metrics))
 
 
 def check_can_be_chosen(study: Study) -> None:
@@ -228,7 +228,7 @@ def judged_population(study: Study) -> Population:
             documents=material.documents,
         )
     captions, _counts = judged_captions(study, consensus, table, references)
-    unit_keys = {row.pk: row.key for row in loaders.unit_rows(study)}
+    unit_keys = {row.pk: row.key for row in loaders.judged_units_of(study)}
     if any(caption.unit is None for caption in captions):
         raise EvaluationError(
             pgettext(

@@ -59,7 +59,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     start = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
     # Only of this study: one of its judgments may be committed after a judgment of another study with a higher id.
-    newest = blocks.newest_judgment(study)
+    newest = blocks.last_judgment_bound(study)
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
     # Score before reading judgments, to use less memory.
     stored = stored_scores(study)

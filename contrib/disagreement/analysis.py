@@ -74,7 +74,7 @@ def compute_disagreement(
     progress(0.0, "reading judgments")
     table = loaders.load_judgments(study)
     soft = soft_labels_of(study, table)
-    units = Units.from_rows(loaders.unit_rows(study))
+    units = Units.from_rows(loaders.judged_units_of(study))
     positions = places_in(units.pk, soft.units)
     images = encode(loaders.clusters_of_units(study, units)[positions], "images")[1]
     workers = loaders.worker_rows(study)

@@ -22,7 +22,7 @@ from contrib.judges.material import (
 )
 from contrib.judges.models import Judge
 from contrib.judges.prompts import check_kind, has_orders
-from evaluation.data.judgment_sets.data_hash import hash_with
+from evaluation.data.judgment_sets.data_hash import hash_with_data
 from evaluation.data.judgment_sets.loaders import load_judgments
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError
@@ -88,7 +88,7 @@ def compare_judges_with_people(
         settings=settings,
         signature=signature("judges", settings),
         judgments=str(signature_of_study(study, table=table)),
-        data_hash=hash_with(material.data_hash, digests),
+        data_hash=hash_with_data(material.data_hash, digests),
     )
 
 

@@ -23,7 +23,7 @@ TEMPLATES = text_templates(FOLDER / "templates", escape=escape)
 
 def check_output(folder: Path) -> None:
     """Raise ExportError if the report cannot be written to the folder."""
-    check_folder(folder, mark=VERDICTS_FILE)
+    check_folder(folder, marker=VERDICTS_FILE)
 
 
 def write_replications(replications: Sequence[Replication], folder: Path) -> list[str]:
@@ -31,7 +31,7 @@ def write_replications(replications: Sequence[Replication], folder: Path) -> lis
 
     Return the names of its files.
     """
-    return write_folder(folder, _report_files(replications), mark=VERDICTS_FILE)
+    return write_folder(folder, _report_files(replications), marker=VERDICTS_FILE)
 
 
 def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, bytes]]:

@@ -83,7 +83,7 @@ def pilot_components(study: Study) -> dict[str, Any]:
     """Return the variance components of the pilot's votes: images, people and residual; {} if voters are anonymous."""
     if loaders.is_anonymous(study):
         return {}
-    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    table, units = loaders.load_judgments(study), loaders.judged_units_of(study)
     rows = table.is_counted & ~np.isnan(table.value)
     images = loaders.clusters_of_units(study, units)
     ratings, clusters = counted_ratings(table, units, rows, images, anonymous=False)
@@ -100,7 +100,7 @@ def taste_of(study: Study, people: PilotModel, sides: Mapping[int, int]) -> floa
     Args:
         sides: by pair row id, the text (1 or 2) that the first system wrote or the first metric prefers.
     """
-    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    table, units = loaders.load_judgments(study), loaders.judged_units_of(study)
     side_of = {unit.pk: sides[unit.pair] for unit in units if unit.pair is not None and unit.pair in sides}
     rows = table.is_counted & np.isin(table.value, SIDES) & np.isin(table.unit, list(side_of))
     unit = table.unit[rows]

@@ -13,7 +13,7 @@ import numpy as np
 from common.amounts import with_noun
 from common.incoming import quote_value
 from common.texts import one_text
-from evaluation.data.imported_scores import NO_ROW_ID, Keys, stable_number
+from evaluation.data.imported_scores import NO_ROW_ID, KeyColumns, stable_number
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, ScoreKeys
 from judgments.models import Caption, Dataset, Item, Output, System
@@ -65,7 +65,7 @@ class RowMatcher:
             for system, item, text in rows.values_list("system_id", "item_id", "caption__text")
         }
 
-    def keys(self, rows: ScoreRows, *, leave_out: bool) -> tuple[Keys, str, Ints, int]:
+    def keys(self, rows: ScoreRows, *, leave_out: bool) -> tuple[KeyColumns, str, Ints, int]:
         """Return the key columns in stored order, their hash, the order of the rows, and the number of omitted rows.
 
         Args:

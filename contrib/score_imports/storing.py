@@ -17,7 +17,7 @@ from common.amounts import thousands
 from common.errors import DataConflict
 from contrib.score_imports.matching import RowMatcher
 from contrib.score_imports.parameters import UNKNOWN_RULES
-from evaluation.data.imported_scores import Keys
+from evaluation.data.imported_scores import KeyColumns
 from evaluation.data.judgment_sets.blocks import serialize_table
 from evaluation.errors import EvaluationError
 from evaluation.models import ImportedMetric, ScoreKeys
@@ -156,7 +156,7 @@ def _store_metric(
 class _Block:
     """The key columns that the metrics of a file share. ``row`` stores them when it is first needed."""
 
-    def __init__(self, dataset: Dataset, per: str, keys: Keys, digest: str) -> None:
+    def __init__(self, dataset: Dataset, per: str, keys: KeyColumns, digest: str) -> None:
         self.dataset, self.per, self.digest = dataset, per, digest
         self._keys = keys
 

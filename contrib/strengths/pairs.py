@@ -48,7 +48,7 @@ def strengths_of_pairs(
 
     If ``weighted``, judgments are weighted by inverse drawing probability.
     """
-    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    table, units = loaders.load_judgments(study), loaders.judged_units_of(study)
     names = ("pk", "key", "first_system__name", "second_system__name", "first__text", "second__text")
     pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
     pair_ids, pair_keys, first_names, second_names, first_texts, second_texts = (
@@ -74,7 +74,7 @@ def strengths_of_pairs(
     if control == LENGTH_CONTROL:
         covariates["length"] = _length_difference(first_texts, second_texts)[pair_index]
     if order_effect:
-        covariates["order_effect"] = table.order[rows]
+        covariates["order_effect"] = table.order_sign[rows]
     preferences = np.nan_to_num(preferences_of(table.full_value[rows]), nan=0.0)
     # Judgments are weighted if items were chosen by usefulness, or an arena drew pairs by the answers so far.
     judgment_weights = None

@@ -69,16 +69,16 @@ def cached_strengths(study: Study, **settings: Any) -> dict[str, Any]:
     settings_text = "-".join(f"{name}={settings[name]}" for name in sorted(settings))
     cache_key = f"strengths-{study.pk}-{newest_event}-{settings_text}"
     judgments = Judgment.objects.filter(assignment__study=study)
-    newest_judgment: int
+    last_judgment_bound: int
     strengths: dict[str, Any]
-    newest_judgment, strengths = cache.get(cache_key) or (-1, {})
-    if newest_judgment < 0 or judgments.filter(pk__gt=newest_judgment).exists():
-        newest_judgment = blocks.newest_judgment(study)
+    last_judgment_bound, strengths = cache.get(cache_key) or (-1, {})
+    if last_judgment_bound < 0 or judgments.filter(pk__gt=last_judgment_bound).exists():
+        last_judgment_bound = blocks.last_judgment_bound(study)
         try:
             strengths = strengths_of(study, **settings)
         except NothingToRank as error:
             strengths = {"why_no_ranks": error.why}
-        cache.set(cache_key, (newest_judgment, strengths), CACHE_SECONDS)
+        cache.set(cache_key, (last_judgment_bound, strengths), CACHE_SECONDS)
     if "why_no_ranks" in strengths:
         raise NothingToRank(strengths["why_no_ranks"], study.slug)
     return strengths

@@ -1,4 +1,4 @@
-"""Look up imported scores (contrib/score_imports) of a study's items."""
+"""Look up scores of metrics that were computed elsewhere and imported from files (contrib/score_imports)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from judgments.models import Dataset, Item, System
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.numeric.signatures import Signature
 
-Per = ScoreKeys.Per
+Per = ScoreKeys.Per  # what a score is of: a caption, a system or a pair
 
 VERSION = "1.0"  # version of the signatures of imported metrics
 SUBJECT_FIELD = "imported"  # field of the signature that says whether captions, systems or pairs are scored
 HASH_DIGITS = 12  # digits of the hash in a signature
 NO_ROW_ID = 0  # stands in for a row id where there is none
 
-Keys = dict[str, Ints]
+KeyColumns = dict[str, Ints]  # the columns of `ScoreKeys`: "place" (the subject's stable number) and "system"
 
 
 def stable_number(*names: str) -> int:
-    """Return the number of a subject: a system's name, or an image's name with one or two captions.
+    """Return a hash of a subject: of a system's name, or of an image's name with one or two captions.
 
-    The number is the same in every installation, unlike row ids.
+    The hash is the same in every installation, unlike row ids.
     """
     digest = hashlib.blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "little", signed=True)
@@ -58,23 +58,27 @@ def is_imported(signature: str) -> bool:
 class ScoreColumn:
     """One metric's scores of one kind of subject (captions, systems or pairs).
 
-    keys: the keys of the metric's `ScoreKeys`. scores: (N,) float64, negated here, and only here, if lower is better.
+    Attributes:
+        keys: the columns of the metric's `ScoreKeys`, sorted by subject.
+        scores: (N,) float64, negated here, and only here, if lower is better.
     """
 
     metric: ImportedMetric
-    keys: Keys
+    keys: KeyColumns
     scores: Floats
 
     @classmethod
-    def from_metric(cls, metric: ImportedMetric, keys: Keys) -> ScoreColumn:
+    def from_metric(cls, metric: ImportedMetric, keys: KeyColumns) -> ScoreColumn:
         scores = np.frombuffer(metric.scores, dtype="<f8")
         return cls(metric, keys, -scores if metric.better == ImportedMetric.Better.LOWER else scores)
 
     def scores_of(self, subjects: Ints, systems: Sequence[Sequence[int]] = ()) -> Floats:
         """Return the (P,) scores of the subjects; nan if missing.
 
-        systems: (P,) row ids of the systems credited with each subject. A score is the mean over the credited
-        systems that have one; if none has, the mean over all systems.
+        Args:
+            subjects: (P,) stable numbers.
+            systems: (P,) row ids of the systems credited with each subject. A score is the mean over the credited
+                systems that have one; if none has, the mean over all systems.
         """
         has_score = ~np.isnan(self.scores)
         known_scores = self.scores[has_score]
@@ -99,7 +103,7 @@ class ScoreColumn:
 class ImportedScores:
     """The imported scores of a dataset.
 
-    ``columns`` has the scores by the name of the metric, and then by the kind of subject (``ScoreKeys.Per``).
+    ``columns`` has the scores by the name of the metric, and then by the kind of subject (``Per``).
     """
 
     def __init__(self, dataset: Dataset | None, columns: Mapping[str, Mapping[str, ScoreColumn]]) -> None:
@@ -175,40 +179,46 @@ class ImportedScores:
     ) -> Floats:
         """Return the (N, 2) scores of (image row id, first text, second text).
 
-        systems: (N,) names of both texts' systems. A preference p becomes p / 2 for the first and -p / 2 for the
-        second. The file may have the texts in either order; if it has both orders, the mean is used.
+        If the metric scores captions, these are the captions' scores. If it scores pairs, a preference p becomes p / 2
+        for the first and -p / 2 for the second. The file may have the texts in either order; if it has both orders, the
+        mean is used.
 
-        Raise EvaluationError if a score is missing.
+        Args:
+            name: name of the metric.
+            systems: (N,) names of both texts' systems.
+
+        Raises:
+            EvaluationError: a score is missing, or the metric scores neither captions nor pairs.
         """
         by_per = self.columns[name]
         if Per.CAPTIONS in by_per:
-            texts = [(item, side) for item, *sides in pairs for side in sides]
-            pks = [[self._systems.get(name) for name in pair] for pair in systems]
-            credits = [[] if pk is None else [pk] for pair in pks for pk in pair]
-            return self.of_captions(name, texts, credits).reshape(-1, 2)
+            captions = [(item, text) for item, *texts in pairs for text in texts]
+            system_ids = [self._systems.get(system) for pair in systems for system in pair]
+            credits = [[] if system_id is None else [system_id] for system_id in system_ids]
+            return self.of_captions(name, captions, credits).reshape(-1, 2)
         if Per.PAIRS not in by_per:
             raise self._refusal(name, "pairs")
-        names = [(self._images[item], first, second) for item, first, second in pairs]
-        swapped_names = [(image, second, first) for image, first, second in names]
+        subjects = [(self._images[item], first, second) for item, first, second in pairs]
+        swapped_subjects = [(image, second, first) for image, first, second in subjects]
         column = by_per[Per.PAIRS]
-        preferences = self._scores_by_names(column, names)
-        swapped = -self._scores_by_names(column, swapped_names)
-        has_both = ~np.isnan(preferences) & ~np.isnan(swapped)
-        means = (preferences + swapped) / 2
-        preferences = np.where(np.isnan(preferences), swapped, np.where(has_both, means, preferences))
+        preferences = self._scores_by_names(column, subjects)
+        from_swapped = -self._scores_by_names(column, swapped_subjects)
+        has_both = ~np.isnan(preferences) & ~np.isnan(from_swapped)
+        means = (preferences + from_swapped) / 2
+        preferences = np.where(np.isnan(preferences), from_swapped, np.where(has_both, means, preferences))
         self._require_complete(name, preferences, lambda row: (pairs[row][0], " / ".join(pairs[row][1:])))
         return np.stack([preferences, -preferences], axis=1) / 2
 
     def _require_complete(
-        self, name: str, scores: Floats, subject: Callable[[int], tuple[int, str]]
+        self, name: str, scores: Floats, subject_of: Callable[[int], tuple[int, str]]
     ) -> Floats:
         """Return the scores. Raise EvaluationError if one is nan.
 
-        ``subject`` returns the image's row id and the text of a row, for the message.
+        ``subject_of`` returns the image's row id and the text of a row, for the message.
         """
         missing_rows = np.flatnonzero(np.isnan(scores))
         if len(missing_rows):
-            item, text = subject(int(missing_rows[0]))
+            item, text = subject_of(int(missing_rows[0]))
             raise EvaluationError(
                 f"Metric {name!r} has no score of {len(missing_rows):,} of {len(scores):,}; the first is "
                 f"{quote_value(text)} of item {quote_value(self._images[item])}. Expected one of each that was judged."
@@ -230,26 +240,25 @@ class ImportedScores:
 NO_SCORES = ImportedScores(None, {})
 
 
-def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> ImportedScores:
+def load_imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> ImportedScores:
     """Return a dataset's imported scores, for the named metrics or for all."""
     rows = ImportedMetric.objects.filter(dataset=dataset).order_by("pk")
     if names is not None:
         metric_names = [name for name in names if METRIC_NAME.fullmatch(name)]
         rows = rows.filter(name__in=metric_names)
     columns: dict[str, dict[str, ScoreColumn]] = {}
-    keys: dict[int, Keys] = {}
+    columns_by_keys: dict[int, KeyColumns] = {}  # several metrics may share their keys
     for metric in rows.select_related("keys"):
-        if metric.keys_id not in keys:
+        if metric.keys_id not in columns_by_keys:
             table = deserialize_table(metric.keys.columns)
-            keys[metric.keys_id] = {name: table[name].to_numpy() for name in table.column_names}
-        columns.setdefault(metric.name, {})[metric.per] = ScoreColumn.from_metric(
-            metric, keys[metric.keys_id]
-        )
+            columns_by_keys[metric.keys_id] = {name: table[name].to_numpy() for name in table.column_names}
+        score_column = ScoreColumn.from_metric(metric, columns_by_keys[metric.keys_id])
+        columns.setdefault(metric.name, {})[metric.per] = score_column
     return ImportedScores(dataset, columns) if columns else NO_SCORES
 
 
 def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
-    """Raise EvaluationError if a metric was imported only for other datasets, and no package has it."""
+    """Raise EvaluationError if a metric was imported only for other datasets, and no package provides it."""
     metrics = ImportedMetric.objects.filter(name__in=list(names))
     names_of_dataset = set(metrics.filter(dataset=dataset).values_list("name", flat=True))
     names_of_others = sorted(set(metrics.values_list("name", flat=True)) - names_of_dataset)

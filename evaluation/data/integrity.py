@@ -1,4 +1,7 @@
-"""Check all invariants of the stored rows."""
+"""Check all invariants of the stored rows: those listed here, and those that features add.
+
+Each check is a function whose name says what must hold. It yields a sentence for each row that contradicts it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ CHECKS = (
     studies.designs_can_be_read,
     studies.drafts_are_empty,
     studies.generated_studies_have_hits,
-    studies.units_stand_in_one_hit,
+    studies.units_are_in_one_hit,
     studies.rows_of_a_study_belong_together,
     studies.pairs_have_units,
     studies.pairs_name_known_references,
@@ -32,7 +35,7 @@ CHECKS = (
     work.layouts_show_units_of_the_hit,
     judgments.revisions_replace_their_own,
     judgments.blocks_say_what_the_rows_say,
-    work.work_that_is_held_was_never_sent,
+    work.work_in_progress_was_never_submitted,
     work.slots_are_saved_where_studies_stop_early,
     people.flags_name_their_exclusion,
     judgments.adjudications_are_of_judged_units,
@@ -41,15 +44,15 @@ CHECKS = (
     money.decided_sessions_are_booked,
     money.bonuses_that_are_done_are_spent,
     money.unpublished_hits_hold_no_money,
-    money.paid_work_stays_in_its_study_and_place,
+    money.paid_work_stays_in_its_study_and_platform,
     people.people_and_rehearsals_are_apart,
     studies.pictures_are_there,
     people.erasures_are_one_chain,
     people.erased_people_are_gone,
 )
 
-# Checks of data that are merely out of date.
-NOTES = (work.leases_that_ended, judgments.results_older_than_the_data)
+# Checks for data that are merely out of date, which is no problem.
+STALENESS_CHECKS = (work.leases_that_ended, judgments.results_older_than_the_data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,5 +72,5 @@ def _checks_of_features() -> list[Callable[[], Sentences]]:
 def check_integrity() -> IntegrityFindings:
     return IntegrityFindings(
         problems=[sentence for check in (*CHECKS, *_checks_of_features()) for sentence in check()],
-        notes=[sentence for check in NOTES for sentence in check()],
+        notes=[sentence for check in STALENESS_CHECKS for sentence in check()],
     )

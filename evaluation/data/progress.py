@@ -24,14 +24,19 @@ ROWS_PER_BATCH = 2_000
 
 
 def study_progress(study: Study) -> dict[str, Any]:
-    """Return counts of HITs, assignments and judgments.
+    """Return counts of HITs, assignments and judgments, as a dict.
 
-    ``wanted`` is the number of judgments that the design asks for; 0 for imports. ``hits_done`` counts HITs whose slots
-    are all submitted. ``timeline`` has up to MAX_POINTS pairs of a time and the number of judgments until then; it
-    changes only with a submission. ``stopping`` has the savings of early stopping, or None.
+    hits, hits_done: number of HITs, and of those whose slots are all submitted.
+    assignments: number of assignments by state.
+    wanted: number of judgments that the study asks for; 0 for imports.
+    judgments: number of judgments, without revisions.
+    timeline: up to MAX_POINTS pairs of a time and the number of judgments until then; changes only with a submission.
+    revised_at: time of the last revision, or None.
+    stopping: the savings of early stopping (``_count_saved``), or None.
     """
-    states, timeline, revised_at = _count_work(study)
-    counts, judgments = _counts(study, states), timeline[-1][1] if timeline else 0
+    assignments_by_state, timeline, revised_at = _count_work(study)
+    counts = _counts(study, assignments_by_state)
+    judgments = timeline[-1][1] if timeline else 0
     return {
         **counts,
         "wanted": judgments_wanted(counts, judgments),
@@ -47,7 +52,7 @@ def study_counts(study: Study) -> dict[str, Any]:
     return _counts(study, dict(states.annotate(n=Count("pk"))))
 
 
-def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
+def _counts(study: Study, assignments_by_state: dict[str, int]) -> dict[str, Any]:
     hits = _count_hits(study)
     stopping = _count_saved(study) if stops_early(study) else None
     wanted_judgments = 0 if study.source == Study.Source.IMPORTED else hits["wanted"]
@@ -55,7 +60,7 @@ def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
         "wanted": stopping["wanted"] if stopping else wanted_judgments,
         "hits": hits["n"],
         "hits_done": hits["done"],
-        "assignments": states,
+        "assignments": assignments_by_state,
         "stopping": stopping,
     }
 
@@ -63,42 +68,50 @@ def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
 def judgments_wanted(counts: Mapping[str, Any], judgments: int) -> int:
     """Return the number of judgments that the study asks for.
 
-    When all HITs are complete, this is the present number, ``judgments``.
+    When all HITs are complete, this is the present number, ``judgments``. ``counts`` are those of ``study_counts``.
     """
     is_complete = 0 < counts.get("hits", 0) == counts.get("hits_done")
     return judgments if is_complete else counts.get("wanted", 0)
 
 
 def _count_saved(study: Study) -> dict[str, Any]:
-    """Return the votes and slots saved by early stopping, and the saving that the design expects."""
+    """Return the votes and slots saved by early stopping, and the saving that the design expects, as a dict.
+
+    full, wanted: votes without early stopping, and those to collect with it, including answers to control items.
+    spared, share: votes saved so far, and their share of ``full``.
+    units, done: number of units, and of those that need no more votes.
+    copies, copies_spared: slots of HITs, and those saved so far.
+    expected: share of votes that the design expects to save.
+    """
     design = design_of(study)
-    units = OutcomeBounds.objects.filter(unit__study=study)
+    bounds = OutcomeBounds.objects.filter(unit__study=study)
     votes_left = Greatest(design.judgments_per_unit - F("cast"), Value(0), output_field=IntegerField())
-    totals = units.aggregate(
-        n=Count("pk"),
-        settled=Count("pk", filter=Q(done=True)),
-        left=Sum(votes_left, filter=Q(done=True), default=0),
+    units = bounds.aggregate(
+        all=Count("pk"),
+        done=Count("pk", filter=Q(done=True)),
+        saved_votes=Sum(votes_left, filter=Q(done=True), default=0),
     )
     slots = HIT.objects.filter(study=study).aggregate(all=Sum("required"), saved=Sum("spared"))
     controls = HITUnit.objects.filter(hit__study=study, unit__control=True).aggregate(
         wanted=Sum(F("hit__required") - F("hit__spared"), default=0)
     )
-    full = totals["n"] * design.judgments_per_unit  # number of votes without early stopping
+    all_votes = units["all"] * design.judgments_per_unit
     pairs = CandidatePair.objects.filter(study=study).count()
     return {
-        "full": full,
-        "spared": totals["left"],
-        "share": totals["left"] / full if full else None,
-        "units": totals["n"],
-        "done": totals["settled"],
+        "full": all_votes,
+        "spared": units["saved_votes"],
+        "share": units["saved_votes"] / all_votes if all_votes else None,
+        "units": units["all"],
+        "done": units["done"],
         "copies": slots["all"] or 0,
         "copies_spared": slots["saved"] or 0,
-        "wanted": full - totals["left"] + controls["wanted"],
-        "expected": 1 - expected_share(design, references=round(totals["n"] / pairs) if pairs else 1),
+        "wanted": all_votes - units["saved_votes"] + controls["wanted"],
+        "expected": 1 - expected_share(design, references=round(units["all"] / pairs) if pairs else 1),
     }
 
 
 def _count_hits(study: Study) -> dict[str, int]:
+    """Return numbers of HITs (``n``), of complete ones (``done``), and of judgments that they ask for (``wanted``)."""
     finished = Assignment.objects.filter(hit=OuterRef("pk")).finished()
     rows = HIT.objects.filter(study=study).annotate(
         size=_count_per_hit(HITUnit.objects.filter(hit=OuterRef("pk"))), submitted=_count_per_hit(finished)
@@ -141,9 +154,7 @@ def _count_work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime
     # The timeline has every n-th assignment, and the last one.
     step = max(1, math.ceil(len(finished) / MAX_POINTS))
     positions = [n for n in range(len(finished)) if (n + 1) % step == 0 or n == len(finished) - 1]
-    states = Counter(row[0] for row in assignments)
-    return (
-        {state: states[state] for state in sorted(states)},
-        [[timestamp(finished[n][1]), totals[n]] for n in positions],
-        max((row[3] for row in finished if row[3] is not None), default=None),
-    )
+    timeline = [[timestamp(finished[n][1]), totals[n]] for n in positions]
+    counts = Counter(state for state, _, _, _ in assignments)
+    revised_at = max((revised for _, _, _, revised in finished if revised is not None), default=None)
+    return {state: counts[state] for state in sorted(counts)}, timeline, revised_at

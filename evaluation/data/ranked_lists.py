@@ -1,4 +1,7 @@
-"""Systems' ranked lists of captions and of images, and the positions of judged units in them."""
+"""Systems' ranked lists of captions for an image, and of images for a caption, and which judged units score them.
+
+``proposals_of`` reads them from the database. A release has them as rows, and ``sort_into_lists`` sorts both alike.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from quorum.statistics.inputs import encode
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ANNOTATION, SEARCH = "annotation", "search"
+ANNOTATION, SEARCH = "annotation", "search"  # tasks of a list: captions for an image, images for a caption
 
 NO_ORIGINAL = -1  # in ``Proposals.original``: the list has no original to find
 NO_SYSTEM = -1  # in ``JudgedUnits.credits``: the system is unknown
@@ -29,10 +32,13 @@ NO_SYSTEM = -1  # in ``JudgedUnits.credits``: the system is unknown
 
 @dataclass(frozen=True, slots=True)
 class JudgedUnits:
-    """(U,) row ids of units in order, and the positions of their images and texts in ``Proposals``.
+    """U judged units in order.
 
-    credits: (C, 2) position of a unit, and position of a system that an imported file credits with the unit's text;
-    NO_SYSTEM if the study has no such system.
+    Attributes:
+        pk: (U,) row ids.
+        image, text: (U,) positions of the units' images and texts in ``Proposals``.
+        credits: (C, 2) position of a unit, and position of a system that an imported file credits with the unit's text;
+            NO_SYSTEM if the study has no such system.
     """
 
     pk: Ints
@@ -93,7 +99,7 @@ class Proposals:
         keys: Ints = image * (len(self.texts) + 1) + text
         return keys
 
-    def credits(self) -> tuple[Ints, Ints]:
+    def scored_entries(self) -> tuple[Ints, Ints]:
         """Return (K,) positions of entries, ascending, and (K,) positions of the units that score these entries.
 
         A unit scores the systems that its file credits, or else all systems that gave its text
@@ -151,15 +157,15 @@ def sort_into_lists(
     # Number the lists, and find the row with which the list of each row starts.
     starts_list = np.ones(len(order), dtype=bool)
     starts_list[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    number = np.cumsum(starts_list) - 1
-    start = np.flatnonzero(starts_list)[number] if len(order) else number
+    list_number = np.cumsum(starts_list) - 1
+    start = np.flatnonzero(starts_list)[list_number] if len(order) else list_number
     list_positions = np.arange(len(order)) - start + 1
     position = np.where(rows.has_rank[order], rows.rank[order], list_positions)
     # Keep the first row of each item in a list.
     item = np.where(is_search, rows.image, rows.text)[order]
     width = int(item.max(initial=0)) + 1
     is_first = np.zeros(len(order), dtype=bool)
-    is_first[np.unique(number * width + item, return_index=True)[1]] = True
+    is_first[np.unique(list_number * width + item, return_index=True)[1]] = True
     # Positions are lower by the number of rows that were dropped before them in their list.
     drop_count = np.cumsum(~is_first)
     drop_count_at_start = np.concatenate([[0], drop_count])[start] if len(order) else drop_count
@@ -204,9 +210,8 @@ def proposals_of(study: Study) -> Proposals:
     Lists for images are those of the judged splits. Lists for captions are those that have such an image.
     """
     units = Unit.objects.filter(study=study, control=False, first__isnull=False).order_by("position", "pk")
-    unit, image_shown, first_shown = columns_of(units.values_list("pk", "item_id", "first_id"), 3).astype(
-        np.int64
-    )
+    columns = columns_of(units.values_list("pk", "item_id", "first_id"), 3)
+    unit, unit_image, unit_caption = columns.astype(np.int64)
     systems = dict(System.objects.of_study(study).values_list("pk", "name"))
     items = {
         pk: (name, split)
@@ -214,7 +219,7 @@ def proposals_of(study: Study) -> Proposals:
             Item.objects.filter(dataset=study.dataset_id).order_by().values_list("pk", "name", "split")
         )
     }
-    splits = {items[item][1] for item in np.unique(image_shown).tolist()}
+    splits = {items[item][1] for item in np.unique(unit_image).tolist()}
     split_items = np.array([pk for pk, (_, split) in items.items() if split in splits], dtype=np.int64)
     system, item, caption, rank, task = _outputs(study, systems, split_items)
     is_search = task > 0
@@ -226,10 +231,10 @@ def proposals_of(study: Study) -> Proposals:
     if not len(system):
         empty = np.zeros(0, dtype=np.int64)
         return Proposals((), (), (), (), *(empty,) * 7, JudgedUnits.from_rows([]))
-    captions = _captions(study, split_items, caption, first_shown)
+    captions = _captions(study, split_items, caption, unit_caption)
     query_captions = np.unique(caption[is_search])
     # Positions by name, in the order of names.
-    system_of, image_of, query_caption_of = (
+    system_positions, image_positions, query_positions = (
         {name: position for position, name in enumerate(sorted(set(values)))}
         for values in (
             systems.values(),
@@ -237,41 +242,42 @@ def proposals_of(study: Study) -> Proposals:
             captions.keys_of(query_captions),
         )
     )
-    image_numbers = {pk: image_of[name] for pk, (name, _) in items.items()}
+    # Positions by row id.
+    position_of_system = {pk: system_positions[name] for pk, name in systems.items()}
+    position_of_item = {pk: image_positions[name] for pk, (name, _) in items.items()}
+    query_keys = zip(query_captions.tolist(), captions.keys_of(query_captions), strict=True)
+    position_of_query = {pk: query_positions[key] for pk, key in query_keys}
     text = captions.text_of(caption)
-    query_keys = captions.keys_of(query_captions)
-    query_names = zip(query_captions.tolist(), query_keys, strict=True)
-    query_of = {pk: query_caption_of[key] for pk, key in query_names}
     return sort_into_lists(
         ListRows(
-            system=_map_values(system, {pk: system_of[name] for pk, name in systems.items()}),
-            image=_map_values(item, image_numbers),
+            system=_map_values(system, position_of_system),
+            image=_map_values(item, position_of_item),
             text=text,
-            query_caption=np.where(is_search, _map_values(caption, query_of), -1),
+            query_caption=np.where(is_search, _map_values(caption, position_of_query), -1),
             rank=rank,
             original=_originals_of(captions, item, caption, text, is_search),
             has_rank=_has_rank_as_position(study, systems, system, is_search),
         ),
-        list(system_of),
-        list(image_of),
+        list(system_positions),
+        list(image_positions),
         captions.texts,
-        list(query_caption_of),
+        list(query_positions),
         {items[pk][0]: items[first][0] for pk, first in documents_of(study).items()},
         JudgedUnits(
             unit,
-            _map_values(image_shown, image_numbers),
-            captions.text_of(first_shown),
-            _credits_of_file(study, unit, {pk: system_of[name] for pk, name in systems.items()}),
+            image=_map_values(unit_image, position_of_item),
+            text=captions.text_of(unit_caption),
+            credits=_credits_of_file(study, unit, position_of_system),
         ),
     )
 
 
-def _credits_of_file(study: Study, units: Ints, position_of: Mapping[int, int]) -> Ints:
-    """Return ``JudgedUnits.credits`` for (U,) row ids of units. ``position_of`` has the positions of systems."""
+def _credits_of_file(study: Study, units: Ints, position_of_system: Mapping[int, int]) -> Ints:
+    """Return ``JudgedUnits.credits`` for (U,) row ids of units. Positions of systems are by row id."""
     rows = Unit.objects.filter(study=study, control=False, first__isnull=False).exclude(systems=[])
     credits = np.array(
         [
-            (pk, position_of.get(system, NO_SYSTEM))
+            (pk, position_of_system.get(system, NO_SYSTEM))
             for pk, systems in rows.order_by().values_list("pk", "systems").iterator(ROWS_PER_READ)
             for system in systems
         ],
@@ -300,8 +306,8 @@ def _outputs(study: Study, systems: Collection[int], items: Ints) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class _Captions:
-    """C captions.
+class _ListedCaptions:
+    """C captions that stand in a list or are judged, or that were written for an image of a list.
 
     Attributes:
         pk: (C,) row ids of captions.
@@ -325,7 +331,7 @@ class _Captions:
         return keys
 
 
-def _captions(study: Study, items: Ints, proposed: Ints, judged: Ints) -> _Captions:
+def _captions(study: Study, items: Ints, proposed: Ints, judged: Ints) -> _ListedCaptions:
     """Return the captions written for ``items``, and the captions with the row ids ``proposed`` or ``judged``."""
     import pyarrow as pa  # imported late, because it loads slowly
 
@@ -350,7 +356,7 @@ def _captions(study: Study, items: Ints, proposed: Ints, judged: Ints) -> _Capti
     text_numbers = np.empty_like(order_of_texts)
     text_numbers[order_of_texts] = np.arange(len(order_of_texts))
     texts = table["key"].take(order[first[order_of_texts]]).combine_chunks()
-    return _Captions(pk, table["item"].to_numpy(), table["key"], text_numbers[code], texts)
+    return _ListedCaptions(pk, table["item"].to_numpy(), table["key"], text_numbers[code], texts)
 
 
 def _codes(column: pa.ChunkedArray) -> Ints:
@@ -359,7 +365,7 @@ def _codes(column: pa.ChunkedArray) -> Ints:
     return np.concatenate([np.zeros(0, dtype=np.int64), *(chunk.indices.to_numpy() for chunk in chunks)])
 
 
-def _originals_of(captions: _Captions, item: Ints, caption: Ints, text: Ints, is_search: Flags) -> Ints:
+def _originals_of(captions: _ListedCaptions, item: Ints, caption: Ints, text: Ints, is_search: Flags) -> Ints:
     """Return ``Proposals.original`` of N outputs.
 
     In a list of images, an image is original if the query was written for it. In a list of captions, a caption is
@@ -384,7 +390,7 @@ def _has_rank_as_position(study: Study, systems: Mapping[int, str], system: Ints
     return has_rank
 
 
-def _map_values(values: Ints, to: Mapping[int, Any]) -> Ints:
-    """Return (N,) numbers that ``to`` has for the values; -1 for values that it does not have."""
+def _map_values(values: Ints, mapping: Mapping[int, int]) -> Ints:
+    """Return the (N,) numbers to which ``mapping`` maps the values; -1 for values that it does not have."""
     distinct, inverse = np.unique(values, return_inverse=True)
-    return np.array([to.get(key, -1) for key in distinct.tolist()], dtype=np.int64)[inverse]
+    return np.array([mapping.get(key, -1) for key in distinct.tolist()], dtype=np.int64)[inverse]

@@ -174,7 +174,7 @@ class Agreement(QuorumCommand):
         }
         if names:
             kind = KINDS.get(table.protocol or "")
-            if kind is not None and (table.says_answers or kind.scale):
+            if kind is not None and (table.has_answers_column or kind.scale):
                 kind = checked_kind(options["path"], table, kind)
             figures["coefficients"] = agreement_coefficients(
                 ratings,

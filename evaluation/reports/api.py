@@ -77,7 +77,7 @@ class LinkSerializer(serializers.Serializer[Any]):
     address = serializers.CharField(allow_blank=True)
 
 
-class LinkView(OperationView):
+class ReportLinkView(OperationView):
     """The calls that share a report by a link, and that revoke the link."""
 
     responses = {**OperationView.responses, 200: LinkSerializer}

@@ -43,36 +43,69 @@ from quorum.statistics.meta import PeoplesWinners
 
 @dataclass(frozen=True, slots=True)
 class AnalysisResult:
+    """The result of an analysis, with the settings and the signature under which it is stored."""
+
     result: Mapping[str, Any]
     settings: Mapping[str, Any]
     signature: str
 
 
-@dataclass(frozen=True)
-class ReportInputs:
-    """The inputs of a report's sections.
+@dataclass(frozen=True, slots=True)
+class EvaluationResult(AnalysisResult):
+    """The evaluation of metrics against people's consensus, with the scores that it compares.
 
     Attributes:
-        evaluation: the comparison of metrics with the consensus, or None, with the reason in ``no_evaluation_reason``.
         scores: by metric, (N, 2) scores of pairs or (N, 1) of captions.
-        pks: (N,) row ids of the scored pairs or units; None if a scored caption is not a unit.
+        scored_ids: (N,) row ids of the scored pairs or units; None if a scored caption is not a unit.
         people: (N,) consensus on each scored caption, nan without judgments; None for pairs.
         captions: image and id of each scored caption; empty for pairs.
-        full_depth: the units to which agreement is limited; None for all.
+    """
+
+    scores: Mapping[str, Floats]
+    scored_ids: Sequence[int] | None
+    people: Floats | None = None
+    captions: Sequence[tuple[Hashable, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMethod:
+    """How a report is computed and worded. The defaults are those of new reports; older releases keep their method.
+
+    Attributes:
+        wording: version of the wording of sentences.
+        is_clustered: whether intervals and tests cluster by image and worker.
+        is_credited: whether units score the systems that a file credits, rather than those that wrote the caption.
+    """
+
+    wording: int = WORDING_VERSION
+    is_clustered: bool = True
+    is_credited: bool = True
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """The inputs of a report's sections: a study's data and analyses. What follows from them is a property.
+
+    For a release, row ids are the numbers of its rows, and images are named instead of numbered.
+
+    Attributes:
+        table: all judgments of the study.
+        evaluation: the evaluation of metrics, or None, with the reason in ``no_evaluation_reason``.
+        unit_weights: weights of audited units, by row id, if the evaluation weights units.
+        full_depth_units: row ids of the units to which agreement is limited, because early stopping did not end
+            them; None for all.
         names: worker's name by row id.
         systems: systems of both captions, by pair key.
         images: image by pair row id.
         unit_images: (U,) codes of the documents or images of the consensus's units; None for an older release.
-        unit_weights: weights of audited units, if metrics were compared with people with weights.
         documents: the first image of each image's document, by image; {} if no document has several images.
         proposals: systems' ranked lists; None if units are not single captions.
         pair_material: a function that returns pairs with references, and the documents for document frequencies.
-        wording: version of the wording of sentences, lower for an older release.
-        is_live: whether pairs were drawn depending on earlier answers, as in an arena.
-        is_chosen: whether items were sampled by their usefulness.
-        is_clustered: whether intervals and tests cluster by image and worker; false for an older release.
-        raters_known: whether intervals of metrics also cluster by worker; false for an older release.
-        is_credited: whether units score the systems that a file credits; false for an older release.
+        are_raters_known: whether names of workers tell people apart, so that intervals of metrics can cluster by
+            worker; false for published totals, and for an older release, which has no such intervals.
+        draws_at_claim: whether pairs are drawn when a page of work is claimed, depending on earlier answers, as in
+            an arena.
+        samples_useful_items: whether the design samples items by how much they tell (contrib/choosing).
     """
 
     kind: Kind
@@ -80,14 +113,10 @@ class ReportInputs:
     table: JudgmentTable
     consensus: StudyConsensus
     aggregation: AnalysisResult
-    evaluation: AnalysisResult | None
+    evaluation: EvaluationResult | None
     no_evaluation_reason: str
-    scores: Mapping[str, Floats] = field(default_factory=dict)
-    pks: Sequence[int] | None = None
-    people: Floats | None = None
-    captions: Sequence[tuple[Hashable, str]] = ()
     unit_weights: Mapping[int, float] = field(default_factory=dict)
-    full_depth: Collection[int] | None = None
+    full_depth_units: Collection[int] | None = None
     names: Mapping[int, str] = field(default_factory=dict)
     systems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     images: Mapping[int, Hashable] = field(default_factory=dict)
@@ -95,56 +124,63 @@ class ReportInputs:
     documents: Mapping[Any, Hashable] = field(default_factory=dict)
     proposals: Proposals | None = None
     pair_material: Callable[[], PairMaterial | None] = lambda: None
-    wording: int = WORDING_VERSION
-    is_clustered: bool = True
-    raters_known: bool = True
-    is_credited: bool = True
-    is_live: bool = False
-    is_chosen: bool = False
+    method: ReportMethod = ReportMethod()
+    are_raters_known: bool = True
+    draws_at_claim: bool = False
+    samples_useful_items: bool = False
 
-    def clusters_of(self, pks: Iterable[int]) -> ClusterColumns:
-        """Return the clusters of pairs by item, without people. They are "naive" if ``is_clustered`` is false."""
-        images = [self.images[pk] for pk in pks]
-        return {ITEM: [self.documents.get(image, image) for image in images]} if self.is_clustered else NAIVE
+    def item_clusters_of(self, pair_ids: Iterable[int]) -> ClusterColumns:
+        """Return the clusters of pairs by item alone; NAIVE if the report does not cluster."""
+        images = [self.images[pair_id] for pair_id in pair_ids]
+        clusters = {ITEM: [self.documents.get(image, image) for image in images]}
+        return clusters if self.method.is_clustered else NAIVE
 
-    def people_clusters_of(self, pks: Sequence[int]) -> ClusterColumns:
-        """Return the clusters of pairs by item and people. They are "naive" if ``is_clustered`` is false."""
-        columns = self.clusters_of(pks)
-        if not isinstance(columns, Mapping):
-            return columns
-        numbers, anonymous = np.array(pks, dtype=np.int64), not self.raters_known
-        return clusters_of_pairs(self.table, self.consensus, numbers, columns[ITEM], anonymous=anonymous)
+    def clusters_of(self, pair_ids: Sequence[int]) -> ClusterColumns:
+        """Return the clusters of pairs by item and people; NAIVE if the report does not cluster."""
+        clusters = self.item_clusters_of(pair_ids)
+        if isinstance(clusters, str):  # NAIVE
+            return clusters
+        pairs, anonymous = np.array(pair_ids, dtype=np.int64), not self.are_raters_known
+        return clusters_of_pairs(self.table, self.consensus, pairs, clusters[ITEM], anonymous=anonymous)
 
     @cached_property
     def judgment_clusters(self) -> dict[str, Ints]:
-        """The (N,) columns of clusters of the judgments that count.
+        """The clusters of the N judgments that count, as (N,) columns: items and workers.
 
-        For an older release, they are units and workers.
+        For an older release, units stand for the items.
         """
         table = self.table
         unit, worker = table.unit[table.is_counted], table.worker[table.is_counted]
-        units, anonymous = self.consensus.units, not self.raters_known
+        units, anonymous = self.consensus.units, not self.are_raters_known
         clusters = judgment_clusters(units, self.unit_images, unit, worker, anonymous=anonymous)
         return clusters or {ITEM: unit, RATER: worker}
+
+    @property
+    def scores(self) -> Mapping[str, Floats]:
+        return self.evaluation.scores if self.evaluation else {}
+
+    @property
+    def scored_ids(self) -> Sequence[int]:
+        """The (N,) row ids of the scored pairs or units; () without any, and if a scored caption is not a unit."""
+        return (self.evaluation and self.evaluation.scored_ids) or ()
+
+    @property
+    def weights(self) -> Floats:
+        """The (N,) weights of the scored captions."""
+        captions = self.evaluation.captions if self.evaluation else ()
+        ids = self.scored_ids or range(len(captions))
+        return np.array([self.unit_weights.get(unit_id, 1.0) for unit_id in ids], dtype=np.float64)
 
     @cached_property
     def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """People's (N,) winners of the scored pairs: 1, 2, or 0 for none."""
         consensus = self.consensus.of_pair
-        return np.array([consensus[pk].value or 0 for pk in self.pks or ()], dtype=np.int64)
+        return np.array([consensus[pair_id].value or 0 for pair_id in self.scored_ids], dtype=np.int64)
 
     @cached_property
     def people_winners(self) -> PeoplesWinners:
         """People's winners of the scored pairs, with their clusters."""
-        return PeoplesWinners.from_winners(self.winners, clusters=self.people_clusters_of(self.pks or ()))
-
-    @property
-    def weights(self) -> Floats:
-        """The (N,) weights of the scored captions."""
-        weights = self.unit_weights
-        return np.array(
-            [weights.get(pk, 1.0) for pk in self.pks or range(len(self.captions))], dtype=np.float64
-        )
+        return PeoplesWinners.from_winners(self.winners, clusters=self.clusters_of(self.scored_ids))
 
     @cached_property
     def standings(self) -> Standings | None:
@@ -156,8 +192,8 @@ class ReportInputs:
                 self.systems,
                 self.images,
                 self.documents,
-                anonymous=not self.raters_known,
-                clustered=self.is_clustered,
+                anonymous=not self.are_raters_known,
+                clustered=self.method.is_clustered,
             )
         if self.proposals is None or self.kind.relevance is None:
             return None
@@ -172,22 +208,22 @@ class ReportInputs:
             self.proposals,
             self.table,
             self.consensus.decisions,
-            anonymous=not self.raters_known,
+            anonymous=not self.are_raters_known,
             scale_ends=self.kind.relevance.ends,
         )
 
     @property
-    def new_raters(self) -> bool:
-        """Whether the intervals of metrics generalise to other people."""
+    def covers_new_raters(self) -> bool:
+        """Whether the intervals of metrics cover other people, too, because they cluster by worker."""
         if self.kind.compares_pairs:
-            return self.people_winners.deletions is not None
+            return self.people_winners.deletions is not None  # what changes without each worker
         return self.evaluation is not None and generalises_to_raters(self.evaluation.result)
 
     @cached_property
     def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
         """The (N,) kinds of the scored pairs, "" if unknown."""
         kind_by_pair = {pair.pk: pair.kind for pair in self.consensus.pairs}
-        return np.array([kind_by_pair[pk] for pk in self.pks or ()], dtype=np.str_)
+        return np.array([kind_by_pair[pair_id] for pair_id in self.scored_ids], dtype=np.str_)
 
     @property
     def tokenizer(self) -> str:
@@ -198,15 +234,20 @@ class ReportInputs:
         return list(self.evaluation.result["metrics"]) if self.evaluation else []
 
 
-def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
+def people_of_units(consensus: StudyConsensus, unit_ids: Sequence[int]) -> Floats:
     """Return the (N,) consensus values of units, which are shares of votes if defined, and nan without consensus."""
-    return np.array([value_of_unit(consensus, pk) for pk in pks], dtype=np.float64)
+    return np.array([value_of_unit(consensus, unit_id) for unit_id in unit_ids], dtype=np.float64)
 
 
 def load_inputs(
     study: Study, *, metrics: Sequence[str] = (), tokenizer: str = "", progress: Progress = no_progress
 ) -> ReportInputs:
-    """Return a report's inputs. Raise EvaluationError if a metric or tokenizer is unknown."""
+    """Return a report's inputs. Raise EvaluationError if a metric or tokenizer is unknown.
+
+    Args:
+        metrics: names of the metrics to evaluate; by default those of the newest evaluation of the same judgments.
+        tokenizer: as ``metrics``.
+    """
     kind = kind_of(study)
     progress(0.02, "reading judgments")
     table = loaders.load_judgments(study)
@@ -214,58 +255,44 @@ def load_inputs(
     progress(0.15, "consensus and agreement")
     aggregation = _aggregation_result(study, consensus)
     progress(0.3, "metrics against people")
-    evaluation_inputs, why_not = evaluation_of(study, consensus, metrics, tokenizer)
+    evaluation, why_not = load_evaluation(study, consensus, metrics, tokenizer)
+    is_weighted = evaluation is not None and "audited" in evaluation.settings
     compares_pairs, pairs = kind.compares_pairs, CandidatePair.objects.filter(study=study)
-    inputs = ReportInputs(
+    return ReportInputs(
         kind=kind,
         seed=design_of(study).seed,
         table=table,
         consensus=consensus,
         aggregation=aggregation,
-        evaluation=None,
+        evaluation=evaluation,
         no_evaluation_reason=why_not,
-        full_depth=loaders.full_depth_units(study),
+        unit_weights=loaders.weights_of_units(study) if is_weighted else {},
+        full_depth_units=loaders.full_depth_units(study),
         names={worker.pk: worker.name for worker in loaders.worker_rows(study)},
-        raters_known=not loaders.is_anonymous(study),
         systems=loaders.systems_of_pairs(study) if compares_pairs else {},
         images=dict(pairs.values_list("pk", "item_id")) if compares_pairs else {},
         unit_images=loaders.clusters_of_units(study, consensus.units),
         documents=loaders.documents_of(study) if compares_pairs else {},
         proposals=None if compares_pairs or kind.is_open else proposals_of(study),
         pair_material=lambda: judged_pairs(study, consensus, loaders.load_references(study)),
-        is_live=draws_at_claim(study),
-        is_chosen=design_of(study).chosen is not None,
+        draws_at_claim=draws_at_claim(study),
+        samples_useful_items=design_of(study).chosen is not None,
+        are_raters_known=not loaders.is_anonymous(study),
     )
-    if evaluation_inputs is None:
-        return inputs
-    weights = loaders.weights_of_units(study) if "audited" in evaluation_inputs.evaluation.settings else {}
-    evaluation_fields = {name: getattr(evaluation_inputs, name) for name in EvaluationInputs.__slots__}
-    return replace(inputs, unit_weights=weights, **evaluation_fields)
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationInputs:
-    """The fields of ``ReportInputs`` on the comparison of metrics with people."""
-
-    evaluation: AnalysisResult
-    scores: dict[str, Floats]
-    pks: list[int] | None
-    people: Floats | None
-    captions: tuple[tuple[int, str], ...]
-
-
-def evaluation_of(
+def load_evaluation(
     study: Study, consensus: StudyConsensus, metrics: Sequence[str] = (), tokenizer: str = ""
-) -> tuple[EvaluationInputs | None, str]:
-    """Return the comparison of metrics with the consensus, or None, and the reason if it is None.
+) -> tuple[EvaluationResult | None, str]:
+    """Return the evaluation of metrics, or None, and the reason if it is None.
 
-    A stored comparison is used if possible.
+    A stored evaluation is used if it fits. Else the metrics are evaluated, and the result is not stored.
     """
     why_not = KINDS[study.protocol].comparison.refusal
     if why_not:
         return None, why_not
     try:
-        return _evaluation_inputs(study, consensus, metrics, tokenizer), ""
+        return _evaluation_result(study, consensus, metrics, tokenizer), ""
     except EvaluationError as error:
         if metrics or tokenizer:
             raise
@@ -273,7 +300,10 @@ def evaluation_of(
 
 
 def _stored_analyses(study: Study, what: str, data_hash: str) -> list[Analysis]:
-    """Return analyses of the present judgments by this version, without naive ones, newest first."""
+    """Return the analyses of the present judgments by this version of Quorum, newest first.
+
+    Analyses whose intervals do not cluster are left out. They are the only ones with the setting "clusters".
+    """
     analyses = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
     analyses = analyses.filter(signature__endswith=f"|v:{quorum_version()}")
     return [analysis for analysis in analyses if "clusters" not in analysis.settings]
@@ -281,18 +311,22 @@ def _stored_analyses(study: Study, what: str, data_hash: str) -> list[Analysis]:
 
 def _aggregation_result(study: Study, consensus: StudyConsensus) -> AnalysisResult:
     """Return the stored aggregation, or a new one if judgments or outputs of systems have changed."""
-    newest = newest_output(study)
-    for analysis in _stored_analyses(study, Analysis.Kind.AGGREGATION, consensus.data_hash)[:1]:
-        if "outputs" not in analysis.result or (analysis.result["outputs"] or 0) != newest:
-            break
-        return AnalysisResult(analysis.result, analysis.settings, analysis.signature)
+    analyses = _stored_analyses(study, Analysis.Kind.AGGREGATION, consensus.data_hash)
+    newest = analyses[0] if analyses else None
+    # The stored id of the last output is None for a kind whose aggregation reads no outputs.
+    if (
+        newest is not None
+        and "outputs" in newest.result
+        and (newest.result["outputs"] or 0) == newest_output(study)
+    ):
+        return AnalysisResult(newest.result, newest.settings, newest.signature)
     computed = compute_aggregation(study=study)
     return AnalysisResult(computed.result, computed.settings, computed.signature)
 
 
-def _evaluation_inputs(
+def _evaluation_result(
     study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str
-) -> EvaluationInputs:
+) -> EvaluationResult:
     stored = _stored_analyses(study, Analysis.Kind.META_EVALUATION, consensus.data_hash)
     for analysis in stored:
         settings = analysis.settings
@@ -303,27 +337,30 @@ def _evaluation_inputs(
         # Imported scores may have been replaced in the meantime.
         if settings.get("imported", "") != imported_hashes(study.dataset, settings["metrics"]):
             continue
-        scores, pks = _stored_scores(analysis)
+        scores, scored_ids = _stored_scores(analysis)
         if set(scores) != set(analysis.result["metrics"]):
             continue
-        evaluation = AnalysisResult(analysis.result, settings, analysis.signature)
+        evaluation = EvaluationResult(analysis.result, settings, analysis.signature, scores, scored_ids)
         if KINDS[study.protocol].compares_pairs:
-            return EvaluationInputs(evaluation, scores, pks, None, ())
-        caption_by_unit = {pk: (item, key) for pk, item, key, _ in loaders.caption_units(study)}
-        captions = tuple(caption_by_unit[pk] for pk in pks)
-        return EvaluationInputs(evaluation, scores, pks, people_of_units(consensus, pks), captions)
+            return evaluation
+        caption_by_unit = {unit_id: (item, key) for unit_id, item, key, _ in loaders.caption_units(study)}
+        captions = [caption_by_unit[unit_id] for unit_id in scored_ids]
+        return replace(evaluation, people=people_of_units(consensus, scored_ids), captions=captions)
     defaults: Mapping[str, Any] = (
         stored[0].settings if stored else {"metrics": DEFAULT_METRICS, "tok": DEFAULT_TOKENIZER}
     )
     computed = compute_evaluation(
         study=study, metrics=list(metrics) or defaults["metrics"], tokenizer=tokenizer or defaults["tok"]
     )
-    return EvaluationInputs(
-        AnalysisResult(computed.result, computed.settings, computed.signature),
-        dict(computed.metric_results.scores),
-        None if computed.metric_results.pks is None else computed.metric_results.pks.tolist(),
-        computed.metric_results.people,
-        computed.metric_results.captions,
+    metric_results = computed.metric_results
+    return EvaluationResult(
+        computed.result,
+        computed.settings,
+        computed.signature,
+        scores=metric_results.scores,
+        scored_ids=None if metric_results.pks is None else metric_results.pks.tolist(),
+        people=metric_results.people,
+        captions=metric_results.captions,
     )
 
 
@@ -343,4 +380,4 @@ def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:
         for name in analysis.result["metrics"]
         if name in values
     }
-    return scores, next(iter(row_ids.values()), [])
+    return scores, next(iter(row_ids.values()), [])  # the row ids are the same for all metrics

@@ -1,4 +1,4 @@
-"""Optional parts of a report, which features add."""
+"""Optional parts of a report, which features add, such as the robustness analysis of contrib/multiverse."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from evaluation.reports.loading import ReportInputs
 from judgments.models import Study
 from judgments.studies.generation.progress import Progress
 
-Result = Mapping[str, Any]
+Result = Mapping[str, Any]  # a part's results, as JSON
 
 
 class ReportPart(ABC):
     """An optional part of a report: a section, a signature, and a file of results.
 
     Attributes:
-        name: name of the parameter that requests the part, of its section, signature, and file ``<name>.json``.
+        name: name of the request's parameter that asks for the part, of its section, its signature, and its file
+            ``<name>.json``.
         label, help_text: texts of the parameter.
         button, hint: texts of the button on the page of the report.
         methods: template of the part's sentence in the section on methods.

@@ -18,10 +18,11 @@ from evaluation.reports.sharing import link_to_report, study_of_link
 from evaluation.reports.storage import report_archive
 from judgments.models import Study
 
-PAGE = "index.html"
+PAGE = "index.html"  # the file of a report that the link shows
 
 
 def full_link(request: HttpRequest, study: Study) -> str:
+    """Return the address of the link to the report with the host of the request, or "" if there is no link."""
     address = link_to_report(study)
     return address and request.build_absolute_uri(address)
 
@@ -32,19 +33,27 @@ def shared_report(request: HttpRequest, entry: int, mark: str, name: str = PAGE)
     """Show the newest report of the link's study, or send one of its files.
 
     The page's content security policy allows its own styles, but no scripts.
+
+    Args:
+        entry, mark: the id and the signature of the entry in the study's log (see ``sharing``).
+        name: name of the file.
     """
     policy = {"style-src": [UNSAFE_INLINE], "script-src": None, "sandbox": ["allow-downloads"]}
-    return csp_replace(policy)(lambda shared: _shared_report(shared, entry, mark, name))(request)
+
+    @csp_replace(policy)
+    def show(request: HttpRequest) -> HttpResponseBase:
+        return _shared_file(request, entry, mark, name)
+
+    return show(request)
 
 
-def _shared_report(request: HttpRequest, entry: int, mark: str, name: str) -> HttpResponseBase:
+def _shared_file(request: HttpRequest, entry: int, mark: str, name: str) -> HttpResponseBase:
+    """Return a file of the report. Wrong links count as failed attempts of the client, which are limited."""
     try:
         study = limit_failed_attempts(lambda: study_of_link(entry, mark), ("token",))
     except TooManyAttempts as error:
-        members, headers = {"message": str(error)}, {"Retry-After": str(error.wait)}
-        return HttpResponse(
-            render_to_string("429.html", members, request), status=error.status, headers=headers
-        )
+        page = render_to_string("429.html", {"message": str(error)}, request)
+        return HttpResponse(page, status=error.status, headers={"Retry-After": str(error.wait)})
     report = Analysis.objects.newest(study, Analysis.Kind.REPORT) if study is not None else None
     if report is None:
         raise Http404

@@ -22,13 +22,13 @@ from judgments.access.study_log import note_event
 from judgments.models import Study, StudyEvent
 from judgments.operations import CommandHelp, Outcome, operation
 
-# Kinds of entries in the log.
+# Kinds of entries in the log (``StudyEvent.what``).
 MADE, TAKEN_BACK = "report-link-made", "report-link-taken-back"
 _SIGNER = Signer(salt="report-link")
 
 
 def link_to_report(study: Study) -> str:
-    """Return the address that works at present, or "". It has no host if PUBLIC_URL is not set."""
+    """Return the address of the link that works at present, or "". It has no host if PUBLIC_URL is not set."""
     entry = _newest_entry(study)
     if entry is None or entry.what != MADE:
         return ""

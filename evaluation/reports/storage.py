@@ -1,6 +1,7 @@
 """Assemble reports, with a section on methods (``methods.toml``) and citations, and store them.
 
-The numbers of a report are stored as an analysis, and its files as an archive.
+``build_report`` computes a report, and ``with_manifest`` makes its files. The numbers of a report are stored as an
+analysis, and its files as an archive, or as a folder.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ PAPER_BY_PRESET = {
     "mason-charniak-2012": "mason2012",
 }
 FOLDER = Path(__file__).parent
-SENTENCES = tomllib.loads((FOLDER / "methods.toml").read_text(encoding="utf-8"))
+METHODS_SENTENCES = tomllib.loads((FOLDER / "methods.toml").read_text(encoding="utf-8"))
 
 
 def _read_bibliography(text: str) -> dict[str, str]:
@@ -90,21 +91,23 @@ def _read_bibliography(text: str) -> dict[str, str]:
     return {entry[1]: entry[0] for entry in re.finditer(r"^@\w+\{(\w+),\n.*?^\}\n", text, re.M | re.S)}
 
 
-ENTRIES = _read_bibliography((FOLDER / "references.bib").read_text(encoding="utf-8"))
+BIBLIOGRAPHY = _read_bibliography((FOLDER / "references.bib").read_text(encoding="utf-8"))
 
 
 def bibtex_fields_of(key: str) -> dict[str, str]:
-    return dict(re.findall(r"^  (\w+) = \{(.*)\},?$", ENTRIES[key], re.M))
+    return dict(re.findall(r"^  (\w+) = \{(.*)\},?$", BIBLIOGRAPHY[key], re.M))
 
 
 def sources_of_metric(name: str) -> tuple[str, ...]:
+    """Return the keys of the works on a metric, such as ``bleu-4``. Options that follow "|" do not matter."""
     base = name.partition("|")[0]
     prefixes = [prefix for prefix in PAPERS_BY_METRIC if base.startswith(prefix)]
     return PAPERS_BY_METRIC[max(prefixes, key=len)] if prefixes else ()
 
 
 def bibtex(keys: Iterable[str]) -> str:
-    return "\n".join(ENTRIES[key] for key in sorted(set(keys)))
+    """Return the bibliography of the works with these keys, as text of a .bib file."""
+    return "\n".join(BIBLIOGRAPHY[key] for key in sorted(set(keys)))
 
 
 def cite_in_text(key: str) -> str:
@@ -118,7 +121,10 @@ def cite_in_text(key: str) -> str:
 def methods(
     inputs: ReportInputs, study: Study, sections: Sequence[Section]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the paragraphs on methods, and the keys of the works that they cite."""
+    """Return the paragraphs on methods, and the keys of the works that they cite.
+
+    Sentences cite with the functions ``work`` and ``cite``, which note the keys in the order of the citations.
+    """
     cited_keys: dict[str, None] = {}
 
     def work(key: str) -> str:
@@ -132,11 +138,11 @@ def methods(
     audit = result.get("filter_audit")
     imported = study.source == Study.Source.IMPORTED
     excluded = Exclusion.objects.filter(study=study, lifted_at=None)
-    names = {section.name for section in sections}
+    section_names = {section.name for section in sections}
 
     def sentences_of_parts() -> str:
         parts = optional_parts().values()
-        return " ".join(fill_template(part.methods, values) for part in parts if part.name in names)
+        return " ".join(fill_template(part.methods, values) for part in parts if part.name in section_names)
 
     source = study.dataset.source_format
     values: dict[str, Any] = {
@@ -163,23 +169,23 @@ def methods(
         "evaluation": inputs.evaluation,
         "metrics": inputs.metrics,
         "seed": inputs.seed,
-        "clustered": inputs.is_clustered,
-        "raters": inputs.new_raters,
-        "raters_known": inputs.is_clustered and inputs.raters_known,
+        "clustered": inputs.method.is_clustered,
+        "raters": inputs.covers_new_raters,
+        "raters_known": inputs.method.is_clustered and inputs.are_raters_known,
         "splits": SPLITS,
-        "sections": names,
+        "sections": section_names,
         "tables": {table.name for section in sections for table in section.tables},
         "versions": versions(),
         "sentences_of_parts": sentences_of_parts,
     }
     paragraphs = []
     for name in ("collection", "analysis"):
-        sentences = [fill_template(text, values) for text in SENTENCES[name]]
-        paragraphs.append(" ".join(text for text in sentences if text))
+        sentences = [fill_template(template, values) for template in METHODS_SENTENCES[name]]
+        paragraphs.append(" ".join(sentence for sentence in sentences if sentence))
     return tuple(paragraphs), tuple(cited_keys)
 
 
-MANIFEST = "manifest.json"  # name of the file with the checksums of the others
+MANIFEST = "manifest.json"  # the file with the sizes and hashes of the others
 
 
 def build_report(
@@ -192,11 +198,11 @@ def build_report(
 ) -> Report:
     """Return a study's report, without storing it. By default it has the metrics of the newest evaluation.
 
-    ``parts`` names optional parts to include. Raise EvaluationError if a part is unknown.
+    ``parts`` names optional parts to include. Raise EvaluationError if a part, a metric or the tokenizer is unknown.
     """
     requested_parts = _find_parts(parts)
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
-    results = {
+    part_results = {
         part.name: part.compute(study, inputs, lambda share, message: progress(0.3 + 0.2 * share, message))
         for part in requested_parts
     }
@@ -204,10 +210,10 @@ def build_report(
     sections = sections_of(inputs, progress)
     if verdict := inputs.aggregation.result.get("systems_verdict"):
         sections.insert(0, section("verdict", [systems_sentence(verdict)]))
-    # keep this order in files too: the ranking of systems before sections of other features
-    feature_sections = [section_of(study) for section_of in of_features("report_sections")]
+    # Files have this order, too: the ranking of systems before sections of other features.
+    feature_sections = [make_section(study) for make_section in of_features("report_sections")]
     sections += sorted(filter(None, feature_sections), key=lambda section: reading_order(section.name))
-    sections += [part.section(results[part.name]) for part in requested_parts]
+    sections += [part.section(part_results[part.name]) for part in requested_parts]
     plan = find_registered(study)
     if plan is not None:
         sections.append(registration_section(plan, inputs))
@@ -217,10 +223,10 @@ def build_report(
     if evaluation is not None:
         settings["meta-evaluation"] = dict(evaluation.settings)
         signatures |= {"meta-evaluation": evaluation.signature, **evaluation.result["signatures"]}
-    signatures |= {part.name: part.signature(study, results[part.name]) for part in requested_parts}
+    signatures |= {part.name: part.signature(study, part_results[part.name]) for part in requested_parts}
     return assemble_report(
         study, inputs, sections, title=study.name, signature=str(signature_of_study(study)), settings=settings,
-        signatures=signatures, parts=results,
+        signatures=signatures, parts=part_results,
     )  # fmt: skip
 
 
@@ -303,35 +309,40 @@ def texts_of_report(report: Report, svgs: Mapping[str, str]) -> Iterator[tuple[s
     yield "references.bib", bibtex(report.citations)
 
 
-def manifest_of(report: Report, sums: dict[str, tuple[int, str]]) -> bytes:
+def manifest_of(report: Report, sizes_and_hashes: dict[str, tuple[int, str]]) -> bytes:
+    """Return the content of the manifest. ``sizes_and_hashes`` are those of the report's files, by name."""
     fields = ("study", "simulated", "signature", "data_hash", "seed", "versions")
-    files = {name: {"bytes": size, "sha256": digest} for name, (size, digest) in sorted(sums.items())}
+    files = {
+        name: {"bytes": size, "sha256": digest} for name, (size, digest) in sorted(sizes_and_hashes.items())
+    }
     return _json_bytes({name: getattr(report, name) for name in fields} | {"files": files})
 
 
 def with_manifest(report: Report, progress: Progress = no_progress) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of all files, and of the manifest as the last."""
-    sums: dict[str, tuple[int, str]] = {}
+    sizes_and_hashes: dict[str, tuple[int, str]] = {}
     for name, content in files_of(report, progress):
-        sums[name] = (len(content), hashlib.sha256(content).hexdigest())
+        sizes_and_hashes[name] = (len(content), hashlib.sha256(content).hexdigest())
         yield name, content
-    yield MANIFEST, manifest_of(report, sums)
+    yield MANIFEST, manifest_of(report, sizes_and_hashes)
 
 
 def write_report(report: Report, folder: Path, *, progress: Progress = no_progress) -> list[str]:
-    """Write ``report`` into ``folder`` atomically, replacing an earlier report.
-
-    Raise ExportError if this is impossible.
-    """
-    return write_folder(folder, with_manifest(report, progress), mark=MANIFEST)
-
-
-def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: str) -> list[str]:
-    """Write files into ``folder`` atomically, and return their names. A folder that has a file ``mark`` is replaced.
+    """Write ``report`` into ``folder`` atomically, replacing an earlier report. Return the names of the files.
 
     Raise ExportError if the folder cannot be written, or has other files.
     """
-    check_folder(folder, mark=mark)
+    return write_folder(folder, with_manifest(report, progress), marker=MANIFEST)
+
+
+def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, marker: str) -> list[str]:
+    """Write files into ``folder`` atomically, and return their names.
+
+    A folder is replaced only if it has a file named ``marker``, which shows that an earlier call wrote it.
+
+    Raise ExportError if the folder cannot be written, or has other files.
+    """
+    check_folder(folder, marker=marker)
     new_folder = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.part")
     names = []
     try:
@@ -359,13 +370,13 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: str)
     return names
 
 
-def check_folder(folder: Path, *, mark: str = MANIFEST) -> None:
-    """Raise ExportError unless the folder is new, empty, or has a file ``mark``, and its parent exists."""
+def check_folder(folder: Path, *, marker: str = MANIFEST) -> None:
+    """Raise ExportError unless the folder is new, empty, or has a file named ``marker``, and its parent exists."""
     if not folder.resolve().parent.is_dir():
         raise ExportError(f"The folder {folder.parent} does not exist; nothing was written.")
     if folder.exists() and not folder.is_dir():
         raise ExportError(f"{folder} is a file; expected the name of a folder.")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / marker).is_file():
         raise ExportError(f"{folder} holds files that are no report; expected a new or an empty folder.")
 
 
@@ -389,7 +400,10 @@ def report_for_download(
 
 @transaction.atomic
 def store_report(*, study: Study, report: Report, file: str) -> Analysis:
-    """Store a report's numbers and the results of its parts, replacing an earlier report of the same judgments."""
+    """Store a report's numbers and the results of its parts, replacing an earlier report of the same judgments.
+
+    ``file`` is the name of its archive in the export folder.
+    """
     for part in _find_parts(report.parts):
         part.store(study, report.parts[part.name], judgments=report.signature)
     return Analysis.objects.replace(
@@ -435,7 +449,7 @@ def report_archive(analysis: Analysis) -> Path:
     return path
 
 
-def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
+def read_report_texts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
     """Return the texts of the named files of a report, by name, or {} if its archive was removed."""
     try:
         path = report_archive(analysis)
@@ -447,6 +461,8 @@ def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
 
 
 class MakeReportRequest(Parameters):
+    """For each optional part of reports, the choice whether to include it."""
+
     def get_fields(self) -> dict[str, Any]:
         return {
             part.name: serializers.BooleanField(required=False, label=part.label, help_text=part.help_text)
@@ -462,4 +478,4 @@ def make_report(*, study: Study, **parts: bool) -> dict[str, Any]:
             _("Study %(slug)r is %(state)s. There is nothing to report before it is opened.")
             % {"slug": study.slug, "state": study.state}
         )
-    return {name: True for name, asked in parts.items() if asked}
+    return {name: True for name, is_requested in parts.items() if is_requested}

@@ -1,4 +1,4 @@
-"""The page of a study's report."""
+"""The page of a study's report, which shows the stored report, and the download of its files."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from evaluation.presentation.content import LEADING_SECTIONS, reading_order
 from evaluation.reports.parts import optional_parts
 from evaluation.reports.shared_page import full_link
 from evaluation.reports.sharing import share_report
-from evaluation.reports.storage import is_outdated_report, make_report, report_archive, report_parts
+from evaluation.reports.storage import is_outdated_report, make_report, read_report_texts, report_archive
 from evaluation.results.views.drawings import as_markup
 from judgments.models import Study
 from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-ROWS_OPEN = 25  # tables with more rows are folded
-ROWS_TO_COPY = 60  # tables with more rows cannot be copied, only downloaded
+MAX_UNFOLDED_ROWS = 25  # tables with more rows are folded
+MAX_COPIED_ROWS = 60  # tables with more rows cannot be copied, only downloaded
 
 
 @study_page("report", "Report", order=60, group=StudyPlace.FINDINGS, help="reports.md")
@@ -34,21 +34,12 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
     context |= {"report": analysis, "link": full_link(request, study), "parts": optional_parts().values()}
     if analysis is not None:
         sections: list[dict[str, Any]] = analysis.result["sections"]
-        tables = [table for section in sections for table in section["tables"]]
-        names = ["report.tex"]
-        names += [
-            f"figures/{figure['name']}.page.svg" for section in sections for figure in section["figures"]
-        ]
-        for table in tables:
-            names.append(f"tables/{table['name']}.html")
-            if len(table["rows"]) <= ROWS_TO_COPY:
-                names += [f"tables/{table['name']}.{form}" for form in ("tex", "md")]
-        files = report_parts(analysis, names)
+        texts_by_file = read_report_texts(analysis, _shown_files(sections))
         context |= {
-            "there": bool(files),
-            "old": is_outdated_report(analysis),
+            "has_files": bool(texts_by_file),
+            "is_outdated": is_outdated_report(analysis),
             "sections": [
-                _section_context(section, files)
+                _section_context(section, texts_by_file)
                 for section in sorted(sections, key=lambda section: reading_order(section["name"]))
             ],
             "figure_forms": ("svg", "png", "pdf", "csv"),
@@ -59,50 +50,61 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
     return TemplateResponse(request, "evaluation/study_report.html", context)
 
 
-def _section_context(section: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
-    """Return the context of a section, with the texts of its files by name.
+def _shown_files(sections: list[dict[str, Any]]) -> list[str]:
+    """Return the names of the report's files whose texts the page shows."""
+    names = ["report.tex"]
+    for section in sections:
+        names += [f"figures/{figure['name']}.page.svg" for figure in section["figures"]]
+        for table in section["tables"]:
+            forms = ("html", "tex", "md") if len(table["rows"]) <= MAX_COPIED_ROWS else ("html",)
+            names += [f"tables/{table['name']}.{form}" for form in forms]
+    return names
 
-    Only a leading section has an unfolded figure, which is its first.
+
+def _section_context(section: dict[str, Any], texts_by_file: dict[str, str]) -> dict[str, Any]:
+    """Return the context of a section: its sentences, figures and tables, with the texts of their files.
+
+    A leading section shows its first figure unfolded. Each sentence stands once: with such a figure, the sentences that
+    figures have as captions are their captions alone; else they are the section's alone.
     """
-    open_figures = int(section["name"] in LEADING_SECTIONS and bool(section["figures"]))
-    captions = {figure["sentence"] for figure in section["figures"]} if open_figures else set()
+    unfolded_figures = int(section["name"] in LEADING_SECTIONS and bool(section["figures"]))
+    captions = {figure["sentence"] for figure in section["figures"]} if unfolded_figures else set()
     sentences = [text for text in section["sentences"] if text not in captions]
     figures = [
         figure
         | {
-            "svg": as_markup(files.get(f"figures/{figure['name']}.page.svg", "")),
+            "svg": as_markup(texts_by_file.get(f"figures/{figure['name']}.page.svg", "")),
             "caption": "" if figure["sentence"] in sentences else figure["sentence"],
-            "tex": _environment(files.get("report.tex", ""), figure["name"]),
+            "tex": figure_environment(texts_by_file.get("report.tex", ""), figure["name"]),
         }
         for figure in section["figures"]
     ]
     return section | {
         "sentences": sentences,
-        "figures": figures[:open_figures],
-        "folded": figures[open_figures:],
+        "figures": figures[:unfolded_figures],
+        "folded_figures": figures[unfolded_figures:],
         "tables": [
             table
             | {
-                "html": as_markup(without_stamp(files.get(f"tables/{table['name']}.html", ""))),
-                "tex": files.get(f"tables/{table['name']}.tex", ""),
-                "md": files.get(f"tables/{table['name']}.md", ""),
-                "folded": len(table["rows"]) > ROWS_OPEN,
+                "html": as_markup(without_stamp(texts_by_file.get(f"tables/{table['name']}.html", ""))),
+                "tex": texts_by_file.get(f"tables/{table['name']}.tex", ""),
+                "md": texts_by_file.get(f"tables/{table['name']}.md", ""),
+                "is_folded": len(table["rows"]) > MAX_UNFOLDED_ROWS,
             }
             for table in section["tables"]
         ],
     }
 
 
-def _environment(report: str, figure: str) -> str:
-    """Return the LaTeX environment of a figure in the report."""
-    end = report.find(rf"\label{{fig:{figure}}}")
-    start = report.rfind(r"\begin{figure}", 0, max(end, 0))
+def figure_environment(report: str, figure: str) -> str:
+    """Return the LaTeX environment of a figure in the LaTeX text of a report, or "" if it has none."""
+    label = report.find(rf"\label{{fig:{figure}}}")
+    start = report.rfind(r"\begin{figure}", 0, max(label, 0))
     if start < 0:
         return ""
+    environment, end, _ = report[start:].partition(r"\end{figure}")
     # Replace the report's own command, which a paper does not define.
-    return report[start : report.find("\n\n", end)].replace(
-        r"\fitted{", r"\includegraphics[width=\linewidth]{"
-    )
+    return f"{environment}{end}".replace(r"\fitted{", r"\includegraphics[width=\linewidth]{")
 
 
 def without_stamp(table: str) -> str:

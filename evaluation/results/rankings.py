@@ -201,7 +201,7 @@ class JudgedOutputs:
     def from_proposals(cls, proposals: Proposals, values: GroupValues) -> JudgedOutputs:
         """Return the consensus on entries and pairs, computed from the units that judge them."""
         units = proposals.units
-        entry, unit = proposals.credits()
+        entry, unit = proposals.scored_entries()
         pair_keys, pair = np.unique(proposals.text_keys(units.image, units.text), return_inverse=True)
         pair_value = values(pair, np.arange(len(units.pk)), len(pair_keys))
         is_judged = ~np.isnan(pair_value)

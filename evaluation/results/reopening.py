@@ -57,7 +57,7 @@ def units_needing_votes(study: Study, need: ReopeningReason, *, margin: float = 
     if need == ReopeningReason.SHORT:
         vote_counts: Counter[int] = Counter(table.unit[table.is_counted].tolist())
         votes_wanted = design_of(study).judgments_per_unit
-        return [unit.key for unit in loaders.unit_rows(study) if vote_counts[unit.pk] < votes_wanted]
+        return [unit.key for unit in loaders.judged_units_of(study) if vote_counts[unit.pk] < votes_wanted]
     consensus = consensus_of(study, table)
     unit_keys = []
     for unit in consensus.units:

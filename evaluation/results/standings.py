@@ -436,7 +436,7 @@ def outputs_of_answers(
         answers: (N,) other values of the judgments to use, nan for none; decisions are then ignored.
     """
     units = proposals.units
-    output, unit = proposals.credits()
+    output, unit = proposals.scored_entries()
     in_annotation = ~proposals.is_search[output]
     output, unit = output[in_annotation], unit[in_annotation]
     unit_of_vote = places_in(units.pk, table.unit)

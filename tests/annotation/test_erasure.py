@@ -39,7 +39,7 @@ from annotation.work.submissions import submit_assignment
 from evaluation.data.integrity import check_integrity
 from evaluation.data.releases.erasure import precedes_erasure
 from evaluation.data.releases.origin import origin_of
-from evaluation.data.releases.terms import Terms
+from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.models import Analysis
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import verify_bundle
@@ -95,7 +95,7 @@ def study(settings: Settings, tmp_path: Path) -> Study:
 
 
 def released(study: Study, folder: Path) -> Path:
-    terms = Terms(version="1.0", licence="CC-BY-4.0")
+    terms = ReleaseTerms(version="1.0", licence="CC-BY-4.0")
     release_study(study=study, terms=terms, output=folder / "release.zip")
     return folder / "release.zip"
 

@@ -18,7 +18,7 @@ from django.urls import reverse
 from common.files import indented_json
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.releases.bundle import MANIFEST, SUMS
-from evaluation.data.releases.terms import Terms
+from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.reports.releases.making import release_study
 from judgments.jobs.claims import run_job
 from judgments.models import Job, Study
@@ -130,7 +130,7 @@ def rewrite(path: Path, change: Callable[[dict[str, bytes]], Any], *, hashed: bo
 
 
 def released(study: Study, path: Path, version: str = "1.0") -> Path:
-    release_study(study=study, terms=Terms(version, "CC0-1.0"), output=path, salt=b"not a secret here")
+    release_study(study=study, terms=ReleaseTerms(version, "CC0-1.0"), output=path, salt=b"not a secret here")
     return path
 
 

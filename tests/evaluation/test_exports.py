@@ -439,7 +439,7 @@ made.answer(hit, "quick", [0, 0])  # higher ids, there before the lower one
 with CaptureQueriesContext(connection) as queries:
     blocks.extend_blocks(made.study)
 print([query["sql"] for query in queries if query["sql"].startswith("LOCK")])
-blocks.ID_SPAN = 1
+blocks.IDS_PER_BLOCK = 1
 blocks.extend_blocks(made.study)
 print(list(ColumnBlock.objects.values_list("what", flat=True)))
 

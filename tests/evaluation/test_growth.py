@@ -9,7 +9,7 @@ import pytest
 from benchmarks.filling import fill_study
 from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
-from evaluation.data.releases.terms import Terms
+from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.reports.releases.making import release_study
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
@@ -60,7 +60,7 @@ def generate(study: Study, folder: Path) -> None:
 
 def release(study: Study, folder: Path) -> None:
     """With the report of the study, which is most of it."""
-    terms = Terms(version="1.0", licence="CC-BY-4.0")
+    terms = ReleaseTerms(version="1.0", licence="CC-BY-4.0")
     with undrawn():
         release_study(study=study, terms=terms, output=folder / f"{study.slug}.zip", salt=b"a salt")
 

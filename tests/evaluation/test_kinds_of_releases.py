@@ -11,8 +11,8 @@ import pytest
 from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.amounts import as_json
-from evaluation.data.releases.rows import Settings
-from evaluation.data.releases.terms import Terms
+from evaluation.data.releases.rows import ReleaseSettings
+from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import describe_differences, verify_bundle
 from evaluation.reports.storage import build_report
@@ -103,7 +103,7 @@ def test_the_release_of_a_kind_has_the_whole_report_and_verifies(protocol: str, 
     path = tmp_path / "release.zip"
     with undrawn("pdf", "png"):  # of a figure's files, the SVG is looked at
         made, _ = release_study(
-            study=study, terms=Terms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here"
+            study=study, terms=ReleaseTerms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here"
         )
     found = verify_bundle(path)
     assert found.differences == ()
@@ -143,7 +143,8 @@ def test_a_release_of_captions_from_before_they_were_ranked_verifies(tmp_path: P
     study.refresh_from_db()
     mark_closed(study=study)
     with patch(
-        "evaluation.reports.releases.making.Settings", lambda **values: Settings(**values | {"wording": 0})
+        "evaluation.reports.releases.making.ReleaseSettings",
+        lambda **values: ReleaseSettings(**values | {"wording": 0}),
     ):
         bundle = released(study, tmp_path / "a.zip")
     report = json.loads(contents(bundle)["report/report.json"])

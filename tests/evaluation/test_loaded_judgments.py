@@ -81,7 +81,7 @@ def check(study: Study) -> None:
 def test_whatever_happens_the_figures_are_those_of_counting_row_by_row(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "ID_SPAN", 1)
+    monkeypatch.setattr(blocks, "IDS_PER_BLOCK", 1)
     monkeypatch.setattr(blocks, "MAX_ROWS", 7)
     lot = random.Random(seed)
     study = casting.make_study(
@@ -156,7 +156,7 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, protocol: str = "pairwise") -> St
     work(study, joined(study, "early"), always_first)
     other = casting.make_study(dataset, protocol, judgments_per_unit=2, name="other")
     work(other, joined(other, "elsewhere"), always_first)
-    monkeypatch.setattr(blocks, "ID_SPAN", 1)
+    monkeypatch.setattr(blocks, "IDS_PER_BLOCK", 1)
     extend_blocks(study)
     return study
 
@@ -171,8 +171,8 @@ def test_the_background_worker_stores_columns_of_studies_with_new_judgments(
     )
     for study in (older, newer):
         work(study, joined(study, f"of {study.name}"), always_first)
-    monkeypatch.setattr(blocks, "ID_SPAN", Judgment.objects.of_study(newer).count())
-    (task,) = (task for task in periodic_tasks() if task.task == "quorum.store_new_columns")
+    monkeypatch.setattr(blocks, "IDS_PER_BLOCK", Judgment.objects.of_study(newer).count())
+    (task,) = (task for task in periodic_tasks() if task.task == "quorum.extend_blocks_of_active_studies")
     import_string(task.function)()
     stored = ColumnBlock.objects.filter(what="judgments")
     assert {block.study_id for block in stored} == {newer.pk}
@@ -183,9 +183,9 @@ def test_the_background_worker_stores_columns_of_studies_with_new_judgments(
 def test_the_newest_judgment_is_asked_of_the_blocks_first(monkeypatch: pytest.MonkeyPatch) -> None:
     study = in_blocks(monkeypatch)
     end = ColumnBlock.objects.filter(study=study, what="judgments").latest("last").last
-    assert blocks.newest_judgment(study) == end > Judgment.objects.of_study(study).latest("pk").pk
+    assert blocks.last_judgment_bound(study) == end > Judgment.objects.of_study(study).latest("pk").pk
     work(study, joined(study, "late"), always_first, most=1)
-    assert blocks.newest_judgment(study) == Judgment.objects.of_study(study).latest("pk").pk > end
+    assert blocks.last_judgment_bound(study) == Judgment.objects.of_study(study).latest("pk").pk > end
 
 
 def test_a_judgment_with_the_id_of_a_deleted_one_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,12 +205,12 @@ def test_a_judgment_with_the_id_of_a_deleted_one_is_read(monkeypatch: pytest.Mon
     ends = ColumnBlock.objects.filter(study=study, what="judgments").latest("last").last
     assert Judgment.objects.of_study(study).latest("pk").pk <= ends
     check(study)
-    assert list(blocks.changed_blocks()) != []
+    assert list(blocks.wrong_blocks()) != []
 
     work(study, joined(study, "later"), always_first)
     extend_blocks(study)
     check(study)
-    assert list(blocks.changed_blocks()) == []
+    assert list(blocks.wrong_blocks()) == []
     assert ColumnBlock.objects.filter(study=study, what="judgments").exists()
 
 
@@ -305,7 +305,7 @@ def test_open_answers_stand_beside_values_in_their_order() -> None:
 def test_the_digest_of_the_material_is_the_same_of_columns_and_of_rows(
     protocol: str, ids: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "ID_SPAN", 1)
+    monkeypatch.setattr(blocks, "IDS_PER_BLOCK", 1)
     monkeypatch.setattr(material_digest, "UNITS_PER_BATCH", 3)
     dataset = casting.make_dataset(pictures=False)
     study = casting.make_study(dataset, protocol)

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.releases.bundle import BundleReader
-from evaluation.data.releases.terms import Terms
+from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.models import Analysis
 from evaluation.reports.loading import load_inputs
 from evaluation.reports.releases.making import release_study
@@ -89,7 +89,7 @@ def doors_of(study: Study, folder: Path, client: Client) -> tuple[Doors, dict[st
 def released(study: Study, folder: Path) -> Standings | None:
     """Return what a release's rows say, after it verifies."""
     path = folder / "release.zip"
-    release_study(study=study, terms=Terms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here")
+    release_study(study=study, terms=ReleaseTerms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here")
     assert verify_bundle(path).differences == ()
     reader = BundleReader(path)
     try:

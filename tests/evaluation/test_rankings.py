@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from evaluation.data.releases.bundle import BundleReader
-from evaluation.data.releases.terms import Terms
+from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.models import MetricScore
 from evaluation.presentation.content import Estimate
 from evaluation.reports.releases.making import release_study
@@ -181,7 +181,9 @@ def test_people_and_the_original_can_order_systems_otherwise(designer: Client, t
         designer.get(page(made.study, "results"))
     )
     path = tmp_path / "orders.zip"
-    release_study(study=made.study, terms=Terms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here")
+    release_study(
+        study=made.study, terms=ReleaseTerms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here"
+    )
     assert verify_bundle(path).differences == ()
     with ZipFile(path) as bundle:
         lines = bundle.read("report/tables/rankings-orders.csv").decode().splitlines()
@@ -273,7 +275,9 @@ def test_a_release_from_before_tasks_is_read_as_it_was_written(tmp_path: Path) -
     searched(made, "finder", {"0.jpg#0": ["1.jpg", "0.jpg"]})
     judge(made, {("0.jpg", "x"): 1, ("0.jpg", "y"): 0, ("1.jpg", "x"): 1, ("1.jpg", "y"): 0})
     path, old = tmp_path / "new.zip", tmp_path / "old.zip"
-    release_study(study=made.study, terms=Terms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here")
+    release_study(
+        study=made.study, terms=ReleaseTerms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here"
+    )
     assert verify_bundle(path).differences == ()
     with ZipFile(path) as bundle, ZipFile(old, "w") as written:
         for name in bundle.namelist():
@@ -474,7 +478,7 @@ def test_metrics_are_held_against_people_by_the_weights_of_the_audit(
     Study.objects.filter(pk=made.study.pk).update(state=Study.State.CLOSED)
     made.study.refresh_from_db()
     path = tmp_path / "audited.zip"
-    release_study(study=made.study, terms=Terms("1.0", "CC0-1.0"), output=path)
+    release_study(study=made.study, terms=ReleaseTerms("1.0", "CC0-1.0"), output=path)
     assert verify_bundle(path).differences == ()
     with ZipFile(path) as bundle:
         analyses = json.loads(bundle.read("analyses.json"))

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from evaluation.data.releases.storage import place_for_release
+from evaluation.data.releases.storage import prepare_release_path
 from evaluation.models import Release
 from judgments.access.roles import give_role
 from judgments.jobs.claims import run_job
@@ -116,11 +116,11 @@ def test_a_version_that_was_taken_meanwhile_leaves_no_file(
 
 
 def test_what_earlier_runs_left_is_removed(study: Study, settings: Settings) -> None:
-    first = place_for_release(study=study, version="1.0", job_id=7, run="0123abcd")
+    first = prepare_release_path(study=study, version="1.0", job_id=7, run="0123abcd")
     part = first.with_name(f".{first.name}.0123abcd.part")
     for left in (first, part):
         left.write_bytes(b"half")
-    assert place_for_release(study=study, version="1.0", job_id=7, run="4567cdef") != first
+    assert prepare_release_path(study=study, version="1.0", job_id=7, run="4567cdef") != first
     assert list(Path(settings.EXPORT_ROOT).iterdir()) == []
 
 

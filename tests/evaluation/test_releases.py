@@ -19,8 +19,8 @@ from annotation.models import Assignment, Judgment
 from common.rows.append_only import AppendOnlyError
 from contrib.comparing.releases import _hash_row
 from evaluation.data.releases.bundle import MANIFEST, SUMS
-from evaluation.data.releases.rows import Settings
-from evaluation.data.releases.terms import Terms, next_version
+from evaluation.data.releases.rows import ReleaseSettings
+from evaluation.data.releases.terms import ReleaseTerms, next_version
 from evaluation.errors import ReleaseError, VerificationError
 from evaluation.models import Release
 from evaluation.reports.releases.making import release_study
@@ -78,7 +78,7 @@ def pairwise() -> StudyOf:
 
 def released(study: Study, path: Path, **terms: Any) -> Release:
     """A release with a known salt and day."""
-    stated = Terms(**{"version": "1.0", "licence": "CC-BY-4.0", **terms})
+    stated = ReleaseTerms(**{"version": "1.0", "licence": "CC-BY-4.0", **terms})
     return release_study(study=study, terms=stated, output=path, salt=SALT, on=DAY)[0]
 
 
@@ -498,7 +498,7 @@ def test_durations_are_not_counted_from_the_cut_times(pairwise: StudyOf, tmp_pat
 @pytest.mark.usefixtures("undrawn")
 def test_a_bundle_with_whole_times_keeps_its_durations(pairwise: StudyOf, tmp_path: Path) -> None:
     """As before 0.6, whose ``settings`` do not say that times are cut."""
-    with patch("evaluation.reports.releases.making.Settings", _settings_of_before):
+    with patch("evaluation.reports.releases.making.ReleaseSettings", _settings_of_before):
         released(pairwise.study, tmp_path / "a.zip")
     files = contents(tmp_path / "a.zip")
     assert "cut_times" not in json.loads(files[MANIFEST])["settings"]
@@ -506,5 +506,5 @@ def test_a_bundle_with_whole_times_keeps_its_durations(pairwise: StudyOf, tmp_pa
     assert verify_bundle(tmp_path / "a.zip").differences == ()
 
 
-def _settings_of_before(**values: Any) -> Settings:
-    return Settings(**values | {"cut_times": False})
+def _settings_of_before(**values: Any) -> ReleaseSettings:
+    return ReleaseSettings(**values | {"cut_times": False})

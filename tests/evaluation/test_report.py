@@ -32,7 +32,8 @@ from evaluation.reports.sections.ceilings import (
     judge_vs_rest_correlation,
     judge_vs_rest_kappa,
 )
-from evaluation.reports.storage import ENTRIES, bibtex, bibtex_fields_of, build_report, write_folder
+from evaluation.reports.storage import BIBLIOGRAPHY, bibtex, bibtex_fields_of, build_report, write_folder
+from evaluation.reports.views import figure_environment
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
 from evaluation.results.rankings import corrected_success
@@ -274,7 +275,7 @@ def test_latex_is_balanced_and_holds_no_letter_that_its_fonts_lack() -> None:
 
 def test_every_work_that_can_be_cited_has_an_entry() -> None:
     papers = set[str]().union(*storage.PAPERS_BY_METRIC.values(), *storage.PAPERS_BY_FORMAT.values())
-    assert papers | set(storage.PAPER_BY_PRESET.values()) <= storage.ENTRIES.keys()
+    assert papers | set(storage.PAPER_BY_PRESET.values()) <= storage.BIBLIOGRAPHY.keys()
     assert storage.sources_of_metric("bleu-h13|x:1") == ("hodosh2013", "papineni2002")
     assert storage.cite_in_text("mcnemar1947") == "McNemar, 1947"
     assert storage.cite_in_text("vedantam2015") == "Vedantam et al., 2015"
@@ -322,7 +323,7 @@ def test_a_report_is_replaced_whole(tmp_path: Path) -> None:
 
 def test_a_report_that_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "report"
-    write_folder(folder, [("manifest.json", b"{}")], mark="manifest.json")
+    write_folder(folder, [("manifest.json", b"{}")], marker="manifest.json")
     rename = Path.rename
 
     def no_second_rename(self: Path, target: Path) -> Path:
@@ -332,7 +333,7 @@ def test_a_report_that_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(Path, "rename", no_second_rename)
     with pytest.raises(ExportError, match="No space left"):
-        write_folder(folder, [("manifest.json", b"{} ")], mark="manifest.json")
+        write_folder(folder, [("manifest.json", b"{} ")], marker="manifest.json")
     assert (folder / "manifest.json").read_bytes() == b"{}"
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
 
@@ -588,11 +589,11 @@ WANTED = {
 }
 
 
-@pytest.mark.parametrize("key", [*ENTRIES])
+@pytest.mark.parametrize("key", [*BIBLIOGRAPHY])
 def test_a_bibliography_entry_has_its_fields_and_keeps_its_capitals(key: str) -> None:
-    kind, fields = ENTRIES[key].partition("{")[0].removeprefix("@"), bibtex_fields_of(key)
+    kind, fields = BIBLIOGRAPHY[key].partition("{")[0].removeprefix("@"), bibtex_fields_of(key)
     assert WANTED[kind] <= set(fields)
-    assert len(fields) == len(ENTRIES[key].splitlines()) - 2
+    assert len(fields) == len(BIBLIOGRAPHY[key].splitlines()) - 2
     for value in fields.values():
         assert value.count("{") == value.count("}")
         assert value.isascii()  # old programs know no UTF-8
@@ -602,7 +603,7 @@ def test_a_bibliography_entry_has_its_fields_and_keeps_its_capitals(key: str) ->
     # a style that writes titles small keeps what stands in braces: words with capitals inside, and letters alone
     bare = re.sub(r"\{[^}]*\}", "", fields["title"])
     assert not re.findall(r"\b\w+[A-Z]\w*|\b[B-Z]\b", bare)
-    assert bibtex([key]) == ENTRIES[key]
+    assert bibtex([key]) == BIBLIOGRAPHY[key]
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -849,3 +850,12 @@ def test_readings_and_naive_intervals_of_captions() -> None:
         ],
     }
     assert {row[2] for row in tables["readings-thresholds"].rows} == {3.0}
+
+
+@pytest.mark.parametrize("after", ["\n\n\\clearpage\n", "\n\\end{document}", ""])
+def test_latex_of_a_figure_is_copied_whole_whatever_follows_it(after: str) -> None:
+    figure = "\\begin{figure}[htbp]\n<>\\caption{A}\\label{fig:accuracy}\n\\end{figure}"
+    report = figure.replace("<>", "\\fitted{figures/accuracy.pdf}\n") + after
+    expected = figure.replace("<>", "\\includegraphics[width=\\linewidth]{figures/accuracy.pdf}\n")
+    assert figure_environment(report, "accuracy") == expected
+    assert figure_environment(report, "systems") == ""

@@ -21,7 +21,7 @@ from common.errors import ServiceBusy
 from common.files import FileProblem
 from evaluation.data.export import parts
 from evaluation.data.export.downloads import export_for_download, remove_stopped_exports
-from evaluation.data.export.exporting import export_judgments, manifest_path
+from evaluation.data.export.exporting import export_judgments, manifest_path_of
 from evaluation.data.releases.erasure import remove_written_files
 from evaluation.errors import ExportError
 from judgments.models import Job
@@ -96,14 +96,14 @@ def test_a_stopped_export_goes_on_and_gives_the_same_file(form: str, study: Stud
         with pytest.raises(Stopped):
             export_judgments(study=study.study, format=form, output=path, progress=stop_after(calls))
         assert path.exists() == (calls == PARTS[form] + 2)
-        assert not manifest_path(path).exists()
+        assert not manifest_path_of(path).exists()
         assert len(written(path)) >= 3 * min(calls, PARTS[form])
         made = export_judgments(study=study.study, format=form, output=path, resume=True)
         assert path.read_bytes() == (tmp_path / "whole").read_bytes()
         assert made.manifest | WRITTEN == whole.manifest | WRITTEN
         assert not parts.parts_folder(path).exists()
         path.unlink()
-        manifest_path(path).unlink()
+        manifest_path_of(path).unlink()
 
 
 def test_the_page_of_a_job_says_how_far_it_is(study: StudyOf, admin_client: Client) -> None:
@@ -332,7 +332,7 @@ def test_an_export_that_is_killed_over_and_over_gives_the_same_file(
     whole, path = tmp_path / "whole", tmp_path / "killed"
     installation.python(KILLED.format(writes=-1, path=whole, resume=False, **values))
     kills, writes = 0, 1
-    while not manifest_path(path).exists():
+    while not manifest_path_of(path).exists():
         assert writes < 1 << 20, "it never comes to its end"
         try:
             installation.python(KILLED.format(writes=writes, path=path, resume=True, **values))

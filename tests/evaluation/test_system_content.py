@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from common.amounts import as_json
 from evaluation.data.integrity import check_integrity
-from evaluation.data.releases.terms import Terms
+from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.presentation.content import Estimate
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import verify_bundle, verify_study
@@ -291,7 +291,7 @@ def test_a_system_that_names_nothing_of_what_people_judged_is_nowhere(
     assert names == {"alpha", "beta"}
     assert {row["system"] for row in result["systems_verdict"]["systems"]} == {"alpha", "beta"}
     path = tmp_path / "release.zip"
-    release_study(study=street.study, terms=Terms("1.0", "CC0-1.0"), output=path)
+    release_study(study=street.study, terms=ReleaseTerms("1.0", "CC0-1.0"), output=path)
     assert verify_bundle(path).differences == ()
     assert section_of(path) == live_section(street)
 
@@ -303,7 +303,7 @@ def test_the_stored_figures_and_a_release_verify(street: StudyOf, tmp_path: Path
     aggregated(street, tmp_path)
     assert verify_study(study=street.study).differences == ()
     path = tmp_path / "release.zip"
-    release_study(study=street.study, terms=Terms("1.0", "CC0-1.0"), output=path)
+    release_study(study=street.study, terms=ReleaseTerms("1.0", "CC0-1.0"), output=path)
     assert verify_bundle(path).differences == ()
     assert section_of(path) == live_section(street)
     rewrite(path, change_names, hashed=True)
@@ -320,7 +320,7 @@ def test_a_release_holds_the_keywords_of_a_system(news: StudyOf, tmp_path: Path)
     Item.objects.filter(name="b.jpg").update(fields=[["document", "two"]])
     imported(news, tmp_path, "gamma", "image,keywords\na.jpg,Tanks;war\n")
     path = tmp_path / "release.zip"
-    release_study(study=news.study, terms=Terms("1.0", "CC0-1.0"), output=path)
+    release_study(study=news.study, terms=ReleaseTerms("1.0", "CC0-1.0"), output=path)
     assert verify_bundle(path).differences == ()
     assert section_of(path) == live_section(news)
 

@@ -17,7 +17,7 @@ from pytest_django import Settings as DjangoSettings
 
 from common.amounts import NO_BREAK, as_json
 from evaluation.data.releases.bundle import MANIFEST
-from evaluation.data.releases.rows import Settings
+from evaluation.data.releases.rows import ReleaseSettings
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
@@ -185,7 +185,8 @@ def test_a_release_of_before_keeps_its_words_and_verifies(tmp_path: Path) -> Non
 
     study = pairwise().study
     with patch(
-        "evaluation.reports.releases.making.Settings", lambda **values: Settings(**values | {"wording": 0})
+        "evaluation.reports.releases.making.ReleaseSettings",
+        lambda **values: ReleaseSettings(**values | {"wording": 0}),
     ):
         released(study, tmp_path / "old.zip")
     assert "wording" not in json.loads(contents(tmp_path / "old.zip")[MANIFEST])["settings"]
@@ -223,8 +224,8 @@ def test_a_release_with_the_former_words_of_a_reason_verifies_whole(tmp_path: Pa
     for wording in (1, 2):
         path = tmp_path / f"{wording}.zip"
         with patch(
-            "evaluation.reports.releases.making.Settings",
-            lambda number=wording, **values: Settings(**values | {"wording": number}),
+            "evaluation.reports.releases.making.ReleaseSettings",
+            lambda number=wording, **values: ReleaseSettings(**values | {"wording": number}),
         ):
             released(study.study, path, version=f"{wording}.0")
         rewrite(path, say_unit, hashed=True)

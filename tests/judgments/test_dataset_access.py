@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.snapshots import snapshot_from_json
 from common.errors import DataConflict, WrongState
-from evaluation.data.export.formats.credits import Credits
+from evaluation.data.export.formats.credits import CreditFinder
 from evaluation.data.export.parts import take_snapshot
 from judgments.access.dataset_roles import give_dataset_role, publish_system, share_dataset, take_dataset_role
 from judgments.access.roles import give_role
@@ -269,7 +269,7 @@ class TestSystems:
         resumed = snapshot_from_json(json.loads(json.dumps(moment.as_json())))
         assert resumed == moment
         named = [
-            "newest" in str(Credits(study, one).systems_of([unit.pk]))
+            "newest" in str(CreditFinder(study, one).systems_of([unit.pk]))
             for one in (moment, resumed, take_snapshot(study))
         ]
         assert named == [False, False, True]

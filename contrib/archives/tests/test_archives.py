@@ -39,7 +39,7 @@ from contrib.archives.site import Site
 from contrib.archives.tests.fakes import HANG_UP, LOST, OTHER, SPOILED, TOKEN, FakeHub, FakeZenodo, running
 from evaluation.data.integrity import check_integrity
 from evaluation.data.releases.storage import record_release
-from evaluation.data.releases.terms import Terms
+from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.models import Release
 from evaluation.reports.releases.making import write_release
 from judgments.access.roles import give_role
@@ -67,7 +67,7 @@ def releases(module_db: None, tmp_path_factory: pytest.TempPathFactory) -> tuple
     for name in ("ada", "ben"):
         made.answer(hit, name, [1, 2, 1], presented=["first-left", "second-left", "first-left"])
     path = folder / "1.0.zip"
-    terms = Terms("1.0", "CC-BY-4.0", title="Dogs & cats", citation="Us (2026).")
+    terms = ReleaseTerms("1.0", "CC-BY-4.0", title="Dogs & cats", citation="Us (2026).")
     with undrawn():
         bundle = write_release(study=made.study, terms=terms, path=path, salt=b"for a test")
     found = [record_release(study=made.study, bundle=bundle, file=path.name)]

@@ -10,7 +10,7 @@ from pytest_django import Settings
 from annotation.models import Judgment, Worker
 from annotation.quality.flags import exclude_worker
 from contrib.comparing.releases import compare_bundles
-from evaluation.data.releases.terms import Terms
+from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.reports.releases.making import release_study
 from judgments.models import Study
 from tests.evaluation.studies import StudyOf, make_dataset, three_pairs
@@ -52,10 +52,10 @@ def test_what_changed_is_told_although_people_have_other_names(
     study.answer(hit, "w-1", [1, 1], minutes=3)
     study.answer(hit, "w-2", [1, 2], minutes=4)
     paths = [tmp_path / "1.0.zip", tmp_path / "1.1.zip"]
-    release_study(study=study.study, terms=Terms("1.0", "CC0-1.0"), output=paths[0])
+    release_study(study=study.study, terms=ReleaseTerms("1.0", "CC0-1.0"), output=paths[0])
     study.answer(hit, "w-3", [2, 2], minutes=5)
     Judgment._base_manager.filter(assignment__worker__name="w-1", unit__key="u-p1").update(set_aside=True)
-    release_study(study=study.study, terms=Terms("1.1", "CC0-1.0"), output=paths[1])
+    release_study(study=study.study, terms=ReleaseTerms("1.1", "CC0-1.0"), output=paths[1])
     found = compare_bundles(*paths)
     assert found["versions"] == ["1.0", "1.1"]
     assert found["judgments"] == {"before": 4, "after": 6, "added": 2, "removed": 0, "no_longer_used": 1}

@@ -27,7 +27,7 @@ def test_a_snapshot_of_the_dashboard_reads_what_has_come_since(monkeypatch: pyte
     The right answers of control items, and the texts of which the signature's digest of the material is, are read each
     time: these are as many as the design has.
     """
-    monkeypatch.setattr(blocks, "ID_SPAN", 1)
+    monkeypatch.setattr(blocks, "IDS_PER_BLOCK", 1)
     rows = []
     for judgments in (6_000, 24_000):
         study = study_of(judgments)

@@ -66,7 +66,7 @@ def power_of_means(
 
 def _true_means(proposals: Proposals, truths: Mapping[int, Any]) -> Floats:
     """Return the systems' mean true answers, highest first."""
-    output, unit = proposals.credits()
+    output, unit = proposals.scored_entries()
     value = np.array([float(truths.get(pk, math.nan)) for pk in proposals.units.pk.tolist()])[unit]
     has_truth, system = ~np.isnan(value), proposals.system[output]
     counts, totals = np.bincount(system[has_truth]), np.bincount(system[has_truth], value[has_truth])

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from annotation.models import Judgment
 from contrib.comparing.releases import compare_bundles
 from contrib.registration.tests.test_registration import registered
-from evaluation.data.releases.rows import Settings
+from evaluation.data.releases.rows import ReleaseSettings
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
@@ -105,7 +105,8 @@ def test_another_plan_than_the_one_that_was_hashed_is_found(bundle: Path) -> Non
 @pytest.mark.usefixtures("undrawn")
 def test_a_bundle_from_before_there_were_outcomes_verifies(made_once: bytes, tmp_path: Path) -> None:
     with patch(
-        "evaluation.reports.releases.making.Settings", lambda **values: Settings(**values | {"wording": 0})
+        "evaluation.reports.releases.making.ReleaseSettings",
+        lambda **values: ReleaseSettings(**values | {"wording": 0}),
     ):
         bundle = released(make_registered(), tmp_path / "a.zip")
     report = json.loads(contents(bundle)["report/report.json"])

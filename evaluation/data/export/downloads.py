@@ -1,4 +1,4 @@
-"""Files of exports for download, which jobs write to the export folder."""
+"""Files of exports for download, which background jobs write to the export folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from common.errors import ObjectNotFound
 from common.files import remove_stale_files
-from evaluation.data.export.exporting import export_judgments, manifest_path
+from evaluation.data.export.exporting import export_judgments, manifest_path_of
 from evaluation.data.export.formats import FORMATS, Format, format_named
 from evaluation.data.export.parts import remove_parts
 from evaluation.errors import ExportError
@@ -32,7 +32,7 @@ def export_for_download(
 ) -> dict[str, Any]:
     """Export into the export folder, and return the result of the job.
 
-    If the job runs again, it writes a file of the same name.
+    If the job runs again, it writes a file of the same name. ``task`` is that of ``export_judgments``.
     """
     file_format = format_named(format)
     path = _download_path(study.slug, job_id, file_format)
@@ -46,7 +46,7 @@ def export_for_download(
 
 
 def remove_personal_files(*, study: Study, **_signal: Any) -> None:
-    """Remove files with personal data after the study's raw ids are deleted."""
+    """Remove exported files with personal data once the study's raw ids are deleted (a receiver of that signal)."""
     personal_formats = [file_format for file_format in FORMATS.values() if file_format.personal]
     jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug)
     paths = [
@@ -61,7 +61,7 @@ def _remove_files(paths: list[Path]) -> None:
     for path in paths:
         remove_parts(path)
         path.unlink(missing_ok=True)
-        manifest_path(path).unlink(missing_ok=True)
+        manifest_path_of(path).unlink(missing_ok=True)
 
 
 def _download_path(slug: str, job_id: int, file_format: Format) -> Path:
@@ -77,7 +77,7 @@ def remove_stopped_exports() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Download:
+class DownloadableFile:
     path: Path
     name: str
     content_type: str
@@ -87,8 +87,8 @@ def why_personal(file_format: Format) -> str:
     return f"The file format {file_format.name} holds personal data, for those who may change the study."
 
 
-def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
-    """Return an export job's file or manifest.
+def exported_file(*, job: Job, by: User, manifest: bool = False) -> DownloadableFile:
+    """Return the file that an export job wrote, or its manifest.
 
     Raises:
         ObjectNotFound: there is no such file.
@@ -110,11 +110,7 @@ def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
         raise ObjectNotFound(
             _("The file of export %(pk)s no longer exists; export the study again.") % {"pk": job.pk}
         )
-    kind = (
-        "application/json"
-        if manifest
-        else export_format.content_type
-        if export_format
-        else "application/octet-stream"
-    )
-    return Download(path=path, name=path.name, content_type=kind)
+    content_type = export_format.content_type if export_format else "application/octet-stream"
+    if manifest:
+        content_type = "application/json"
+    return DownloadableFile(path=path, name=path.name, content_type=content_type)

@@ -1,4 +1,7 @@
-"""Export a study's judgments to a file, with a manifest."""
+"""Export a study's judgments to a file, with a manifest that says what the file has and how it was made.
+
+A long file is written in parts, so that a stopped export can be resumed (``parts``).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,13 @@ from django.utils import timezone
 from common.files import FileProblem, check_writable_path, write_json
 from evaluation.data.export.formats import TASKS, check_fits, format_named
 from evaluation.data.export.formats.judgment_rows import timestamp
-from evaluation.data.export.parts import begin_parts, lock_output, remove_parts, request_of, write_in_parts
+from evaluation.data.export.parts import (
+    begin_parts,
+    lock_output,
+    make_export_request,
+    remove_parts,
+    write_in_parts,
+)
 from evaluation.data.judgment_sets.signatures import AS_IMPORTED
 from evaluation.errors import ExportError
 from judgments.access.study_log import note_event
@@ -25,13 +34,13 @@ START_SHARE, SIGNING_SHARE = 0.02, 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
+class ExportedFile:
     path: Path
     manifest_path: Path
     manifest: dict[str, Any]
 
 
-def manifest_path(path: Path) -> Path:
+def manifest_path_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.manifest.json")
 
 
@@ -44,14 +53,14 @@ def export_judgments(
     revisions: bool = False,
     resume: bool = False,
     progress: Progress = no_progress,
-) -> Export:
-    """Write the judgments of ``study`` to ``output``, and a manifest to ``output``.manifest.json.
+) -> ExportedFile:
+    """Write the judgments of ``study`` to ``output``, and a manifest to a file beside it (``manifest_path_of``).
 
     The file has the state of the study at the start of the export.
 
     Args:
         task: ``annotation`` or ``search``, for the format qrels.
-        revisions: whether to include revised answers, as unused.
+        revisions: whether to include answers that were revised later. They are marked as not used.
         resume: whether to continue a stopped export of the same file, with the snapshot that it took.
 
     Raises:
@@ -66,7 +75,7 @@ def export_judgments(
     progress(START_SHARE, f"writing {export_format.name}")
     design = design_of(study)
     encoding = export_format.encoding()
-    request = request_of(study, format=export_format.name, task=task, revisions=revisions)
+    request = make_export_request(study, format=export_format.name, task=task, revisions=revisions)
     with lock_output(output):
         started_export = begin_parts(study, output, encoding, request=request, resume=resume)
         snapshot = started_export.snapshot
@@ -75,11 +84,12 @@ def export_judgments(
             progress(START_SHARE + (SIGNING_SHARE - START_SHARE) * share, sentence)
 
         try:
-            file, votes = write_in_parts(started_export, encoding, output, progress=report)
+            hashed_file, vote_counts = write_in_parts(started_export, encoding, output, progress=report)
         except (ExportError, FileProblem):  # remove the parts, because the disk may be full
             remove_parts(output)
             raise
         progress(SIGNING_SHARE, "signing")
+        # Options that do not apply, or are not used, are left out, so that they do not change the signature.
         settings: dict[str, Any] = {"format": export_format.name, "protocol": study.protocol}
         if export_format.name == "qrels":
             settings["task"] = task
@@ -96,24 +106,24 @@ def export_judgments(
             "simulated": study.simulated,
             "format": export_format.name,
             "file": output.name,
-            "bytes": file.size,
-            "sha256": file.hexdigest(),
-            "judgments_sha256": votes.data_hash,
+            "bytes": hashed_file.size,
+            "sha256": hashed_file.hexdigest(),
+            "judgments_sha256": vote_counts.data_hash,
             "counts": started_export.work.counts,
             "seed": design.seed,
             "design": design.model_copy(update={"access": access}).model_dump(mode="json"),
             "texts_read": snapshot.texts_read,
             "versions": versions(),
             "signature": signature("export", settings),
-            "judgment_signature": str(snapshot.signature(votes)),
+            "judgment_signature": str(snapshot.signature(vote_counts)),
             "as_of": timestamp(snapshot.moment.time),
             "created_at": timestamp(timezone.now()),
         }
-        write_json(manifest_path(output), manifest)
+        write_json(manifest_path_of(output), manifest)
         remove_parts(output)
     sentence = f"The judgments were exported as {export_format.name}."
     note_event(
         study=study, what="exported", sentence=sentence, format=export_format.name, sha256=manifest["sha256"]
     )
     progress(1.0, "done")
-    return Export(output, manifest_path(output), manifest)
+    return ExportedFile(output, manifest_path_of(output), manifest)

@@ -17,7 +17,7 @@ from judgments.models import Study
 from judgments.operations import background_operation
 
 
-class FormatField(serializers.ChoiceField):
+class ExportFormatField(serializers.ChoiceField):
     """The name of a format. If it is unknown, the error suggests the nearest known name."""
 
     def to_internal_value(self, data: Any) -> str:
@@ -30,7 +30,7 @@ class FormatField(serializers.ChoiceField):
 class ExportRequest(Parameters):
     """The format and the options of an export."""
 
-    format = FormatField(choices=sorted(FORMATS))
+    format = ExportFormatField(choices=sorted(FORMATS))
     task = serializers.ChoiceField(
         choices=sorted(TASKS),
         required=False,

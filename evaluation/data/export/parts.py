@@ -42,7 +42,7 @@ from evaluation.data.judgment_sets.loaders import (
 )
 from evaluation.data.judgment_sets.signatures import MaterialCounts
 from evaluation.data.judgment_sets.study_signatures import material_of, signature_from, uncommon_fields
-from evaluation.data.judgment_sets.tallies import JudgmentTally, Votes, add_votes
+from evaluation.data.judgment_sets.tallies import JudgmentTally, VoteCounts, sum_of_counts
 from evaluation.errors import ExportError
 from judgments.models import Dataset, Output, Study, System, Unit
 from quorum.numeric.packing import declare
@@ -68,24 +68,25 @@ class ExportSnapshot:
 
     Attributes:
         moment: the snapshot of judgments, which says which of them exist and are included.
-        material, circumstances: fields of the judgment signature.
+        material: counts of the judged material, for the judgment signature.
+        uncommon_fields: the fields of the judgment signature that not every study has.
         texts_read: versions of the consent text and instructions that participants of finished work read.
     """
 
     study: Study
     moment: Snapshot
     material: MaterialCounts
-    circumstances: Mapping[str, Value]
+    uncommon_fields: Mapping[str, Value]
     texts_read: list[dict[str, Any]]
 
-    def signature(self, votes: Votes) -> Signature:
-        return signature_from(self.study, self.material, votes, self.circumstances)
+    def signature(self, vote_counts: VoteCounts) -> Signature:
+        return signature_from(self.study, self.material, vote_counts, self.uncommon_fields)
 
     def as_json(self) -> dict[str, Any]:
         return {
             "moment": self.moment.as_json(),
             "material": asdict(self.material),
-            "circumstances": dict(self.circumstances),
+            "circumstances": dict(self.uncommon_fields),
             "texts_read": self.texts_read,
         }
 
@@ -98,14 +99,14 @@ def take_export_snapshot(study: Study) -> ExportSnapshot:
     )
 
 
-def export_snapshot_from(study: Study, state: Mapping[str, Any]) -> ExportSnapshot:
-    material = state["material"]
+def export_snapshot_from_json(study: Study, stored: Mapping[str, Any]) -> ExportSnapshot:
+    material = stored["material"]
     return ExportSnapshot(
         study,
-        snapshot_from_json(state["moment"]),
-        MaterialCounts(**material | {"references": tuple(material["references"])}),
-        state["circumstances"],
-        state["texts_read"],
+        moment=snapshot_from_json(stored["moment"]),
+        material=MaterialCounts(**material | {"references": tuple(material["references"])}),
+        uncommon_fields=stored["circumstances"],
+        texts_read=stored["texts_read"],
     )
 
 
@@ -172,9 +173,11 @@ def _read_snapshot(study: Study) -> Snapshot:
 @declare
 @dataclass(slots=True)
 class ExportWork:
-    """An export in progress, or a part of it.
+    """An export in progress, or a part of it: what an encoding reads, and the counts and tally that it updates.
 
     Attributes:
+        folder: the folder of the parts.
+        revisions: whether to include answers that were revised later.
         task: for qrels, whether the query is an image ("annotation") or a caption ("search").
         preparation: data about the whole study, from ``Encoding.prepare``.
         counts: numbers of written rows, for the manifest.
@@ -211,7 +214,7 @@ class ExportWork:
             yield unit_ids, {unit: [answer for _, answer in unit_votes] for unit, unit_votes in votes.items()}
 
 
-def units_of(study: Study) -> QuerySet[Any]:
+def all_units(study: Study) -> QuerySet[Any]:
     return Unit.objects.filter(study=study)
 
 
@@ -219,20 +222,22 @@ def units_of(study: Study) -> QuerySet[Any]:
 class Stage:
     """A pass over pieces (rows such as units), ordered by ``position`` and row id.
 
+    Most encodings have one stage. The file is joined from the parts of the last stage.
+
     Attributes:
         suffix: suffix of a part's file.
         pieces: function that returns the queryset of the pieces.
         pieces_noun: noun for the pieces in the progress message.
-        units_per_piece: work that a piece takes, as a multiple of the work for a unit.
+        units_per_piece: time that a piece takes, as a multiple of the time for a unit.
     """
 
     suffix: str
-    pieces: Callable[[Study], QuerySet[Any]] = units_of
+    pieces: Callable[[Study], QuerySet[Any]] = all_units
     pieces_noun: str = "units"
     units_per_piece: int = 1
 
 
-# A pass over the judgments for the signature. It is added as the first pass if no other pass reads all judgments.
+# A pass that reads the judgments for the signature. It is added as the first pass if the encoding does not tally them.
 READING_STAGE, READING_STAGE_NUMBER = Stage("none"), -1
 
 
@@ -292,7 +297,8 @@ def read_part_lines(parts: Iterable[Path]) -> Iterator[Any]:
 class ExportPart:
     """A part of a stage: the ``size`` pieces after the piece ``after``, up to the piece ``last``.
 
-    Pieces are given as (position, row id); ``after`` is None for the first part of a stage.
+    Pieces are given as (position, row id); ``after`` is None for the first part of a stage. ``number`` counts the parts
+    of all stages, from 1.
     """
 
     number: int
@@ -314,7 +320,7 @@ def lock_output(output: Path) -> Iterator[None]:
     process is killed.
     """
     folder = parts_folder(output)
-    with _folder_problems(folder):
+    with _raise_file_problems(folder):
         lock = _lock_folder(folder, output)
     try:
         yield
@@ -367,7 +373,7 @@ def _empty_folder(folder: Path) -> None:
             path.unlink()
 
 
-def request_of(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
+def make_export_request(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
     """Return the request that is stored with the parts. Only an equal request resumes them."""
     return {
         "study": study.slug,
@@ -390,7 +396,9 @@ class StartedExport:
 def begin_parts(
     study: Study, output: Path, encoding: Encoding, *, request: dict[str, Any], resume: bool
 ) -> StartedExport:
-    """Resume a stopped export, or take a new snapshot. Call this within ``lock_output``.
+    """Resume a stopped export, or take a new snapshot and divide the export into parts.
+
+    Call this within ``lock_output``.
 
     Raises:
         ExportError: with ``resume``, the parts belong to another request; or a long transaction is storing judgments.
@@ -398,13 +406,19 @@ def begin_parts(
     folder = parts_folder(output)
 
     def make_work(snapshot: ExportSnapshot, name: str, preparation: Mapping[str, Any]) -> ExportWork:
-        task, revisions = request["task"], request["revisions"]
-        return ExportWork(study, snapshot.moment, folder / name, task, revisions, preparation)
+        return ExportWork(
+            study,
+            snapshot.moment,
+            folder / name,
+            task=request["task"],
+            revisions=request["revisions"],
+            preparation=preparation,
+        )
 
-    with _folder_problems(folder):
+    with _raise_file_problems(folder):
         stopped_state = _find_stopped_export(folder, request) if resume else None
         if stopped_state is not None:
-            snapshot = export_snapshot_from(study, stopped_state["held"])
+            snapshot = export_snapshot_from_json(study, stopped_state["held"])
             work = make_work(snapshot, stopped_state["folder"], stopped_state["kept"])
             for path in work.folder.glob(f".{JOINED_NAME}.*"):
                 path.unlink()
@@ -428,18 +442,20 @@ def begin_parts(
 
 
 def _divide_into_parts(work: ExportWork, encoding: Encoding) -> Iterator[ExportPart]:
-    number = 0  # of the part, from 1 through all stages
+    part_number = 0
     for stage_number, stage in _stages(work, encoding).items():
         pieces, after = stage.pieces(work.study), None
         remaining, size = pieces.count(), max(1, UNITS_PER_PART // stage.units_per_piece)
         while remaining > 0:
-            number, size = number + 1, min(size, remaining)
+            part_number += 1
+            size = min(size, remaining)
             last = _pieces_between(pieces, after).values_list("position", "pk")[size - 1]
-            yield ExportPart(number, stage_number, after, last, size)
+            yield ExportPart(part_number, stage_number, after, last, size)
             remaining, after = remaining - size, last
 
 
 def _stages(work: ExportWork, encoding: Encoding) -> dict[int, Stage]:
+    """Return the stages by number, with READING_STAGE if it is needed."""
     reading = {} if encoding.tallies else {READING_STAGE_NUMBER: READING_STAGE}
     return reading | dict(enumerate(encoding.stages(work)))
 
@@ -448,7 +464,7 @@ def _pieces_between(
     pieces: QuerySet[Any], after: Sequence[int] | None, last: Sequence[int] | None = None
 ) -> QuerySet[Any]:
     """Return the pieces after ``after``, up to ``last``, which are both (position, row id) or None."""
-    # The first condition of each pair is redundant, but lets the database use an index.
+    # The conditions in `filter` follow from those in `exclude`, but let the database use an index.
     if after is not None:
         position, pk = after
         pieces = pieces.filter(position__gte=position).exclude(position=position, pk__lte=pk)
@@ -460,28 +476,31 @@ def _pieces_between(
 
 def write_in_parts(
     started_export: StartedExport, encoding: Encoding, output: Path, *, progress: Callable[[float, str], None]
-) -> tuple[HashedFile, Votes]:
+) -> tuple[HashedFile, VoteCounts]:
     """Write the missing parts, and then the file.
 
-    Return the hashed file, and the votes of all parts. After that, ``started_export.work.counts`` covers all parts.
+    Return the hashed file, and the counts of all votes. After that, ``started_export.work.counts`` covers all parts.
     """
     work = started_export.work
     stages = _stages(work, encoding)
     writer = _PartWriter(started_export, encoding, stages, progress)
-    *earlier_numbers, last_number = stages
-    with _folder_problems(parts_folder(output)):
-        for number in earlier_numbers:
-            for _ in writer.parts(number):
+    *earlier_stages, last_stage = stages
+    with _raise_file_problems(parts_folder(output)):
+        for stage_number in earlier_stages:
+            for _ in writer.write_stage(stage_number):
                 continue
-        with atomic_write(work.folder / JOINED_NAME) as file, closing(writer.parts(last_number)) as parts:
-            encoding.join(work, file, parts)
-        votes = add_votes(writer.votes, hash_of_files(sorted(work.folder.glob(f"*{VOTES_SUFFIX}"))))
+        with (
+            atomic_write(work.folder / JOINED_NAME) as file,
+            closing(writer.write_stage(last_stage)) as paths,
+        ):
+            encoding.join(work, file, paths)
+        data_hash = hash_of_files(sorted(work.folder.glob(f"*{VOTES_SUFFIX}")))
         (work.folder / JOINED_NAME).replace(output)
-    return file, votes
+    return file, sum_of_counts(writer.vote_counts, data_hash)
 
 
 class _PartWriter:
-    """A writer of the parts of an export, stage by stage."""
+    """Writes the parts of an export, stage by stage, in several processes, and adds up their counts."""
 
     def __init__(
         self,
@@ -493,23 +512,23 @@ class _PartWriter:
         self._parts, self._work = started_export.parts, started_export.work
         self._encoding, self._stages, self._progress = encoding, stages, progress
         self._work.counts = dict(encoding.counts)
-        self.votes: list[Votes] = []
+        self.vote_counts: list[VoteCounts] = []
 
-    def parts(self, number: int) -> Generator[Path, None, None]:
-        """Yield the files of a stage's parts in order. Parts that are missing are written first."""
-        work, stage = self._work, self._stages[number]
-        work.stage = number
-        parts = [part for part in self._parts if part.stage == number]
+    def write_stage(self, stage_number: int) -> Generator[Path, None, None]:
+        """Write the missing parts of a stage, and yield the files of all its parts in order, as soon as possible."""
+        work, stage = self._work, self._stages[stage_number]
+        work.stage = stage_number
+        parts = [part for part in self._parts if part.stage == stage_number]
         missing_parts = [part for part in parts if not _status_path(work, part).exists()]
-        total = sum(part.size for part in parts)  # number of pieces
-        done_count = total - sum(part.size for part in missing_parts)
+        piece_count = sum(part.size for part in parts)
+        done_count = piece_count - sum(part.size for part in missing_parts)
         for part in parts:
             if part not in missing_parts:
                 self._add_status(json.loads(_status_path(work, part).read_text(encoding="utf-8")))
         if missing_parts and stage is not READING_STAGE:
             self._encoding.load(work)
         count_name = "" if stage is READING_STAGE else self._encoding.progress_count
-        speed = _Speed(work, stage, count_name, done_count)
+        messages = _ProgressMessages(work, stage, count_name, done_count)
         # Close the generator before an error propagates, so that no process continues to write.
         with closing(map_parts(_write_part, (work, self._encoding), missing_parts)) as statuses:
             for part in parts:
@@ -517,14 +536,16 @@ class _PartWriter:
                     self._add_status(next(statuses))
                     done_count += part.size
                     # Each stage is an equal share of the progress.
-                    share = (list(self._stages).index(number) + done_count / total) / len(self._stages)
-                    self._progress(share, speed.message(done_count, total))
+                    share = (list(self._stages).index(stage_number) + done_count / piece_count) / len(
+                        self._stages
+                    )
+                    self._progress(share, messages.message(done_count, piece_count))
                 yield _status_path(work, part).with_suffix(f".{stage.suffix}")
-        if number == list(self._stages)[-1]:
+        if stage_number == list(self._stages)[-1]:
             self._progress(1.0, "joining")
 
     def _add_status(self, status: dict[str, Any]) -> None:
-        self.votes.append(Votes(**status["votes"]))
+        self.vote_counts.append(VoteCounts(**status["votes"]))
         counts = self._work.counts
         for name, count in status["counts"].items():
             counts[name] = counts.get(name, 0) + count
@@ -532,7 +553,10 @@ class _PartWriter:
 
 @declare
 def _write_part(shared: tuple[ExportWork, Encoding], part: ExportPart) -> dict[str, Any]:
-    """Write a part, and then its counts, and return the counts. A part without counts is regarded as missing."""
+    """Write a part, and then its status, which are its counts. Return the status.
+
+    A part without a file of its status is regarded as missing.
+    """
     work, encoding = shared
     stage = _stages(work, encoding)[part.stage]
     pieces = _pieces_between(stage.pieces(work.study), part.after, part.last).values_list("pk", flat=True)
@@ -545,10 +569,10 @@ def _write_part(shared: tuple[ExportWork, Encoding], part: ExportPart) -> dict[s
         work.tally = JudgmentTally.writing_to(lines.write)
         if stage is READING_STAGE:
             for _ in work.votes():
-                continue
+                continue  # reading a judgment adds it to the tally
         else:
             encoding.write_part(work, file)
-    status = {"counts": work.counts, "votes": asdict(work.tally.facts())}
+    status = {"counts": work.counts, "votes": asdict(work.tally.finish())}
     with atomic_write(path) as file:
         file.write_text(json.dumps(status))
     return status
@@ -558,10 +582,11 @@ def _status_path(work: ExportWork, part: ExportPart) -> Path:
     return work.folder / f"{part.number:06}.json"
 
 
-class _Speed:
+class _ProgressMessages:
     """Messages about the progress of a stage and its speed since this object was made.
 
-    They say the count that is named ``count_name``, or the number of finished pieces if the name is "".
+    They say the count of ``ExportWork.counts`` that is named ``count_name``, or the number of finished pieces if the
+    name is "".
     """
 
     def __init__(self, work: ExportWork, stage: Stage, count_name: str, done_count: int) -> None:
@@ -569,17 +594,17 @@ class _Speed:
         self._start_count = work.counts[count_name] if count_name else done_count
         self._start_time = time.monotonic()
 
-    def message(self, done_count: int, total: int) -> str:
+    def message(self, done_count: int, piece_count: int) -> str:
         name = self._count_name
         count = self._work.counts[name] if name else done_count
         rate = (count - self._start_count) / max(1e-3, time.monotonic() - self._start_time)
-        status = f"{count:,} {name}" if name else f"{count:,} of {total:,} {self._stage.pieces_noun}"
+        status = f"{count:,} {name}" if name else f"{count:,} of {piece_count:,} {self._stage.pieces_noun}"
         return f"{status}, {rate:,.0f} a second"
 
 
 @contextmanager
-def _folder_problems(folder: Path) -> Iterator[None]:
-    """Raise FileProblem for an OSError."""
+def _raise_file_problems(folder: Path) -> Iterator[None]:
+    """Raise FileProblem instead of an OSError."""
     try:
         yield
     except OSError as error:

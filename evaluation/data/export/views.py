@@ -1,4 +1,7 @@
-"""Views of exports, for the HTTP interface and for a page, and of single files of an archive."""
+"""Views of exports, for the HTTP interface and for a page, and of single files of an archive.
+
+Reports and releases are archives, too, and use ``ArchiveFiles``.
+"""
 
 from __future__ import annotations
 
@@ -185,9 +188,9 @@ class ArchiveFiles(ABC):
 
 
 def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> HttpResponseBase:
-    """Return a file of an archive as an attachment, so that a browser never runs it as a page of this server.
+    """Return a file of a ZIP archive as an attachment, so that a browser never runs it as a page of this server.
 
-    Raise ObjectNotFound if the archive has no such file.
+    ``what`` is the noun for the archive in the message of ObjectNotFound, which is raised if it has no such file.
     """
     with ZipFile(path) as archive:
         if name not in archive.namelist():

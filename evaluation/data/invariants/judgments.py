@@ -10,11 +10,12 @@ from pydantic import ValidationError
 from annotation.models import Adjudication, Assignment, Judgment
 from annotation.models.assignments import FINISHED_STATES
 from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_PER_BATCH, Sentences, sentences_about
-from evaluation.data.judgment_sets.blocks import changed_blocks
+from evaluation.data.judgment_sets.blocks import wrong_blocks
 from evaluation.models import Analysis
 from judgments.kinds import Kind, UnavailableKind, installed_kind
 from judgments.models import HITUnit, Study
 from judgments.studies.designs import design_of
+from quorum.statistics.aggregation.pair_answers import SIDE_NAMES
 
 
 def revisions_replace_their_own() -> Sentences:
@@ -30,7 +31,7 @@ def revisions_replace_their_own() -> Sentences:
 
 
 def blocks_say_what_the_rows_say() -> Sentences:
-    for block in changed_blocks():
+    for block in wrong_blocks():
         yield (
             f"Study {block.study.slug}: the stored columns of {block.what} {block.first + 1} to {block.last} are not "
             "those of the rows: one of them was changed. If the rows are right, `aggregate "
@@ -44,8 +45,8 @@ def adjudications_are_of_judged_units() -> Sentences:
     decisions = Adjudication.objects.filter(state=Adjudication.State.DECIDED)
     for row in decisions.select_related("study"):
         kind = _kind_if_readable(row.study)
-        # For two candidates, a person decides only the side (``pair_answers``), not its strength or confidence.
-        if kind is not None and row.value not in ((0, 1, 2, 3) if kind.two_sided else kind.values):
+        # For two candidates, a person decides only the side, not its strength or confidence.
+        if kind is not None and row.value not in (SIDE_NAMES if kind.two_sided else kind.values):
             yield f"Study {row.study.slug}: adjudication {row.pk} decides {row.value}, which its kind does not know."
 
 

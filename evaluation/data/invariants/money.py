@@ -84,10 +84,7 @@ def bonuses_that_are_done_are_spent() -> Sentences:
 
 
 def unpublished_hits_hold_no_money() -> Sentences:
-    """Check that publications which are planned, withdrawn or finished hold no money.
-
-    Dropped calls must not reserve money either.
-    """
+    """Check that planned, withdrawn and finished publications hold no money, and that dropped calls reserve none."""
     idle_states = [Publication.State.PLANNED, Publication.State.WITHDRAWN, Publication.State.FINISHED]
     rows = Publication.objects.filter(state__in=idle_states)
     for column, name in (("held_slots", "slots"), ("screen_outs_held", "screen-outs")):
@@ -97,7 +94,7 @@ def unpublished_hits_hold_no_money() -> Sentences:
     yield from sentences_about(dropped_calls, "call {key} was dropped, and keeps money.")
 
 
-def paid_work_stays_in_its_study_and_place() -> Sentences:
+def paid_work_stays_in_its_study_and_platform() -> Sentences:
     in_same_place = Q(publication__study=F("study"), publication__platform=F("platform"))
     publications = Publication.objects.filter(
         ~Q(platform=F("study__platform")) | (Q(hit__isnull=False) & ~Q(hit__study=F("study")))

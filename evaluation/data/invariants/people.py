@@ -22,7 +22,7 @@ def flags_name_their_exclusion() -> Sentences:
 def exclusions_hold() -> Sentences:
     """Check that excluded workers have no included work.
 
-    Invalidated work must name an active exclusion of its worker, and the worker's status must agree.
+    Invalidated work must name an active exclusion of its worker, and the worker's standing must agree.
     """
     active = Exclusion.objects.filter(lifted_at=None)
     exclusions = active.filter(study=OuterRef("study"), worker=OuterRef("worker"))
@@ -38,9 +38,9 @@ def exclusions_hold() -> Sentences:
     yield from sentences_about(
         unexplained_work, "assignment {pk} is invalidated without a current exclusion of its worker."
     )
-    has_status = Q(standing=Participation.Standing.EXCLUDED)
+    is_marked_excluded = Q(standing=Participation.Standing.EXCLUDED)
     contradictions = Participation.objects.annotate(has_exclusion=Exists(exclusions)).filter(
-        (Q(has_exclusion=True) & ~has_status) | (Q(has_exclusion=False) & has_status)
+        (Q(has_exclusion=True) & ~is_marked_excluded) | (Q(has_exclusion=False) & is_marked_excluded)
     )
     yield from sentences_about(
         contradictions, "worker {worker__name} is {standing}, which their exclusions do not say."

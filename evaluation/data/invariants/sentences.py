@@ -1,4 +1,4 @@
-"""Sentences that describe what is wrong with the rows of a query."""
+"""Make the sentences of integrity checks, which describe what is wrong with the rows of a query."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def generated_studies_have_hits() -> Sentences:
         yield f"Study {slug}: past drafting, but it has no HIT."
 
 
-def units_stand_in_one_hit() -> Sentences:
+def units_are_in_one_hit() -> Sentences:
     """Check that each unit of a designed study is in exactly one HIT.
 
     Quiz items, and control items withdrawn before the study opened, are in no HIT. Control items withdrawn later

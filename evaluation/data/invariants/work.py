@@ -15,7 +15,7 @@ from judgments.studies.designs import stops_early
 def layouts_show_units_of_the_hit() -> Sentences:
     """Check that an assignment's order has only positions of its HIT, each at most once.
 
-    If sides are stored, there must be one side for each position.
+    If sides (``flips``) are stored, there must be one side for each position.
     """
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED_SOURCE)
@@ -28,9 +28,11 @@ def layouts_show_units_of_the_hit() -> Sentences:
             yield f"Study {slug}: assignment {pk} has {len(flips)} sides for {len(order) or size} units."
 
 
-def work_that_is_held_was_never_sent() -> Sentences:
-    held_work = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=DESIGNED_SOURCE)
-    wrong_rows = held_work.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
+def work_in_progress_was_never_submitted() -> Sentences:
+    work_in_progress = Assignment.objects.filter(
+        state__in=["reserved", "accepted"], study__source=DESIGNED_SOURCE
+    )
+    wrong_rows = work_in_progress.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
     yield from sentences_about(wrong_rows, "assignment {pk} is {state}, but was submitted or has no lease.")
 
 
@@ -45,7 +47,8 @@ def slots_are_saved_where_studies_stop_early() -> Sentences:
 def slots_match_assignments() -> Sentences:
     """Check the slots of each HIT.
 
-    Its live assignments, open slots and saved slots must add up, and no two assignments may share a slot.
+    Its live assignments, its open slots and the slots that early stopping saves (``spared``) must add up to the slots
+    that it asks for. Each live assignment must have one of these slots.
     """
     hits = (
         HIT.objects.filter(study__source=DESIGNED_SOURCE)
@@ -58,9 +61,11 @@ def slots_match_assignments() -> Sentences:
             f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots"
             f"{f', {spared} spared' if spared else ''} and {live} live assignments."
         )
-    live = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED_SOURCE, state__in=LIVE_STATES)
-    wrong = live.filter(slot__gte=F("hit__required"))
-    yield from sentences_about(wrong, "assignment {pk} takes slot {slot}, which its HIT does not have.")
+    live_work = Assignment.objects.filter(
+        hit__isnull=False, study__source=DESIGNED_SOURCE, state__in=LIVE_STATES
+    )
+    wrong_work = live_work.filter(slot__gte=F("hit__required"))
+    yield from sentences_about(wrong_work, "assignment {pk} takes slot {slot}, which its HIT does not have.")
 
 
 def hits_ask_for_what_the_design_says() -> Sentences:

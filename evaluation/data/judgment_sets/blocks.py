@@ -1,6 +1,8 @@
 """Columns of judgments and units, stored in Arrow blocks, so that only newer rows are read one by one.
 
-Blocks also hold digests of a stored consensus. By these, a later analysis finds the rows that change.
+A block has the columns of a study's rows from one row id to another. Background jobs add blocks, and readers join them
+with the rows after the last block. A block of another kind has digests of the stored consensus, by which the next
+analysis finds the batches of units whose consensus has changed.
 """
 
 from __future__ import annotations
@@ -28,11 +30,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FIRST_LEFT, SECOND_LEFT = 1, 2  # the side: which option was on the left, or 0 without sides
-# Flags that are added to the side, so that one number stores all of them. OPEN marks an open answer.
+# The column "flags" is the side, plus SET_ASIDE for a judgment that is not used, plus OPEN for an open answer.
 SET_ASIDE, OPEN = 3, 6
-FLAGS = 16  # more than the sum of a side, SET_ASIDE and OPEN
+FLAGS_BASE = 16  # more than any sum of flags
 NO_VALUE = -1e9  # stands for a missing value in the columns that are read as numbers
-ID_SPAN = 100_000  # a block is added after this many row ids, including those of other studies
+IDS_PER_BLOCK = 100_000  # a block is added after this many row ids, including those of other studies
 UNITS_PER_BATCH = 20_000  # units that are read at once
 MAX_ROWS = 250_000  # largest number of rows in a block
 FORMAT = 3  # format of COLUMNS and digests; increase it when names, types or meanings change
@@ -94,12 +96,12 @@ def unit_columns(study: Study, names: Collection[str], *, stored: bool = True) -
     return _read_columns(study, ColumnBlock.Kind.UNITS, names)
 
 
-def newest_judgment(study: Study) -> int:
+def last_judgment_bound(study: Study) -> int:
     """Return an upper bound of the row ids of the study's judgments, or 0 without judgments.
 
     The bound for the rows in blocks is stored with them, so only newer rows are read.
     """
-    last = _read_stored(study, ColumnBlock.Kind.JUDGMENTS).last_row
+    last = _read_totals(study, ColumnBlock.Kind.JUDGMENTS).last_row
     newer = _rows_after(study, ColumnBlock.Kind.JUDGMENTS, last).aggregate(last=Max("pk"))["last"]
     return newer or last
 
@@ -109,9 +111,9 @@ def extend_blocks(study: Study) -> None:
     for what, model in MODELS.items():
         newest = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
         # Check without the lock, because submissions would have to wait for it.
-        if newest < ID_SPAN or newest - (stored := _read_stored(study, what)).last_row < ID_SPAN:
+        if newest < IDS_PER_BLOCK or newest - (stored := _read_totals(study, what)).last_row < IDS_PER_BLOCK:
             continue
-        last = stored.last_row if _are_complete(study, what, stored) else 0  # 0: store all rows anew
+        last = stored.last_row if _are_complete(study, what, stored) else 0  # 0: store all rows again
         upto = _last_row(model)
         if upto is None:
             continue
@@ -137,22 +139,23 @@ def extend_blocks(study: Study) -> None:
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
             stored_rows = stored.rows if last else 0
-            unchanged = _read_stored(study, what) == stored  # no other job has stored blocks
-            complete = _are_complete(study, what, _Stored(upto, stored_rows + len(table)))
+            is_unchanged = _read_totals(study, what) == stored  # no other job has stored blocks
+            is_complete = _are_complete(study, what, _BlockTotals(upto, stored_rows + len(table)))
             # A person may have been erased since the rows were read.
-            if unchanged and complete and _workers_are_present(study, table):
+            if is_unchanged and is_complete and _workers_are_present(study, table):
                 if not last:
                     ColumnBlock.objects.filter(study=study, what=what).delete()
                 ColumnBlock.objects.bulk_create(blocks, batch_size=1)
 
 
-def store_new_columns() -> None:
-    """Extend the blocks of the studies with the newest ID_SPAN judgments.
+def extend_blocks_of_active_studies() -> None:
+    """Extend the blocks of the studies with the newest IDS_PER_BLOCK judgments.
 
-    Celery beat calls it, so that a study's first analysis reads few rows. Otherwise it takes twice as long.
+    Celery beat calls this function, so that a study's first analysis reads few rows one by one. Without it, the
+    analysis takes twice as long.
     """
     newest = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
-    recent = Judgment.objects.filter(pk__gt=newest - ID_SPAN).order_by()
+    recent = Judgment.objects.filter(pk__gt=newest - IDS_PER_BLOCK).order_by()
     with many_objects():
         for study in Study.objects.filter(pk__in=recent.values("assignment__study")):
             extend_blocks(study)
@@ -171,20 +174,20 @@ def forget_blocks(study: Study) -> None:
     ColumnBlock.objects.filter(study=study).delete()
 
 
-def read_digests(study: Study, rows: int) -> dict[int, bytes]:
+def read_digests(study: Study, row_count: int) -> dict[int, bytes]:
     """Return the digests of the stored consensus, by the first unit of each batch.
 
-    Return {} if the number of rows of the stored consensus is not ``rows``.
+    Return {} if the digests were stored for another number of rows than ``row_count``.
     """
-    stored = _blocks(study, ColumnBlock.Kind.CONSENSUS).filter(rows=rows).first()
-    if stored is None:
+    block = _blocks(study, ColumnBlock.Kind.CONSENSUS).filter(rows=row_count).first()
+    if block is None:
         return {}
-    table = deserialize_table(stored.columns)
+    table = deserialize_table(block.columns)
     return dict(zip(table["first"].to_pylist(), table["digest"].to_pylist(), strict=True))
 
 
-def store_digests(study: Study, digests: Mapping[int, bytes], rows: int) -> None:
-    """Store the digests of a consensus, and its number of rows."""
+def store_digests(study: Study, digests: Mapping[int, bytes], row_count: int) -> None:
+    """Store the digests of a consensus, by the first unit of each batch, and its number of rows."""
     import pyarrow as pa
 
     table = pa.table(
@@ -193,7 +196,13 @@ def store_digests(study: Study, digests: Mapping[int, bytes], rows: int) -> None
     ColumnBlock.objects.update_or_create(
         study=study,
         what=ColumnBlock.Kind.CONSENSUS,
-        defaults={"first": 0, "last": 0, "rows": rows, "format": FORMAT, "columns": serialize_table(table)},
+        defaults={
+            "first": 0,
+            "last": 0,
+            "rows": row_count,
+            "format": FORMAT,
+            "columns": serialize_table(table),
+        },
     )
 
 
@@ -201,11 +210,11 @@ def forget_digests(study: Study) -> None:
     _blocks(study, ColumnBlock.Kind.CONSENSUS).delete()
 
 
-def changed_blocks() -> Iterator[ColumnBlock]:
+def wrong_blocks() -> Iterator[ColumnBlock]:
     """Yield the blocks of all studies that contradict the rows, or that do not follow the block before."""
     last_rows: dict[tuple[int, str], int] = {}
-    columns = ColumnBlock.objects.filter(format=FORMAT, what__in=MODELS)
-    for block in columns.select_related("study").iterator(1):
+    blocks = ColumnBlock.objects.filter(format=FORMAT, what__in=MODELS)
+    for block in blocks.select_related("study").iterator(1):
         follows = block.first == last_rows.get((block.study_id, block.what), 0)
         last_rows[block.study_id, block.what] = block.last
         if not (follows and _agrees_with_rows(block)):
@@ -246,23 +255,23 @@ def _last_row(model: type[Model]) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
-    """The last row id in a study's blocks, and the number of rows in them."""
+class _BlockTotals:
+    """The last row id that a study's blocks cover, and the number of rows in them."""
 
     last_row: int
     rows: int
 
 
-def _read_stored(study: Study, what: str) -> _Stored:
+def _read_totals(study: Study, what: str) -> _BlockTotals:
     totals = _blocks(study, what).aggregate(last=Max("last"), rows=Sum("rows"))
-    return _Stored(totals["last"] or 0, totals["rows"] or 0)
+    return _BlockTotals(totals["last"] or 0, totals["rows"] or 0)
 
 
 def _blocks(study: Study, what: str) -> QuerySet[ColumnBlock]:
     return ColumnBlock.objects.filter(study=study, what=what, format=FORMAT).order_by("first")
 
 
-def _are_complete(study: Study, what: str, stored: _Stored) -> bool:
+def _are_complete(study: Study, what: str, stored: _BlockTotals) -> bool:
     """Return whether the blocks have all rows of the study up to their last row id.
 
     They have fewer if a later row got a lower id: on SQLite, a migration that recreates a table frees the ids of
@@ -319,7 +328,7 @@ def _usable_blocks(study: Study, what: str) -> tuple[list[ColumnBlock], int]:
     # A row of the study after the last stored one, but within the range of the blocks, got its low id later (see
     # `_are_complete`). `_rows_after` looks the rows up by row id, or, with 0, by study. If the blocks cover many ids
     # after the last stored row, most of them belong to other studies, so looking up by study is faster.
-    later = _rows_after(study, what, last_stored if last_covered - last_stored < ID_SPAN else 0)
+    later = _rows_after(study, what, last_stored if last_covered - last_stored < IDS_PER_BLOCK else 0)
     if not are_consecutive or (blocks and later.filter(pk__gt=last_stored, pk__lte=last_covered).exists()):
         return [], 0
     return filled_blocks, last_covered
@@ -341,11 +350,11 @@ def _rows_after(study: Study, what: str, after: int) -> QuerySet[Any]:
     """Return the study's rows with ids above ``after``, or all of its rows if ``after`` is 0."""
     of_units = what == ColumnBlock.Kind.UNITS
     rows: QuerySet[Any] = Unit.objects.order_by() if of_units else Judgment.objects.order_by()
-    owner = "study" if of_units else "assignment__study"
+    study_field = "study" if of_units else "assignment__study"
     if not after:
-        return rows.filter(**{owner: study})
+        return rows.filter(**{study_field: study})
     # Adding 0 keeps the database from using the index of the study or assignment, so that it uses the row ids.
-    return rows.annotate(owner=F(f"{owner}_id") + 0).filter(pk__gt=after, owner=study.pk)
+    return rows.annotate(owner=F(f"{study_field}_id") + 0).filter(pk__gt=after, owner=study.pk)
 
 
 def _unit_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
@@ -370,7 +379,7 @@ def _unit_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
 
 
 def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
-    """Yield the columns of judgments in parts. The sums with OPEN, SET_ASIDE and the side are made in SQL."""
+    """Yield the columns of judgments in parts. The database adds up the flags."""
     flags = (
         Case(When(presented="", then=0), When(presented="first-left", then=FIRST_LEFT), default=SECOND_LEFT)
         + Case(When(set_aside=True, then=SET_ASIDE), default=0)
@@ -380,12 +389,12 @@ def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
     seconds = Coalesce(F("seconds"), SQLValue(-1.0))
     replaces = Coalesce(F("replaces_id"), SQLValue(0))
     # Reading a number takes time, so read the worker and the flags as one number.
-    worker_and_flags = F("assignment__worker_id") * FLAGS + flags
+    worker_and_flags = F("assignment__worker_id") * FLAGS_BASE + flags
     columns = rows.values_list(F("pk"), F("unit_id"), worker_and_flags, value, seconds, replaces)
     types = COLUMNS[ColumnBlock.Kind.JUDGMENTS].values()
-    for pk, unit, packed, answer, duration, replaced in column_parts(columns, len(types) - 1):
-        answer[answer == NO_VALUE] = float("nan")
-        duration[duration < 0] = float("nan")
-        worker, flag = np.divmod(packed, FLAGS)
-        numbers = pk, unit, worker, answer, duration, flag, replaced
-        yield [column.astype(kind) for column, kind in zip(numbers, types, strict=True)]
+    for pk, unit, packed, value_part, seconds_part, replaced in column_parts(columns, len(types) - 1):
+        value_part[value_part == NO_VALUE] = float("nan")
+        seconds_part[seconds_part < 0] = float("nan")
+        worker, flag_part = np.divmod(packed, FLAGS_BASE)
+        in_order = pk, unit, worker, value_part, seconds_part, flag_part, replaced  # of COLUMNS
+        yield [column.astype(kind) for column, kind in zip(in_order, types, strict=True)]

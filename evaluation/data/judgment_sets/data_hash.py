@@ -29,19 +29,19 @@ class DataHash:
     Row ids and times are not hashed.
 
     Args:
-        into: a function to which lines are passed instead of hashing them. They can be stored and hashed later by
+        write: a function to which lines are passed instead of hashing them. They can be stored and hashed later by
             ``hash_of_files``.
     """
 
-    def __init__(self, into: Callable[[bytes], object] | None = None) -> None:
+    def __init__(self, write: Callable[[bytes], object] | None = None) -> None:
         self._hash = hashlib.sha256()
-        self._take = into or self._hash.update
+        self._take_line = write or self._hash.update
         self._encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
     def add(self, unit: str, worker: str, answer: Any, used: bool) -> None:
         encoded = str(answer) if type(answer) is int else self._encode(answer)
         line = f"[{encode_basestring(unit)}, {encode_basestring(worker)}, {encoded}, {'true' if used else 'false'}]\n"
-        self._take(line.encode())
+        self._take_line(line.encode())
 
     def add_coded(
         self,
@@ -52,8 +52,10 @@ class DataHash:
     ) -> None:
         """Add many judgments at once.
 
-        ``units``, ``workers`` and ``answers`` are distinct values. ``codes`` are four columns of (N,) int64:
-        positions in these three, and 1 for used judgments, else 0.
+        Args:
+            units, workers, answers: the distinct keys of units, names of workers, and answers.
+            codes: four columns of (N,) int64: positions in ``units``, ``workers`` and ``answers``, and 1 for used
+                judgments, else 0.
         """
         parts = (
             line_beginnings(units),
@@ -63,13 +65,13 @@ class DataHash:
         )
         for start in range(0, len(codes[0]), LINES_PER_BATCH):
             batch = [code[start : start + LINES_PER_BATCH] for code in codes]
-            self._hash.update(joined_lines(*zip(parts, batch, strict=True)))
+            self._hash.update(join_lines(*zip(parts, batch, strict=True)))
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
 
 
-def joined_lines(*parts: tuple[pa.Array, Ints] | str) -> memoryview:
+def join_lines(*parts: tuple[pa.Array, Ints] | str) -> memoryview:
     """Return the bytes of N lines, each of which is joined from parts.
 
     A part is an array of texts with the (N,) positions of the lines' texts in it, or one text for all lines.
@@ -107,7 +109,7 @@ def text_column(values: Iterable[str | None]) -> pa.Array:
 
 
 def line_beginnings(units: pa.Array | Iterable[str]) -> pa.Array:
-    """Return the beginning of each unit's lines, ``["key", ``."""
+    """Return the beginning of each unit's lines, such as ``["unit-1", ``."""
     return json_column(units, before="[", after=", ")
 
 
@@ -145,11 +147,11 @@ def hash_of_files(paths: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def hash_with(data_hash: str, data: Mapping[str, Any]) -> str:
+def hash_with_data(data_hash: str, data: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a data hash together with other data, which are encoded as JSON with sorted keys."""
     return hashlib.sha256(f"{data_hash}{json.dumps(data, sort_keys=True)}".encode()).hexdigest()
 
 
 def hash_with_winners(data_hash: str, winners: Mapping[str, int]) -> str:
     """Return the hash of judgments together with published winners of pairs, by pair key, if there are any."""
-    return hash_with(data_hash, winners) if winners else data_hash
+    return hash_with_data(data_hash, winners) if winners else data_hash

@@ -44,7 +44,7 @@ DEFAULT_LEVEL = "nominal"  # the level of answers whose protocol is unknown
 NOT_USED, CONTROL_ITEMS, NO_VALUE = "not used", "control items", "without a value"
 REASONS = (NOT_USED, CONTROL_ITEMS, NO_VALUE)
 MAX_LABELS = 10_000  # largest number of different texts that are compared for similar ones
-_STEP = 1000  # number of rows between two calls of `progress`
+ROWS_PER_PROGRESS = 1000  # number of rows between two calls of `progress`
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class FileJudgments:
         values: (N,) float64, or objects if a value is a text.
         protocol: the name of the protocol in the rows, or None.
         excluded_counts: number of rows left out, by reason (REASONS).
-        contents: what `read_content` returned for each unit; empty without this function.
-        says_answers: whether a row has the column `answers`; then values were given with strength or confidence.
+        contents: what `read_content` of `read_judgment_table` returned for each unit; empty without this function.
+        has_answers_column: whether a row has the column `answers`; then values were given with strength or confidence.
         scale: the scale that the rows name, or "".
         similar_labels: warnings about labels that differ only in type, case or blanks.
         items: (U,) the unit's item: its image, or the first image of its document; empty if a row has no image.
@@ -71,7 +71,7 @@ class FileJudgments:
     protocol: str | None
     excluded_counts: dict[str, int]
     contents: list[Any] = field(default_factory=list)
-    says_answers: bool = False
+    has_answers_column: bool = False
     scale: str = ""
     similar_labels: list[str] = field(default_factory=list)
     items: list[str] = field(default_factory=list)
@@ -95,6 +95,7 @@ class OpenJudgments:
         units, parts, workers: (N,) names of units, parts of answers, and workers.
         values: (N,) codes.
         judgments: number of answers.
+        is_anonymous: whether worker names do not identify people, as in `FileJudgments`.
         excluded_counts: number of rows left out, by reason (REASONS).
         items: (N,) items as in `FileJudgments`, or empty.
     """
@@ -109,8 +110,8 @@ class OpenJudgments:
     items: list[str]
 
 
-class _RequiredColumns(Columns):
-    """Columns of a table of which all required ones must be present."""
+class _CheckedColumns(Columns):
+    """Columns of a table, of which ``check`` refuses a table without the required ones."""
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         for needed in self.required:
@@ -131,11 +132,15 @@ def read_judgment_table(
 ) -> FileJudgments:
     """Read a judgments file line by line, in UTF-8 unless a byte order mark or `encoding` says otherwise.
 
-    `numeric` refuses values that are not numbers. `read_content` is called with the first record of each unit.
-    `mapping` names the columns of a table in any format. `progress` is called with line numbers.
+    Args:
+        numeric: whether to refuse values that are not numbers.
+        read_content: a function that is called with the first record of each unit.
+        mapping: names of the columns of a table in any format.
+        progress: a function that is called with line numbers.
 
-    Raise ImportProblem if the file is not such a table, if it has no judgments or several protocols, or if a worker
-    judged a unit twice.
+    Raises:
+        ImportProblem: the file is not such a table, it has no judgments or several protocols, or a worker judged a unit
+            twice.
     """
     units, workers, lines = array("q"), array("q"), array("q")
     unit_index: dict[str, int] = {}
@@ -147,7 +152,7 @@ def read_judgment_table(
     contents: list[Any] = []
     items: list[str | None] = []
     document_by_image: dict[str, str] = {}
-    says_answers, scale = False, ""
+    has_answers_column, scale = False, ""
     records = _read_records(path, encoding, mapping)
     for record, unit, worker, value in _included_records(records, numeric, excluded_counts, progress):
         row_protocol = read_optional(record, "protocol", read_name)
@@ -157,7 +162,7 @@ def read_judgment_table(
             )
         protocol = protocol or row_protocol
         has_texts = has_texts or isinstance(value, str)
-        says_answers = says_answers or record.get("answers") is not None
+        has_answers_column = has_answers_column or record.get("answers") is not None
         scale = scale or str(record.get("scale") or "")
         if unit not in unit_index:
             items.append(image := read_optional(record, "image", read_name))
@@ -179,13 +184,13 @@ def read_judgment_table(
     table = FileJudgments(
         units=np.array(units, dtype=np.int64),
         workers=np.array(workers, dtype=np.int64),
-        values=column % MUCH if says_answers and not has_texts else column,
+        values=column % MUCH if has_answers_column and not has_texts else column,
         unit_names=list(unit_index),
         worker_names=list(worker_index),
         protocol=protocol,
         excluded_counts={why: excluded_counts[why] for why in REASONS if excluded_counts[why]},
         contents=contents,
-        says_answers=says_answers,
+        has_answers_column=has_answers_column,
         scale=scale,
         similar_labels=warnings,
         items=clusters_of_images(items, document_by_image),
@@ -195,32 +200,35 @@ def read_judgment_table(
 
 
 def _included_records(
-    records: Iterable[Record], numeric: bool, excluded: Counter[str], progress: Callable[[int], None] | None
+    records: Iterable[Record],
+    numeric: bool,
+    excluded_counts: Counter[str],
+    progress: Callable[[int], None] | None,
 ) -> Iterator[tuple[Record, str, str, float | str]]:
-    """Yield the records that count, with unit, worker and value. Count the others in ``excluded`` by reason."""
+    """Yield the records that count, with unit, worker and value. Count the others in ``excluded_counts`` by reason."""
     for number, record in enumerate(records, 1):
-        if progress is not None and number % _STEP == 0:
+        if progress is not None and number % ROWS_PER_PROGRESS == 0:
             progress(record.line or 0)
         unit, worker = _read_name(record, "unit"), _read_name(record, "worker")
         if not _read_flag(record, "used", True):
-            excluded[NOT_USED] += 1
+            excluded_counts[NOT_USED] += 1
         elif _read_flag(record, "control", False):
-            excluded[CONTROL_ITEMS] += 1
+            excluded_counts[CONTROL_ITEMS] += 1
         elif (value := _read_value(record, numeric)) is None:
-            excluded[NO_VALUE] += 1
+            excluded_counts[NO_VALUE] += 1
         else:
             yield record, unit, worker, value
 
 
 def included_rows(
-    rows: Iterable[JudgmentRow], excluded: Counter[str], progress: Callable[[int], None] | None
+    rows: Iterable[JudgmentRow], excluded_counts: Counter[str], progress: Callable[[int], None] | None
 ) -> Iterator[JudgmentRow]:
-    """Yield the used rows that are not control items. Count the others in ``excluded`` by reason."""
+    """Yield the used rows that are not control items. Count the others in ``excluded_counts`` by reason."""
     for number, row in enumerate(rows, 1):
-        if progress is not None and number % _STEP == 0:
+        if progress is not None and number % ROWS_PER_PROGRESS == 0:
             progress(number)
         if row.control or not row.used:
-            excluded[CONTROL_ITEMS if row.used else NOT_USED] += 1
+            excluded_counts[CONTROL_ITEMS if row.used else NOT_USED] += 1
         else:
             yield row
 
@@ -261,16 +269,23 @@ def read_open_judgments(
     judgment_count, is_anonymous = 0, False
     for row in included_rows(source.judgments(), excluded_counts, progress):
         judgment_count, is_anonymous = judgment_count + 1, is_anonymous or row.anonymous
-        # what `codes` reads of a unit
+        # The attributes of a unit that `codes` reads.
         unit = SimpleNamespace(content=row.content or {}, first=SimpleNamespace(text=row.first_text))
         part_codes = kind.aggregation.codes(unit, row.stored).items()
         codes += [(row.unit, part, row.worker, code, row.image) for part, code in part_codes]
         if row.image is not None and row.document is not None:
             document_by_image.setdefault(row.image, row.document)
     units, parts, workers, values, images = map(list, zip(*codes, strict=True)) if codes else ([],) * 5
-    excluded = {why: excluded_counts[why] for why in REASONS if excluded_counts[why]}
-    items = clusters_of_images(images, document_by_image)
-    return OpenJudgments(units, parts, workers, values, judgment_count, is_anonymous, excluded, items)
+    return OpenJudgments(
+        units,
+        parts,
+        workers,
+        values,
+        judgments=judgment_count,
+        is_anonymous=is_anonymous,
+        excluded_counts={why: excluded_counts[why] for why in REASONS if excluded_counts[why]},
+        items=clusters_of_images(images, document_by_image),
+    )
 
 
 @translation.override("en")
@@ -287,7 +302,7 @@ def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
     for value in dict.fromkeys(table.values.tolist()):
         answer = plain_number(value) if isinstance(value, float) else value
         try:
-            rule.check_number(answer, needs_options=table.says_answers)
+            rule.check_number(answer, needs_options=table.has_answers_column)
         except ValueError as error:
             raise ImportProblem(path, None, "value", *answer_problem(answer, error, kind)) from None
     return rule.kind
@@ -336,7 +351,7 @@ def _read_records(path: Path, encoding: str | None, mapping: ColumnMapping | Non
     if mapping is not None:
         yield from MappedJudgments(path, mapping, read_table, protocol=None, encoding=encoding).records()
         return
-    columns = _RequiredColumns(("unit", "worker", "value"))
+    columns = _CheckedColumns(("unit", "worker", "value"))
     if not read_head(path, READ_SIZE, encoding=encoding).strip():
         raise ImportProblem(path, None, None, "an empty file", "JSON lines or CSV")
     yield from read_table(path, columns, ImportNotes(), encoding)

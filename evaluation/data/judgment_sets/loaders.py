@@ -1,6 +1,6 @@
-"""Load stored judgments as arrays and records.
+"""Load a study's judgments, units, pairs, workers and references as arrays and records.
 
-All are ordered by unit, and then by worker name, so the order does not depend on the database.
+Judgments are ordered by unit, and then by worker name, so the order does not depend on the database.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def is_anonymous(study: Study) -> bool:
 
 
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
-    """Return the workers' results on control items, by the worker's row id.
+    """Return the workers' results on control items, now or at ``moment``, by the worker's row id.
 
     The results decide which judgments count, except in imports, which state for each judgment whether it is used.
     """
@@ -99,20 +99,23 @@ def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> li
         return []
     controls = Unit.objects.filter(study=study, control=True).order_by()
     rows = plain_rows(controls.values_list("pk", "expected", "control_kind"))
-    # Many control items have the same expected answer, as JSON text, and the same kind of control item.
-    facts_by_unit = {pk: (expected, kind) for pk, expected, kind in rows}
-    facts = list(dict.fromkeys(facts_by_unit.values()))
-    numbers = {fact: number for number, fact in enumerate(facts)}
-    fact_of_unit = np.array([numbers[fact] for fact in facts_by_unit.values()], dtype=np.int64)
-    fact = fact_of_unit[places_in(np.fromiter(facts_by_unit, dtype=np.int64), unit)]
-    # Count equal combinations of worker, fact and answer, which are combined to one number.
-    answer = np.unique(value, return_inverse=True)[1]
-    code = (places_in(np.unique(worker), worker) * len(facts) + fact) * (answer.max() + 1) + answer
-    _, first, counts = np.unique(code, return_index=True, return_counts=True)
+    # A type is an expected answer, as JSON text, and a kind of control item. Many control items have the same type.
+    type_by_unit = {pk: (expected, kind) for pk, expected, kind in rows}
+    types = list(dict.fromkeys(type_by_unit.values()))
+    code_by_type = {control_type: code for code, control_type in enumerate(types)}
+    type_codes = np.array(
+        [code_by_type[control_type] for control_type in type_by_unit.values()], dtype=np.int64
+    )
+    type_code = type_codes[places_in(np.fromiter(type_by_unit, dtype=np.int64), unit)]
+    # Count equal combinations of worker, type and answer, which are combined to one number.
+    answer_code = np.unique(value, return_inverse=True)[1]
+    worker_code = places_in(np.unique(worker), worker)
+    combination = (worker_code * len(types) + type_code) * (answer_code.max() + 1) + answer_code
+    _, first, counts = np.unique(combination, return_index=True, return_counts=True)
     tallies, has_repeated = [], False
     for row, n in zip(first.tolist(), counts.tolist(), strict=True):
-        text, control_kind = facts[fact[row]]
-        expected = None if text is None else json.loads(text)
+        expected_json, control_kind = types[type_code[row]]
+        expected = None if expected_json is None else json.loads(expected_json)
         if control_kind == REPEATED:
             has_repeated = True
         elif expected is not None:
@@ -123,7 +126,7 @@ def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> li
 
 
 def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozenset[int]:
-    """Return the row ids of the workers whose judgments the rule on control items leaves out."""
+    """Return the row ids of the workers whose judgments the rule on control items leaves out, now or at ``moment``."""
     records = control_records_of(study, moment=moment)
     return frozenset(worker for worker, record in records.items() if not record.is_used)
 
@@ -201,19 +204,20 @@ def load_judgments(
         )
     )
     # Sort by name in Python, because the collations of databases differ.
-    people = np.array(sorted(names, key=names.__getitem__), dtype=np.int64)
-    people_names = [names[worker_id] for worker_id in people.tolist()]
+    worker_ids = np.array(sorted(names, key=names.__getitem__), dtype=np.int64)
+    worker_names = [names[worker_id] for worker_id in worker_ids.tolist()]
     if not (is_current := _are_current(study, columns["pk"], columns.pop("replaces"), newest)).all():
         columns = {name: column[is_current] for name, column in columns.items()}
     if (np.diff(columns["pk"]) < 0).any():
         by_arrival = np.argsort(columns["pk"])
         columns = {name: column[by_arrival] for name, column in columns.items()}
     del is_current
-    unit_index, person = places_in(units.all_units.pk, columns["unit"]), places_in(people, columns["worker"])
+    unit_index = places_in(units.all_units.pk, columns["unit"])
+    worker_index = places_in(worker_ids, columns["worker"])
     assert not (unit_index < 0).any(), "judgments are of the study's own units"
     # Sort by unit and worker name, as one number.
-    order = order_of(unit_index * len(people) + person)
-    unit_index, person = unit_index[order], person[order]
+    order = order_of(unit_index * len(worker_ids) + worker_index)
+    unit_index, worker_index = unit_index[order], worker_index[order]
     fields = "pk", "unit", "worker", "value", "seconds", "flags"
     pk, unit, worker, value, seconds, flags = (columns.pop(field)[order] for field in fields)
     del order
@@ -231,7 +235,7 @@ def load_judgments(
     if (flags >= OPEN).any():
         answers = _open_answers(study, newest)
         answer = tuple(answers.get(judgment) for judgment in pk.tolist())
-    # With two candidates, a value of MUCH or more has the side, and its strength or confidence.
+    # With two candidates, a value of MUCH or more has a strength or confidence, and its last digit is the side.
     has_strength = KINDS[study.protocol].two_sided and (value >= MUCH).any()
     side_or_value = value % MUCH if has_strength else value
     return JudgmentTable(
@@ -247,7 +251,7 @@ def load_judgments(
         seconds=seconds,
         records=records,
         data_hash=_hash_judgments(
-            units.all_units.key, people_names, unit_index, person, value, answer, is_used
+            units.all_units.key, worker_names, unit_index, worker_index, value, answer, is_used
         ),
     )
 
@@ -273,9 +277,9 @@ def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:
 
 def _hash_judgments(
     units: pa.Array,
-    names: list[str],
+    workers: list[str],
     unit_index: Ints,
-    person: Ints,
+    worker_index: Ints,
     value: Floats,
     answer: Sequence[Any],
     used: Flags,
@@ -283,9 +287,11 @@ def _hash_judgments(
     """Return the hash of N judgments, sorted by unit and worker name.
 
     Args:
-        units: keys of units. unit_index: (N,) positions in ``units``.
-        names: names of workers. person: (N,) positions in ``names``.
-        value: (N,) values. answer: N open answers or None, or () if no answer is open.
+        units, workers: keys of units, and names of workers.
+        unit_index, worker_index: (N,) positions in ``units`` and ``workers``.
+        value: (N,) values.
+        answer: N open answers or None, or () if no answer is open.
+        used: (N,) whether the judgment is used.
     """
     numbers, code = np.unique(value, return_inverse=True) if answer else encode(value)
     answers: list[Any] = [None if np.isnan(number) else plain_number(number) for number in numbers.tolist()]
@@ -295,9 +301,9 @@ def _hash_judgments(
     data_hash = DataHash()
     data_hash.add_coded(
         units,
-        names,
+        workers,
         [*answers, *(answer[row] for row in open_rows)],
-        (unit_index, person, code, used.astype(np.int64)),
+        (unit_index, worker_index, code, used.astype(np.int64)),
     )
     return data_hash.hexdigest()
 
@@ -331,22 +337,26 @@ def counted_answers(study: Study, moment: Snapshot) -> Iterator[tuple[int, list[
 
 def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]:
     """Return the counted judgments with their units, in the order of the table."""
-    keep = table.is_counted
+    is_counted = table.is_counted
     units = {
         unit.pk: unit
         for unit in Unit.objects.filter(study=study, control=False)
         .select_related("item", "reference", "first", "second")
         .iterator(ROWS_PER_BATCH)
     }
-    rows = zip(table.unit[keep].tolist(), table.worker[keep].tolist(), table.answers_of(keep), strict=True)
+    rows = zip(
+        table.unit[is_counted].tolist(),
+        table.worker[is_counted].tolist(),
+        table.answers_of(is_counted),
+        strict=True,
+    )
     return [IncludedJudgment(unit=units[unit], worker=worker, answer=answer) for unit, worker, answer in rows]
 
 
 def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]:
-    """Return the wall time of the workers' finished assignments, as seconds per judgment, by worker's row id.
+    """Return the time from taking to submitting each finished assignment, as seconds per judgment, by worker's row id.
 
-    All judgments of an assignment count, so use the times only for ``workers_without_times``. Imports without times
-    have none.
+    It includes pauses, so it is used only for ``workers_without_times``. Imports without times have none.
     """
     rows = (
         Assignment.objects.filter(study=study, worker__in=workers)
@@ -367,12 +377,12 @@ def workers_without_times(table: JudgmentTable, workers: Iterable[WorkerRow]) ->
     return {worker.pk for worker in workers}.difference(workers_with_times.tolist())
 
 
-def unit_rows(study: Study) -> Units:
+def judged_units_of(study: Study) -> Units:
     return study_units(study).judged_units
 
 
 def documents_of(study: Study) -> dict[int, int]:
-    """Return the first item of the document of each item of the study, as row ids.
+    """Return the first item of the document of each item of the study, by item, as row ids.
 
     Items that are their document's only item are left out (``first_of_documents``).
     """
@@ -424,7 +434,8 @@ def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
 def weights_of_units(study: Study) -> dict[int, float]:
     """Return the weights of audited units, by row id.
 
-    The weight is the number of rejected captions that the unit represents. Other units have the weight 1.
+    Audited units are a sample of the captions that a filter rejected. The weight is the number of rejected captions
+    that the unit represents. Other units have the weight 1.
     """
     notes = study.notes
     audited = units_by_filter(study)[1] if notes.get("audited") else set()
@@ -475,10 +486,12 @@ class ReferenceSet:
     splits: list[str]
 
     def documents(self, leading: int | None = None) -> list[Sequence[str]]:
+        """Return the texts of each image's references, or of its first ``leading`` ones, for document frequencies."""
         return [[text for _, text in rows[:leading]] for rows in self.of_item.values()]
 
 
 def load_references(study: Study) -> ReferenceSet:
+    """Return the references of all images of the splits that the study judges."""
     if KINDS[study.protocol].compares_pairs:
         items: Any = CandidatePair.objects.filter(study=study).values_list("item_id")
     else:
@@ -522,8 +535,11 @@ def included_votes(
 ) -> Iterator[tuple[int, int, str, Any]]:
     """Yield (unit, worker, worker's name, answer) of the judgments that count in consensus and agreement.
 
-    The votes are ordered by unit and worker name. Every judgment is added to ``tally``. ``units`` are row ids of
-    the units to read.
+    They are ordered by unit and worker name. Every judgment, included or not, is added to ``tally``.
+
+    Args:
+        moment: the time of the judgments to read; None for now.
+        units: row ids of the units to read; None for all.
     """
     if moment is None:
         excluded_ids, invalidated = excluded_workers(study), frozenset[UUID]()

@@ -1,6 +1,6 @@
-"""The digest of a study's units and references.
+"""The digest of a study's units and references, for its signature.
 
-It can be computed from rows or, with the same result, from stored columns.
+It can be computed from rows or, faster and with the same result, from stored columns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from evaluation.data.judgment_sets.blocks import unit_columns
 from evaluation.data.judgment_sets.data_hash import (
     ASCII_ESCAPED,
     join_columns,
-    joined_lines,
+    join_lines,
     json_column,
     text_column,
 )
@@ -37,18 +37,18 @@ from quorum.numeric.arrays import Ints, places_in
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CAPTIONS = ("reference", "first", "second")
+CAPTION_FIELDS = ("reference", "first", "second")  # fields of a unit that are captions
 MAX_CACHED_TEXTS = 2_000  # texts with JSON that are kept as sorted JSON
 
 
-def _as_text(text: str | None) -> str:
+def _encode_text(text: str | None) -> str:
     """Return a text as JSON, in ASCII."""
     return "null" if text is None else encode_basestring_ascii(text)
 
 
 @lru_cache(MAX_CACHED_TEXTS)
-def _as_json(text: str | None) -> str:
-    """Return JSON as JSON with sorted keys, because databases differ in the order."""
+def _sort_json_keys(text: str | None) -> str:
+    """Return a JSON text with sorted keys, because databases differ in their order."""
     return "null" if text is None else json.dumps(json.loads(text), sort_keys=True)
 
 
@@ -56,23 +56,23 @@ _ascii_column = partial(json_column, encode=encode_basestring_ascii, escaped=ASC
 
 
 def _json_column(texts: Iterable[str | None]) -> pa.Array:
-    return text_column(map(_as_json, texts))
+    return text_column(map(_sort_json_keys, texts))
 
 
 # Functions that write the values of a column as JSON, by column, in the order of the values of a line.
 UNIT_COLUMNS: Mapping[str, Callable[[Any], str]] = {
-    "key": _as_text, "control": lambda is_control: "true" if is_control else "false", "item__name": _as_text,
-    "item__text": _as_text, "reference__text": _as_text, "first__text": _as_text, "second__text": _as_text,
-    "expected": _as_json, "content": _as_json,
+    "key": _encode_text, "control": lambda is_control: "true" if is_control else "false", "item__name": _encode_text,
+    "item__text": _encode_text, "reference__text": _encode_text, "first__text": _encode_text,
+    "second__text": _encode_text, "expected": _sort_json_keys, "content": _sort_json_keys,
 }  # fmt: skip
 
-CAPTION_COLUMNS = {"item__name": _as_text, "text": _as_text}
+CAPTION_COLUMNS = {"item__name": _encode_text, "text": _encode_text}
 
 
 def digest_of_material(study: Study, *, stored: bool = False) -> str:
-    """Return a hash of units and references as lines of JSON.
+    """Return the hash of units and references as lines of JSON.
 
-    Units are read from ``stored`` blocks or from their rows.
+    If ``stored``, units are read from stored blocks, else from their rows.
     """
     units = Unit.objects.filter(study=study)
     references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)
@@ -95,7 +95,9 @@ def _lines_of_rows(rows: QuerySet[Any], columns: Mapping[str, Callable[[Any], st
     Values are encoded column by column, because encoding whole rows takes twice as long.
     """
     for batch in batched(plain_rows(rows.values_list(*columns)), ROWS_PER_BATCH):
-        texts = map(map, columns.values(), zip(*batch, strict=True))  # each column's function, of its values
+        texts = map(
+            map, columns.values(), zip(*batch, strict=True)
+        )  # map each column's function to its values
         lines = "]\n[".join(map(", ".join, zip(*texts, strict=True)))
         yield f"[{lines}]\n".encode()
 
@@ -110,19 +112,19 @@ def _lines_of_columns(
     """
     import pyarrow as pa
 
-    names = ("pk", "key", "position", "control", "item", *CAPTIONS, "expected", "has_content")
+    names = ("pk", "key", "position", "control", "item", *CAPTION_FIELDS, "expected", "has_content")
     columns = unit_columns(study, names)
     order = np.lexsort((columns["pk"].to_numpy(), columns["position"].to_numpy()))
     keys = _ascii_column(columns["key"].combine_chunks(), before="[", after=", ")
     pk, position, control, item, *caption_ids = (
         columns[name].cast("int64").fill_null(0).to_numpy()[order]
-        for name in ("pk", "position", "control", "item", *CAPTIONS)
+        for name in ("pk", "position", "control", "item", *CAPTION_FIELDS)
     )
-    expected = columns["expected"].combine_chunks().dictionary_encode()
-    answer = expected.indices.fill_null(-1).to_numpy()[order] + 1
-    answers = _json_column((None, *expected.dictionary.to_pylist()))
+    expected_column = columns["expected"].combine_chunks().dictionary_encode()
+    expected = expected_column.indices.fill_null(-1).to_numpy()[order] + 1
+    expected_answers = _json_column((None, *expected_column.dictionary.to_pylist()))
     has_content = columns["has_content"].to_numpy()[order]
-    del columns, expected
+    del columns, expected_column
     pa.default_memory_pool().release_unused()
     item_source = [(item, units.values("item"))]
     item_rows = _rows_in(Item.objects.all(), "pk", item_source)
@@ -132,17 +134,19 @@ def _lines_of_columns(
     rows = columns_of(reference_rows.values_list("pk", "item_id", "position"), 3).astype(np.int64)
     reference_pk, reference_item, reference_position = rows[:, places_in(np.unique(item), rows[1]) >= 0]
     item_pk, item_position = columns_of(item_rows.values_list("pk", "position"), 2).astype(np.int64)
-    caption_sources = [(ids, units.values(name)) for name, ids in zip(CAPTIONS, caption_ids, strict=True)]
-    captions, sentences = _texts_of(
+    caption_sources = [
+        (ids, units.values(name)) for name, ids in zip(CAPTION_FIELDS, caption_ids, strict=True)
+    ]
+    captions, caption_texts = _texts_of(
         _rows_in(Caption.objects.all(), "pk", [*caption_sources, (reference_pk, references.values("pk"))]),
         text=(_ascii_column, "null"),
     )
-    controls = text_column(("false, ", "true, "))
+    control_flags = text_column(("false, ", "true, "))
     item = places_in(items, item) + 1
     reference, first, second = (places_in(captions, ids) + 1 for ids in caption_ids)
     del caption_ids, caption_sources
     # The lines of units.
-    for part in _parts(len(order)):
+    for part in _slices(len(order)):
         part_units = units.none()
         if has_content[part].any():
             part_units = units.filter(position__range=(int(position[part][0]), int(position[part][-1])))
@@ -150,21 +154,22 @@ def _lines_of_columns(
             part_units.order_by().exclude(content={}), content=(_json_column, "{}")
         )
         content_index = places_in(content_pk, pk[part]) + 1
-        yield joined_lines(
-            (keys, order[part]), (controls, control[part]), (names_and_texts, item[part]),
-            (sentences, reference[part]), ", ", (sentences, first[part]), ", ", (sentences, second[part]), ", ",
-            (answers, answer[part]), ", ", (content, content_index), "]\n",
+        yield join_lines(
+            (keys, order[part]), (control_flags, control[part]), (names_and_texts, item[part]),
+            (caption_texts, reference[part]), ", ", (caption_texts, first[part]), ", ",
+            (caption_texts, second[part]), ", ", (expected_answers, expected[part]), ", ",
+            (content, content_index), "]\n",
         )  # fmt: skip
     # The lines of references, sorted by the image's position, the reference's position and row id.
     order = np.lexsort((reference_pk, reference_position, item_position[places_in(item_pk, reference_item)]))
     item, caption = places_in(items, reference_item[order]) + 1, places_in(captions, reference_pk[order]) + 1
-    for part in _parts(len(order)):
-        yield joined_lines("[", (names, item[part]), ", ", (sentences, caption[part]), "]\n")
+    for part in _slices(len(order)):
+        yield join_lines("[", (names, item[part]), ", ", (caption_texts, caption[part]), "]\n")
 
 
-def _parts(rows: int) -> Iterator[slice]:
+def _slices(row_count: int) -> Iterator[slice]:
     """Return slices of UNITS_PER_BATCH rows."""
-    return (slice(start, start + UNITS_PER_BATCH) for start in range(0, rows, UNITS_PER_BATCH))
+    return (slice(start, start + UNITS_PER_BATCH) for start in range(0, row_count, UNITS_PER_BATCH))
 
 
 def _rows_in(rows: QuerySet[Any], field: str, sources: Iterable[tuple[Ints, QuerySet[Any]]]) -> QuerySet[Any]:
@@ -182,9 +187,9 @@ def _rows_in(rows: QuerySet[Any], field: str, sources: Iterable[tuple[Ints, Quer
 def _texts_of(
     rows: QuerySet[Any], **fields: tuple[Callable[[Sequence[Any]], pa.Array], str]
 ) -> tuple[Any, ...]:
-    """Return (N,) row ids, and (N + 1,) JSON values of each field. The first value is for a missing row.
+    """Return (N,) row ids, and (N + 1,) JSON values of each field, of which the first is for a missing row.
 
-    ``fields`` has, by the field's name, a function that encodes values, and the text for a missing row.
+    ``fields`` has, by the field's name, a function that encodes values, and the JSON value for a missing row.
     """
     import pyarrow as pa
 

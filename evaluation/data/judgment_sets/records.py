@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from annotation.quality.controls import ControlRecord
 
 
-NO_PAIR = -1
+NO_PAIR = -1  # stands in for the row id of a unit's pair if it has none
 
 # Largest number of different answers for which exact agreement is reported. With more, only alpha is meaningful.
 MAX_OUTCOMES = 10
@@ -75,15 +75,15 @@ class JudgmentTable:
         return (self.side > 0) & (self.value == self.side)
 
     @property
-    def order(self) -> Floats:
+    def order_sign(self) -> Floats:
         """(N,) numbers: 1 if the first option was on the left, -1 if the second was, 0 without sides."""
         return (self.side == FIRST) * 1.0 - (self.side == SECOND)
 
-    def answers_of(self, keep: Flags) -> list[Any]:
-        """Return the answers, numbers or open answers, of the rows for which ``keep`` is true."""
+    def answers_of(self, is_kept: Flags) -> list[Any]:
+        """Return the answers, numbers or open answers, of the rows for which ``is_kept`` is true."""
         return [
             self.answer[row] if np.isnan(self.full_value[row]) else plain_number(self.full_value[row])
-            for row in np.flatnonzero(keep).tolist()
+            for row in np.flatnonzero(is_kept).tolist()
         ]
 
 
@@ -108,7 +108,7 @@ class Units(Sequence[UnitRow]):
     Attributes:
         pk: (U,) row ids.
         key: (U,) strings of Arrow.
-        kind: (U,) positions in ``kinds``.
+        kind: (U,) positions in ``kinds``, the distinct kinds of pairs.
         pair: (U,) row ids of pairs; NO_PAIR if the unit has none.
     """
 
@@ -167,6 +167,7 @@ class Units(Sequence[UnitRow]):
         return list(map(UnitRow, *columns))
 
     def units_at(self, positions: Ints) -> Units:
+        """Return the units at these positions, in this order."""
         key = self.key.take(positions)
         return Units(self.pk[positions], key, self.kind[positions], self.kinds, self.pair[positions])
 

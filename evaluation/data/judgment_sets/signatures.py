@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evaluation.data.judgment_sets.tallies import Votes
+from evaluation.data.judgment_sets.tallies import VoteCounts
 from judgments.kinds import Kind
 from quorum.numeric.signatures import Signature, Value
 
-AS_IMPORTED = "as-imported"
+AS_IMPORTED = "as-imported"  # in place of the required share of right control items, for imported judgments
 
 DIGITS_OF_HASH = 16  # 64 bits, enough to distinguish data, and short enough for a plot
 
 
 @dataclass(frozen=True, slots=True)
 class MaterialCounts:
-    """Counts of the judged material, without control items.
+    """Counts of the judged material, without control items, for the signature.
 
     Attributes:
         pairs: number of candidate pairs; None if units are single.
@@ -41,7 +41,7 @@ def range_value(low: int, high: int) -> Value:
 def judgment_signature(
     kind: Kind,
     material: MaterialCounts,
-    votes: Votes,
+    votes: VoteCounts,
     *,
     controls: Value,
     seed: int,
@@ -52,9 +52,10 @@ def judgment_signature(
 
     Args:
         controls: the required share of right answers to control items, 'none', or 'as-imported'.
+        version: the version of Quorum.
         others: optional fields, such as a stopping rule, adjudicated units, simulated answers.
     """
-    # Units without an included vote are not among ``votes.units``.
+    # Units without a vote are not among ``votes.units``.
     least = votes.least if votes.units == material.units else 0
     fields: dict[str, Value] = {}
     if material.pairs is not None:

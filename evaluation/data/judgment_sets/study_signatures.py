@@ -10,7 +10,7 @@ import numpy as np
 from annotation.models import Adjudication
 from annotation.snapshots import Snapshot
 from evaluation.data.judgment_sets.blocks import FIRST_LEFT, unit_columns
-from evaluation.data.judgment_sets.data_hash import hash_with, hash_with_winners
+from evaluation.data.judgment_sets.data_hash import hash_with_data, hash_with_winners
 from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH, included_votes, rule_of_controls
 from evaluation.data.judgment_sets.material_digest import digest_of_material
 from evaluation.data.judgment_sets.records import JudgmentTable
@@ -22,7 +22,7 @@ from evaluation.data.judgment_sets.signatures import (
     differences,
     judgment_signature,
 )
-from evaluation.data.judgment_sets.tallies import JudgmentTally, Votes
+from evaluation.data.judgment_sets.tallies import JudgmentTally, VoteCounts
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Study
 from judgments.studies.designs import design_of, draws_at_claim, stops_early
@@ -30,8 +30,8 @@ from judgments.studies.stopping import describe_stopping
 from quorum.numeric.signatures import Signature, Value, quorum_version
 from quorum.statistics.inputs import encode
 
-# Keys of a design that do not change what people are asked, or that only determine the units.
-UNUSED_KEYS = {
+# Keys of a design that are not signed, because they do not change what people are asked, or only determine the units.
+UNSIGNED_KEYS = {
     "name", "slug", "dataset", "preset", "purpose", "seed", "seconds_per_unit", "consent", "contact", "arena",
     "sampling", "filter", "access", "workers", "rules", "stopping", "crowd", "panel", "erasure", "retention", "ethics",
     "registration", "chosen", "by_hand",
@@ -53,8 +53,12 @@ def signature_of_study(
 
 
 def signature_from(
-    study: Study, material: MaterialCounts, votes: Votes, others: Mapping[str, Value]
+    study: Study, material: MaterialCounts, votes: VoteCounts, others: Mapping[str, Value]
 ) -> Signature:
+    """Return the signature of the study's judgments from counts of its material and votes.
+
+    ``others`` are the fields that not every study has (``uncommon_fields``).
+    """
     published = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
     rows = published.values_list("key", "published_winner").iterator(ROWS_PER_BATCH)
     winners = {key: winner for key, winner in rows if winner is not None}
@@ -82,10 +86,9 @@ def material_of(study: Study, *, stored: bool = False) -> MaterialCounts:
     pairs = None
     if KINDS[study.protocol].compares_pairs:
         pairs = CandidatePair.objects.filter(study=study).count()
-    by_item = judged_units.group_by(
-        ["pair", "item"], use_threads=False
-    )  # threads take three times the CPU time
-    reference_counts = by_item.aggregate([("reference", "count_distinct")])
+    # Threads would take three times the CPU time.
+    units_by_pair = judged_units.group_by(["pair", "item"], use_threads=False)
+    reference_counts = units_by_pair.aggregate([("reference", "count_distinct")])
     references = [n for n in pc.unique(reference_counts["reference_count_distinct"]).to_pylist() if n]
     return MaterialCounts(
         units=len(judged_units),
@@ -95,24 +98,24 @@ def material_of(study: Study, *, stored: bool = False) -> MaterialCounts:
     )
 
 
-def votes_of(study: Study) -> Votes:
+def votes_of(study: Study) -> VoteCounts:
     """Return the counts and the hash of all judgments of the study."""
     tally = JudgmentTally()
     for _ in included_votes(study, None, tally):
-        continue
-    return tally.facts()
+        continue  # reading a judgment adds it to the tally
+    return tally.finish()
 
 
 def hash_of_judgments(study: Study) -> str:
     return votes_of(study).data_hash
 
 
-def votes_of_table(table: JudgmentTable) -> Votes:
+def votes_of_table(table: JudgmentTable) -> VoteCounts:
     """Return the counts and the hash of the judgments of a table."""
     is_counted = table.is_counted
     vote_counts = np.bincount(encode(table.unit[is_counted])[1])
     has_side = is_counted & table.has_side
-    return Votes(
+    return VoteCounts(
         units=len(vote_counts),
         least=int(vote_counts.min(initial=vote_counts.max(initial=0))),  # 0 without votes
         most=int(vote_counts.max(initial=0)),
@@ -124,7 +127,7 @@ def votes_of_table(table: JudgmentTable) -> Votes:
 
 
 def control_rule(study: Study) -> Value:
-    """Return the field of the signature about check questions: the share that must be right, or a word."""
+    """Return the field of the signature about control items: the share that must be right, "none" or AS_IMPORTED."""
     if study.source == Study.Source.IMPORTED:
         return AS_IMPORTED
     controls = design_of(study).controls
@@ -138,9 +141,9 @@ def uncommon_fields(
 
     They include digests of the design and of the material. If ``material`` is omitted, it is computed from rows.
     """
-    design_values = {name: value for name, value in study.design.items() if name not in UNUSED_KEYS}
+    design_values = {name: value for name, value in study.design.items() if name not in UNSIGNED_KEYS}
     fields: dict[str, Value] = {
-        "design": hash_with("", design_values)[:DIGITS_OF_HASH],
+        "design": hash_with_data("", design_values)[:DIGITS_OF_HASH],
         "material": material or digest_of_material(study),
     }
     kind = KINDS[study.protocol]

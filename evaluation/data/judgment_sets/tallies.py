@@ -1,4 +1,4 @@
-"""Counts and hashes of judgments, which are added one by one in the order of unit and worker name."""
+"""Count and hash the judgments of a study for its signature, one by one, in the order of unit and worker name."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 from evaluation.data.judgment_sets.data_hash import DataHash
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 
-FIRST_LEFT = "first-left"
+FIRST_LEFT = "first-left"  # value of ``Judgment.presented``: the unit's first option was on the left
 
 
 @dataclass(slots=True)
 class JudgmentTally:
     """A tally of judgments, which must be added in the order of unit and worker name.
 
-    Its attributes are those of ``Votes``, up to the last complete unit.
+    Its attributes are the counts of ``VoteCounts``. The unit to which judgments are being added is among ``counted``,
+    ``sided`` and ``first_left``, but not yet among ``units``, ``least`` and ``most``.
     """
 
     counted: int = 0
@@ -26,18 +27,26 @@ class JudgmentTally:
     least: int = 0
     most: int = 0
     _unit: str | None = None
-    _votes: int = 0
+    _votes_of_unit: int = 0
     _hash: DataHash = field(default_factory=DataHash)
 
     @classmethod
     def writing_to(cls, write: Callable[[bytes], object]) -> JudgmentTally:
-        """Return a tally for some of the units. It passes the lines to hash to ``write`` (see ``add_votes``)."""
+        """Return a tally of some of the units, which does not hash lines but passes them to ``write``.
+
+        The lines of all units are hashed together later (see ``sum_of_counts``).
+        """
         return cls(_hash=DataHash(write))
 
     def add(self, unit: str, worker: str, answer: Any, *, used: bool, control: bool, presented: str) -> None:
         """Add a judgment.
 
-        ``answer`` is for the unit's order of options; ``presented`` is '' if the kind has no sides.
+        Args:
+            unit, worker: key of the unit, and name of the worker.
+            answer: the answer for the unit's order of options.
+            used: whether the judgment is used; unused ones are hashed, but not counted.
+            control: whether the unit is a control item; these are hashed, but not counted.
+            presented: the option that was on the left; '' if the kind has no sides.
         """
         self._hash.add(unit, worker, answer, used)
         if control or not used:
@@ -45,45 +54,46 @@ class JudgmentTally:
         if unit != self._unit:
             self._close_unit()
             self._unit = unit
-        self._votes += 1
+        self._votes_of_unit += 1
         self.counted += 1
+        # The last digit of an answer to a pair is the side that was chosen, if any (pair_answers.py).
         if presented and answer % MUCH in (FIRST, SECOND):
             self.sided += 1
             self.first_left += presented == FIRST_LEFT
 
     def _close_unit(self) -> None:
-        if self._votes:
-            self.least = min(self.least, self._votes) if self.units else self._votes
-            self.most = max(self.most, self._votes)
+        if self._votes_of_unit:
+            self.least = min(self.least, self._votes_of_unit) if self.units else self._votes_of_unit
+            self.most = max(self.most, self._votes_of_unit)
             self.units += 1
-        self._votes = 0
+        self._votes_of_unit = 0
 
-    def facts(self) -> Votes:
-        """Return the counts and the hash of the judgments added so far, and end the current unit."""
+    def finish(self) -> VoteCounts:
+        """End the last unit, and return the counts and the hash of all judgments that were added."""
         self._close_unit()
         self._unit = None
-        return Votes(
-            self.units,
-            self.least,
-            self.most,
-            self.sided,
-            self.first_left,
-            self._hash.hexdigest(),
-            self.counted,
+        return VoteCounts(
+            units=self.units,
+            least=self.least,
+            most=self.most,
+            sided=self.sided,
+            first_left=self.first_left,
+            data_hash=self._hash.hexdigest(),
+            counted=self.counted,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Votes:
-    """Counts of votes.
+class VoteCounts:
+    """Counts of votes, which are the used judgments of units that are not control items, and the judgments' hash.
 
     Attributes:
-        units: number of units with an included vote.
-        least, most: fewest and most included votes of such a unit.
-        sided: number of included votes on units with two sides.
+        units: number of units with a vote.
+        least, most: fewest and most votes of such a unit.
+        sided: number of votes that chose one of two sides.
         first_left: number of these votes with the first option on the left.
-        data_hash: hash of all judgments, included or not.
-        counted: number of included votes.
+        data_hash: hash of all judgments, whether or not they are votes.
+        counted: number of votes.
     """
 
     units: int
@@ -95,10 +105,13 @@ class Votes:
     counted: int
 
 
-def add_votes(parts: Sequence[Votes], data_hash: str) -> Votes:
-    """Return the sums of the counts of disjoint sets of units. ``data_hash`` is the hash of all of them."""
+def sum_of_counts(parts: Sequence[VoteCounts], data_hash: str) -> VoteCounts:
+    """Return the counts of all units from those of disjoint sets of units.
+
+    ``data_hash`` is the hash of the lines of all sets, which were written by ``JudgmentTally.writing_to``.
+    """
     parts_with_votes = [part for part in parts if part.units]
-    return Votes(
+    return VoteCounts(
         units=sum(part.units for part in parts_with_votes),
         least=min((part.least for part in parts_with_votes), default=0),
         most=max((part.most for part in parts_with_votes), default=0),

@@ -1,4 +1,8 @@
-"""Read and write bundles: reproducible zip files with checksums for `sha256sum --check`."""
+"""Read and write bundles, which are the files of releases.
+
+A bundle is a zip file with checksums for `sha256sum --check`. It is reproducible: the same files in the same order give
+the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from evaluation.data.export.parts import EPOCH
 from evaluation.errors import VerificationError
 
 SUMS = "SHA256SUMS"  # name of the file with the checksums
-MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"  # name of the file that describes the release, and lists the other files
 COMPRESSION_LEVEL = 6  # zlib's default, which is fixed here so that equal files give equal bundles
 CHUNK = 1 << 20  # bytes (1 MiB) that are read at once
 MAX_LINE_BYTES = 16 << 20  # longest line of a table
@@ -25,7 +29,13 @@ READ_ERRORS = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.err
 
 
 class BundleWriter:
-    """A writer of a bundle. ``files`` has the checksum and size of each file, by name."""
+    """Writes the files of a bundle one after the other, and notes their checksums for the manifest and SHA256SUMS.
+
+    Call ``close`` after the last file, and ``finish`` in any case.
+
+    Attributes:
+        files: by name, the checksum, the size and, for tables, the number of rows of each file written so far.
+    """
 
     def __init__(self, file: HashedFile) -> None:
         self._zip = ZipFile(cast("IO[bytes]", file), "w", ZIP_DEFLATED, compresslevel=COMPRESSION_LEVEL)
@@ -37,8 +47,8 @@ class BundleWriter:
         info = ZipInfo(name, EPOCH)
         # Permissions of Unix are in the upper 16 bits of the attributes.
         info.compress_type, info.external_attr = ZIP_DEFLATED, 0o644 << 16
-        with self._zip.open(info, "w", force_zip64=True) as raw:
-            file = HashedFile(cast("Any", raw))
+        with self._zip.open(info, "w", force_zip64=True) as raw_file:
+            file = HashedFile(cast("Any", raw_file))
             yield file
         self.files[name] = {"sha256": file.hexdigest(), "bytes": file.size}
 
@@ -54,12 +64,13 @@ class BundleWriter:
         self.write_text(name, f"{indented_json(value)}\n")
 
     def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        count = 0
+        """Write a table as JSON lines."""
+        row_count = 0
         with self.member(name) as file:
             for row in rows:
-                count += 1
+                row_count += 1
                 file.write_text(f"{json.dumps(row, ensure_ascii=False, cls=NanAsNullEncoder)}\n")
-        self.files[name]["rows"] = count
+        self.files[name]["rows"] = row_count
 
     def close(self, manifest: Mapping[str, Any]) -> None:
         """Write the manifest, which lists the files, and the checksums, as the last files."""
@@ -67,17 +78,24 @@ class BundleWriter:
         self.write_text(SUMS, _format_sums({name: file["sha256"] for name, file in self.files.items()}))
 
     def finish(self) -> None:
-        """Write the end of the zip file."""
+        """Write the zip file's directory. Without ``close`` before, the bundle is incomplete."""
         self._zip.close()
 
 
 def _format_sums(hashes: Mapping[str, str]) -> str:
-    """Return the lines of `sha256sum` for files, sorted by name."""
+    """Return the lines of `sha256sum`, sorted by name, for the hashes of files by name."""
     return "".join([f"{digest}  {name}\n" for name, digest in sorted(hashes.items())])
 
 
 class BundleReader:
-    """A reader of a bundle. Its methods raise VerificationError if the bundle is defective."""
+    """Reads the files of a bundle, and checks them against its checksums.
+
+    Methods raise VerificationError if the bundle is defective, except ``problems``, which describes the defects.
+
+    Attributes:
+        names, sizes: names of the files, and their sizes by name.
+        digests: SHA-256 by name, of the files that ``problems`` has read.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -91,7 +109,7 @@ class BundleReader:
             ) from None
         self.sizes = {info.filename: info.file_size for info in self._zip.infolist()}
         self.names = [info.filename for info in self._zip.infolist()]
-        self.digests: dict[str, str] = {}  # SHA-256 of the files that `problems` has read
+        self.digests: dict[str, str] = {}
 
     def close(self) -> None:
         self._zip.close()

@@ -1,4 +1,4 @@
-"""The design of a study, without what only its own participants may know."""
+"""The design of a study as it may be published, without what only its own participants may know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents of a bundle: README, datasheet, CITATION.cff, LICENSE and metadata.
+"""Write the documents of a bundle: README, datasheet, CITATION.cff, LICENSE and metadata.
 
 The metadata follow the MLCommons Croissant Format Specification 1.0
 (https://docs.mlcommons.org/croissant/docs/croissant-spec.html).
@@ -29,7 +29,9 @@ TEMPLATES.filters["json"] = lambda text: json.dumps(text, ensure_ascii=False)
 LICENCES: dict[str, dict[str, str]] = tomllib.loads((FOLDER / "licences.toml").read_text(encoding="utf-8"))
 # Descriptions of the tables, with their columns, and of the other files, by name.
 _FILES: dict[str, Any] = tomllib.loads((FOLDER / "files.toml").read_text(encoding="utf-8"))
-CONTEXT: dict[str, Any] = json.loads((FOLDER / "croissant_context.json").read_text(encoding="utf-8"))
+CROISSANT_CONTEXT: dict[str, Any] = json.loads(
+    (FOLDER / "croissant_context.json").read_text(encoding="utf-8")
+)
 CROISSANT_VERSION = "http://mlcommons.org/croissant/1.0"
 
 # Files that every bundle has. The README lists them even if they are not written yet.
@@ -46,7 +48,7 @@ class ReleaseDescription:
         study: slug of the study.
         licence: SPDX identifier, a key of ``LICENCES``.
         citation: how to cite the release; "" for its title and version.
-        signature: signature of the agreement of its judgments.
+        signature: signature of its judgments.
         simulated: whether simulated participants gave the answers.
         attribution: whose rights in the judged data must be stated.
         texts: whether the bundle has the texts of captions and of answers.
@@ -85,7 +87,14 @@ def make_documents(
     facts: Mapping[str, Any],
     quorum_version: str,
 ) -> dict[str, str]:
-    """Return the contents of the documents by name. ``files`` are entries of the manifest, at least of the tables."""
+    """Return the contents of the documents by name.
+
+    Args:
+        files: the manifest's entries of files by name, at least of the tables.
+        agreement, counts: results of the release.
+        design: the design in ``design.toml``.
+        facts: facts about the collection of the judgments (``format_datasheet``).
+    """
     return {
         "datasheet.md": format_datasheet(about, agreement, counts, design, facts),
         "croissant.json": f"{indented_json(croissant_metadata(about, files))}\n",
@@ -105,6 +114,7 @@ def citation_cff(about: ReleaseDescription) -> str:
 
 
 def format_readme(about: ReleaseDescription, files: Mapping[str, Any], quorum_version: str) -> str:
+    """Return the README of a release, which describes its tables with their columns, and its other files."""
     other_files = {
         name: description
         for name, description in _FILES["others"].items()
@@ -145,7 +155,7 @@ def format_datasheet(
 def croissant_metadata(about: ReleaseDescription, files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the metadata of the bundle and its tables in the format Croissant."""
     return {
-        "@context": CONTEXT,
+        "@context": CROISSANT_CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": CROISSANT_VERSION,
         "name": about.study,

@@ -1,6 +1,7 @@
-"""The effects of an erasure on results, exports and releases.
+"""What the erasure of a person does to results, exports and releases, as receivers of the signals of erasure.
 
-Receipts can still prove that rows of an earlier release were in the study (`origin`).
+An earlier release keeps the person's rows under a pseudonym. The person's receipt can still prove that these rows were
+in the study (`origin`).
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ FILE_JOB_KINDS = ("export", "report", "release")  # kinds of jobs that write fil
 
 
 def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: Any) -> None:
-    """Rename the person in stored results, and delete caches, in the transaction of the erasure.
+    """Rename the person in stored results, and delete stored columns, in the transaction of the erasure.
 
-    Results are not recomputed. Until they are, pages mark them as older than the data.
+    Results are not recomputed. Until they are, pages mark them as older than the data. ``replacements`` has the words
+    to replace, such as the person's name.
     """
     forget_columns(study=study)
     for analysis in Analysis.objects.filter(study=study).iterator(1):
@@ -35,8 +37,8 @@ def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: A
             Analysis.objects.filter(pk=analysis.pk).update(result=renamed[0], settings=renamed[1])
 
 
-def describe_computed_results(*, study: Study, **_signal: Any) -> str:
-    """Return why the study's pages of work must stay (imported predictions, a release); "" if they may be discarded."""
+def why_pages_of_work_must_stay(*, study: Study, **_signal: Any) -> str:
+    """Return a sentence if predictions were imported or the study was released, or "" if neither happened."""
     names = {"slug": study.slug}
     if Prediction.objects.filter(study=study).exists():
         return (
@@ -65,7 +67,7 @@ def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
     """Remove the study's exports and reports, which name people and can be made again. This may be repeated.
 
     Args:
-        withdraw: whether to remove the files of releases too; their rows, with version and SHA-256, are kept.
+        withdraw: whether to remove the files of releases too; their records, with version and SHA-256, are kept.
 
     Raises:
         ServiceBusy: a job is writing a file of the study.

@@ -1,4 +1,7 @@
-"""Compare a bundle with its study: how many judgments are still there, and how many were erased, by receipts?"""
+"""Find out whether a bundle comes from a study, although people may have been erased from the study since.
+
+Each judgment of the bundle is either still in the study, or was erased, which a receipt may prove, or is unexplained.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ from evaluation.errors import VerificationError
 from evaluation.models import Release
 from judgments.models import Study
 
-ROWS = "judgments.jsonl"  # name of the file with the judgments
+JUDGMENTS_FILE = "judgments.jsonl"  # the file of a bundle with the judgments
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class BundleOrigin:
     """The result of comparing a bundle's judgments with the study.
 
     Attributes:
@@ -46,6 +49,7 @@ class Origin:
 
     @property
     def is_confirmed(self) -> bool:
+        """Whether the bundle is a release of the study, and erasures explain all judgments that are missing."""
         return bool(self.version) and self.unaccounted <= self.erased - self.erased_with_receipt
 
     def summary(self) -> str:
@@ -67,8 +71,10 @@ class Origin:
         return f"{identity} {counts}"
 
 
-def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> Origin:
+def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> BundleOrigin:
     """Compare a bundle's judgments with the study's rows and the commitments of erasures.
+
+    An erasure stores a commitment to each erased judgment, which only the person's receipt can reproduce.
 
     Raise VerificationError if the bundle is defective.
     """
@@ -77,12 +83,12 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
     unmatched_commitments = Counter(
         digest for erasure in erasures for digest in erasure.content.get("commitments", ())
     )
-    matched = erased_with_receipt = unaccounted = 0
+    found = erased_with_receipt = unaccounted = 0
     for row in _rows_of_bundle(bundle):
         key = _row_key(row)
         if unmatched_rows[key]:
             unmatched_rows[key] -= 1
-            matched += 1
+            found += 1
             continue
         digests = (commitment_to(receipt, row) for receipt in receipts)
         commitment = next((digest for digest in digests if unmatched_commitments[digest]), None)
@@ -93,9 +99,9 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
             erased_with_receipt += 1
     digest = hashlib.sha256(bundle.read_bytes()).hexdigest()
     release = Release.objects.filter(study=study, sha256=digest).first()
-    return Origin(
+    return BundleOrigin(
         version=release.version if release else "",
-        found=matched,
+        found=found,
         erased_with_receipt=erased_with_receipt,
         unaccounted=unaccounted,
         erased=sum(erasure.content["removed"].get("judgment", 0) for erasure in erasures),
@@ -109,10 +115,11 @@ def _row_key(row: dict[str, Any]) -> str:
 
 def _rows_of_bundle(bundle: Path) -> Iterator[dict[str, Any]]:
     try:
-        with ZipFile(bundle) as archive, archive.open(ROWS) as lines:
+        with ZipFile(bundle) as archive, archive.open(JUDGMENTS_FILE) as lines:
             for line in lines:
                 yield json.loads(line)
     except (OSError, BadZipFile, KeyError, ValueError):
         raise VerificationError(
-            _("%(path)s is not a release; expected a zip with %(rows)s.") % {"path": bundle, "rows": ROWS}
+            _("%(path)s is not a release; expected a zip with %(rows)s.")
+            % {"path": bundle, "rows": JUDGMENTS_FILE}
         ) from None

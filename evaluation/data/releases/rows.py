@@ -1,6 +1,7 @@
 """Collect the rows of a release in little memory, to compute its results.
 
-Units, pairs and people are numbered in the order of the bundle, so results do not depend on the database.
+The same class collects the rows when a release is made and when it is verified. Units, pairs and people are numbered in
+the order of the bundle, so results do not depend on the database.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from judgments.kinds import KINDS, IncludedJudgment, Kind
 from quorum.statistics.aggregation.pair_answers import FIRST, SECOND
 
 ANONYMOUS_PREFIX = "anon-"  # prefix of pseudonyms for raters of published totals
-# Factors in the number that stores whether a judgment counts, and the option on the left: 0, 1 or 2.
-USED, SIDE = 1, 2
+# One number stores whether a judgment is used, and the option on the left: 0, 1 or 2.
+USED_FACTOR, SIDE_FACTOR = 1, 2
 Row = Mapping[str, Any]
-# Columns of units. TEXTS are read only if answers are compared with them.
+# Columns of the tables that are kept. TEXTS of units are kept only if answers are compared with them.
 UNIT_FIELDS = ("unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected",
            "repeats", "struck", "filtered", "audited", "full_depth", "decided", "content")  # fmt: skip
 TIMES = ("accepted_at", "submitted_at")
@@ -47,23 +48,28 @@ UNIQUE_COLUMNS = frozenset({"unit", "text", *TEXTS})  # not interned, because ea
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """Settings that determine the results together with the rows; ``settings`` in the manifest.
+class ReleaseSettings:
+    """What the results depend on besides the rows. The manifest has it as ``settings``, with these names.
+
+    The last eight say how results are computed. Their defaults are those of releases before 0.6, which lack them.
 
     Attributes:
-        controls, others: fields of the judgment signature.
+        protocol, seed: the study's protocol, and the seed of its design.
+        controls: the required share of right control items, or a word, as in the judgment signature.
+        version: the version of Quorum that made the release.
+        others: the fields of the judgment signature that not every study has.
         full_depth: whether agreement uses only units that early stopping did not end.
-        evaluation: how metrics were compared with people, or ``why_not``.
-        filter: number of image-caption ``pairs``, and of those that ``passed``; {} without an audit.
+        evaluation: settings and signatures of the evaluation of metrics, or ``why_not``.
+        filter: number of image-caption ``pairs``, and of those that ``passed`` the filter; {} without an audit.
         asked: the setting of the design that answers depend on (``Kind.setting``); usually empty.
-        cut_times: whether times are cut to the minute, so that there are no durations; false before 0.6.
-        wording: version of the wording of the report's sentences; 0 before 0.6.
-        winners_signed: whether the signature covers published winners; false before 0.6.
-        clustered: whether intervals and tests cluster by image and worker; false before 0.6.
-        raters_known: whether intervals of metrics also cluster by worker.
-        both_orders: whether agreement counts choices between two texts in both orders; false before 0.6.
-        credited: whether units score the systems that a file credits; in older releases a text has the score of its
-            first unit.
+        cut_times: whether times are cut to the minute, so that there are no durations.
+        wording: version of the wording of the report's sentences.
+        winners_signed: whether the signature covers published winners.
+        clustered: whether intervals and tests cluster by image and worker.
+        raters_known: whether names of workers tell people apart, so that intervals of metrics can cluster by worker.
+        credited: how a text that several units show is scored. If true, each unit scores the systems that a file
+            credits with its text. If false, the first of these units scores all systems that gave the text.
+        both_orders: whether agreement counts choices between two texts in both orders.
     """
 
     protocol: str
@@ -93,8 +99,8 @@ class Settings:
         return KINDS[self.protocol].with_setting(self.asked)
 
     @property
-    def rule(self) -> Controls:
-        """The rule on control items. Without a number, such as ``as-imported``, it excludes nobody."""
+    def control_rule(self) -> Controls:
+        """The rule on control items. If ``controls`` is a word, such as ``as-imported``, it excludes nobody."""
         threshold = 0.0 if isinstance(self.controls, str) else self.controls
         return Controls(threshold=threshold, least=self.others.get("least", 1))
 
@@ -119,9 +125,9 @@ def _make_row_class(*names: str) -> type[CompactRow]:
 
 @dataclass(slots=True)
 class CompactRows:
-    """Rows of a table, in which repeated strings are interned."""
+    """Rows of a table. Equal strings are stored once, in ``interned``, which several tables share."""
 
-    table: type[CompactRow]
+    row_class: type[CompactRow]
     interned: dict[str, str]
     rows: list[Any] = field(default_factory=list)
 
@@ -137,7 +143,7 @@ class CompactRows:
     def append(self, row: Row) -> None:
         """Add a row. Raise KeyError if the row lacks a column."""
         self.rows.append(
-            self.table([self._shared_value(name, row[name]) for name in self.table.column_positions])
+            self.row_class([self._shared_value(name, row[name]) for name in self.row_class.column_positions])
         )
 
     def extend(self, rows: Iterable[Row]) -> None:
@@ -154,7 +160,14 @@ class CompactRows:
 
 @dataclass(slots=True)
 class _Assignment:
-    """An assignment: its person's number, its duration, and answers to control items and repeated units by unit."""
+    """An assignment.
+
+    Attributes:
+        person: number of the worker.
+        seconds: time from taking to submitting it; 0 if unknown.
+        judgments: number of judgments.
+        answers: answers to control items and to units that are repeated, by unit number.
+    """
 
     person: int
     seconds: float
@@ -167,23 +180,24 @@ class ReleasedRows:
     """The rows of a bundle. Add units, pairs, scores, captions and proposals before judgments.
 
     Attributes:
-        judgments: number of judgments, including invalidated ones.
-        invalidated_rows: number of invalidated judgments.
+        judgment_count: number of judgments, including invalidated ones.
+        invalidated_count: number of invalidated judgments.
+        has_old_proposals: whether the bundle was made before systems ranked images for captions.
         first_with_text: by unit number, the first caption id with the same words.
         credits: by unit number, the systems that a file credits with the unit's text, or with each of its options.
         document_of: documents of images, if files name them.
         work: assignments by id.
     """
 
-    settings: Settings
+    settings: ReleaseSettings
     units: CompactRows = field(init=False)
     pairs: CompactRows = field(init=False)
     scores: CompactRows = field(init=False)
     captions: CompactRows = field(init=False)
     proposals: CompactRows = field(init=False)
     contents: CompactRows = field(init=False)
-    judgments: int = 0
-    invalidated_rows: int = 0
+    judgment_count: int = 0
+    invalidated_count: int = 0
     has_old_proposals: bool = False
     first_with_text: dict[int, str] = field(default_factory=dict)
     credits: dict[int, list[Any]] = field(default_factory=dict)
@@ -193,7 +207,8 @@ class ReleasedRows:
     _repeated_units: set[str] = field(default_factory=set)
     _people: dict[str, int] = field(default_factory=dict)
     _simulated_names: set[str] = field(default_factory=set)
-    _unit_and_person: tuple[array[int], array[int]] = field(default_factory=lambda: (array("q"), array("q")))
+    _unit_column: array[int] = field(default_factory=lambda: array("q"))
+    _person_column: array[int] = field(default_factory=lambda: array("q"))
     _flags: array[int] = field(default_factory=lambda: array("b"))
     _values: array[float] = field(default_factory=lambda: array("d"))
     _full_values: array[float] = field(default_factory=lambda: array("d"))
@@ -243,12 +258,12 @@ class ReleasedRows:
 
     def add_judgment(self, row: Row) -> None:
         """Add a judgment. Invalidated judgments are only counted."""
-        self.judgments += 1
+        self.judgment_count += 1
         if row["invalidated"]:
-            self.invalidated_rows += 1
+            self.invalidated_count += 1
             return
-        number, kind = self._unit_numbers[row["unit"]], self.settings.kind
-        unit, name, presented = self.units[number], row["worker"], row["presented"] or ""
+        unit_number, kind = self._unit_numbers[row["unit"]], self.settings.kind
+        unit, name, presented = self.units[unit_number], row["worker"], row["presented"] or ""
         answer = row["answer"] if kind.is_open else row["value"]
         is_used, control = bool(row["used"]), bool(unit["control"])
         self._tally.add(row["unit"], name, answer, used=is_used, control=control, presented=presented)
@@ -260,9 +275,9 @@ class ReleasedRows:
         person = self._people.setdefault(name, len(self._people))
         if row["simulated"]:
             self._simulated_names.add(name)
-        for column, cell in zip(self._unit_and_person, (number, person), strict=True):
-            column.append(cell)
-        self._flags.append(USED * is_used + SIDE * side)
+        self._unit_column.append(unit_number)
+        self._person_column.append(person)
+        self._flags.append(USED_FACTOR * is_used + SIDE_FACTOR * side)
         self._values.append(np.nan if kind.is_open else float(outcome))
         self._full_values.append(np.nan if kind.is_open else float(answer))
         self._seconds.append(np.nan if row["seconds"] is None else float(row["seconds"]))
@@ -271,10 +286,12 @@ class ReleasedRows:
         )
         work.judgments += 1
         if control or row["unit"] in self._repeated_units:
-            work.answers[number] = answer
+            work.answers[unit_number] = answer
 
     def table(self) -> JudgmentTable:
-        unit, worker = (np.array(column, dtype=np.int64) for column in self._unit_and_person)
+        """Return the current judgments, in the order of the bundle. Row ids are numbers of units and people."""
+        unit = np.array(self._unit_column, dtype=np.int64)
+        worker = np.array(self._person_column, dtype=np.int64)
         flags = np.array(self._flags, dtype=np.int8)
         control = np.array([bool(row["control"]) for row in self.units], dtype=bool)
         return JudgmentTable(
@@ -285,13 +302,14 @@ class ReleasedRows:
             full_value=np.array(self._full_values, dtype=np.float64),
             answer=tuple(self._answers),
             control=control[unit] if len(unit) else np.zeros(0, dtype=bool),
-            used=flags % SIDE == USED,
-            side=flags // SIDE,
+            used=flags % SIDE_FACTOR == USED_FACTOR,
+            side=flags // SIDE_FACTOR,
             seconds=np.array(self._seconds, dtype=np.float64),
-            data_hash=self._tally.facts().data_hash,
+            data_hash=self._tally.finish().data_hash,
         )
 
     def people(self) -> list[WorkerRow]:
+        """Return the workers of the judgments, sorted by pseudonym."""
         people = [
             WorkerRow(number, name, name.startswith(ANONYMOUS_PREFIX), name in self._simulated_names)
             for name, number in self._people.items()
@@ -333,6 +351,7 @@ class ReleasedRows:
         return rows
 
     def included_judgments(self, table: JudgmentTable) -> list[IncludedJudgment]:
+        """Return the counted judgments of the table with their units."""
         is_counted = table.is_counted
         images: dict[str, int] = {}
         units = [
@@ -356,6 +375,7 @@ class ReleasedRows:
         ]
 
     def signature(self) -> str:
+        """Return the judgment signature."""
         settings = self.settings
         judged_units = [row for row in self.units if not row["control"]]
         references_of_pair: dict[tuple[Any, Any], set[str]] = {}
@@ -369,16 +389,16 @@ class ReleasedRows:
             images=len({row["image"] for row in judged_units}),
             references=(min(references), max(references)),
         )
-        votes = self._tally.facts()
+        vote_counts = self._tally.finish()
         if settings.winners_signed:
             published = {row["pair"]: row["published_winner"] for row in self.pairs}
             winners = {pair: winner for pair, winner in published.items() if winner is not None}
-            votes = replace(votes, data_hash=hash_with_winners(votes.data_hash, winners))
+            vote_counts = replace(vote_counts, data_hash=hash_with_winners(vote_counts.data_hash, winners))
         return str(
             judgment_signature(
                 settings.kind,
                 material,
-                votes,
+                vote_counts,
                 controls=settings.controls,
                 seed=settings.seed,
                 version=settings.version,
@@ -388,7 +408,7 @@ class ReleasedRows:
 
 
 def _unit_of(number: int, row: Row, image: int, systems: Sequence[Any], document: str) -> SimpleNamespace:
-    """Return an object with the attributes of ``judgments.models.Unit``."""
+    """Return an object with the attributes of ``judgments.models.Unit`` that the computation of results reads."""
 
     def caption(name: str) -> SimpleNamespace | None:
         return SimpleNamespace(key=row[name], text=row[f"{name}_text"] or "") if row[name] else None

@@ -1,4 +1,4 @@
-"""Paths of bundles, and the rows that record releases."""
+"""Where bundles are stored on this server, and the rows of the database that record releases."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ JOB_KIND = "release"
 
 @dataclass(frozen=True, slots=True)
 class WrittenBundle:
+    """A bundle that was written, with the number of its judgments, and the size and SHA-256 of its file."""
+
     path: Path
     about: ReleaseDescription
     judgments: int
@@ -31,10 +33,10 @@ class WrittenBundle:
     sha256: str
 
 
-def place_for_release(*, study: Study, version: str, job_id: int, run: str) -> Path:
+def prepare_release_path(*, study: Study, version: str, job_id: int, run: str) -> Path:
     """Return the path for the bundle of this run of a job.
 
-    Remove files of earlier runs of the job that no recorded release uses.
+    Create its folder, and remove files of earlier runs of the job that no recorded release uses.
     """
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
@@ -76,11 +78,15 @@ def find_release(study: Study, version: str) -> Release:
 
 
 def release_name(study: Study, version: str) -> str:
+    """Return the name under which a release is downloaded."""
     return f"{study.slug}-release-{version}.zip"
 
 
 def record_release(*, study: Study, bundle: WrittenBundle, file: str = "") -> Release:
-    """Record the release in a row and in the log. Raise NotReleasable if the version already exists."""
+    """Record the release in the database and in the study's log. Raise NotReleasable if the version already exists.
+
+    ``file`` is the name of the bundle in the export folder; "" if it is stored elsewhere.
+    """
     about, by = bundle.about, acting_person()
     try:
         with transaction.atomic():

@@ -1,4 +1,4 @@
-"""The terms and the version of a release."""
+"""The terms and the version of a release, and whether a study can be released on these terms."""
 
 from __future__ import annotations
 
@@ -14,12 +14,19 @@ from judgments.models import Study
 
 MAX_VERSION_LENGTH = 20
 VERSION = re.compile(r"\d+(\.\d+){1,2}")
-MAX_RELEASES = 100  # number of recent releases from which the next version is derived
+MAX_RELEASES = 100  # recent releases from which the next version is derived
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """The version, title and terms of a release. If the title is empty, the study's name is used."""
+class ReleaseTerms:
+    """The version, title and terms of a release.
+
+    Attributes:
+        licence: SPDX identifier.
+        title: title of the release; "" for the study's name.
+        citation: how to cite the release; "" for its title and version.
+        texts, comments: whether to include the texts of captions, and the comments of participants.
+    """
 
     version: str
     licence: str
@@ -41,11 +48,11 @@ def next_version(study: Study) -> str:
     return f"{major}.{minor + 1}"
 
 
-def check_terms(study: Study, terms: Terms) -> None:
+def check_terms(study: Study, terms: ReleaseTerms) -> None:
     """Raise ReleaseError if the terms are invalid or the study cannot be released.
 
-    It cannot be released if it is not closed, has no judgments, or was released as this version before; nor without
-    texts if its answers are texts.
+    It cannot be released if it is not closed, has no judgments, or was released as this version before. It cannot be
+    released without texts if its answers are about texts.
     """
     if not VERSION.fullmatch(terms.version) or len(terms.version) > MAX_VERSION_LENGTH:
         raise ReleaseError(

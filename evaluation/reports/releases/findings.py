@@ -1,4 +1,8 @@
-"""Compute the results of a release from its rows, without a database: analyses, and a report's inputs and sections."""
+"""Compute the results of a release from its rows, without a database: analyses, and a report's inputs and sections.
+
+A release is made and verified with these functions, so that both have the same results. Row ids are the numbers of the
+rows in the bundle.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,13 @@ from evaluation.data.ranked_lists import (
 )
 from evaluation.data.releases.rows import ReleasedRows, Row
 from evaluation.presentation.content import Report, Section
-from evaluation.reports.loading import AnalysisResult, ReportInputs, people_of_units
+from evaluation.reports.loading import (
+    AnalysisResult,
+    EvaluationResult,
+    ReportInputs,
+    ReportMethod,
+    people_of_units,
+)
 from evaluation.reports.sections import sections_of
 from evaluation.reports.sections.registration import (
     RegisteredPlan,
@@ -57,35 +67,33 @@ from quorum.statistics.crossed import ITEM, NAIVE, columns_and_deletions
 from quorum.statistics.inputs import encode
 from quorum.statistics.meta import kinds_of
 
-PEOPLE = "people"
+PEOPLE = "people"  # name of the system of a caption that people wrote
 
 
 def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
-    """Return a report's inputs from the complete rows of a release, which are numbered in the order of the bundle."""
+    """Return a report's inputs from the complete rows of a release."""
     settings, kind = rows.settings, rows.settings.kind
     table = rows.table()
     consensus = _consensus(rows, table)
     people = rows.people()
-    judged_rows = rows.included_judgments(table) if kind.results or kind.is_open else []
+    judgments = rows.included_judgments(table) if kind.results or kind.is_open else []
     full_depth = None
     if settings.full_depth:
         full_depth = {
             number for number, row in enumerate(rows.units) if not row["control"] and row["full_depth"]
         }
-    records = control_records(rows.control_answers(), rule=settings.rule, kind=kind)
+    records = control_records(rows.control_answers(), rule=settings.control_rule, kind=kind)
     table = replace(table, records=records)
     images = _images(rows, consensus)
     agreement = measure_agreement(
-        kind, table, consensus.units, people, judged_rows if kind.is_open else [],
+        kind, table, consensus.units, people, judgments if kind.is_open else [],
         seed=settings.seed, full_depth=full_depth, images=images,
         both_orders=settings.both_orders,
     )  # fmt: skip
     figures = (
-        dict(kind.results.figures(judged_rows, seed=settings.seed).study)
-        if judged_rows and kind.results
-        else {}
+        dict(kind.results.figures(judgments, seed=settings.seed).study) if judgments and kind.results else {}
     )
-    content, systems_verdict = _content_of_systems(rows, judged_rows)
+    content, systems_verdict = _content_of_systems(rows, judgments)
     if content:
         figures |= {"system_content": content}
     audit = _audit_filter_of(rows, consensus)
@@ -109,7 +117,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         ),
         evaluation=None,
         no_evaluation_reason=str(settings.evaluation.get("why_not", "")),
-        full_depth=full_depth,
+        full_depth_units=full_depth,
         names={person.pk: person.name for person in people},
         systems={
             row["pair"]: (row["first_system"] or PEOPLE, row["second_system"] or PEOPLE) for row in rows.pairs
@@ -119,14 +127,14 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         documents=rows.documents,
         proposals=proposals,
         pair_material=lambda: _pair_material(rows),
-        wording=settings.wording,
-        is_clustered=settings.clustered,
-        raters_known=settings.raters_known,
-        is_credited=settings.credited,
-        is_live="drawn" in settings.others,
-        is_chosen="chosen" in settings.others,
+        method=ReportMethod(
+            wording=settings.wording, is_clustered=settings.clustered, is_credited=settings.credited
+        ),
+        are_raters_known=settings.raters_known,
+        draws_at_claim="drawn" in settings.others,
+        samples_useful_items="chosen" in settings.others,
     )
-    return _add_metrics(rows, inputs, judged_rows) if rows.scores else inputs
+    return _add_evaluation(rows, inputs, judgments) if rows.scores else inputs
 
 
 def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
@@ -138,11 +146,16 @@ def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
 
 
 def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
-    numbers = {row["pair"]: number for number, row in enumerate(rows.pairs)}
+    number_by_pair = {row["pair"]: number for number, row in enumerate(rows.pairs)}
     judged_units = {number: row for number, row in enumerate(rows.units) if not row["control"]}
     units = Units.from_rows(
         [
-            UnitRow(number, row["unit"], row["kind"] or "", numbers[row["pair"]] if row["pair"] else None)
+            UnitRow(
+                number,
+                row["unit"],
+                row["kind"] or "",
+                pair=number_by_pair[row["pair"]] if row["pair"] else None,
+            )
             for number, row in judged_units.items()
         ]
     )
@@ -162,25 +175,29 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
 
 
 def _content_of_systems(
-    rows: ReleasedRows, judged: Sequence[IncludedJudgment]
+    rows: ReleasedRows, judgments: Sequence[IncludedJudgment]
 ) -> tuple[dict[str, Any], SystemsVerdict | None]:
+    """Return the figures of systems' boxes or keywords, and the verdict on the systems; {} and None without any."""
     if not rows.contents:  # bundles from before 0.6 have none
         return {}, None
     # Import late, because the machine code of the metrics would take memory in every web process.
     from evaluation.results.system_content.scoring import content_of_systems
 
-    item = {judgment.unit.item.name: judgment.unit.item_id for judgment in judged}
+    item_ids = {judgment.unit.item.name: judgment.unit.item_id for judgment in judgments}
     contents = [
-        (row["system"], item[row["image"]], row["names"]) for row in rows.contents if row["image"] in item
+        (row["system"], item_ids[row["image"]], row["names"])
+        for row in rows.contents
+        if row["image"] in item_ids
     ]
-    documents = {item[image]: first for image, first in rows.documents.items() if image in item}
+    documents = {item_ids[image]: first for image, first in rows.documents.items() if image in item_ids}
     return content_of_systems(
-        rows.settings.kind, judged, contents, documents,
+        rows.settings.kind, judgments, contents, documents,
         anonymous=not rows.settings.raters_known, seed=rows.settings.seed,
     )  # fmt: skip
 
 
 def _audit_filter_of(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
+    """Return the audit of the filter that left out captions; {} if the study has none."""
     relevance, counts = rows.settings.kind.relevance, rows.settings.filter
     if not counts or relevance is None:
         return {}
@@ -266,43 +283,52 @@ def _rankings(
     return result if credited else result | {"system_orders": {}}
 
 
-def _add_metrics(
-    rows: ReleasedRows, inputs: ReportInputs, judged: Sequence[IncludedJudgment]
+def _add_evaluation(
+    rows: ReleasedRows, inputs: ReportInputs, judgments: Sequence[IncludedJudgment]
 ) -> ReportInputs:
-    stated = rows.settings.evaluation  # what the release states about its evaluation
     by_metric: dict[str, list[Row]] = {}
     for row in rows.scores:
         by_metric.setdefault(row["metric"], []).append(row)
-    make_inputs = _pair_inputs if rows.settings.kind.compares_pairs else _caption_inputs
-    inputs, result = make_inputs(rows, inputs, by_metric, judged)
-    result |= {"signatures": dict(stated["signatures"]), "notes": []}
-    return replace(inputs, evaluation=AnalysisResult(result, stated["settings"], stated["signature"]))
+    evaluate = _evaluate_pairs if rows.settings.kind.compares_pairs else _evaluate_captions
+    inputs, result = evaluate(rows, inputs, by_metric, judgments)
+    assert inputs.evaluation is not None
+    result |= {"signatures": dict(rows.settings.evaluation["signatures"]), "notes": []}
+    return replace(inputs, evaluation=replace(inputs.evaluation, result=result))
 
 
-def _pair_inputs(
+def _unevaluated_scores(
+    rows: ReleasedRows, scores: Mapping[str, Floats], scored_ids: Sequence[int] | None
+) -> EvaluationResult:
+    """Return the scores with the settings of the release's evaluation, and with an empty result."""
+    stated = rows.settings.evaluation
+    return EvaluationResult({}, stated["settings"], stated["signature"], scores, scored_ids)
+
+
+def _evaluate_pairs(
     rows: ReleasedRows,
     inputs: ReportInputs,
     by_metric: dict[str, list[Row]],
-    judged: Sequence[IncludedJudgment],
+    judgments: Sequence[IncludedJudgment],
 ) -> tuple[ReportInputs, dict[str, Any]]:
+    """Return the inputs with the metrics' scores, and the result of the evaluation."""
     consensus, table = inputs.consensus, inputs.table
     names = [row["pair"] for row in rows.pairs]
     kinds = [row["kind"] or "" for row in rows.pairs]
-    clusters = inputs.clusters_of(range(len(names)))
-    images = clusters[ITEM] if isinstance(clusters, Mapping) else None
+    clusters = inputs.item_clusters_of(range(len(names)))
+    images = None if isinstance(clusters, str) else clusters[ITEM]  # a text: NAIVE
     scores: dict[str, Floats] = {}
     for metric, metric_rows in by_metric.items():
         scores_by_pair = {row["pair"]: (row["first"], row["second"]) for row in metric_rows}
         values = np.array([scores_by_pair[name] for name in names], dtype=np.float64).reshape(-1, 2)
         scores[metric] = values
-    inputs = replace(inputs, scores=scores, pks=list(range(len(names))))
+    inputs = replace(inputs, evaluation=_unevaluated_scores(rows, scores, range(len(names))))
     metrics = {
         metric: accuracy_of_pairs(values, inputs.people_winners, kinds) for metric, values in scores.items()
     }
     people = one_against_rest(
         table,
         consensus.units,
-        agreement_rows(table, inputs.full_depth),
+        agreement_rows(table, inputs.full_depth_units),
         images=_images(rows, consensus),
         anonymous=any(person.anonymous for person in rows.people()),
     )
@@ -311,9 +337,9 @@ def _pair_inputs(
     by_kind = kinds_of(kind_names, len(names))
     accuracy = {metric: figures["accuracy"] for metric, figures in metrics.items()}
     if images is not None:
-        numbers = np.arange(len(names), dtype=np.int64)
+        pair_numbers = np.arange(len(names), dtype=np.int64)
         comparisons["halves"] = compare_on_same_halves(
-            *halves_of_pairs(table, consensus.units, numbers, anonymous=not inputs.raters_known),
+            *halves_of_pairs(table, consensus.units, pair_numbers, anonymous=not inputs.are_raters_known),
             scores,
             by_kind,
             images,
@@ -332,51 +358,56 @@ def _pair_inputs(
     return inputs, result
 
 
-def _caption_inputs(
+def _evaluate_captions(
     rows: ReleasedRows,
     inputs: ReportInputs,
     by_metric: dict[str, list[Row]],
-    judged: Sequence[IncludedJudgment],
+    judgments: Sequence[IncludedJudgment],
 ) -> tuple[ReportInputs, dict[str, Any]]:
+    """Return the inputs with the metrics' scores, and the result of the evaluation."""
     kind = rows.settings.kind
     first_rows = next(iter(by_metric.values()))
-    pks: list[int] | None = None
+    unit_numbers: list[int] | None = None
     ratings: list[Sequence[tuple[int, float]]] = []
     if first_rows[0]["unit"] is not None:
-        positions = {row["unit"]: number for number, row in enumerate(rows.units)}
-        pks = [positions[row["unit"]] for row in first_rows]
-        people = people_of_units(inputs.consensus, pks)
-        captions = [(rows.units[pk]["image"], rows.units[pk]["first"]) for pk in pks]
+        number_by_unit = {row["unit"]: number for number, row in enumerate(rows.units)}
+        unit_numbers = [number_by_unit[row["unit"]] for row in first_rows]
+        people = people_of_units(inputs.consensus, unit_numbers)
+        captions = [(rows.units[number]["image"], rows.units[number]["first"]) for number in unit_numbers]
     else:
         captions = [(row["image"], row["caption"]) for row in first_rows]
-        caption_scores = _scores_of_captions(rows, judged, captions)
+        caption_scores = _scores_of_captions(rows, judgments, captions)
         people = np.array([score.score for score in caption_scores], dtype=np.float64)
         ratings = [score.ratings for score in caption_scores]
-    numbers: dict[str, int] = {}
-    groups = [numbers.setdefault(image, len(numbers)) for image, _ in captions]
+    image_codes: dict[str, int] = {}
+    groups = [image_codes.setdefault(image, len(image_codes)) for image, _ in captions]
     keys, documents = [key for _, key in captions], rows.documents
     clusters = (
         clusters_of_captions(
             inputs.table,
-            np.array(pks or [], dtype=np.int64),
+            np.array(unit_numbers or [], dtype=np.int64),
             [documents.get(image, image) for image, _ in captions],
             ratings=ratings,
             adjudicated_units=inputs.consensus.decisions,
-            anonymous=not inputs.raters_known,
+            anonymous=not inputs.are_raters_known,
         )
         if rows.settings.clustered
         else NAIVE
     )
-    if "audited" in rows.settings.evaluation["settings"]:  # since 0.6
+    scores = {
+        metric: np.array([[row["first"]] for row in metric_rows], dtype=np.float64)
+        for metric, metric_rows in by_metric.items()
+    }
+    evaluation = replace(_unevaluated_scores(rows, scores, unit_numbers), people=people, captions=captions)
+    inputs = replace(inputs, evaluation=evaluation)
+    if "audited" in evaluation.settings:  # since 0.6
         weight = inputs.aggregation.result["filter_audit"]["weight"]
         audited = [number for number, row in enumerate(rows.units) if row["audited"] and not row["filtered"]]
-        inputs = replace(inputs, unit_weights=dict.fromkeys(audited, weight), pks=pks)
+        inputs = replace(inputs, unit_weights=dict.fromkeys(audited, weight))
     weights = inputs.weights if inputs.unit_weights else None
-    scores: dict[str, Floats] = {}
+    columns = {metric: column[:, 0] for metric, column in scores.items()}
     metrics = {}
-    for metric, metric_rows in by_metric.items():
-        column = np.array([row["first"] for row in metric_rows], dtype=np.float64)
-        scores[metric] = column[:, np.newaxis]
+    for metric, column in columns.items():
         metrics[metric] = correlation_of_captions(
             column,
             people,
@@ -389,7 +420,6 @@ def _caption_inputs(
             weights=weights,
         )
     cells = {metric: figures["kendall_tau_b"] for metric, figures in metrics.items()}
-    columns = {metric: column[:, 0] for metric, column in scores.items()}
     verdict = {"all": correlation_verdict(columns, people, clusters, cells, weights)}
     result = {
         "metrics": metrics,
@@ -397,11 +427,11 @@ def _caption_inputs(
         "counts": {"units": len(captions)},
         **scope_fields(columns_and_deletions(clusters)[1]),
     }
-    return replace(inputs, scores=scores, pks=pks, people=people, captions=captions), result
+    return inputs, result
 
 
 def _scores_of_captions(
-    rows: ReleasedRows, judged: Sequence[IncludedJudgment], captions: Sequence[tuple[str, str]]
+    rows: ReleasedRows, judgments: Sequence[IncludedJudgment], captions: Sequence[tuple[str, str]]
 ) -> list[CaptionScore]:
     """Return people's scores of captions.
 
@@ -410,7 +440,7 @@ def _scores_of_captions(
     results = rows.settings.kind.results
     images = list(dict.fromkeys(row["image"] for row in rows.units))  # numbered as in the judged units
     scores_by_caption: defaultdict[tuple[str, str], list[CaptionScore]] = defaultdict(list)
-    for score in (results and results.caption_scores(judged)) or []:
+    for score in (results and results.caption_scores(judgments)) or []:
         scores_by_caption[images[score.item], score.key].append(score)
     return [scores_by_caption[caption].pop(0) for caption in captions]
 
@@ -436,6 +466,13 @@ def _pair_material(rows: ReleasedRows) -> PairMaterial | None:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
+    """The results of a release.
+
+    Attributes:
+        signature: the judgment signature.
+        outcomes: the registered plan with the outcomes of its hypotheses; None without a plan.
+    """
+
     rows: ReleasedRows
     signature: str
     inputs: ReportInputs
@@ -461,8 +498,8 @@ class Findings:
     def counts(self) -> dict[str, int]:
         consensus, counts = self.inputs.consensus, self.inputs.aggregation.result["counts"]
         return {
-            "judgments": self.rows.judgments,
-            "invalidated": self.rows.invalidated_rows,
+            "judgments": self.rows.judgment_count,
+            "invalidated": self.rows.invalidated_count,
             "counted": counts["counted_judgments"],
             "units": len(consensus.units),
             "control_items": len(self.rows.units) - len(consensus.units),
@@ -506,10 +543,12 @@ class Findings:
             }
 
     def analyses(self) -> dict[str, Any]:
+        """Return the content of ``analyses.json``."""
         return {name: getattr(self, name) for name in ("signature", "counts", "agreement", "metrics")}
 
 
 def compute_findings(rows: ReleasedRows, registered: RegisteredPlan | None = None) -> Findings:
+    """Return the results of complete rows, and the outcomes of a registered plan."""
     inputs = inputs_of_rows(rows)
     sections = sections_of(inputs)
     if registered is not None:
@@ -518,14 +557,17 @@ def compute_findings(rows: ReleasedRows, registered: RegisteredPlan | None = Non
     return Findings(rows, rows.signature(), inputs, sections, outcomes)
 
 
-# Setting of a report that repeats the manifest, so that a change in either of them is found.
-RELEASE = "release"
+# The setting of a report that repeats the manifest. `verify` compares both, to find a change in either.
+MANIFEST_SETTING = "release"
 
 
-def report_of_rows(
+def report_of_release(
     manifest: Mapping[str, Any], findings: Findings, methods: Sequence[str], citations: Sequence[str]
 ) -> Report:
-    """Return the report of a release. ``methods`` and ``citations`` are arguments, because they depend on the study."""
+    """Return the report of a release.
+
+    ``methods`` and ``citations`` are the texts of ``evaluation.reports.storage.methods``, which the rows do not have.
+    """
     inputs, evaluation = findings.inputs, findings.inputs.evaluation
     return Report(
         **{name: manifest[name] for name in ("study", "title", "simulated", "versions")},
@@ -537,7 +579,7 @@ def report_of_rows(
         sections=tuple(findings.sections),
         methods=tuple(methods),
         citations=tuple(citations),
-        settings={RELEASE: {name: value for name, value in manifest.items() if name != "files"}}
+        settings={MANIFEST_SETTING: {name: value for name, value in manifest.items() if name != "files"}}
         | ({"meta-evaluation": dict(evaluation.settings)} if evaluation else {}),
         signatures=dict(evaluation.result["signatures"]) if evaluation else {},
     )

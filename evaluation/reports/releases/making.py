@@ -1,11 +1,15 @@
-"""Make a release: a frozen, versioned bundle with pseudonymous rows, without identifying text."""
+"""Make a release: a versioned bundle of a closed study, which never changes.
+
+A bundle has the study's rows under pseudonyms and without identifying text, the results computed from these rows alone,
+and documents. Anybody can compute the results again from the rows (``verification``).
+"""
 
 from __future__ import annotations
 
 import secrets
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -26,14 +30,14 @@ from evaluation.data.judgment_sets.study_signatures import control_rule, uncommo
 from evaluation.data.releases.bundle import BundleWriter
 from evaluation.data.releases.designs import shareable_design
 from evaluation.data.releases.documents import ReleaseDescription, make_documents, spdx_id_of
-from evaluation.data.releases.rows import ReleasedRows, Settings
+from evaluation.data.releases.rows import ReleasedRows, ReleaseSettings
 from evaluation.data.releases.storage import WrittenBundle, record_release
-from evaluation.data.releases.terms import Terms, check_terms
+from evaluation.data.releases.terms import ReleaseTerms, check_terms
 from evaluation.errors import ReleaseError
 from evaluation.models import Release
 from evaluation.presentation.rendering import WORDING_VERSION
-from evaluation.reports.loading import EvaluationInputs, evaluation_of
-from evaluation.reports.releases.findings import Findings, compute_findings, report_of_rows
+from evaluation.reports.loading import EvaluationResult, load_evaluation
+from evaluation.reports.releases.findings import Findings, compute_findings, report_of_release
 from evaluation.reports.releases.pseudonymous_judgments import Pseudonyms, released_judgments
 from evaluation.reports.releases.released_rows import (
     released_captions,
@@ -59,13 +63,13 @@ SALT_BYTES = 32  # the size of a SHA-256 hash, as RFC 2104 recommends for keys
 def release_study(
     *,
     study: Study,
-    terms: Terms,
+    terms: ReleaseTerms,
     output: Path,
     salt: bytes | None = None,
     on: date | None = None,
     progress: Progress = no_progress,
 ) -> tuple[Release, Path]:
-    """Write a bundle to ``output``, and record the release.
+    """Write a bundle to ``output`` (see ``write_release``), and record the release.
 
     Raise ReleaseError if the study cannot be released on these terms, or if ``output`` already exists.
     """
@@ -82,7 +86,7 @@ def release_study(
 def write_release(
     *,
     study: Study,
-    terms: Terms,
+    terms: ReleaseTerms,
     path: Path,
     salt: bytes | None = None,
     on: date | None = None,
@@ -117,29 +121,32 @@ def write_release(
     with atomic_write(path) as file:
         writer = BundleWriter(file)
         try:
-            findings = _write(
-                study, about, terms, writer, Pseudonyms(salt or secrets.token_bytes(SALT_BYTES)), progress
-            )
+            pseudonyms = Pseudonyms(salt or secrets.token_bytes(SALT_BYTES))
+            findings = _write_files(study, about, terms, writer, pseudonyms, progress)
         finally:
             writer.finish()
         size, digest = file.size, file.hexdigest()
     return WrittenBundle(
-        path, replace(about, signature=findings.signature), findings.counts["judgments"], size, digest
+        path,
+        replace(about, signature=findings.signature),
+        judgments=findings.counts["judgments"],
+        size=size,
+        sha256=digest,
     )
 
 
-def _write(
+def _write_files(
     study: Study,
     about: ReleaseDescription,
-    terms: Terms,
+    terms: ReleaseTerms,
     writer: BundleWriter,
     pseudonyms: Pseudonyms,
     progress: Progress,
 ) -> Findings:
     """Write all files of the bundle in one pass over the rows. Results are computed only from the written rows."""
     kind = KINDS[study.protocol]
-    evaluation_inputs, why_not = evaluation_of(study, consensus_of(study, load_judgments(study)))
-    rows = ReleasedRows(_settings_of(study, evaluation_inputs, why_not))
+    evaluation, why_not = load_evaluation(study, consensus_of(study, load_judgments(study)))
+    rows = ReleasedRows(_release_settings(study, evaluation, why_not))
     progress(0.05, "writing units")
     writer.write_rows(
         "units.jsonl", _pass_rows_through(released_units(study, texts=terms.texts), rows.add_unit)
@@ -152,9 +159,9 @@ def _write(
         writer.write_rows(
             "contents.jsonl", _pass_rows_through(released_contents(study, kind), rows.contents.append)
         )
-    scores = released_scores(study, evaluation_inputs) if evaluation_inputs else iter(())
+    scores = released_scores(study, evaluation) if evaluation else iter(())
     writer.write_rows("scores.jsonl", _pass_rows_through(scores, rows.scores.append))
-    del evaluation_inputs  # from now on, use only the written rows
+    del evaluation  # from now on, use only the written rows
     if terms.texts:
         add_caption = rows.captions.append if kind.compares_pairs else lambda row: None
         writer.write_rows("captions.jsonl", _pass_rows_through(released_captions(study), add_caption))
@@ -170,7 +177,7 @@ def _write(
     writer.write_json("analyses.json", as_json(findings.analyses()))
     progress(0.8, "drawing figures")
     manifest = _manifest(study, about, terms, rows.settings, plan.sha256 if plan is not None else None)
-    report = report_of_rows(manifest, findings, *methods(findings.inputs, study, findings.sections))
+    report = report_of_release(manifest, findings, *methods(findings.inputs, study, findings.sections))
     for name, content in files_of(report):
         writer.write_bytes(f"{REPORT}{name}", content)
     design_file = tomli_w.dumps(shareable_design(study), multiline_strings=True)
@@ -178,25 +185,33 @@ def _write(
     if plan is not None:
         writer.write_json(REGISTRATION, {"sha256": plan.sha256, **plan.content})
         writer.write_json(OUTCOMES, findings.outcomes)
-    results = findings.agreement, findings.counts, tomllib.loads(design_file), manifest["facts"]
-    for name, text in make_documents(about, writer.files, *results, quorum_version()).items():
+    documents = make_documents(
+        about,
+        writer.files,
+        agreement=findings.agreement,
+        counts=findings.counts,
+        design=tomllib.loads(design_file),
+        facts=manifest["facts"],
+        quorum_version=quorum_version(),
+    )
+    for name, text in documents.items():
         writer.write_text(name, text)
     writer.close(manifest)
     return findings
 
 
-def _settings_of(study: Study, inputs: EvaluationInputs | None, why_not: str) -> Settings:
+def _release_settings(study: Study, evaluation: EvaluationResult | None, why_not: str) -> ReleaseSettings:
     """Return what the computation of results from the rows alone needs to know about the study."""
     design, kind = design_of(study), KINDS[study.protocol]
     rule: Any = control_rule(study)
-    return Settings(
+    return ReleaseSettings(
         protocol=study.protocol,
         seed=design.seed,
         controls=rule if isinstance(rule, str) else float(rule),
         version=quorum_version(),
         others=uncommon_fields(study),
         full_depth=full_depth_units(study) is not None,
-        evaluation=_evaluation_settings(inputs) if inputs else {"why_not": why_not},
+        evaluation=_evaluation_settings(evaluation) if evaluation else {"why_not": why_not},
         filter=_filter_counts(study),
         asked=kind.setting(design),
         cut_times=True,
@@ -210,7 +225,11 @@ def _settings_of(study: Study, inputs: EvaluationInputs | None, why_not: str) ->
 
 
 def _manifest(
-    study: Study, about: ReleaseDescription, terms: Terms, settings: Settings, registration: str | None
+    study: Study,
+    about: ReleaseDescription,
+    terms: ReleaseTerms,
+    settings: ReleaseSettings,
+    registration: str | None,
 ) -> dict[str, Any]:
     """Return the manifest without the hashes of the files. ``registration`` is the hash of the registered plan."""
     return {
@@ -230,19 +249,20 @@ def _manifest(
         "signature": about.signature,
         "versions": versions(),
         "registration": registration,
-        "facts": _facts(study),
+        "facts": _datasheet_facts(study),
     }
 
 
-def _pass_rows_through(rows: Iterable[dict[str, Any]], take: Any) -> Iterator[dict[str, Any]]:
-    """Yield the rows, each after a call of ``take`` with it."""
+def _pass_rows_through(
+    rows: Iterable[dict[str, Any]], collect: Callable[[dict[str, Any]], object]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows, each after a call of ``collect`` with it."""
     for row in rows:
-        take(row)
+        collect(row)
         yield row
 
 
-def _evaluation_settings(inputs: EvaluationInputs) -> dict[str, Any]:
-    evaluation = inputs.evaluation
+def _evaluation_settings(evaluation: EvaluationResult) -> dict[str, Any]:
     return {
         "settings": dict(evaluation.settings),
         "signature": evaluation.signature,
@@ -251,13 +271,14 @@ def _evaluation_settings(inputs: EvaluationInputs) -> dict[str, Any]:
 
 
 def _filter_counts(study: Study) -> dict[str, int]:
+    """Return the value of ``ReleaseSettings.filter``."""
     notes = study.notes
     if not notes.get("audited"):
         return {}
     return {"pairs": notes["candidate_pairs"], "passed": notes["passed_filter"]}
 
 
-def _facts(study: Study) -> Mapping[str, Any]:
+def _datasheet_facts(study: Study) -> Mapping[str, Any]:
     """Return facts for the datasheet (``format_datasheet``)."""
     work = Assignment.objects.filter(study=study).finished()
     times = work.aggregate(Min("submitted_at"), Max("submitted_at"))

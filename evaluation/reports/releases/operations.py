@@ -10,7 +10,7 @@ from rest_framework import serializers
 from common.parameters import Parameters
 from evaluation.data.releases.documents import LICENCES, spdx_id_of
 from evaluation.data.releases.storage import JOB_KIND, find_release, release_file
-from evaluation.data.releases.terms import Terms, check_terms, next_version
+from evaluation.data.releases.terms import ReleaseTerms, check_terms, next_version
 from evaluation.errors import ReleaseError
 from judgments.access.rights import Right
 from judgments.models import Study
@@ -18,6 +18,8 @@ from judgments.operations import background_operation
 
 
 class LicenceField(serializers.ChoiceField):
+    """The SPDX identifier of a licence. If it is unknown, the error suggests the nearest known one."""
+
     def to_internal_value(self, data: Any) -> str:
         try:
             return spdx_id_of(str(data))
@@ -86,8 +88,9 @@ def start_release(*, study: Study, version: str = "", **terms: Any) -> dict[str,
     return asdict(release_terms)
 
 
-def terms_of(study: Study, version: str = "", **terms: Any) -> Terms:
-    return Terms(version=version or next_version(study), **terms)
+def terms_of(study: Study, version: str = "", **terms: Any) -> ReleaseTerms:
+    """Return the terms of a release, by default with the study's next version."""
+    return ReleaseTerms(version=version or next_version(study), **terms)
 
 
 class VerifyRequest(Parameters):

@@ -22,11 +22,11 @@ from judgments.models import Study, Unit
 from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
 
-DIGITS = 16  # hexadecimal digits of a pseudonym
-MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+")
-ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
-NUMBER = re.compile(r"\+?\d[\d \-/()]{4,}\d")
-SCRUBBED_TEXT = "[…]"
+PSEUDONYM_DIGITS = 16  # hexadecimal digits of a pseudonym
+MAIL_ADDRESS = re.compile(r"[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+")
+WEB_ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
+LONG_NUMBER = re.compile(r"\+?\d[\d \-/()]{4,}\d")
+SCRUBBED_TEXT = "[…]"  # stands for what is removed
 
 
 @declare
@@ -46,12 +46,12 @@ class Pseudonyms:
         return f"a-{self._digest('assignment', name)}"
 
     def _digest(self, what: str, name: str) -> str:
-        return hmac.new(self.salt, f"{what}\n{name}".encode(), hashlib.sha256).hexdigest()[:DIGITS]
+        return hmac.new(self.salt, f"{what}\n{name}".encode(), hashlib.sha256).hexdigest()[:PSEUDONYM_DIGITS]
 
 
 def scrub_comment(comment: str, name: str) -> str:
     """Return a comment without the author's name, addresses and long numbers."""
-    for pattern in (MAIL, ADDRESS, NUMBER):
+    for pattern in (MAIL_ADDRESS, WEB_ADDRESS, LONG_NUMBER):
         comment = pattern.sub(SCRUBBED_TEXT, comment)
     return re.sub(re.escape(name), SCRUBBED_TEXT, comment, flags=re.IGNORECASE) if name else comment
 
@@ -59,26 +59,30 @@ def scrub_comment(comment: str, name: str) -> str:
 def released_judgments(
     study: Study, pseudonyms: Pseudonyms, *, texts: bool, comments: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the current judgments, ordered by unit and pseudonym, which reveals nothing about people."""
+    """Yield the current judgments, ordered by unit and pseudonym. This order reveals nothing about people.
+
+    ``texts`` and ``comments`` are those of ``ReleaseTerms``.
+    """
     anonymous = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
-    release = partial(
+    make_released_row = partial(
         _released_judgment, pseudonyms=pseudonyms, anonymous=anonymous, texts=texts, comments=comments
     )
     units = Unit.objects.filter(study=study).order_by("position", "pk").values_list("pk", flat=True)
-    shared = study, take_snapshot(study), release
-    for rows in map_parts(_read_part, shared, list(batched(units.iterator(ROWS_PER_BATCH), ROWS_PER_BATCH))):
+    batches = list(batched(units.iterator(ROWS_PER_BATCH), ROWS_PER_BATCH))
+    for rows in map_parts(_read_batch, (study, take_snapshot(study), make_released_row), batches):
         yield from rows
 
 
 @declare
-def _read_part(
-    shared: tuple[Study, Snapshot, Callable[[dict[str, Any]], dict[str, Any]]], units: Sequence[int]
+def _read_batch(
+    shared: tuple[Study, Snapshot, Callable[[dict[str, Any]], dict[str, Any]]], unit_ids: Sequence[int]
 ) -> list[dict[str, Any]]:
-    study, moment, release = shared
+    """Return the released rows of the units. ``shared`` is what all processes share."""
+    study, moment, make_released_row = shared
     released_rows: list[dict[str, Any]] = []
-    for _, unit_rows in groupby(JudgmentRows(study, moment, unit_ids=units), key=lambda row: row["unit"]):
+    for _, unit_rows in groupby(JudgmentRows(study, moment, unit_ids=unit_ids), key=lambda row: row["unit"]):
         released_rows += sorted(
-            map(release, unit_rows),
+            map(make_released_row, unit_rows),
             key=lambda row: (row["worker"], row["assignment"], row["submitted_at"] or ""),
         )
     return released_rows
@@ -88,6 +92,7 @@ def _read_part(
 def _released_judgment(
     row: dict[str, Any], pseudonyms: Pseudonyms, anonymous: set[str], *, texts: bool, comments: bool
 ) -> dict[str, Any]:
+    """Change a row of ``JudgmentRows`` into a row of the release. ``anonymous`` are names that identify nobody."""
     name = row["worker"]
     row["worker"] = pseudonyms.worker(name, anonymous=name in anonymous)
     row["assignment"] = pseudonyms.assignment(row["assignment"])

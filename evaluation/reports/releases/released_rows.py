@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import F, Q
 
 from common.texts import one_text
-from evaluation.data.export.formats.judgment_columns import CAPTIONS
+from evaluation.data.export.formats.judgment_columns import CAPTION_PATHS
 from evaluation.data.judgment_sets.loaders import (
     ROWS_PER_BATCH,
     decisions_of,
@@ -17,7 +17,7 @@ from evaluation.data.judgment_sets.loaders import (
 )
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, proposals_of
 from evaluation.data.releases.rows import CONTENT_FIELDS, TEXTS
-from evaluation.reports.loading import EvaluationInputs
+from evaluation.reports.loading import EvaluationResult
 from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.documents import document_in
 from judgments.kinds import KINDS, Kind
@@ -29,11 +29,11 @@ FIELDS_OF_UNITS = {
     "kind": "kind",
     "pair": "pair__key",
     "image": "item__name",
-    **CAPTIONS,
+    **CAPTION_PATHS,
     "control": "control",
     "control_kind": "control_kind",
     "expected": "expected",
-    "repeats": "content",  # "content" names the repeated unit
+    "repeats": "content",  # replaced by the repeated unit, which "content" names
     "struck": "withdrawn",
     "filtered": "filtered",
     "audited": "audited",
@@ -59,13 +59,13 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
     decisions = decisions_of(study)
     full_depth = full_depth_units(study) or set()
     first_ids: dict[str, str] = {}  # id of the first caption with each text
-    names = dict(System.objects.of_study(study).values_list("pk", "name"))
+    system_names = dict(System.objects.of_study(study).values_list("pk", "name"))
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     rows = units.order_by("position", "pk").values_list("pk", *FIELDS_OF_UNITS.values())
     for pk, *values in rows.iterator(ROWS_PER_BATCH):
         row = dict(zip(FIELDS_OF_UNITS, values, strict=True))
-        first, expected, content = row["first"], row["expected"], row["repeats"]
-        credits = _names_of_systems(row.pop("systems"), names)
+        first, expected, content = row["first"], row["expected"], row["repeats"]  # see FIELDS_OF_UNITS
+        credits = _names_of_systems(row.pop("systems"), system_names)
         document = document_in(row.pop("document"))
         decision = decisions.get(pk)
         caption_with_text = first
@@ -89,7 +89,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
 
 
 def _names_of_systems(systems: Sequence[Any], names: Mapping[int, str]) -> list[Any]:
-    """Return ``Unit.systems`` with names instead of row ids. A text without a system has None."""
+    """Return ``Unit.systems``, which may be nested, with names instead of row ids. A text without a system has None."""
     return [_names_of_systems(row, names) if isinstance(row, list) else names.get(row) for row in systems]
 
 
@@ -128,11 +128,12 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
         yield {"caption": key, "text": text, "role": role, "image": image, "document": is_counted}
 
 
-def released_scores(study: Study, inputs: EvaluationInputs) -> Iterator[dict[str, Any]]:
+def released_scores(study: Study, evaluation: EvaluationResult) -> Iterator[dict[str, Any]]:
+    """Yield the metrics' scores, which are of a pair, of a unit, or, if they are of no unit, of an image's caption."""
     compares = KINDS[study.protocol].compares_pairs
     keys: dict[Any, str] = {}
-    images: dict[int, str] = {}
-    if inputs.pks is None:
+    images: dict[Hashable, str] = {}
+    if evaluation.scored_ids is None:
         items = Unit.objects.filter(study=study).values("item_id")
         images = dict(Item.objects.filter(pk__in=items).values_list("pk", "name"))
     else:
@@ -141,11 +142,14 @@ def released_scores(study: Study, inputs: EvaluationInputs) -> Iterator[dict[str
         )
         keys = dict(rows.values_list("pk", "key"))
     # Use the order in which metrics were requested, which tied metrics keep in all tables.
-    order = {name: position for position, name in enumerate(inputs.evaluation.settings["metrics"])}
-    for metric in sorted(inputs.scores, key=lambda name: (order.get(name, len(order)), name)):
-        for index, row in enumerate(inputs.scores[metric].tolist()):
-            key = keys[inputs.pks[index]] if inputs.pks is not None else None
-            image, caption = inputs.captions[index] if inputs.pks is None else (None, None)
+    order = {name: position for position, name in enumerate(evaluation.settings["metrics"])}
+    for metric in sorted(evaluation.scores, key=lambda name: (order.get(name, len(order)), name)):
+        for index, row in enumerate(evaluation.scores[metric].tolist()):
+            key = image = caption = None
+            if evaluation.scored_ids is None:
+                image, caption = evaluation.captions[index]
+            else:
+                key = keys[evaluation.scored_ids[index]]
             yield {
                 "metric": metric,
                 "pair": key if compares else None,

@@ -1,4 +1,8 @@
-"""Compare a bundle with results computed from its rows, and statements about studies with rows in the database."""
+"""Verify that stated results follow from the judgments.
+
+``verify_bundle`` compares all results in a release with results computed from its rows, ``verify_study`` and
+``verify_signature`` compare a stored aggregation or a stated signature with the rows of a study.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +23,17 @@ from common.amounts import as_json
 from evaluation.data.judgment_sets.study_signatures import compare_signature
 from evaluation.data.releases.bundle import MANIFEST, BundleReader
 from evaluation.data.releases.documents import ReleaseDescription, make_documents
-from evaluation.data.releases.rows import ReleasedRows, Settings
+from evaluation.data.releases.rows import ReleasedRows, ReleaseSettings
 from evaluation.errors import VerificationError
 from evaluation.models import Analysis
 from evaluation.presentation.content import Report
 from evaluation.presentation.rendering import WORDING_TEMPLATES, WORDING_VERSION, csv_of
-from evaluation.reports.releases.findings import RELEASE, Findings, compute_findings, report_of_rows
+from evaluation.reports.releases.findings import (
+    MANIFEST_SETTING,
+    Findings,
+    compute_findings,
+    report_of_release,
+)
 from evaluation.reports.sections.registration import Deviation, RegisteredPlan, plan_hash
 from evaluation.reports.storage import texts_of_report
 from evaluation.results.aggregation import compute_aggregation
@@ -35,8 +44,8 @@ from quorum.numeric.signatures import BadSignature, parse
 
 FORMAT = 1  # format of bundles that this version reads and writes
 DESCRIPTIVE_KEYS = ("study", "title", "version", "licence", "citation", "simulated", "attribution", "texts")
-REPORT = "report/"  # folder of figures and tables
-REGISTRATION, OUTCOMES = "registration.json", "outcomes.json"
+REPORT = "report/"  # folder of a bundle with the report
+REGISTRATION, OUTCOMES = "registration.json", "outcomes.json"  # files of a bundle with a registered plan
 RELATIVE_TOLERANCE = 1e-9  # relative, because the last bits of sums differ between processors
 MAX_DIFFERENCES = 50
 
@@ -45,7 +54,7 @@ MALFORMED_ROW_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexEr
 
 # Keys that bundles of earlier versions lack. Such bundles are valid.
 ADDED_KEYS = frozenset({"coefficients", "orders", "pearson", "scope", "side_bias"})
-REASONS = (".reason", ".note")  # keys of sentences that later versions may word differently
+REWORDED_KEYS = (".reason", ".note")  # ends of paths to sentences that later versions may word differently
 ADDED_TABLES = frozenset({"rank-correlations"})  # tables that reports of wording 0 lack
 
 # Replacements for patterns in reports of wording 0, applied to stated and to computed reports.
@@ -65,7 +74,13 @@ REWORDED_PATTERNS = {
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of a verification. ``differences`` are sentences on the first of ``count`` differences."""
+    """The result of a verification.
+
+    Attributes:
+        what: what was verified, for messages.
+        checked: number of compared values.
+        differences: sentences on the first of ``count`` differences.
+    """
 
     what: str
     checked: int
@@ -74,11 +89,13 @@ class Verification:
 
 
 def make_verification(what: str, checked: int, differences: list[str]) -> Verification:
-    return Verification(what, checked, tuple(differences[:MAX_DIFFERENCES]), len(differences))
+    return Verification(what, checked, tuple(differences[:MAX_DIFFERENCES]), count=len(differences))
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBundle:
+    """The manifest and rows of a bundle, and the results computed from these rows."""
+
     manifest: dict[str, Any]
     rows: ReleasedRows
     findings: Findings
@@ -93,7 +110,7 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise VerificationError(f"{reader.path} is no release bundle of format {FORMAT} by its {MANIFEST}.")
     try:
-        rows = ReleasedRows(Settings(**manifest["settings"]))
+        rows = ReleasedRows(ReleaseSettings(**manifest["settings"]))
         for row in reader.rows("pairs.jsonl"):
             rows.add_pair(row)
         rows.scores.extend(reader.rows("scores.jsonl"))
@@ -167,8 +184,8 @@ def _verify_bundle(reader: BundleReader) -> Verification:
         differences += _check_manifest(reader, bundle, report)
         differences += _check_plan(reader, bundle.manifest)
         differences += _check_files_of_report(reader, _sections(report))
-        count, row_differences = _compare_rows(reader, "consensus.jsonl", findings.consensus())
-        checked += count
+        checked_rows, row_differences = _compare_rows(reader, "consensus.jsonl", findings.consensus())
+        checked += checked_rows
         differences += row_differences
         changed_files: list[str] = []
         if wording := bundle.rows.settings.wording:
@@ -187,17 +204,17 @@ def _verify_bundle(reader: BundleReader) -> Verification:
     except VerificationError as error:
         differences.append(str(error))
     else:
-        for name, (recorded, computed) in compared_values.items():
-            differences += describe_differences(recorded, computed, name)
+        for name, (stated, computed) in compared_values.items():
+            differences += describe_differences(stated, computed, name)
             checked += sum(1 for _ in scalars_in(computed))
         differences += changed_files
     return make_verification(reader.path.name, checked, differences)
 
 
 def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> list[str]:
-    """Return differences of the manifest from the files, from computed values, and from the settings in the report.
+    """Return differences of the manifest from the files, from computed values, and from its copy in the report.
 
-    Older reports do not repeat settings.
+    Older reports have no copy of the manifest.
     """
     manifest = bundle.manifest
     files: dict[str, dict[str, Any]] = {}
@@ -206,13 +223,19 @@ def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> li
             files[name] = {"sha256": digest, "bytes": reader.sizes[name]}
             if name.endswith(".jsonl"):
                 files[name]["rows"] = sum(1 for _ in reader.rows(name))
-    repeated = report.get("settings", {}).get(RELEASE, {}) if isinstance(report, dict) else {}
-    seed = bundle.rows.settings.seed
-    stated_facts = {**repeated, "signature": bundle.findings.signature, "files": files, "seed": seed}
+    settings_in_report = (
+        report.get("settings", {}).get(MANIFEST_SETTING, {}) if isinstance(report, dict) else {}
+    )
+    expected_values = {
+        **settings_in_report,
+        "signature": bundle.findings.signature,
+        "files": files,
+        "seed": bundle.rows.settings.seed,
+    }
     return [
         line
-        for name, computed in stated_facts.items()
-        for line in describe_differences(manifest.get(name), computed, f"{MANIFEST}.{name}")
+        for name, expected in expected_values.items()
+        for line in describe_differences(manifest.get(name), expected, f"{MANIFEST}.{name}")
     ]
 
 
@@ -220,17 +243,23 @@ def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tupl
     """Return the report computed from the rows, with the stated methods, and the content of text files by name."""
     manifest, findings = bundle.manifest, bundle.findings
     try:
-        report = report_of_rows(manifest, findings, stated["methods"], stated["citations"])
+        report = report_of_release(manifest, findings, stated["methods"], stated["citations"])
         svgs = {plot.name: reader.text(f"{REPORT}figures/{plot.name}.page.svg") for plot in report.plots}
         about = ReleaseDescription(
             **{name: manifest[name] for name in DESCRIPTIVE_KEYS},
             released_on=date.fromisoformat(manifest["released_on"]),
             signature=findings.signature,
         )
-        design, quorum = tomllib.loads(reader.text("design.toml")), manifest["versions"]["quorum"]
-        results = findings.agreement, findings.counts, design, manifest["facts"]
         texts = {f"{REPORT}{name}": text for name, text in texts_of_report(report, svgs)}
-        return report, texts | make_documents(about, manifest["files"], *results, quorum)
+        return report, texts | make_documents(
+            about,
+            manifest["files"],
+            agreement=findings.agreement,
+            counts=findings.counts,
+            design=tomllib.loads(reader.text("design.toml")),
+            facts=manifest["facts"],
+            quorum_version=manifest["versions"]["quorum"],
+        )
     except (*MALFORMED_ROW_ERRORS, UndefinedError) as error:
         raise VerificationError(
             f"{MANIFEST}, design.toml or {REPORT}report.json of {reader.path} is not that of a release: "
@@ -240,31 +269,31 @@ def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tupl
 
 def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple[int, list[str]]:
     """Compare a file with ``rows``. Return the number of compared values and the differences."""
-    checked = stated = computed = 0
+    checked = stated_count = computed_count = 0
     differences: list[str] = []
-    for index, (recorded, row) in enumerate(zip_longest(reader.rows(name), rows)):
-        stated += recorded is not None
-        computed += row is not None
-        if row is not None:
-            checked += sum(1 for _ in scalars_in(row))
-        if recorded is not None and row is not None:
-            differences += describe_differences(recorded, row, f"{name}[{index}]")
-    if stated != computed:
-        differences = [f"{name}: stated {stated:,} entries, found {computed:,}"]
+    for index, (stated, computed) in enumerate(zip_longest(reader.rows(name), rows)):
+        stated_count += stated is not None
+        computed_count += computed is not None
+        if computed is not None:
+            checked += sum(1 for _ in scalars_in(computed))
+        if stated is not None and computed is not None:
+            differences += describe_differences(stated, computed, f"{name}[{index}]")
+    if stated_count != computed_count:
+        differences = [f"{name}: stated {stated_count:,} entries, found {computed_count:,}"]
     return checked, differences
 
 
 def _reword(value: Any, wording: int) -> Any:
-    """Return a part of a report of this version of the wording with its sentences in the current version."""
+    """Return a part of a report with its sentences reworded from version ``wording`` to the current version."""
     if isinstance(value, dict):
         return {key: _reword(part, wording) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_reword(part, wording) for part in value]
     if isinstance(value, str) and wording < WORDING_VERSION:
-        for earlier, now in WORDING_TEMPLATES["reworded"].items():
-            value = value.replace(earlier, now)
-        for pattern, now in () if wording else REWORDED_PATTERNS.items():
-            value = re.sub(pattern, now, value)
+        for earlier, current in WORDING_TEMPLATES["reworded"].items():
+            value = value.replace(earlier, current)
+        for pattern, current in () if wording else REWORDED_PATTERNS.items():
+            value = re.sub(pattern, current, value)
     return value
 
 
@@ -305,7 +334,10 @@ def scalars_in(value: Any) -> Iterator[Any]:
 
 
 def describe_differences(stated: Any, computed: Any, where: str) -> list[str]:
-    """Return sentences on the differences between two JSON values. Numbers may differ by ``RELATIVE_TOLERANCE``."""
+    """Return sentences on the differences between two JSON values. Numbers may differ by ``RELATIVE_TOLERANCE``.
+
+    ``where`` is the path to the values, for the sentences.
+    """
     if isinstance(stated, dict) and isinstance(computed, dict):
         keys = [key for key in dict.fromkeys((*stated, *computed)) if key in stated or key not in ADDED_KEYS]
         return [
@@ -318,17 +350,17 @@ def describe_differences(stated: Any, computed: Any, where: str) -> list[str]:
             return [f"{where}: stated {len(stated):,} entries, found {len(computed):,}"]
         return [
             line
-            for index, (first, second) in enumerate(zip(stated, computed, strict=True))
-            for line in describe_differences(first, second, f"{where}[{index}]")
+            for index, (stated_part, computed_part) in enumerate(zip(stated, computed, strict=True))
+            for line in describe_differences(stated_part, computed_part, f"{where}[{index}]")
         ]
-    if _is_same_value(stated, computed) or (where.endswith(REASONS) and stated and computed):
+    if _is_same_value(stated, computed) or (where.endswith(REWORDED_KEYS) and stated and computed):
         return []
     return [f"{where}: stated {stated!r}, found {computed!r}"]
 
 
 def _is_same_value(stated: Any, computed: Any) -> bool:
-    numbers = isinstance(stated, (int, float)) and isinstance(computed, (int, float))
-    if numbers and bool not in (type(stated), type(computed)):
+    are_numbers = isinstance(stated, (int, float)) and isinstance(computed, (int, float))
+    if are_numbers and bool not in (type(stated), type(computed)):
         return math.isclose(stated, computed, rel_tol=RELATIVE_TOLERANCE, abs_tol=RELATIVE_TOLERANCE)
     return type(stated) is type(computed) and bool(stated == computed)
 
@@ -340,7 +372,8 @@ def verify_signature(*, text: str, study: Study) -> Verification:
     except BadSignature as error:
         raise VerificationError(f"{error}.") from None
     differences = compare_signature(study, stated)
-    return make_verification("The signature", len(stated.fields) + 2, list(map(str, differences)))
+    checked = len(stated.fields) + 2  # with protocol and version
+    return make_verification("The signature", checked, list(map(str, differences)))
 
 
 def verify_study(*, study: Study, progress: Progress = no_progress) -> Verification:
@@ -352,11 +385,11 @@ def verify_study(*, study: Study, progress: Progress = no_progress) -> Verificat
     differences: list[str] = []
     if stored.judgments:
         differences += map(str, compare_signature(study, parse(stored.judgments)))
-    checked = len(parse(computed.judgments).fields) + 2
+    checked = len(parse(computed.judgments).fields) + 2  # with protocol and version
     # Aggregations stored before there were rankings also lack the table of systems.
-    systems: tuple[str, ...] = ("systems", "rankings") if "rankings" in stored.result else ()
-    systems += ("system_orders",) if "system_orders" in stored.result else ()
-    for name in ("agreement", "workers", "counts", *systems, "figures"):
+    keys_of_systems: tuple[str, ...] = ("systems", "rankings") if "rankings" in stored.result else ()
+    keys_of_systems += ("system_orders",) if "system_orders" in stored.result else ()
+    for name in ("agreement", "workers", "counts", *keys_of_systems, "figures"):
         checked += sum(1 for _ in scalars_in(computed.result[name]))
         differences += describe_differences(stored.result.get(name), computed.result[name], name)
     return make_verification(f"The stored aggregation of {study.slug!r}", checked, differences)

@@ -84,12 +84,12 @@ class ReleaseResource(ArchiveFiles, Resource):
         return release_file(row), release_name(row.study, row.version)
 
 
-MAX_SHOWN = 100  # newest releases that the page lists
+MAX_RELEASES_SHOWN = 100  # newest releases that the page lists
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasesPart:
-    """An addition to the page "Releases" by an app above this one.
+    """What a feature adds to the page "Releases", by appending it to ``RELEASES_PARTS``.
 
     Attributes:
         section: template of a section; ``stored_versions`` are the versions whose file is on this server.
@@ -109,9 +109,9 @@ RELEASES_PARTS: list[ReleasesPart] = []
 def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
     rows = Release.objects.filter(study=study).select_related("made_by")
-    releases = list(rows.order_by("-pk")[:MAX_SHOWN])
+    releases = list(rows.order_by("-pk")[:MAX_RELEASES_SHOWN])
     verification_jobs: dict[str, Job] = {}
-    for job in done_jobs(study, "verify_release").order_by("-pk")[:MAX_SHOWN]:
+    for job in done_jobs(study, "verify_release").order_by("-pk")[:MAX_RELEASES_SHOWN]:
         verification_jobs.setdefault(job.args["version"], job)
     stored_versions = [release.version for release in releases if is_stored(release)]
     context |= {

@@ -30,12 +30,12 @@ def sections_of(inputs: ReportInputs, progress: Progress = no_progress) -> list[
 
 def _metric_sections(inputs: ReportInputs, progress: Progress) -> list[Section]:
     sections: list[Section | None]
-    one_judge = correlations.people_against_others(inputs)
+    one_judge = correlations.judge_vs_rest_correlations(inputs)
     if inputs.kind.compares_pairs:
-        ceilings = pairs.human_levels(inputs)
-        sections = [pairs.pair_metrics_section(inputs, ceilings)]
+        human_levels = pairs.earlier_human_levels(inputs)
+        sections = [pairs.pair_metrics_section(inputs, human_levels)]
         progress(0.55, "accuracy by number of references")
-        sections += [pairs.references_section(inputs, ceilings), pairs.systems_section(inputs)]
+        sections += [pairs.references_section(inputs, human_levels), pairs.systems_section(inputs)]
     else:
         sections = [
             correlations.caption_metrics_section(inputs, one_judge),
@@ -45,4 +45,4 @@ def _metric_sections(inputs: ReportInputs, progress: Progress) -> list[Section]:
     sections.append(readings_section(inputs))
     progress(0.75, "metrics against each other")
     sections.append(between_metrics_section(inputs, one_judge))
-    return [part for part in sections if part is not None]
+    return [section for section in sections if section is not None]

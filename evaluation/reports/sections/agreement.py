@@ -47,7 +47,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
         resamples=alpha["resamples"],
         raters=RATER in alpha.get("clusters", ()),
     )
-    sentence = render_sentence("agreement", wording=inputs.wording, alpha=alpha)
+    sentence = render_sentence("agreement", wording=inputs.method.wording, alpha=alpha)
     levels = (
         Level("chance", 0.0),
         Level("reliable from .80", RELIABLE_ALPHA),
@@ -66,18 +66,20 @@ def agreement_section(inputs: ReportInputs) -> Section:
         cells = [
             (name, estimate_of(figure), figure["n"], figure["left_out"]) for name, figure in one_judge.items()
         ]
-        by_rater = RATER in one_judge["all"].get("clusters", ())
-        tables.append(table("one-against-rest", cells, clustered=inputs.is_clustered, raters=by_rater))
+        clusters_by_rater = RATER in one_judge["all"].get("clusters", ())
+        tables.append(
+            table("one-against-rest", cells, clustered=inputs.method.is_clustered, raters=clusters_by_rater)
+        )
     if "full_depth" in agreement:
         sentences.append(agreement["full_depth"]["reason"])
-    if inputs.wording:
+    if inputs.method.wording:
         sentences.append(f"Note: {alpha['note']}." if alpha.get("note") else "")
         sides_are_drawn = inputs.aggregation.settings["controls"] != AS_IMPORTED
         sentences.append(side_sentence(agreement.get("side_bias", {}), random_sides=sides_are_drawn))
-    matrix = _agreement_of_workers_plot(inputs)
-    if matrix is not None:
-        plots.append(matrix)
-        tables.append(matrix.data)
+    workers_plot = _agreement_of_workers_plot(inputs)
+    if workers_plot is not None:
+        plots.append(workers_plot)
+        tables.append(workers_plot.data)
     elif not agreement["per_worker"]["available"]:
         sentences.append(agreement["per_worker"]["reason"])
     return section("agreement", sentences, plots, tables)
@@ -89,7 +91,7 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     if not agreement["per_worker"]["available"] or inputs.kind.is_open:
         return None
     judgments = inputs.table
-    is_counted = agreement_rows(judgments, inputs.full_depth)
+    is_counted = agreement_rows(judgments, inputs.full_depth_units)
     if not is_counted.any():
         return None
     ratings = ratings_of_judgments(
@@ -105,23 +107,25 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     pairs = replace(pairs, units=pairs.units // (2 if exchange else 1))
     if not len(pairs.units):
         return None
-    numbers = {row["worker"]: number for number, row in enumerate(rank_workers(inputs), start=1)}
-    rank = np.array([numbers[inputs.names[pk]] for pk in pairs.raters.tolist()])
+    rank_by_name = {row["worker"]: rank for rank, row in enumerate(rank_workers(inputs), start=1)}
+    rank = np.array([rank_by_name[inputs.names[worker_id]] for worker_id in pairs.raters.tolist()])
+    # Rows and columns of the matrix are the first workers by rank, and one for all others.
     shown_workers = np.argsort(rank)[:MAX_WORKERS]
-    row_by_worker = {int(code): number for number, code in enumerate(shown_workers.tolist())}
+    row_by_worker = {code: row for row, code in enumerate(shown_workers.tolist())}
     others = max(0, len(rank) - MAX_WORKERS)
     size = len(shown_workers) + bool(others)
     equal_answers, units = np.zeros((size, size)), np.zeros((size, size), dtype=np.int64)
     rows: list[tuple[Any, ...]] = []
     columns = (pairs.first, pairs.second, pairs.units, pairs.percent, pairs.kappa, pairs.alpha)
-    for first, second, n, *coefficients in zip(*(column.tolist() for column in columns), strict=True):
+    for first, second, n, percent, kappa, alpha in zip(*(column.tolist() for column in columns), strict=True):
         row, column = row_by_worker.get(first, size - 1), row_by_worker.get(second, size - 1)
         # The matrix is symmetric. Pairs of workers who share the last row are added once.
         for a, b in {(row, column), (column, row)}:
-            equal_answers[a, b] += coefficients[0] * n
+            equal_answers[a, b] += percent * n
             units[a, b] += n
         if first in row_by_worker and second in row_by_worker:
-            rows.append((*sorted((rank[first], rank[second])), n, *map(json_float, coefficients)))
+            low_rank, high_rank = sorted((rank[first], rank[second]))
+            rows.append((low_rank, high_rank, n, json_float(percent), json_float(kappa), json_float(alpha)))
     rows.sort(key=lambda row: row[:2])
     data = table(
         "worker-pairs",
@@ -135,10 +139,11 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
         for a in range(size)
     )
     shares = [value for row in values for value in row if value is not None]
+    # Two answers drawn at random from all answers are equal with this probability.
     chance = float(((np.bincount(ratings.code) / len(ratings.code)) ** 2).sum())
     mean = float(np.average(pairs.percent, weights=pairs.units))
     sentence = render_sentence(
-        "worker-pairs", wording=inputs.wording, pairs=len(pairs.units), least=min(shares), most=max(shares),
+        "worker-pairs", wording=inputs.method.wording, pairs=len(pairs.units), least=min(shares), most=max(shares),
         others=others, rest=OTHERS_LABEL, chance=chance, mean=mean,
     )  # fmt: skip
     levels = (Level("chance", chance), Level("all together", mean, dashed=False))

@@ -1,4 +1,4 @@
-"""The report section on correlations between metrics."""
+"""The report section on correlations between metrics: which metrics order the texts alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evaluation.reports.sections.correlations import (
     TAU,
     JudgeEstimates,
     R,
-    why_no_ceiling,
+    no_ceiling_sentence,
 )
 from evaluation.results.metrics.tables import ONE_JUDGE
 from quorum.numeric.arrays import Floats
@@ -45,40 +45,42 @@ class MetricPair(NamedTuple):
 
 def between_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> Section | None:
     """Return the section on r, rho and tau-b of every two metrics. For captions, people are added as a metric."""
-    if len(inputs.scores) < 2:
+    if inputs.evaluation is None or len(inputs.scores) < 2:
         return None
-    flat = {name: scores.ravel() for name, scores in inputs.scores.items()}
-    people = inputs.people
+    flat_scores = {name: scores.ravel() for name, scores in inputs.scores.items()}
+    people = inputs.evaluation.people
     with_people = people is not None and bool((~np.isnan(people)).sum() > 1)
-    rows = _rows(flat, people if with_people else None, inputs.weights)
-    metrics = [row for row in rows if row.tau_b is not None and row.other != PEOPLE_LABEL]
-    taus = [row.tau_b for row in metrics if row.tau_b is not None]
+    rows = _correlate_all(flat_scores, people if with_people else None, inputs.weights)
+    metric_pairs = [row for row in rows if row.tau_b is not None and row.other != PEOPLE_LABEL]
+    taus = [row.tau_b for row in metric_pairs if row.tau_b is not None]
     alike = render_sentence(
         "metrics-alike",
-        wording=inputs.wording,
-        most=[row for row in metrics if row.tau_b == max(taus)],
-        least=[row for row in metrics if row.tau_b == min(taus)] if len(metrics) > 1 else [],
+        wording=inputs.method.wording,
+        most=[row for row in metric_pairs if row.tau_b == max(taus)],
+        least=[row for row in metric_pairs if row.tau_b == min(taus)] if len(metric_pairs) > 1 else [],
     )
     data = table("metric-correlation", rows, with_people=with_people)
+    metrics = list(flat_scores)
     plots = [
-        _matrix_plot(inputs, coefficient, list(flat), rows, one_judge, alike if coefficient == TAU else "")
+        _matrix_plot(inputs, coefficient, metrics, rows, one_judge, alike if coefficient == TAU else "")
         for coefficient in COEFFICIENT_NAMES
     ]
-    sentence = alike if one_judge else f"{alike} {why_no_ceiling(inputs)}"
+    sentence = alike if one_judge else f"{alike} {no_ceiling_sentence(inputs)}"
     return section("between-metrics", [sentence], plots, [data])
 
 
-def _rows(flat: dict[str, Floats], people: Floats | None, weights: Floats) -> list[MetricPair]:
+def _correlate_all(scores: dict[str, Floats], people: Floats | None, weights: Floats) -> list[MetricPair]:
+    """Return the correlations of every two metrics, and of each metric with ``people``, if given."""
     pairs: list[tuple[str, str, Floats, Floats, Floats | None]] = [
-        (name, other, flat[name], flat[other], None) for name, other in combinations(flat, 2)
+        (name, other, scores[name], scores[other], None) for name, other in combinations(scores, 2)
     ]
     if people is not None:
         # Weights are those of people's scores, so pairs of two metrics have none.
         is_judged = ~np.isnan(people)
         judged_weights = None if (weights == 1).all() else weights[is_judged]
         pairs += [
-            (name, PEOPLE_LABEL, scores[is_judged], people[is_judged], judged_weights)
-            for name, scores in flat.items()
+            (name, PEOPLE_LABEL, column[is_judged], people[is_judged], judged_weights)
+            for name, column in scores.items()
         ]
     rows = []
     for name, other, first, second, pair_weights in pairs:
@@ -86,8 +88,16 @@ def _rows(flat: dict[str, Floats], people: Floats | None, weights: Floats) -> li
             correlation(first, second, coefficient, weights=pair_weights, resamples=0)
             for coefficient in (TAU, RHO, R)
         )
-        values = [json_float(estimate.value) for estimate in (tau_b, rho, r)]
-        rows.append(MetricPair(name, other, values[0], values[1], values[2], tau_b.n))
+        rows.append(
+            MetricPair(
+                name,
+                other,
+                tau_b=json_float(tau_b.value),
+                rho=json_float(rho.value),
+                r=json_float(r.value),
+                n=tau_b.n,
+            )
+        )
     return rows
 
 
@@ -99,33 +109,34 @@ def _matrix_plot(
     one_judge: JudgeEstimates,
     alike: str,
 ) -> Plot:
+    """Return a heatmap of a coefficient of all metrics. ``alike`` is the sentence on the most and least alike ones."""
     field, suffix, label = COEFFICIENT_NAMES[coefficient]
     value = {(row.metric, row.other): getattr(row, field) for row in rows}
     cells = [
         [1.0 if name == other else value.get((name, other), value.get((other, name))) for other in names]
         for name in names
     ]
-    heads = list(names)
+    row_labels = list(names)
     with_people = any(row.other == PEOPLE_LABEL for row in rows)
     if with_people:
         cells.append([value[name, PEOPLE_LABEL] for name in names])
-        heads.append(PEOPLE_LABEL)
+        row_labels.append(PEOPLE_LABEL)
     ceiling = one_judge.get(coefficient, Estimate(None))
     levels = [Level("unrelated", 0.0), *levels_of(ONE_JUDGE, ceiling)]
     sentence = render_sentence(
         "metric-correlation", coefficient=label, with_people=with_people, ceiling=ceiling, alike=alike,
-        no_ceiling=why_no_ceiling(inputs),
+        no_ceiling=no_ceiling_sentence(inputs),
     )  # fmt: skip
     data = table(
         "metric-correlation-matrix",
-        [(head, *row) for head, row in zip(heads, cells, strict=True)],
+        [(row_label, *row) for row_label, row in zip(row_labels, cells, strict=True)],
         [("metric", "text"), *((name, "coefficient") for name in names)],
         name=f"metric-correlation-{suffix}",
         coefficient=label,
     )
     panel = HeatmapPanel(
         label,
-        tuple(heads),
+        tuple(row_labels),
         tuple(names),
         tuple(tuple(row) for row in cells),
         separate_rows=int(with_people),

@@ -1,4 +1,7 @@
-"""Human levels to compare metrics with: the agreement of half of the people, or of one person, with the others."""
+"""Human levels to compare metrics with: the agreement of half of the people, or of one judge, with the others.
+
+V15 is Vedantam et al. 2015, H13 is Hodosh et al. 2013.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,17 @@ def agreement_of_halves(
     V15 §7.4 splits the references of a pair. This function splits the units of a pair, or its votes if all pairs
     have a single unit. The winner of a half wins most of its units (or votes). A pair with a tied or empty half is
     left out. The value is the mean over ``SPLITS`` splits, with Wilson's interval for the mean number of pairs.
+
+    Args:
+        unit, value: (N,) unit row ids, and answers: 1 for the first candidate, 2 for the second.
+        units: the units, with their pairs.
     """
     pair_by_unit = {row.pk: row.pair for row in units if row.pair is not None}
     kind_by_pair = {row.pair: row.kind for row in units}
-    keep = np.array([pk in pair_by_unit for pk in unit.tolist()], dtype=bool)
-    if not keep.any():
+    has_pair = np.array([pk in pair_by_unit for pk in unit.tolist()], dtype=bool)
+    if not has_pair.any():
         return {}
-    unit, value = unit[keep], value[keep]
+    unit, value = unit[has_pair], value[has_pair]
     unit_ids, rows = np.unique(unit, return_inverse=True)
     vote = (value == 1) * 1.0 - (value == 2)  # 1 for the first, -1 for the second, 0 for neither
     pairs, pair_of_unit = np.unique([pair_by_unit[pk] for pk in unit_ids.tolist()], return_inverse=True)
@@ -50,6 +57,7 @@ def agreement_of_halves(
         str(name): kinds == name for name in np.unique(kinds) if name
     }
     generator = np.random.default_rng(seed)
+    # By kind, for each split, the number of pairs on which both halves agree, and of pairs with two winners.
     agreements: dict[str, list[tuple[int, int]]] = {name: [] for name in kind_masks}
     for _ in range(SPLITS):
         # Split each pair: one half is the first half of a random order, the other half is the rest.
@@ -71,7 +79,7 @@ def agreement_of_halves(
                     int((is_decided & is_of_kind).sum()),
                 )
             )
-    return {name: _mean(counts) for name, counts in agreements.items()}
+    return {name: _mean_share(counts) for name, counts in agreements.items()}
 
 
 def _sign(values: NDArray[Any]) -> Ints:
@@ -79,7 +87,7 @@ def _sign(values: NDArray[Any]) -> Ints:
     return np.sign(np.round(values, 9)).astype(np.int64)
 
 
-def _mean(counts: Sequence[tuple[int, int]]) -> Estimate:
+def _mean_share(counts: Sequence[tuple[int, int]]) -> Estimate:
     """Return the mean share of (right, n) of splits. Splits with n = 0 are left out."""
     defined_counts = [(right, n) for right, n in counts if n]
     if not defined_counts:

@@ -29,8 +29,11 @@ UNDEFINED_SORT_KEY = -2.0  # places undefined coefficients below all others
 FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
 
 
-def people_against_others(inputs: ReportInputs) -> JudgeEstimates:
-    """Return correlations of one judge with the mean of the unit's other judges, or {} if answers have no means."""
+def judge_vs_rest_correlations(inputs: ReportInputs) -> JudgeEstimates:
+    """Return the correlations of one judge with the mean of the unit's other judges, by coefficient.
+
+    Coefficients that are not defined are left out; {} if answers have no means.
+    """
     if inputs.kind.is_open or inputs.kind.compares_pairs:
         return {}
     table = inputs.table
@@ -42,42 +45,45 @@ def people_against_others(inputs: ReportInputs) -> JudgeEstimates:
     return {name: estimate for name, estimate in estimates.items() if estimate.value is not None}
 
 
-def why_no_ceiling(inputs: ReportInputs) -> str:
-    return render_sentence("no-ceiling", wording=inputs.wording, kind=inputs.kind)
+def no_ceiling_sentence(inputs: ReportInputs) -> str:
+    return render_sentence("no-ceiling", wording=inputs.method.wording, kind=inputs.kind)
 
 
 def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> Section:
+    """Return the section on correlations of metrics with people's scores, with ``one_judge`` as the human level."""
     if inputs.evaluation is None:
         return section("metrics", empty=inputs.no_evaluation_reason)
     metrics = inputs.evaluation.result["metrics"]
     tau = {name: estimate_of(figures["kendall_tau_b"]) for name, figures in metrics.items()}
-    values = {
+    sort_keys = {
         name: UNDEFINED_SORT_KEY if estimate.value is None else estimate.value
         for name, estimate in tau.items()
     }
-    names = sorted(metrics, key=lambda name: -values[name])
-    within = any("per_image" in figures for figures in metrics.values())
-    people = one_judge.get(TAU, Estimate(None))
-    heads = coefficient_headings(metrics)
-    if not inputs.wording:
-        heads.pop("pearson", None)
+    names = sorted(metrics, key=lambda name: -sort_keys[name])
+    has_tau_within_items = any("per_image" in figures for figures in metrics.values())
+    judge_tau = one_judge.get(TAU, Estimate(None))
+    headings = coefficient_headings(metrics)
+    if not inputs.method.wording:
+        headings.pop("pearson", None)
     rows: list[tuple[Any, ...]] = []
     for name in names:
-        cells = [estimate_of(metrics[name][key]) for key in heads]
-        cells += [estimate_of(metrics[name]["per_image"]["kendall_tau_b"])] if within else []
+        cells = [estimate_of(metrics[name][key]) for key in headings]
+        cells += [estimate_of(metrics[name]["per_image"]["kendall_tau_b"])] if has_tau_within_items else []
         rows.append((name, *cells))
-    if people.value is not None:
-        judge = [one_judge.get(name) for name in COEFFICIENTS[: len(heads)]]
-        rows.append((ONE_JUDGE, *judge, *([None] if within else [])))
-    columns = [("metric", "text"), *((head, "coefficient") for head in heads.values())]
-    columns += [("tau-b within items", "coefficient")] if within else []
-    data = table("correlation", rows, columns, clustered=inputs.is_clustered, raters=inputs.new_raters)
+    if judge_tau.value is not None:
+        judge_cells = [one_judge.get(name) for name in COEFFICIENTS[: len(headings)]]
+        rows.append((ONE_JUDGE, *judge_cells, *([None] if has_tau_within_items else [])))
+    columns = [("metric", "text"), *((heading, "coefficient") for heading in headings.values())]
+    columns += [("tau-b within items", "coefficient")] if has_tau_within_items else []
+    data = table(
+        "correlation", rows, columns, clustered=inputs.method.is_clustered, raters=inputs.covers_new_raters
+    )
     verdict = inputs.evaluation.result["verdict"]["all"]
     sentence = render_sentence(
-        "correlation", wording=inputs.wording, verdict=verdict["sentence"], name=names[0],
-        best=metrics[names[0]]["kendall_tau_b"], people=people.value, no_ceiling=why_no_ceiling(inputs),
+        "correlation", wording=inputs.method.wording, verdict=verdict["sentence"], name=names[0],
+        best=metrics[names[0]]["kendall_tau_b"], people=judge_tau.value, no_ceiling=no_ceiling_sentence(inputs),
     )  # fmt: skip
-    levels = [Level("chance", 0.0), *levels_of(ONE_JUDGE, people)]
+    levels = [Level("chance", 0.0), *levels_of(ONE_JUDGE, judge_tau)]
     drawing = DotPlot(
         tuple(names),
         (DotPanel("", tuple(tau[name] for name in names), tuple(levels)),),
@@ -85,7 +91,11 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
         accent=tuple(verdict["leaders"]),
     )
     result = inputs.evaluation.result
-    sentences = [sentence, scope_sentence(result), within_items_sentence(result) if inputs.wording else ""]
+    sentences = [
+        sentence,
+        scope_sentence(result),
+        within_items_sentence(result) if inputs.method.wording else "",
+    ]
     estimates = {"": {name: figures["kendall_tau_b"] for name, figures in metrics.items()}}
     compared = comparison_tables(
         {"": verdict}, estimates, headings=("", "metric"), column=("tau-b", "coefficient")

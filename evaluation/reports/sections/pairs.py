@@ -1,8 +1,11 @@
-"""Sections of the report on candidate pairs: accuracy of metrics, numbers of references, tournament of systems."""
+"""Sections of the report on candidate pairs: accuracy of metrics, numbers of references, tournament of systems.
+
+V15 is Vedantam et al. 2015.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,12 +31,12 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceilings import agreement_of_halves
+from evaluation.reports.sections.correlations import UNDEFINED_SORT_KEY
 from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.metrics.pair_variants import scores_by_random_subsets
 from evaluation.results.metrics.tables import ONE_JUDGE, accuracy_by_metric, accuracy_table, longer_tables
 from evaluation.results.metrics.texts import known_kinds
 from evaluation.results.standings import comparison_tables
-from quorum.numeric.arrays import Floats
 from quorum.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from quorum.statistics.correlation import correlation
 from quorum.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners
@@ -41,19 +44,22 @@ from quorum.statistics.meta import ReferenceCurve, accuracy_by_references, metri
 CHANCE = 0.5  # accuracy of a metric that guesses
 HALVES, CEILING = "half of the people", "most an answer can reach"
 MIN_REFERENCES = 5  # references that each pair needs for curves of accuracy
-SIZES = (1, 2, 3, 5, 10, 20, 30, 48)  # numbers of references for which accuracy is drawn
-MAX_DRAWS = 20  # random subsets of references for each size
-TEXTS_SCORED = 40_000  # largest number of texts that are scored for each size
-MAX_CURVES = 8
+REFERENCE_COUNTS = (1, 2, 3, 5, 10, 20, 30, 48)  # numbers of references for which accuracy is drawn
+MAX_DRAWS = 20  # random subsets of references for each number of references
+MAX_TEXTS_SCORED = 40_000  # texts that are scored for each number of references
+MAX_CURVES = 8  # metrics in a plot
 # Name of the human level, and the level, by pair kind ("all" for all pairs).
-Ceilings = Mapping[str, tuple[str, Estimate]]
-MAX_SHOWN = 40  # systems in a plot
+HumanLevels = Mapping[str, tuple[str, Estimate]]
+MAX_SYSTEMS = 40  # systems in a plot
 HUMAN_NAMES = ("people", "human")  # names of the "system" of people's captions, here and in PASCAL-50S
 
 
-def human_levels(inputs: ReportInputs) -> Ceilings:
-    """Return the human levels that reports from before 0.6 draw with accuracy; {} for later reports."""
-    if inputs.is_clustered:
+def earlier_human_levels(inputs: ReportInputs) -> HumanLevels:
+    """Return the human levels that reports from before 0.6 draw with accuracy; {} for later reports.
+
+    Later reports compare metrics and people on the same halves of the votes (``_same_halves_plot``).
+    """
+    if inputs.method.is_clustered:
         return {}
     is_counted = inputs.table.is_counted
     halves = agreement_of_halves(
@@ -62,38 +68,40 @@ def human_levels(inputs: ReportInputs) -> Ceilings:
         inputs.consensus.units,
         seed=inputs.seed,
     )
-    ceilings = {kind: (HALVES, estimate) for kind, estimate in halves.items() if estimate.value is not None}
-    if ceilings:
-        return ceilings
-    people = (inputs.evaluation.result.get("people") if inputs.evaluation else None) or {}
+    levels = {kind: (HALVES, estimate) for kind, estimate in halves.items() if estimate.value is not None}
+    if levels:
+        return levels
+    one_judge = (inputs.evaluation.result.get("people") if inputs.evaluation else None) or {}
     return {
         kind: (ONE_JUDGE, estimate_of(estimate))
-        for kind, estimate in people.items()
+        for kind, estimate in one_judge.items()
         if estimate["value"] is not None
     }
 
 
-def pair_metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
+def pair_metrics_section(inputs: ReportInputs, human_levels: HumanLevels) -> Section:
+    """Return the section on how often each metric names the winner that people name."""
     if inputs.evaluation is None:
         return section("metrics", empty=inputs.no_evaluation_reason)
-    kinds, accuracy = accuracy_by_metric(inputs.evaluation.result["metrics"])
-    names = list(accuracy)
-    data = accuracy_table(inputs.evaluation.result, people, clustered=inputs.is_clustered)
-    label, ceiling = people.get(kinds[-1], ("", Estimate(None)))
-    best = accuracy[names[0]][kinds[-1]]
-    verdict = inputs.evaluation.result["verdict"][kinds[-1]]
+    result = inputs.evaluation.result
+    kinds, accuracy = accuracy_by_metric(result["metrics"])
+    names, all_kinds = list(accuracy), kinds[-1]
+    data = accuracy_table(result, human_levels, clustered=inputs.method.is_clustered)
+    label, human_level = human_levels.get(all_kinds, ("", Estimate(None)))
+    best = accuracy[names[0]][all_kinds]
+    verdict = result["verdict"][all_kinds]
     sentence = render_sentence(
-        "accuracy", wording=inputs.wording, verdict=verdict["sentence"], name=names[0], best=best, people=ceiling.value,
-        halves=label == HALVES,
+        "accuracy", wording=inputs.method.wording, verdict=verdict["sentence"], name=names[0], best=best,
+        people=human_level.value, halves=label == HALVES,
     )  # fmt: skip
-    halves = inputs.evaluation.result.get("halves", {})
-    if not people and not (inputs.is_clustered and halves):
-        sentence = f"{sentence} {render_sentence('pairs-no-ceiling', wording=inputs.wording)}"
+    halves = result.get("halves", {})
+    if not human_levels and not (inputs.method.is_clustered and halves):
+        sentence = f"{sentence} {render_sentence('pairs-no-ceiling', wording=inputs.method.wording)}"
     panels = tuple(
         DotPanel(
             kind,
             tuple(estimate_of(accuracy[name][kind]) for name in names),
-            _levels(people.get(kind)),
+            _levels(human_levels.get(kind)),
             f"n = {accuracy[names[0]][kind]['n']:,}",
         )
         for kind in kinds
@@ -110,20 +118,20 @@ def pair_metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
             for kind in kinds
         ],
     )
-    verdicts = {kind: inputs.evaluation.result["verdict"][kind] for kind in kinds}
+    verdicts = {kind: result["verdict"][kind] for kind in kinds}
     cells = {kind: {name: accuracy[name][kind] for name in names} for kind in kinds}
     compared = comparison_tables(
         verdicts, cells, headings=("pair kind", "metric"), column=("accuracy, %", "share")
     )
-    tables = [data, *compared, ties, *longer_tables(inputs.evaluation.result)]
+    tables = [data, *compared, ties, *longer_tables(result)]
     plots = [plot(sentence, drawing, data)]
     if halves:
         kinds_with_halves = [kind for kind in kinds if kind in halves]
-        leaders, raters = verdict["leaders"], inputs.new_raters
+        leaders, raters = verdict["leaders"], inputs.covers_new_raters
         halves_plot = _same_halves_plot(halves, kinds_with_halves, names, leaders, raters=raters)
         plots.append(halves_plot)
         tables.insert(1, halves_plot.data)
-    return section("metrics", [sentence, scope_sentence(inputs.evaluation.result)], plots, tables)
+    return section("metrics", [sentence, scope_sentence(result)], plots, tables)
 
 
 def _same_halves_plot(
@@ -134,7 +142,18 @@ def _same_halves_plot(
     *,
     raters: bool,
 ) -> Plot:
-    """Return a plot of metrics and people on the same halves of the votes (V15 §7.4)."""
+    """Return a plot of metrics and people on the same halves of the votes (V15 §7.4).
+
+    It shows how often the winner of a random half of a pair's votes is named by each metric, and by the other half of
+    the people. Some pairs are hard, and their halves often differ, so the ceiling is below 1: no answer that is given
+    before the votes can name the winner of a half more often.
+
+    Args:
+        halves: the result of ``compare_on_same_halves``, by pair kind.
+        kinds: the pair kinds of ``halves``, with "all" last.
+        names, leaders: the metrics, and those of them that no other metric exceeds.
+        raters: whether intervals cover other people, too.
+    """
     rows: list[tuple[Cell, ...]] = [
         (name, *(estimate_of(halves[kind]["metrics"][name]) for kind in kinds)) for name in names
     ]
@@ -173,11 +192,11 @@ def _same_halves_plot(
     return plot(caption, drawing, data, "halves", "Metrics and people on the same halves")
 
 
-def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
-    return (Level("chance", CHANCE), *(levels_of(*people) if people is not None else ()))
+def _levels(human_level: tuple[str, Estimate] | None) -> tuple[Level, ...]:
+    return (Level("chance", CHANCE), *(levels_of(*human_level) if human_level is not None else ()))
 
 
-def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None:
+def references_section(inputs: ReportInputs, human_levels: HumanLevels) -> Section | None:
     """Return the section on accuracy by number of references (V15 figure 3)."""
     material = inputs.pair_material() if inputs.evaluation is not None else None
     if material is None or inputs.evaluation is None:
@@ -199,29 +218,34 @@ def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None
     scores = scores_by_random_subsets(
         pairs,
         material.documents,
-        [size for size in SIZES if size < max_references] + [max_references],
-        draws=int(np.clip(TEXTS_SCORED // (2 * len(pairs)), 1, MAX_DRAWS)),
+        [count for count in REFERENCE_COUNTS if count < max_references] + [max_references],
+        draws=int(np.clip(MAX_TEXTS_SCORED // (2 * len(pairs)), 1, MAX_DRAWS)),
         metrics=names,
         tokenizer=inputs.tokenizer,
         seed=np.random.default_rng(inputs.seed),
     )
     labels = known_kinds(inputs.kinds.tolist())
-    clusters = inputs.clusters_of(pair.pk for pair in pairs)
+    clusters = inputs.item_clusters_of(pair.pk for pair in pairs)
     curves = {
         name: accuracy_by_references(scores[name], inputs.winners, labels, clusters=clusters)
         for name in names
     }
-    return _make_references_section(curves, kinds, people, len(accuracy) - len(names), inputs)
+    hidden_metrics = len(accuracy) - len(names)
+    return _make_references_section(curves, kinds, human_levels, hidden_metrics, inputs)
 
 
 def _make_references_section(
     curves: Mapping[str, Mapping[str, ReferenceCurve]],
     kinds: Sequence[str],
-    people: Ceilings,
-    hidden_count: int,
+    human_levels: HumanLevels,
+    hidden_metrics: int,
     inputs: ReportInputs,
 ) -> Section:
-    wording = inputs.wording
+    """Return the section of curves, which are by metric and pair kind.
+
+    ``hidden_metrics`` is the number of metrics without a curve.
+    """
+    wording = inputs.method.wording
     rows: list[tuple[Any, ...]] = []
     panels = []
     for kind in kinds:
@@ -237,18 +261,21 @@ def _make_references_section(
             lines.append(
                 Curve(name, tuple(curve.references.tolist()), tuple(map(json_float, curve.value.tolist())))
             )
-        panels.append(CurvePanel(kind, tuple(lines), _levels(people.get(kind))))
-    best = max(curves, key=lambda name: curves[name][kinds[-1]].value[-1])
-    first, last = ([by_kind[kinds[-1]].value[end] for by_kind in curves.values()] for end in (0, -1))
-    value = curves[best][kinds[-1]].value
+        panels.append(CurvePanel(kind, tuple(lines), _levels(human_levels.get(kind))))
+    curves_of_all = {name: by_kind[kinds[-1]] for name, by_kind in curves.items()}
+    best = max(curves_of_all, key=lambda name: curves_of_all[name].value[-1])
+    # Accuracies with the fewest references, and with the most.
+    first = [curve.value[0] for curve in curves_of_all.values()]
+    last = [curve.value[-1] for curve in curves_of_all.values()]
+    best_curve = curves_of_all[best]
     sentence = render_sentence(
-        "references", wording=wording, name=best, first=(min(first), max(first)) if wording else value[0],
-        last=(min(last), max(last)) if wording else value[-1], most=curves[best][kinds[-1]].references[-1],
-        left=hidden_count, drawn=len(curves),
+        "references", wording=wording, name=best, first=(min(first), max(first)) if wording else best_curve.value[0],
+        last=(min(last), max(last)) if wording else best_curve.value[-1], most=best_curve.references[-1],
+        left=hidden_metrics, drawn=len(curves),
     )  # fmt: skip
-    if not people and not inputs.is_clustered:
-        sentence = f"{sentence} {render_sentence('pairs-no-ceiling', wording=inputs.wording)}"
-    data = table("references", rows, clustered=inputs.is_clustered, raters=inputs.new_raters)
+    if not human_levels and not inputs.method.is_clustered:
+        sentence = f"{sentence} {render_sentence('pairs-no-ceiling', wording=inputs.method.wording)}"
+    data = table("references", rows, clustered=inputs.method.is_clustered, raters=inputs.covers_new_raters)
     drawing = LinePlot(tuple(panels), "references (log axis)", "accuracy in %")
     return section("references", [sentence], [plot(sentence, drawing, data)], [data])
 
@@ -258,41 +285,44 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     standings = inputs.standings
     if standings is None:
         return None
-    decided = _decided_comparisons(inputs)
-    pks, first, second, winners = (list(column) for column in zip(*decided, strict=True))
+    comparisons = _decided_comparisons(inputs)
+    pair_ids, first, second, winners = (list(column) for column in zip(*comparisons, strict=True))
     people = tournament(first, second, winners, resamples=0)
     order = people.order.tolist()
     names = [str(people.systems[index]) for index in order]
     counts = [
         (int(people.wins[index]), int(people.losses[index]), int(people.tied[index])) for index in order
     ]
-    clusters = inputs.people_clusters_of(pks)
+    clusters = inputs.clusters_of(pair_ids)
     strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
-    position_by_name = {str(name): position for position, name in enumerate(strengths.items.tolist())}
-    won = [estimate_of(standings.figures[name]) for name in names]
-    bounds = (strengths.log_strength, strengths.low, strengths.high)
-    strength = [_estimate_at(position_by_name[name], *bounds) for name in names]
+    win_shares = {name: estimate_of(standings.figures[name]) for name in names}
+    estimates_by_name = {
+        str(name): Estimate(json_float(value), json_float(low), json_float(high))
+        for name, value, low, high in zip(
+            strengths.items.tolist(), strengths.log_strength, strengths.low, strengths.high, strict=True
+        )
+    }
+    strength_by_name = {name: estimates_by_name[name] for name in names}
     data = table(
         "tournament",
-        [(name, won[row], *counts[row], strength[row]) for row, name in enumerate(names)],
+        [(name, win_shares[name], *counts[row], strength_by_name[name]) for row, name in enumerate(names)],
         reason=strengths.reason,
         scope=standings.scope,
     )
     ceiling = render_sentence(
         "tournament-ceiling" if set(names) & set(HUMAN_NAMES) else "tournament-no-ceiling"
     )
-    shares = dict(zip(names, won, strict=True))
     leaders = standings.compare().leaders
     sentence = render_sentence(
-        "tournament", wording=inputs.wording, leaders=leaders, names=join_names(leaders),
-        least=shares[leaders[-1]].value, name=names[0], top=won[0], systems=len(names),
+        "tournament", wording=inputs.method.wording, leaders=leaders, names=join_names(leaders),
+        least=win_shares[leaders[-1]].value, name=names[0], top=win_shares[names[0]], systems=len(names),
         comparisons=people.comparisons, ceiling=ceiling,
-        most=MAX_SHOWN if len(names) > MAX_SHOWN else 0,
+        most=MAX_SYSTEMS if len(names) > MAX_SYSTEMS else 0,
     )  # fmt: skip
-    levels = (Level("even", 0.5), *_human_levels(names, won))
+    levels = (Level("even", 0.5), *_levels_of_human_captions(win_shares))
     drawing = DotPlot(
-        tuple(names[:MAX_SHOWN]),
-        (DotPanel("won against the others", tuple(won[:MAX_SHOWN]), levels),),
+        tuple(names[:MAX_SYSTEMS]),
+        (DotPanel("won against the others", tuple(win_shares.values())[:MAX_SYSTEMS], levels),),
         "comparisons won in %, 95 % interval",
         "share",
         tuple(leaders),
@@ -300,11 +330,11 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     plots = [plot(sentence, drawing, data)]
     if not strengths.reason:
         caption = render_sentence("strengths", stronger=1 / (1 + np.exp(-1)), ceiling=ceiling)
-        drawing = _dots_of_strengths(names, strength, leaders)
+        drawing = _strengths_drawing(strength_by_name, leaders)
         plots.append(plot(caption, drawing, data, "strengths", "Strengths of systems"))
-    by_metrics = _wins_by_metrics(inputs, pks, first, second, people)
-    sentences = [sentence, *([render_sentence("tournament-live")] if inputs.is_live else [])]
-    return section("tournament", sentences, plots, [data, *([by_metrics] if by_metrics else [])])
+    metrics_table = _wins_by_metrics_table(inputs, pair_ids, first, second, people)
+    sentences = [sentence, *([render_sentence("tournament-live")] if inputs.draws_at_claim else [])]
+    return section("tournament", sentences, plots, [data, *([metrics_table] if metrics_table else [])])
 
 
 def _decided_comparisons(inputs: ReportInputs) -> list[tuple[int, str, str, int]]:
@@ -318,51 +348,54 @@ def _decided_comparisons(inputs: ReportInputs) -> list[tuple[int, str, str, int]
     return rows
 
 
-def _dots_of_strengths(names: Sequence[str], strength: Sequence[Estimate], leaders: Sequence[str]) -> DotPlot:
-    plotted_systems = zip(names[:MAX_SHOWN], strength, strict=False)
-    sorted_systems = sorted(plotted_systems, key=lambda row: -(row[1].value or 0.0))
-    levels = (Level("mean", 0.0), *_human_levels(names, strength))
+def _strengths_drawing(strength_by_name: Mapping[str, Estimate], leaders: Sequence[str]) -> DotPlot:
+    """Return a plot of the strengths of the first MAX_SYSTEMS systems, strongest first."""
+    names = list(strength_by_name)[:MAX_SYSTEMS]
+    names.sort(key=lambda name: -(strength_by_name[name].value or 0.0))
+    levels = (Level("mean", 0.0), *_levels_of_human_captions(strength_by_name))
     return DotPlot(
-        tuple(name for name, _ in sorted_systems),
-        (DotPanel("", tuple(estimate for _, estimate in sorted_systems), levels),),
+        tuple(names),
+        (DotPanel("", tuple(strength_by_name[name] for name in names), levels),),
         "log-strength, 95 % interval",
         "number",
         tuple(leaders),
     )
 
 
-def _human_levels(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:
-    rows = zip(names, estimates, strict=True)
+def _levels_of_human_captions(estimates: Mapping[str, Estimate]) -> list[Level]:
+    """Return the levels of the "systems" of people's captions. ``estimates`` are by name of the system."""
     return [
         level
-        for name, estimate in rows
+        for name, estimate in estimates.items()
         if name in HUMAN_NAMES
         for level in levels_of("human captions", estimate)
     ]
 
 
-def _estimate_at(index: int, value: Floats, low: Floats, high: Floats, n: int | None = None) -> Estimate:
-    return Estimate(json_float(value[index]), json_float(low[index]), json_float(high[index]), n)
-
-
-def _wins_by_metrics(
-    inputs: ReportInputs, pks: list[int], first: list[str], second: list[str], people: TournamentResult
+def _wins_by_metrics_table(
+    inputs: ReportInputs, pair_ids: list[int], first: list[str], second: list[str], people: TournamentResult
 ) -> Table | None:
-    if inputs.pks is None or not inputs.scores:
+    """Return the table of wins if the metrics were the judges, and their correlation with people's.
+
+    Args:
+        pair_ids, first, second: row ids, first systems and second systems of the compared pairs.
+        people: the tournament with people as judges.
+    """
+    if not inputs.scores:
         return None
-    position_by_pair = {pk: position for position, pk in enumerate(inputs.pks)}
-    positions = [position_by_pair[pk] for pk in pks]
+    row_by_pair = {pair_id: row for row, pair_id in enumerate(inputs.scored_ids)}
+    score_rows = [row_by_pair[pair_id] for pair_id in pair_ids]
     order = people.order.tolist()
     rows: list[tuple[Any, ...]] = []
     for metric, scores in inputs.scores.items():
-        winners = metric_winners(scores[positions, 0], scores[positions, 1])
+        winners = metric_winners(scores[score_rows, 0], scores[score_rows, 1])
         by_metric = tournament(first, second, winners, resamples=0)
         r = correlation(people.fraction, by_metric.fraction, "pearson", missing="leave-out", resamples=0)
         # With two systems, r is always 1 or -1.
-        value = json_float(r.value) if r.n > 2 or not inputs.wording else None
+        value = json_float(r.value) if r.n > 2 or not inputs.method.wording else None
         rows.append((metric, value, r.n, *(json_float(by_metric.fraction[index]) for index in order)))
-    rows.sort(key=lambda row: -(row[1] if row[1] is not None else -2.0))
+    rows.sort(key=lambda row: -(row[1] if row[1] is not None else UNDEFINED_SORT_KEY))
     columns = [("metric", "text"), ("r", "coefficient"), ("systems", "count")]
     columns += [(f"{people.systems[index]}, %", "share") for index in order]
-    few = inputs.wording > 0 and len(people.systems) < 3
-    return table("tournament-by-metrics", rows, columns, few=few)
+    has_too_few_systems = inputs.method.wording > 0 and len(people.systems) < 3
+    return table("tournament-by-metrics", rows, columns, few=has_too_few_systems)

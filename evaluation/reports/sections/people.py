@@ -10,9 +10,9 @@ from evaluation.presentation.rendering import plot, render_sentence, section, ta
 from evaluation.reports.loading import ReportInputs
 from quorum.statistics.meta import wilson_interval
 
-MAX_WORKERS = 40
+MAX_WORKERS = 40  # workers in a plot
 
-# The key of the counts, by row of the table. The first rows are shown even if they are 0.
+# The key of the counts, by row of the table.
 COUNT_ROWS = {
     "units": "units",
     "units with a consensus": "units_with_consensus",
@@ -28,8 +28,8 @@ COUNT_ROWS = {
     "of these on control items": "control_judgments",
     "of these set aside": "unused_judgments",
 }
-EARLIER_NAMES = {"units": "units judged"}  # names in releases of wording 0
-FIXED_ROWS = ("units", "units_with_consensus", "workers", "judgments")
+EARLIER_ROW_NAMES = {"units": "units judged"}  # names in releases of wording 0
+ROWS_SHOWN_IF_ZERO = ("units", "units_with_consensus", "workers", "judgments")
 WORKER_COLUMNS = [
     ("worker", "text"), ("judgments", "count"), ("used", "count"), ("control items right, %", "share"),
     ("seen", "count"), ("seconds a unit", "number"), ("left side, %", "share"), ("note", "text"),
@@ -41,14 +41,16 @@ def collection_section(inputs: ReportInputs) -> Section:
     counts = inputs.aggregation.result["counts"]
     # Published totals do not name people, only positions in a list of votes.
     anonymous = not inputs.aggregation.result["agreement"]["per_worker"]["available"]
-    left_out = {"workers"} if anonymous and inputs.wording else set()
+    left_out = {"workers"} if anonymous and inputs.method.wording else set()
     rows = [
-        (name if inputs.wording else EARLIER_NAMES.get(name, name), counts[key])
+        (name if inputs.method.wording else EARLIER_ROW_NAMES.get(name, name), counts[key])
         for name, key in COUNT_ROWS.items()
-        if (counts[key] or key in FIXED_ROWS) and key not in left_out
+        if (counts[key] or key in ROWS_SHOWN_IF_ZERO) and key not in left_out
     ]
-    sentence = render_sentence("collection", wording=inputs.wording, counts=counts, anonymous=anonymous)
-    sentences = [sentence, *([render_sentence("collection-chosen")] if inputs.is_chosen else [])]
+    sentence = render_sentence(
+        "collection", wording=inputs.method.wording, counts=counts, anonymous=anonymous
+    )
+    sentences = [sentence, *([render_sentence("collection-chosen")] if inputs.samples_useful_items else [])]
     return section("collection", sentences, tables=[table("collection", rows)])
 
 
@@ -63,7 +65,7 @@ def workers_section(inputs: ReportInputs) -> Section:
     if not workers:
         per_worker = inputs.aggregation.result["agreement"].get("per_worker", {})
         return section("workers", empty=per_worker.get("reason") or "No work that counts was submitted yet.")
-    estimates = [_controls_right(row) for row in workers]
+    estimates = [_control_accuracy(row) for row in workers]
     rows = [
         [f"W{number}", row["judgments"], row["used_judgments"], estimate, row["controls_seen"], row["seconds"],
          row["left_share"], "" if row["used"] else "not used"]
@@ -74,18 +76,21 @@ def workers_section(inputs: ReportInputs) -> Section:
         for cells in (columns, *rows):
             del cells[LEFT_SIDE_INDEX]
     data = table("workers", rows, columns)
-    seen_count, right = (sum(row[name] for row in workers) for name in ("controls_seen", "controls_right"))
-    unused = sum(not row["used"] for row in workers)
+    controls_seen = sum(row["controls_seen"] for row in workers)
+    controls_right = sum(row["controls_right"] for row in workers)
+    unused_workers = sum(not row["used"] for row in workers)
     sentence = render_sentence(
-        "workers", wording=inputs.wording, workers=len(workers), seen=seen_count, right=right, aside=unused
-    )
-    if not seen_count:
+        "workers", wording=inputs.method.wording, workers=len(workers), seen=controls_seen, right=controls_right,
+        aside=unused_workers,
+    )  # fmt: skip
+    if not controls_seen:
         return section("workers", [sentence], tables=[data])
     levels = []
     threshold = inputs.aggregation.settings.get("controls")
     if isinstance(threshold, int | float) and threshold:
         levels.append(Level("rule", float(threshold)))
-    levels.append(Level("all together", right / seen_count, False, *wilson_interval(right, seen_count)))
+    low, high = wilson_interval(controls_right, controls_seen)
+    levels.append(Level("all together", controls_right / controls_seen, dashed=False, low=low, high=high))
     guessing = _chance_accuracy(inputs)
     if guessing is not None:
         levels.append(Level("guessing", guessing))
@@ -110,13 +115,13 @@ def _chance_accuracy(inputs: ReportInputs) -> float | None:
     kind, records = inputs.kind, inputs.table.records.values()
     if not kind.values:
         return None
-    if not inputs.wording:  # in old reports, all control items expect the kind's first usual answer
+    if not inputs.method.wording:  # in old reports, all control items expect the kind's first usual answer
         return kind.count_right(kind.expectations[0]) / len(kind.values)
     answer_count = sum(record.answers for record in records)
     return sum(record.right_values for record in records) / (len(kind.values) * answer_count)
 
 
-def _controls_right(row: Mapping[str, Any]) -> Estimate:
-    right, answer_count = row["controls_right"], row["controls_seen"]
-    low, high = wilson_interval(right, answer_count) if answer_count else (None, None)
-    return Estimate(row["controls_share"], low, high, answer_count)
+def _control_accuracy(row: Mapping[str, Any]) -> Estimate:
+    right, seen = row["controls_right"], row["controls_seen"]
+    low, high = wilson_interval(right, seen) if seen else (None, None)
+    return Estimate(row["controls_share"], low, high, seen)

@@ -1,4 +1,7 @@
-"""Sections of the report on systems' ranked captions: the grades of first captions, and rankings."""
+"""Sections of the report on systems' ranked captions: the grades of first captions, and rankings.
+
+H13 is Hodosh et al. 2013.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from evaluation.reports.sections.thresholds import exact_cut
 from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, leading_systems, rankings_tables
 from evaluation.results.standings import MEAN as MEAN_GRADE
 
-MAX_CURVES = 8
+MAX_CURVES = 8  # systems in the plot
 REACHED = "reached"  # name of the share of first captions that reach a mean grade
 LEVEL_WITH_MEANS = "interval"  # level of answers that have means
 
@@ -33,12 +36,12 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     if not cuts or inputs.kind.aggregation.level != LEVEL_WITH_MEANS or proposals is None:
         return None
     judged_lists = judged_outputs(
-        inputs.kind, proposals, inputs.table, inputs.consensus, credited=inputs.is_credited
+        inputs.kind, proposals, inputs.table, inputs.consensus, credited=inputs.method.is_credited
     )
     outputs = inputs.outputs
     if outputs is None or not (is_first := proposals.position[outputs.proposal] == 1).any():
         return None
-    if not inputs.is_credited:
+    if not inputs.method.is_credited:
         outputs = replace(outputs, score=judged_lists.value[outputs.proposal], deletions=None)
     outputs = outputs.subset(is_first)
     cut_shares = [outputs.map_scores(partial(_reaches_cut, cut=cut)).figures(REACHED) for cut in cuts]
@@ -52,14 +55,14 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     columns = [("system", "text"), *((f"≥ {cut:g}, %", "share") for cut in cuts)]
     columns += [("mean", "number"), ("items", "count")]
     floor, ceiling = _floor_and_ceiling(judged_lists, cuts)
-    _, strictest, *_, mean, images = rows[0]
+    _, strictest_share, *_, mean, images = rows[0]
     leaders = standings.compare().leaders
     leader_rows = [row for row in rows if row[0] in leaders]
     leader_shares = [row[1].value for row in leader_rows]
     sentence = render_sentence(
-        "grades", wording=inputs.wording, leaders=leaders, names=join_names(leaders), least=min(leader_shares),
-        reached=max(leader_shares) if inputs.wording else strictest.value, name=names[0], mean=mean,
-        images=leader_rows[0][-1] if inputs.wording else images, cut=cuts[0],
+        "grades", wording=inputs.method.wording, leaders=leaders, names=join_names(leaders), least=min(leader_shares),
+        reached=max(leader_shares) if inputs.method.wording else strictest_share.value, name=names[0], mean=mean,
+        images=leader_rows[0][-1] if inputs.method.wording else images, cut=cuts[0],
         most=MAX_CURVES if len(rows) > MAX_CURVES else 0, floor=floor[0], ceiling=ceiling[0],
     )  # fmt: skip
     curves = tuple(
@@ -76,30 +79,28 @@ def grades_section(inputs: ReportInputs) -> Section | None:
         "share of first texts in %",
         log=False,
     )
-    raters = inputs.raters_known
+    raters = inputs.are_raters_known
     data = table("grades", rows, columns, raters=raters)
-    with_bounds = table(
-        "grades", [*rows, *((bound.label, *bound.y, None, None) for bound in bounds)], columns, raters=raters
-    )
-    return section("grades", [sentence], [plot(sentence, drawing, with_bounds)], [data])
+    bound_rows = [(bound.label, *bound.y, None, None) for bound in bounds]
+    data_with_bounds = table("grades", [*rows, *bound_rows], columns, raters=raters)
+    return section("grades", [sentence], [plot(sentence, drawing, data_with_bounds)], [data])
 
 
 def _floor_and_ceiling(
-    judged: JudgedOutputs, cuts: list[float]
+    outputs: JudgedOutputs, cuts: list[float]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return two shares of images for each threshold.
 
     The first is the share of images on which a random judged caption reaches the threshold, and the second the share on
     which the best judged caption does.
     """
-    # The starts of images in the keys, which ascend.
-    _, starts = np.unique(judged.pair_keys // judged.width, return_index=True)
-    values_by_image = np.split(judged.pair_value, starts[1:])
+    # A key is image * width + text, and keys ascend, so the captions of an image follow one another.
+    _, starts = np.unique(outputs.pair_keys // outputs.width, return_index=True)
+    values_by_image = np.split(outputs.pair_value, starts[1:])
     reached_by_cut = [[_reaches_cut(values, cut) for values in values_by_image] for cut in cuts]
-    return (
-        tuple(float(np.mean([reached.mean() for reached in images])) for images in reached_by_cut),
-        tuple(float(np.mean([reached.any() for reached in images])) for images in reached_by_cut),
-    )
+    floor = tuple(float(np.mean([reached.mean() for reached in images])) for images in reached_by_cut)
+    ceiling = tuple(float(np.mean([reached.any() for reached in images])) for images in reached_by_cut)
+    return floor, ceiling
 
 
 def _reaches_cut(value: Any, cut: float) -> Any:
@@ -117,12 +118,12 @@ def rankings_section(inputs: ReportInputs) -> Section | None:
         cells = {row["system"]: row["R-precision"] for row in rows}
         leaders = leading_systems(rows)
         sentence = render_sentence(
-            "rankings", wording=inputs.wording, leaders=leaders, names=join_names(leaders) if leaders else "",
+            "rankings", wording=inputs.method.wording, leaders=leaders, names=join_names(leaders) if leaders else "",
             system=rows[0]["system"], query=TASKS[task].query,
             what="items " if task == SEARCH else "", share=rows[0]["R-precision"]["value"] or 0.0,
             least=cells[leaders[-1]]["value"] if leaders else None,
             alone=sum(cell["value"] is not None for cell in cells.values()) == 1,
         )  # fmt: skip
         sentences.append(sentence)
-    tables = rankings_tables(inputs.aggregation.result, audit_decimals=0 if inputs.wording else 1)
+    tables = rankings_tables(inputs.aggregation.result, audit_decimals=0 if inputs.method.wording else 1)
     return section("rankings", sentences, tables=tables)

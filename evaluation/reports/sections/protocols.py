@@ -1,4 +1,7 @@
-"""Sections of the report that only one protocol has: captions, keywords, boxes, and questions of a form."""
+"""Sections of the report that only one protocol has: captions, keywords, boxes, and questions of a form.
+
+MC12 is Mason and Charniak 2012, WG15 and WG16 are Wang and Gaizauskas 2015 and 2016.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,11 @@ from evaluation.results.consensus.tables import (
 )
 from evaluation.results.standings import F1, comparison_tables
 
-EXTREME_CAPTIONS_SHOWN = 25
+EXTREME_CAPTIONS_SHOWN = 25  # captions shown from each end of the list, which is sorted by score
 
 
 def protocol_sections(inputs: ReportInputs) -> list[Section]:
+    """Return the sections of the kind's own figures that the aggregation has. Features may add some."""
     figures: Mapping[str, Any] = inputs.aggregation.result.get("figures", {})
     sections: dict[str, Callable[[Mapping[str, Any]], Section]] = {
         "leave_one_out": _leave_one_out_section,
@@ -50,11 +54,11 @@ def protocol_sections(inputs: ReportInputs) -> list[Section]:
 
 def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
     """Return the section on scores of each caption against the other captions of its image (WG16 §4)."""
-    bounds = figures["leave_one_out"]
-    if not bounds["metrics"]:
-        return section("leave-one-out", empty=bounds["reason"])
-    data, *orders = leave_one_out_tables(bounds)
-    sentence = render_sentence("leave-one-out", captions=bounds["captions"])
+    leave_one_out = figures["leave_one_out"]
+    if not leave_one_out["metrics"]:
+        return section("leave-one-out", empty=leave_one_out["reason"])
+    data, *other_tables = leave_one_out_tables(leave_one_out)
+    sentence = render_sentence("leave-one-out", captions=leave_one_out["captions"])
     plots: list[Plot] = []
     # Metrics have different scales. Plot only scores from 0 to 1, on one axis.
     rows = [
@@ -71,7 +75,7 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
         floor_name = "leave-one-out-floor" if len(panels) > 1 else "leave-one-out-no-floor"
         caption = f"{sentence} {render_sentence(floor_name)}"
         plots.append(plot(caption, drawing, data, title="What people reach by the metrics"))
-    return section("leave-one-out", [sentence, *bounds["warnings"]], plots, [data, *orders])
+    return section("leave-one-out", [sentence, *leave_one_out["warnings"]], plots, [data, *other_tables])
 
 
 def _panels_with_floor(people: DotPanel, floor: DotPanel) -> tuple[DotPanel, ...]:
@@ -81,11 +85,10 @@ def _panels_with_floor(people: DotPanel, floor: DotPanel) -> tuple[DotPanel, ...
 
 def _captions_section(figures: Mapping[str, Any]) -> Section:
     data = captions_table(figures["captions"], ends=EXTREME_CAPTIONS_SHOWN)
-    half = figures.get("split_half", {})
-    half = half if half.get("spearman") is not None else None
-    return section(
-        "captions", [render_sentence("captions", captions=len(figures["captions"]), half=half)], tables=[data]
-    )
+    split_half = figures.get("split_half", {})
+    split_half = split_half if split_half.get("spearman") is not None else None
+    sentence = render_sentence("captions", captions=len(figures["captions"]), half=split_half)
+    return section("captions", [sentence], tables=[data])
 
 
 def _keywords_section(figures: Mapping[str, Any]) -> Section:
@@ -135,21 +138,28 @@ def _content_section(figures: Mapping[str, Any]) -> Section:
 def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[str, Any]) -> Section:
     """Return the section on boxes or keywords of systems, compared with people's (WG15 §5, MC12 §6.2)."""
     content = figures["system_content"]
-    data, decides = content_table(content), content["decides"]
-    (people,) = (row["figures"][decides] for row in content["rows"] if row["who"] == "people")
+    data, deciding_figure = content_table(content), content["decides"]
+    (people,) = (row["figures"][deciding_figure] for row in content["rows"] if row["who"] == "people")
+    # Systems come first, best first, then baselines.
     drawn_rows = [row for row in content["rows"] if row["who"] != "people"]
-    systems = sum(row["who"] == "system" for row in drawn_rows)
+    system_count = sum(row["who"] == "system" for row in drawn_rows)
     leaders = [drawn_rows[0]["name"]]
-    cells = {row["name"]: row["figures"][decides] for row in drawn_rows[:systems]}
+    cells = {row["name"]: row["figures"][deciding_figure] for row in drawn_rows[:system_count]}
     compared: list[Table] = []
-    measure = "F" if decides == F1 else decides
+    measure = "F" if deciding_figure == F1 else deciding_figure
     if verdict is not None:
         leaders = verdict["leaders"]
         value = (measure, "coefficient")
         compared = comparison_tables({"": verdict}, {"": cells}, headings=("", "system"), column=value)
-    best = {"best": drawn_rows[0], "people": people, "baseline": drawn_rows[systems]}
-    sentence = render_sentence("system-content", content=content, systems=systems, **best)
-    estimates = tuple(estimate_of(row["figures"][decides]) for row in drawn_rows)
+    sentence = render_sentence(
+        "system-content",
+        content=content,
+        systems=system_count,
+        best=drawn_rows[0],
+        people=people,
+        baseline=drawn_rows[system_count],
+    )
+    estimates = tuple(estimate_of(row["figures"][deciding_figure]) for row in drawn_rows)
     panel = DotPanel("", estimates, tuple(levels_of("one person", estimate_of(people))))
     names, axis = tuple(row["name"] for row in drawn_rows), f"mean {measure} over items, 95 % interval"
     drawing = DotPlot(names, (panel,), axis, accent=tuple(leaders))

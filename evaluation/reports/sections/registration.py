@@ -40,7 +40,7 @@ def plan_hash(content: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A deviation from the plan. ``quoted`` says whether ``words`` are quoted from the study's log."""
+    """A deviation from the plan: what kind of deviation, in words, which may be quoted from the study's log."""
 
     what: str
     words: str
@@ -88,7 +88,13 @@ class HypothesisOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredPlan:
-    """A registered plan and its deviations. ``content`` has the plan and the design, and ``sha256`` is its hash."""
+    """A registered plan and its deviations.
+
+    Attributes:
+        content: the plan and the design, as registered.
+        sha256: the hash of ``content``.
+        on: the day of the registration.
+    """
 
     plan: RegistrationPlan
     content: Mapping[str, Any]
@@ -98,7 +104,7 @@ class RegisteredPlan:
 
 
 def find_registered(study: Study, *, with_sentences: bool = True) -> RegisteredPlan | None:
-    """Return the plan that a feature registered, or None.
+    """Return the study's plan, if it was registered with a feature (``Feature.registered_plans``), or None.
 
     If ``with_sentences`` is false, deviations quote nothing from the log, which may name people.
     """
@@ -116,7 +122,7 @@ def check_hypotheses(
         people: people's (N,) winners; None if there are none yet.
         kinds: (N,) kinds of the pairs.
     """
-    results: list[tuple[int, int, int, float]] = []
+    tested: list[tuple[int, int, int, float]] = []  # index of the hypothesis, differing pairs, p
     outcomes = []
     for index, planned in enumerate(plan.hypotheses):
         outcomes.append(
@@ -133,9 +139,9 @@ def check_hypotheses(
             better, worse = winners[claim.better], winners[claim.worse]
             only_better = int(((better == people.winners) & (worse != people.winners))[is_decided].sum())
             only_worse = int(((worse == people.winners) & (better != people.winners))[is_decided].sum())
-            results.append((index, only_better, only_worse, people.difference(better, worse, is_of_kind).p))
-    adjusted = holm([p for *_, p in results]).tolist() if results else []
-    for (index, only_better, only_worse, p), adjusted_p in zip(results, adjusted, strict=True):
+            tested.append((index, only_better, only_worse, people.difference(better, worse, is_of_kind).p))
+    adjusted = holm([p for *_, p in tested]).tolist() if tested else []
+    for (index, only_better, only_worse, p), adjusted_p in zip(tested, adjusted, strict=True):
         verdict = UNDECIDED
         if adjusted_p <= plan.level:
             verdict = SUPPORTED if only_better > only_worse else NOT_SUPPORTED
@@ -158,10 +164,12 @@ def outcome_words(outcome: HypothesisOutcome, wording: int = WORDING_VERSION) ->
 
 def registration_section(registered: RegisteredPlan, inputs: ReportInputs) -> Section:
     rows = [
-        (outcome.text, outcome.claim, outcome.verdict, outcome_words(outcome, inputs.wording))
+        (outcome.text, outcome.claim, outcome.verdict, outcome_words(outcome, inputs.method.wording))
         for outcome in registered_outcomes(registered, inputs)
     ]
-    tables = [table("hypotheses", rows, clustered=inputs.is_clustered, raters=inputs.new_raters)]
+    tables = [
+        table("hypotheses", rows, clustered=inputs.method.is_clustered, raters=inputs.covers_new_raters)
+    ]
     deviations = registered.deviations
     if deviations:
         tables.append(table("deviations", [(deviation.what, deviation.words) for deviation in deviations]))

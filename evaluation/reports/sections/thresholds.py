@@ -1,4 +1,8 @@
-"""The report section on kappa of metrics and people on a grid of thresholds."""
+"""The report section on kappa of metrics and people on a grid of thresholds.
+
+A caption counts as good if its score reaches a threshold. For each pair of a metric's and a people's threshold, kappa
+says how far both agree on which captions are good (Hodosh et al. 2013 (H13), tables 8 to 10).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from evaluation.reports.sections.ceilings import judge_vs_rest_kappa
 from evaluation.reports.sections.correlations import (
     FULL_AGREEMENT,
     UNDEFINED_SORT_KEY,
-    why_no_ceiling,
+    no_ceiling_sentence,
 )
 from evaluation.results.metrics.tables import ONE_JUDGE
 
@@ -27,39 +31,40 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
     grids = {name: figures["kappa"] for name, figures in metrics.items() if figures.get("kappa")}
     if not grids:
         return None
-    best = {
+    best_kappa = {
         name: max((cell["value"] for cell in cells if cell["value"] is not None), default=UNDEFINED_SORT_KEY)
         for name, cells in grids.items()
     }
-    names = sorted(grids, key=lambda name: -best[name])
-    people = _people_at_cuts(inputs)
+    names = sorted(grids, key=lambda name: -best_kappa[name])
+    one_judge = _kappas_of_one_judge(inputs)
     rows: list[tuple[Any, ...]] = [
         (name, cell["metric_at_least"], cell["people_at_least"], estimate_of(cell))
         for name in names
         for cell in grids[name]
     ]
-    rows += [(ONE_JUDGE, cut, cut, estimate) for cut, estimate in people.items()]
+    rows += [(ONE_JUDGE, cut, cut, estimate) for cut, estimate in one_judge.items()]
     defined_cells = [cell for cell in grids[names[0]] if cell["value"] is not None]
-    top = max(defined_cells, key=lambda cell: cell["value"], default=None)
-    best_kappas = [kappa for kappa in best.values() if kappa != UNDEFINED_SORT_KEY]
-    judge_kappas = [estimate.value for estimate in people.values() if estimate.value is not None]
+    top_cell = max(defined_cells, key=lambda cell: cell["value"], default=None)
+    best_kappas = [kappa for kappa in best_kappa.values() if kappa != UNDEFINED_SORT_KEY]
+    judge_kappas = [estimate.value for estimate in one_judge.values() if estimate.value is not None]
     sentence = render_sentence(
-        "thresholds", wording=inputs.wording, name=names[0],
-        top=max(best_kappas, default=None) if inputs.wording else top, least=min(best_kappas, default=None),
+        "thresholds", wording=inputs.method.wording, name=names[0],
+        top=max(best_kappas, default=None) if inputs.method.wording else top_cell, least=min(best_kappas, default=None),
         people=bool(judge_kappas), judge=max(judge_kappas, default=None),
-        there=people.get(top["people_at_least"], Estimate(None)).value if top else None,
-        no_ceiling=why_no_ceiling(inputs),
+        there=one_judge.get(top_cell["people_at_least"], Estimate(None)).value if top_cell else None,
+        no_ceiling=no_ceiling_sentence(inputs),
         most=MAX_GRIDS if len(names) > MAX_GRIDS else 0,
     )  # fmt: skip
-    data = table("kappa", rows, clustered=inputs.is_clustered, raters=inputs.new_raters)
-    panels = tuple(_grid(name, grids[name], people) for name in names[:MAX_GRIDS])
+    data = table("kappa", rows, clustered=inputs.method.is_clustered, raters=inputs.covers_new_raters)
+    panels = tuple(_grid_panel(name, grids[name], one_judge) for name in names[:MAX_GRIDS])
     drawing = Heatmap(panels, "metric at least", "people at least")
     return section(
         "thresholds", [sentence], [plot(sentence, drawing, data, title="Kappa by thresholds")], [data]
     )
 
 
-def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
+def _kappas_of_one_judge(inputs: ReportInputs) -> dict[float, Estimate]:
+    """Return the kappa of one judge with the others, by people's threshold as it is printed."""
     if inputs.kind.is_open:
         return {}
     table = inputs.table
@@ -69,7 +74,9 @@ def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
     return {printed_cuts[cut]: estimate for cut, estimate in sorted(estimates.items())}
 
 
-def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, Estimate]) -> HeatmapPanel:
+def _grid_panel(
+    name: str, cells: Sequence[Mapping[str, Any]], one_judge: Mapping[float, Estimate]
+) -> HeatmapPanel:
     metric_cuts = sorted({cell["metric_at_least"] for cell in cells})
     people_cuts = sorted({cell["people_at_least"] for cell in cells})
     kappas = {(cell["metric_at_least"], cell["people_at_least"]): cell["value"] for cell in cells}
@@ -77,16 +84,16 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
         tuple(kappas.get((metric_cut, people_cut)) for people_cut in people_cuts)
         for metric_cut in metric_cuts
     ]
-    heads = [f"{metric_cut:.3f}" for metric_cut in metric_cuts]
-    if people:
-        values.append(tuple(people[cut].value if cut in people else None for cut in people_cuts))
-        heads.append(ONE_JUDGE)
+    row_labels = [f"{metric_cut:.3f}" for metric_cut in metric_cuts]
+    if one_judge:
+        values.append(tuple(one_judge[cut].value if cut in one_judge else None for cut in people_cuts))
+        row_labels.append(ONE_JUDGE)
     return HeatmapPanel(
         name,
-        tuple(heads),
+        tuple(row_labels),
         tuple(f"{people_cut:.3g}" for people_cut in people_cuts),
         tuple(values),
-        separate_rows=int(bool(people)),
+        separate_rows=int(bool(one_judge)),
         levels=(Level("chance", 0.0), FULL_AGREEMENT),
     )
 

@@ -82,7 +82,7 @@ def fit_choices(study: Study) -> Choices:
     Raises:
         NothingToRank: no choice was between captions of two systems.
     """
-    table, units = loaders.load_judgments(study), loaders.unit_rows(study)
+    table, units = loaders.load_judgments(study), loaders.judged_units_of(study)
     is_counted = table.is_counted
     owners, captions_by_unit = _offered_captions(study)
     shown_captions = [captions_by_unit[unit] for unit in table.unit[is_counted].tolist()]

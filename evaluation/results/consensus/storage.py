@@ -39,7 +39,7 @@ def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResult
     """Update the stored rows of a study's consensus, in the transaction of the caller."""
     stored_rows = Consensus.objects.filter(study=study)
     stored_count, has_digests = stored_rows.count(), len(consensus.units) >= DIGESTED_FROM
-    digests = BatchDigests(blocks.read_digests(study, rows=stored_count) if has_digests else {})
+    digests = BatchDigests(blocks.read_digests(study, stored_count) if has_digests else {})
     batches = chain(unit_batches(study, consensus, figures, digests), pair_batches(study, consensus))
     with large_cache():
         if stored_count:
@@ -49,7 +49,7 @@ def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResult
             with indexes_built_after(Consensus, rows=len(consensus.units)):
                 _store_first(batches)
     if has_digests:
-        blocks.store_digests(study, digests.computed, rows=stored_rows.count())
+        blocks.store_digests(study, digests.computed, stored_rows.count())
     elif stored_count >= DIGESTED_FROM:
         blocks.forget_digests(study)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from django.utils.translation import gettext_lazy
 
-from evaluation.data.judgment_sets.data_hash import hash_with, hash_with_winners
+from evaluation.data.judgment_sets.data_hash import hash_with_data, hash_with_winners
 from evaluation.data.judgment_sets.records import NO_PAIR, Decision, JudgmentTable, PairRow, UnitRow, Units
 from judgments.kinds import Consensus, Kind
 from judgments.kinds.consensus import ConsensusColumns
@@ -172,7 +172,7 @@ def consensus_of(study: Study, table: JudgmentTable, judged_units: Units | None 
     from evaluation.data.judgment_sets import loaders
     from judgments.studies.designs import kind_of
 
-    units, pairs = judged_units or loaders.unit_rows(study), loaders.pair_rows(study)
+    units, pairs = judged_units or loaders.judged_units_of(study), loaders.pair_rows(study)
     decisions = loaders.decisions_of(study)
     of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
     published_winners = {
@@ -180,7 +180,7 @@ def consensus_of(study: Study, table: JudgmentTable, judged_units: Units | None 
     }
     data_hash = hash_with_winners(table.data_hash, published_winners)
     if decisions:
-        data_hash = hash_with(
+        data_hash = hash_with_data(
             data_hash, {unit.key: decisions[unit.pk].value for unit in units if unit.pk in decisions}
         )
     return StudyConsensus(units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, data_hash)

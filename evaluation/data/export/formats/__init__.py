@@ -1,4 +1,7 @@
-"""The formats of ``export_judgments``."""
+"""The list of the export formats, and the lookup of a format by its name.
+
+The modules of this package have the formats' encodings. Features add formats of their own (``Feature.formats``).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from evaluation.errors import ExportError
 from judgments.access.rights import Right
 from judgments.models import Study
 
-TASKS = ("annotation", "search")
+TASKS = ("annotation", "search")  # tasks of qrels: the query is an image, or a caption
 
 JSONL, CSV, TEXT = "application/jsonl", "text/csv; charset=utf-8", "text/plain; charset=utf-8"
 PARQUET = "application/vnd.apache.parquet"
@@ -44,11 +47,13 @@ _why_no_fixed_scale = partial(why_wrong_kind, lambda kind: kind.values, "it hold
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format.
+    """An export format.
 
     Attributes:
+        suffix: the suffix of a file's name.
         what: the format's purpose, a colon, and its content.
         fits: a function that returns why the format cannot represent a study, or "" if it can.
+        encoding: a function that returns a new encoding, which writes a file.
         right: the right needed to write and download a file.
         personal: whether files are deleted with the study's raw ids.
     """

@@ -30,13 +30,14 @@ class ConsensusEncoding(Encoding):
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         for unit_ids, answers_by_unit in work.answers():
-            lines = 0
+            line_count = 0
             for unit, consensus in _consensus_of(work.study, answers_by_unit):
                 if (row := self.row(unit, consensus)) is not None:
                     write_line(file, row)
-                    lines += 1
-            work.counts[self.count_name] += lines
-            work.counts["left_out"] += Unit.objects.filter(pk__in=unit_ids, control=False).count() - lines
+                    line_count += 1
+            unit_count = Unit.objects.filter(pk__in=unit_ids, control=False).count()
+            work.counts[self.count_name] += line_count
+            work.counts["left_out"] += unit_count - line_count
 
     @abstractmethod
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any] | None:

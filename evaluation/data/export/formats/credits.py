@@ -1,6 +1,7 @@
-"""Find the systems that gave the captions which a unit shows ("credits"). Captions are compared by their words.
+"""Find the systems that gave the captions which a unit shows ("credits"), with their ranks.
 
-A look-up reads the outputs of an image once for all its units, so look up many units at a time.
+Captions are compared by their words, because several captions may have the same text. A look-up reads the outputs of an
+image once for all its units, so look up many units at a time.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ HASH_FACTOR = 2_654_435_761
 
 ImageText = tuple[int, str]  # row id of an image, and a text
 RankedOutput = tuple[str, int, int]  # task, row id of the system, and rank
-Systems = dict[str, list[dict[str, Any]]]  # credits by caption id
+CreditsByCaption = dict[str, list[dict[str, Any]]]  # credits as in a file, by caption id
 
 
 class ShownCaption(NamedTuple):
@@ -46,31 +47,33 @@ class ShownCaption(NamedTuple):
 
 
 @dataclass(slots=True)
-class Credits:
+class CreditFinder:
+    """Finds credits of a study's units at the time of a snapshot, and caches what several look-ups need."""
+
     study: Study
     moment: Snapshot
-    _systems: dict[int, str] = field(default_factory=dict)
-    _hashes: dict[int, int] = field(default_factory=dict)
+    _systems: dict[int, str] = field(default_factory=dict)  # names of systems by row id
+    _hashes: dict[int, int] = field(default_factory=dict)  # hashes of texts by row id of the caption
     _credits: dict[tuple[str, str, int], dict[str, Any]] = field(default_factory=dict)
 
-    def systems_of(self, units: Sequence[int]) -> dict[int, Systems]:
+    def systems_of(self, unit_ids: Sequence[int]) -> dict[int, CreditsByCaption]:
         """Return the systems that gave each caption for its unit's image, with ranks, by unit row id and caption id.
 
-        For units that are pairs, only the compared systems are returned.
+        For pairs, only the compared systems are returned.
         """
         captions_by_unit: dict[int, list[ShownCaption]] = {}
-        for batch in batched(units, KEYS_PER_QUERY):
+        for batch in batched(unit_ids, KEYS_PER_QUERY):
             captions_by_unit |= _shown_captions(batch)
         if not captions_by_unit:
             return {}
-        self._systems = self._systems or self._fixed_systems()
+        self._systems = self._systems or self._systems_in_snapshot()
         self._credits.clear()
         outputs = self._ranked_outputs(
             {caption.image_text for captions in captions_by_unit.values() for caption in captions}
         )
-        systems_by_unit: dict[int, Systems] = {}
+        systems_by_unit: dict[int, CreditsByCaption] = {}
         for pk, captions in captions_by_unit.items():
-            systems: Systems = {}
+            systems: CreditsByCaption = {}
             for caption in captions:
                 if caption.file_systems:
                     systems.setdefault(caption.key, [])
@@ -97,11 +100,11 @@ class Credits:
         unranked_names = [name for name in names if name is not None and name not in ranked_names]
         return [self._credit(*entry) for entry in ranked] + [{"system": name} for name in unranked_names]
 
-    def _fixed_systems(self) -> dict[int, str]:
-        """Return the names of the systems in the snapshot, by row id. Systems published after it are left out."""
+    def _systems_in_snapshot(self) -> dict[int, str]:
+        """Return the names of the systems by row id. Systems published after the snapshot are left out."""
         rows = System.objects.of_study(self.study).values_list("pk", "name")
-        fixed = self.moment.systems
-        return {pk: name for pk, name in rows if fixed is None or pk in fixed}
+        systems = self.moment.systems  # None: all systems
+        return {pk: name for pk, name in rows if systems is None or pk in systems}
 
     def _credit(self, task: str, system: str, rank: int) -> dict[str, Any]:
         """Return a credit. Equal credits are the same object, because thousands of captions share them."""
@@ -148,7 +151,8 @@ class Credits:
         in_snapshot = (columns[0] <= self.moment.outputs) & np.isin(columns[1], list(self._systems))
         system, image, caption, rank = columns[1:, in_snapshot].astype(np.int64)
         # Systems that are known only in part have ranks that are positions in their whole lists.
-        partly_known = [pk for pk, name in self._systems.items() if name in self.moment.in_part.get(task, ())]
+        names_known_in_part = self.moment.in_part.get(task, ())
+        partly_known = [pk for pk, name in self._systems.items() if name in names_known_in_part]
         text_hashes, text = np.unique(self._hashes_of(caption), return_inverse=True)
         lists = sort_into_lists(
             ListRows(
@@ -166,9 +170,9 @@ class Credits:
         keys = np.array(list(by_hash), dtype=np.int64).reshape(-1, 2)
         row_hashes = _hash_pairs(lists.image, text_hashes[lists.text])
         rows = np.flatnonzero(np.isin(row_hashes, _hash_pairs(keys[:, 0], keys[:, 1])))
-        found_columns = (lists.system, lists.image, text_hashes[lists.text], lists.position)
+        matching_columns = (lists.system, lists.image, text_hashes[lists.text], lists.position)
         for system_id, image_id, text_hash, position in zip(
-            *(c[rows].tolist() for c in found_columns), strict=True
+            *(column[rows].tolist() for column in matching_columns), strict=True
         ):
             for image_text in by_hash.get((image_id, text_hash), ()):
                 ranks[image_text].append((task, system_id, position))
@@ -185,9 +189,9 @@ class Credits:
         return hashes[np.searchsorted(distinct, captions)]
 
 
-def _shown_captions(units: Sequence[int]) -> dict[int, list[ShownCaption]]:
+def _shown_captions(unit_ids: Sequence[int]) -> dict[int, list[ShownCaption]]:
     """Return the captions of each unit, by the unit's row id."""
-    rows = Unit.objects.filter(pk__in=units, control=False).values_list(
+    rows = Unit.objects.filter(pk__in=unit_ids, control=False).values_list(
         "pk", "item_id", "first__key", "first__text", "content", "second__key", "second__text",
         "pair__first_system__name", "pair__second_system__name", "pair_id", "systems",
     )  # fmt: skip
@@ -218,6 +222,7 @@ def _hash_pairs(image: Ints, text_hash: Ints) -> Ints:
 
 
 def _best_ranks(ranks: list[RankedOutput]) -> list[RankedOutput]:
+    """Return each system's best rank in each task."""
     best_ranks: dict[tuple[str, int], int] = {}
     for task, system, rank in sorted(ranks):  # the lowest rank comes first
         best_ranks.setdefault((task, system), rank)

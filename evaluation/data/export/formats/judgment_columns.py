@@ -1,4 +1,4 @@
-"""The columns of a study's judgments file."""
+"""The columns of a study's judgments file: which of ``JUDGMENT_COLUMNS`` it has, and where they are stored."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from judgments.kinds.base import JUDGMENT_COLUMNS
 from judgments.models import Item, Study
 from judgments.studies.designs import design_of, has_chances
 
-# The field of the unit that stores the caption, by column of the file.
-CAPTIONS = {
+# The field of the unit that stores a caption's id or text, by column of the file.
+CAPTION_PATHS = {
     "reference": "reference__key",
     "first": "first__key",
     "second": "second__key",
@@ -19,7 +19,7 @@ CAPTIONS = {
 }
 
 OPEN_COLUMNS = ("answer", "content")  # only if answers are open
-ANSWERS = "answers"  # only if answers can be other than one of two candidates
+ANSWERS = "answers"  # only if people can answer more than which of two candidates is better
 SCALE = "scale"  # only if the study has a scale of its own
 CHANCE = "chance"  # only if units were sampled with unequal probabilities
 DOCUMENT = "document"  # only if items are parts of documents
@@ -30,12 +30,14 @@ def file_columns(study: Study) -> tuple[str, ...]:
     return tuple(name for name in JUDGMENT_COLUMNS if name not in left_out)
 
 
-def question_setting(study: Study) -> str:
+def answers_setting(study: Study) -> str:
+    """Return the value of the column ``answers``: the answers besides the two sides; "" if there are none."""
     kind = KINDS[study.protocol]
     return kind.setting(design_of(study)) if kind.two_sided else ""
 
 
 def study_scale(study: Study) -> str:
+    """Return the value of the column ``scale``: the study's own scale, or "" if its kind's scale is used."""
     kind = KINDS[study.protocol]
     return kind.setting(design_of(study)) if kind.scale else ""
 
@@ -48,7 +50,7 @@ def _has_documents(study: Study) -> bool:
 def columns_left_out(study: Study) -> tuple[str, ...]:
     return (
         *(() if KINDS[study.protocol].is_open else OPEN_COLUMNS),
-        *(() if question_setting(study) else (ANSWERS,)),
+        *(() if answers_setting(study) else (ANSWERS,)),
         *(() if study_scale(study) else (SCALE,)),
         *(() if design_of(study).chosen or has_chances(study) else (CHANCE,)),
         *(() if _has_documents(study) else (DOCUMENT,)),

@@ -15,15 +15,15 @@ from annotation.models.judgments import IMPORTED_REVISION
 from annotation.snapshots import Snapshot
 from common.rows.batches import batched
 from common.rows.reading import converted_rows
-from evaluation.data.export.formats.credits import Credits
+from evaluation.data.export.formats.credits import CreditFinder
 from evaluation.data.export.formats.judgment_columns import (
     ANSWERS,
-    CAPTIONS,
+    CAPTION_PATHS,
     CHANCE,
     DOCUMENT,
     SCALE,
+    answers_setting,
     columns_left_out,
-    question_setting,
     study_scale,
 )
 from evaluation.data.export.parts import UNITS_PER_BATCH
@@ -41,7 +41,7 @@ MAX_CACHED_ASSIGNMENTS = 4_096
 
 STORED_COLUMNS = (
     "unit_id", "pk", "assignment_id", "assignment__external_id", "assignment__worker_id", "assignment__worker__name",
-    "set_aside", "signals", "unit__key", "unit__item__name", *(f"unit__{path}" for path in CAPTIONS.values()),
+    "set_aside", "signals", "unit__key", "unit__item__name", *(f"unit__{path}" for path in CAPTION_PATHS.values()),
     "unit__kind", "unit__pair__key", "assignment__hit__key", "value", "answer", "unit__control", "unit__expected",
     "presented", "assignment__simulated", "assignment__accepted_at", "assignment__submitted_at", "seconds",
     "wall_seconds", "comment",
@@ -64,11 +64,12 @@ def zero_counts() -> dict[str, int]:
 class JudgmentRows:
     """A study's judgments as dicts, ordered by unit, then worker name. They can be iterated once.
 
-    Invalidated answers are included and marked as unused.
+    Invalidated answers are included and marked as not used.
 
     Attributes:
-        revisions: whether answers that were later revised are included, before their revisions.
-        unit_ids: ordered row ids of the units to read; if given, rows name the captions' systems.
+        moment: the snapshot, which says which judgments exist and are included.
+        revisions: whether answers that were revised later are included, before their revisions.
+        unit_ids: ordered row ids of the units to read; if given, rows name the captions' systems. None: all units.
         counts: numbers of rows, complete after the last row.
         tally: the tally of current judgments, complete after the last row.
     """
@@ -81,40 +82,41 @@ class JudgmentRows:
     tally: JudgmentTally = field(default_factory=JudgmentTally)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        credits = Credits(self.study, self.moment)
+        credit_finder = CreditFinder(self.study, self.moment)
         if self.unit_ids is None:
             yield from self._rows(None, {})
             return
-        for lookup_units in batched(self.unit_ids, UNITS_PER_LOOKUP):
-            systems_by_unit = credits.systems_of(lookup_units)
-            for units in batched(lookup_units, UNITS_PER_BATCH):
-                yield from self._rows(units, systems_by_unit)
+        for lookup_ids in batched(self.unit_ids, UNITS_PER_LOOKUP):
+            systems_by_unit = credit_finder.systems_of(lookup_ids)
+            for unit_ids in batched(lookup_ids, UNITS_PER_BATCH):
+                yield from self._rows(unit_ids, systems_by_unit)
 
-    def _rows(self, units: Sequence[int] | None, systems: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
+    def _rows(self, unit_ids: Sequence[int] | None, systems: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
-        imported = study.source == Study.Source.IMPORTED
-        left_out, question, scale = columns_left_out(study), question_setting(study), study_scale(study)
+        is_imported = study.source == Study.Source.IMPORTED
+        left_out, setting, scale = columns_left_out(study), answers_setting(study), study_scale(study)
         # Units have a probability that was stored when a page drew them, or that comes from a sample of the items.
         has_draws, sample = has_chances(study), design_of(study).chosen
         has_documents = DOCUMENT not in left_out
         sample_chances: Mapping[str, float] = sample.chances if sample else {}
-        replaced_ids = self._replaced_ids(units)
-        work_columns = lru_cache(MAX_CACHED_ASSIGNMENTS)(self._work_columns)
+        replaced_ids = self._replaced_ids(unit_ids)
+        assignment_columns = lru_cache(MAX_CACHED_ASSIGNMENTS)(self._assignment_columns)
         revision_numbers, revised_ids = _revision_numbers(replaced_ids), set(replaced_ids.values())
         for (
             unit_id, pk, assignment, external_id, worker_id, worker, set_aside, signals, unit, image, reference, first,
             second, reference_text, first_text, second_text, pair_kind, pair, hit, value, answer, control, expected,
             presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, *optional_columns,
-        ) in self._stored_rows(units, has_documents=has_documents, has_draws=has_draws):  # fmt: skip
+        ) in self._stored_rows(unit_ids, has_documents=has_documents, has_draws=has_draws):  # fmt: skip
+            # Take the optional columns from the end, in the reverse order of `_stored_rows`.
             draw_chance = optional_columns.pop() if has_draws else None
             content = optional_columns.pop() if kind.is_open else {}
             fields = optional_columns.pop() if has_documents else ()
-            assignment_id, invalidated, is_included = work_columns(assignment, worker_id)
+            assignment_id, invalidated, is_included = assignment_columns(assignment, worker_id)
             is_current = pk not in revised_ids and invalidated is None
             is_used = is_current and is_included and not set_aside and unit_id not in moment.withdrawn_items
             if is_current:
-                rating = value if answer is None else answer
-                self.tally.add(unit, worker, rating, used=is_used, control=control, presented=presented)
+                vote = value if answer is None else answer
+                self.tally.add(unit, worker, vote, used=is_used, control=control, presented=presented)
             counts["judgments"] += 1
             counts["used" if is_used else "unused"] += 1
             counts["control"] += control
@@ -136,7 +138,7 @@ class JudgmentRows:
                 "pair": pair,
                 "worker": worker,
                 # Imported assignments keep their original ids.
-                "assignment": external_id if imported and external_id else assignment_id,
+                "assignment": external_id if is_imported and external_id else assignment_id,
                 "hit": hit,
                 "value": value,
                 "answer": None if answer is None else kind.exchange.to_file(answer, content=content),
@@ -154,7 +156,7 @@ class JudgmentRows:
                 "invalidated": invalidated,
                 "content": content or None,
                 "systems": systems.get(unit_id),
-                ANSWERS: question,
+                ANSWERS: setting,
                 CHANCE: draw_chance if has_draws else sample_chances.get(pair or unit),
                 SCALE: scale,
                 DOCUMENT: document_in(fields) or None,
@@ -164,11 +166,12 @@ class JudgmentRows:
             yield row
 
     def _stored_rows(
-        self, units: Sequence[int] | None, *, has_documents: bool, has_draws: bool
+        self, unit_ids: Sequence[int] | None, *, has_documents: bool, has_draws: bool
     ) -> Iterator[tuple[Any, ...]]:
         """Yield STORED_COLUMNS of each judgment, and up to three columns that only some studies have."""
         moment = self.moment
-        judgments = (moment.all_judgments if self.revisions else moment.judgments)(self.study, units=units)
+        read = moment.all_judgments if self.revisions else moment.judgments
+        judgments = read(self.study, units=unit_ids)
         stored = judgments.order_by("unit__position", "unit_id", "pk").values_list(
             *STORED_COLUMNS,
             *(("unit__item__fields",) if has_documents else ()),
@@ -181,7 +184,7 @@ class JudgmentRows:
             worker=STORED_COLUMNS.index("assignment__worker__name"),
         )
 
-    def _work_columns(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:
+    def _assignment_columns(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:
         """Return an assignment's id as text, the rule that invalidated it, and whether its judgments are included."""
         return (
             str(assignment),
@@ -189,9 +192,9 @@ class JudgmentRows:
             self.moment.includes(assignment, worker),
         )
 
-    def _replaced_ids(self, units: Sequence[int] | None) -> dict[int, int]:
+    def _replaced_ids(self, unit_ids: Sequence[int] | None) -> dict[int, int]:
         """Return the row id of the judgment that each revision replaces, by the revision's row id."""
-        revisions = self.moment.all_judgments(self.study, units=units).filter(replaces__isnull=False)
+        revisions = self.moment.all_judgments(self.study, units=unit_ids).filter(replaces__isnull=False)
         return dict(revisions.values_list("pk", "replaces_id"))
 
 

@@ -27,8 +27,8 @@ ROWS_PER_GROUP = 8_192  # rows of a Parquet file that are compressed together
 JSON_COLUMNS = {"answer", "content", "systems"}  # columns that are text with JSON in CSV and Parquet
 
 
-def _rows_of(work: ExportWork) -> JudgmentRows:
-    """Return the judgments of a part of an export."""
+def _rows_of_part(work: ExportWork) -> JudgmentRows:
+    """Return the judgments of a part of an export. Reading them updates the part's counts and tally."""
     return JudgmentRows(
         work.study, work.moment, work.revisions, unit_ids=work.pieces, counts=work.counts, tally=work.tally
     )
@@ -40,8 +40,8 @@ def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
         file.write_text("".join(f"{encode(row)}\n" for row in batch))
 
 
-class UTF8Lines:
-    """A file for ``csv.writer`` that encodes lines as UTF-8."""
+class UTF8Writer:
+    """A wrapper of a binary file for ``csv.writer``, which writes text. It encodes lines as UTF-8."""
 
     def __init__(self, file: HashedFile) -> None:
         self._file = file
@@ -51,7 +51,7 @@ class UTF8Lines:
 
 
 def csv_writer(file: HashedFile) -> Any:
-    return csv.writer(UTF8Lines(file), lineterminator="\r\n")
+    return csv.writer(UTF8Writer(file), lineterminator="\r\n")
 
 
 def write_csv(rows: JudgmentRows, file: HashedFile) -> None:
@@ -86,14 +86,14 @@ class JsonLines(Encoding):
     counts = zero_counts()
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
-        write_jsonl(_rows_of(work), file)
+        write_jsonl(_rows_of_part(work), file)
 
 
 class CsvLines(JsonLines):
     suffix = "csv"
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
-        write_csv(_rows_of(work), file)
+        write_csv(_rows_of_part(work), file)
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         csv_writer(file).writerow(file_columns(work.study))
@@ -101,6 +101,7 @@ class CsvLines(JsonLines):
 
 
 def parquet_schema(study: Study) -> pa.Schema:
+    """Return the types of the study's columns. A column without a type here is text."""
     import pyarrow as pa  # imported late, because most web processes never need its 40 MB
 
     types = {
@@ -134,7 +135,7 @@ class ParquetParts(Encoding):
 
         schema = parquet_schema(work.study)
         with pa.ipc.new_stream(pa.PythonFile(file, mode="w"), schema) as writer:
-            for batch in batched(_rows_of(work), ROWS_PER_GROUP):
+            for batch in batched(_rows_of_part(work), ROWS_PER_GROUP):
                 writer.write_batch(
                     pa.RecordBatch.from_pylist([_parquet_row(row) for row in batch], schema=schema)
                 )

@@ -20,6 +20,8 @@ GRADES_PER_LINE = 3  # the expert file has three columns of grades
 
 @dataclass(frozen=True, slots=True)
 class UnitAnswers:
+    """A unit's image and caption, by name and id, and its included answers."""
+
     pk: int
     image: str
     caption: str
@@ -40,7 +42,9 @@ def _require_no_blank(text: str, *, what: str) -> str:
     return text
 
 
-class LineParts(Encoding):
+class UnitLineEncoding(Encoding):
+    """Base class of formats with a line for each unit."""
+
     tallies = True
     counts = {"lines": 0, "left_out": 0}
 
@@ -58,7 +62,7 @@ class LineParts(Encoding):
         """Yield a line for each unit, or None if the file omits the unit."""
 
 
-class Qrels(LineParts):
+class Qrels(UnitLineEncoding):
     """Write TREC relevance judgments: ``query 0 document relevance``.
 
     Relevance is the grade (``RelevanceScale.grade``) of the adjudicated answer, else of the consensus.
@@ -87,7 +91,7 @@ class Qrels(LineParts):
             yield f"{query} 0 {document} {kind.relevance.grade(value)}"
 
 
-class Flickr8k(LineParts):
+class Flickr8k(UnitLineEncoding):
     """Write the image, the caption id, and the columns of Flickr8k's file with the study's scale."""
 
     def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:

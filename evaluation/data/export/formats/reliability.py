@@ -1,4 +1,4 @@
-"""Export the reliability matrix, which has the answer of each worker to each unit."""
+"""Export the reliability matrix, which has the answer of each worker to each unit, for programs that compute alpha."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Reliability(Encoding):
                 work.counts["values"] += len(votes)
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
-        scratch = work.folder / "transposed"
-        scratch.unlink(missing_ok=True)  # the file of a join that was stopped
-        with closing(sqlite3.connect(scratch, isolation_level=None)) as database:
+        database_file = work.folder / "transposed"
+        database_file.unlink(missing_ok=True)  # the file of a join that was stopped
+        with closing(sqlite3.connect(database_file, isolation_level=None)) as database:
             for name in ("journal_mode", "synchronous"):  # the file need not survive a crash
                 database.execute(f"PRAGMA {name} = OFF")
             database.execute("CREATE TABLE cells (worker INTEGER, column INTEGER, value INTEGER)")
@@ -56,7 +56,7 @@ class Reliability(Encoding):
                     ((worker, column, value) for column, (_, votes) in batch for worker, value in votes),
                 )
             file.write_text("\r\n")
-            for name, cells in _worker_lines(database):
+            for name, cells in _cells_by_worker(database):
                 file.write_text(csv_line([guard_formula(name)]))
                 last_column = -1  # the column of the last cell; a comma is written for each column after it
                 for batch in batched(cells, ROWS_PER_BATCH):
@@ -69,7 +69,7 @@ class Reliability(Encoding):
                 work.counts["lines"] += 1
 
 
-def _worker_lines(database: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
+def _cells_by_worker(database: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
     """Yield each worker's name with the (column, value) of the worker's cells, in order."""
     workers = [worker for (worker,) in database.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
     names = names_in_order(workers)  # by row id

@@ -28,4 +28,5 @@ def why_not_flickr8k(study: Study) -> str:
 
 
 def why_wrong_kind(is_suitable: Callable[[Kind], object], reason: str, study: Study) -> str:
+    """Return ``reason``, which says what the format holds, unless the study's kind is suitable."""
     return "" if is_suitable(KINDS[study.protocol]) else reason

@@ -38,13 +38,13 @@ class SoftLabelLines(Encoding):
             work.counts["left_out"] += len(batch_units) - len(units)
             if not units:
                 continue
-            codes = [index for index, unit in enumerate(units) for _ in answers[unit.pk]]
+            unit_indexes = [index for index, unit in enumerate(units) for _ in answers[unit.pk]]
             values = [kind.outcome_of(value) for unit in units for value in answers[unit.pk]]
-            plain = soft_labels(codes, values, labels=labels, correction="none")
-            corrected = soft_labels(codes, values, labels=labels, correction=ENTROPY_CORRECTION)
+            plain = soft_labels(unit_indexes, values, labels=labels, correction="none")
+            corrected = soft_labels(unit_indexes, values, labels=labels, correction=ENTROPY_CORRECTION)
             for index, unit in enumerate(units):
                 names = [number_text(label) for label in labels]
-                has_several = plain.judgments[index] > 1  # the entropy of one answer is always 0
+                has_entropy = plain.judgments[index] > 1  # the entropy of one answer is always 0
                 write_line(
                     file,
                     {
@@ -61,8 +61,8 @@ class SoftLabelLines(Encoding):
                         "n": int(plain.judgments[index]),
                         "votes": dict(zip(names, plain.counts[index].tolist(), strict=True)),
                         "distribution": dict(zip(names, plain.shares[index].tolist(), strict=True)),
-                        "entropy": float(plain.entropy[index]) if has_several else None,
-                        "entropy_corrected": float(corrected.entropy[index]) if has_several else None,
+                        "entropy": float(plain.entropy[index]) if has_entropy else None,
+                        "entropy_corrected": float(corrected.entropy[index]) if has_entropy else None,
                     },
                 )
                 work.counts["lines"] += 1

@@ -1,4 +1,4 @@
-"""Export the captions that workers wrote, under pseudonyms."""
+"""Export the captions that workers wrote, under pseudonyms, as a file that can be imported into a dataset."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from judgments.models import Study
 
 @dataclass(frozen=True, slots=True)
 class CollectedCaption:
-    """An included caption. ``key`` does not depend on the database; a revised caption gets a new key."""
+    """A caption that a worker wrote.
+
+    ``key`` is its id in files, which does not depend on the database; a revised caption gets a new key. ``image`` and
+    ``worker`` are names.
+    """
 
     key: str
     text: str
@@ -50,15 +54,16 @@ def written_captions(
             yield CollectedCaption(key, text, image, split, item, worker_id, worker, judgment)
 
 
-def pseudonyms(workers: Collection[int]) -> dict[int, str]:
+def pseudonyms(worker_ids: Collection[int]) -> dict[int, str]:
     """Return pseudonyms by the workers' row ids, numbered in the order of the workers' names."""
-    return {worker: f"writer-{number:04d}" for number, worker in enumerate(names_in_order(workers), start=1)}
+    workers = enumerate(names_in_order(worker_ids), start=1)
+    return {worker_id: f"writer-{number:04d}" for number, worker_id in workers}
 
 
-def names_in_order(workers: Collection[int]) -> dict[int, str]:
+def names_in_order(worker_ids: Collection[int]) -> dict[int, str]:
     """Return the workers' names by row id, sorted by name."""
     names: dict[int, str] = {}
-    for batch in batched(workers, ROWS_PER_BATCH):
+    for batch in batched(worker_ids, ROWS_PER_BATCH):
         names |= dict(Worker.objects.filter(pk__in=batch).values_list("pk", "name"))
     return dict(sorted(names.items(), key=lambda entry: (entry[1], entry[0])))
 
