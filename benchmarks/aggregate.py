@@ -44,9 +44,9 @@ def measure_group_by(path: Path) -> None:
 
 def store_columns() -> None:
     set_up()
-    from evaluation.data.judgment_sets.blocks import extend_blocks_of_active_studies
+    from evaluation.data.judgment_sets.blocks import extend_recent_blocks
 
-    extend_blocks_of_active_studies()
+    extend_recent_blocks()
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ from quorum.statistics.choosing import (
 
 if TYPE_CHECKING:
     from contrib.choosing.population import Population, ScoredPopulation
-    from contrib.choosing.savings import Targets
+    from contrib.choosing.savings import EstimatedResults
 
 DRAWS, TAU_DRAWS = 1000, 200
 METRICS = ("bleu-4", "rouge-l", "cider-d")
@@ -71,14 +71,14 @@ def of_pairs(folder: Path, kind: str = "") -> Population:
         per="pairs",
         pairs=pairs,
         captions=(),
-        members=[str(pair.pk) for pair in pairs],
+        row_ids=[str(pair.pk) for pair in pairs],
         systems=systems,
         documents=list(references.values()),
     )
 
 
 def report(
-    name: str, population: Population, scored: ScoredPopulation, targets: Targets
+    name: str, population: Population, scored: ScoredPopulation, targets: EstimatedResults
 ) -> dict[str, Floats]:
     from contrib.choosing.savings import BUDGET_SHARES, savings_rows
     from contrib.choosing.selecting import usefulness_of
@@ -102,12 +102,12 @@ def report(
 
 
 def compare_pairs(name: str, folder: Path) -> None:
-    from contrib.choosing.savings import targets_of
+    from contrib.choosing.savings import results_to_estimate
 
     for kind in ("", "MM") if name == "PASCAL-50S" else ("",):
         population = of_pairs(folder, kind)
         scored = population.score_population(METRICS, "ptb")
-        targets = targets_of(population, scored.row_scores, METRICS)
+        targets = results_to_estimate(population, scored.row_scores, METRICS)
         report(f"{name} {kind}".strip(), population, scored, targets)
 
 
@@ -117,7 +117,7 @@ def compare_on_flickr8k(folder: Path) -> None:
     No caption names a system, and no reference is used.
     """
     from contrib.choosing.population import Population, ScoredPopulation
-    from contrib.choosing.savings import targets_of
+    from contrib.choosing.savings import results_to_estimate
     from evaluation.results.metrics.texts import CaptionTexts
 
     with gzip.open(folder / "expert_metric_scores.tsv.gz", "rt", encoding="utf-8") as file:
@@ -136,12 +136,12 @@ def compare_on_flickr8k(folder: Path) -> None:
             captions.append(CaptionTexts(None, place, caption, texts[caption], (), people))
             rows.append(scores[image, caption])
     population = Population(
-        per="images", pairs=(), captions=captions, members=[one.key for one in captions],
+        per="images", pairs=(), captions=captions, row_ids=[one.key for one in captions],
         systems=[()] * len(captions), documents=[],
     )  # fmt: skip
     row_scores = np.array(rows)[:, np.newaxis]
-    scored = ScoredPopulation(population.by_system(row_scores), row_scores, {})
-    useful = report("Flickr8k", population, scored, targets_of(population, row_scores, METRICS))
+    scored = ScoredPopulation(population.scores_by_item(row_scores), row_scores, {})
+    useful = report("Flickr8k", population, scored, results_to_estimate(population, row_scores, METRICS))
     experts = np.array([one.people for one in captions])
 
     def taus(places: Any, chance: Floats) -> list[float]:

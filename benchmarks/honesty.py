@@ -37,7 +37,7 @@ from annotation.quality.detectors import make_rule
 from annotation.quality.detectors.base import Rule
 from annotation.quality.detectors.history import NAN, AnswerFormat, OwnJudgment, WrittenAnswer
 from annotation.quality.detectors.honesty import HIDDEN_WORDS
-from contrib.replays.looks import replay_detectors
+from contrib.replays.page_replays import replay_detectors
 from contrib.replays.submitted_pages import SubmittedPage
 from judgments.kinds.caption import fold_text
 from quorum.statistics.meta import wilson_interval

@@ -33,7 +33,7 @@ os.environ.pop("DATABASE_URL", None)
 
 from annotation.quality.detectors import RULES, make_rule
 from annotation.quality.detectors.history import AnswerFormat, OwnJudgment
-from contrib.replays.looks import replay_detectors
+from contrib.replays.page_replays import replay_detectors
 from contrib.replays.submitted_pages import SubmittedPage
 from evaluation.presentation.plots.canvas import (
     ACCENT,

@@ -216,7 +216,7 @@ def count_flags(habit: str, studies: int) -> tuple[int, int, int]:
     """
     from annotation.quality.detectors import make_rule
     from annotation.quality.detectors.history import AnswerFormat, OwnJudgment
-    from contrib.replays.looks import replay_detectors
+    from contrib.replays.page_replays import replay_detectors
     from contrib.replays.submitted_pages import SubmittedPage
 
     rules = [make_rule("side-bias", {})]

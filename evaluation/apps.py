@@ -30,11 +30,7 @@ class EvaluationConfig(AppConfig):
         ):
             signal.connect(lazy_function(path), weak=False)
         schedule("evaluation.data.export.downloads.remove_stopped_exports", every=lambda: 3600)
-        schedule(
-            "evaluation.data.judgment_sets.blocks.extend_blocks_of_active_studies",
-            every=lambda: 600,
-            queue=HEAVY,
-        )
+        schedule("evaluation.data.judgment_sets.blocks.extend_recent_blocks", every=lambda: 600, queue=HEAVY)
         # Kinds of jobs, by their queue and by the scope of tokens that may see them.
         job_kinds = {
             (HEAVY, "reports"): ("aggregate", "evaluate", "report"),

@@ -1,4 +1,4 @@
-"""Declare what the feature “choosing” adds to the platform."""
+"""Declare what the feature “choosing” adds to the platform: pages, calls, commands and jobs that sample items."""
 
 from config.features import Feature
 
@@ -7,6 +7,7 @@ class ChoosingConfig(Feature):
     name = "contrib.choosing"
     pages = ("contrib.choosing.views",)
     calls = "contrib.choosing.calls"
+    # By section and by words of `quorum`: the name for `manage.py`, what the command gives, and its operation or class.
     commands = {
         "Studies": {
             "study choose": (
@@ -18,7 +19,7 @@ class ChoosingConfig(Feature):
         "Results": {
             "weigh": (
                 "weigh_back",
-                "what chosen items say of all, and what choosing saves",
+                "results for all items, estimated from the chosen ones, and what choosing saves",
                 "contrib.choosing.management.WeighBack",
             )
         },
@@ -27,9 +28,7 @@ class ChoosingConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import HEAVY, INTERACTIVE, register
 
-        for kind, queue, scope in (
-            ("select_items", INTERACTIVE, "studies"),
-            ("weigh_back", INTERACTIVE, "reports"),
-            ("choice_savings", HEAVY, "reports"),
-        ):
-            register(kind, f"contrib.choosing.handlers.{kind}", queue=queue, scope=scope)
+        handlers = "contrib.choosing.handlers"
+        register("select_items", f"{handlers}.select_items", queue=INTERACTIVE, scope="studies")
+        register("weigh_back", f"{handlers}.weigh_back", queue=INTERACTIVE, scope="reports")
+        register("choice_savings", f"{handlers}.choice_savings", queue=HEAVY, scope="reports")

@@ -14,6 +14,8 @@ from judgments.management.base import OperationCommand, operation_at
 
 
 class WeighBack(OperationCommand):
+    """Estimates results for all items, or with ``--savings`` measures what choosing items would have saved."""
+
     operation = operation_at("contrib.choosing.operations.start_savings_estimate")
     help = (
         "Estimate what the study would say of all its items, from those that select_items chose: accuracies of "
@@ -43,7 +45,8 @@ class WeighBack(OperationCommand):
             else:
                 result = compute_weighted_estimates(study=study, **values, progress=progress)
         self.write_output(options, result)
-        (self._print_savings if options["savings"] else self._print_estimates)(result)
+        print_result = self._print_savings if options["savings"] else self._print_estimates
+        print_result(result)
 
     def _print_estimates(self, result: dict[str, Any]) -> None:
         choice = result["choice"]

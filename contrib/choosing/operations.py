@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from rest_framework import serializers
 
 from common.parameters import KeysField
-from contrib.choosing.population import check_can_be_chosen
+from contrib.choosing.population import check_items_can_be_chosen
 from contrib.choosing.savings import DRAWS
 from contrib.choosing.selecting import (
     ALL_ITEMS,
@@ -33,6 +33,8 @@ MAX_METRICS = 12
 
 
 class SeedField(serializers.IntegerField):
+    """An optional seed, which is 0 by default."""
+
     def __init__(self, help_text: str) -> None:
         super().__init__(
             min_value=0, max_value=2**53, required=False, initial=0, label="Seed", help_text=help_text
@@ -152,6 +154,6 @@ def start_savings_estimate(
     seed: int = 0,
 ) -> dict[str, Any]:
     """Start a job that chooses from judged items, and compares with uniform samples of the same size."""
-    check_can_be_chosen(study)
+    check_items_can_be_chosen(study)
     check_imported(study.dataset, metrics)
     return {"metrics": list(metrics), "tokenizer": tokenizer, "draws": draws, "seed": seed}

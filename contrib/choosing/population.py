@@ -1,4 +1,7 @@
-"""The pairs or captions from which items are chosen, in a draft or a judged study, with scores by metrics."""
+"""The population from which items are chosen: the pairs or captions of a draft or of a judged study, and their scores.
+
+A row is a pair or a caption. An item is a pair, or an image with all its captions; items are what is chosen.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy as np
 from django.utils.translation import pgettext
 
 from common.errors import WrongState
-from evaluation.data.imported_scores import NO_SCORES, ImportedScores, check_imported, load_imported_scores
+from evaluation.data.imported_scores import NO_SCORES, ImportedScores, check_imported, load_imported
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.results.consensus.study import consensus_of
@@ -35,12 +38,12 @@ class ScoredPopulation:
     """The scores of a population of I items, S systems and M metrics.
 
     Attributes:
-        table: (I, S, M) scores by item, system and metric; higher is better, nan without a caption.
+        item_scores: (I, S, M) scores by item, system and metric; higher is better, nan without a caption.
         row_scores: (N, 2, M) scores of the N rows if they are pairs, else (N, 1, M).
         signatures: the signature of each metric.
     """
 
-    table: Floats
+    item_scores: Floats
     row_scores: Floats
     signatures: Mapping[str, str]
 
@@ -52,15 +55,15 @@ class Population:
     Attributes:
         per: "pairs" or "images", the items that are chosen.
         pairs, captions: the N rows; one of the two is empty.
-        members: the id of each row for ``sampling.only``.
+        row_ids: the id of each row for ``sampling.only``.
         systems: the names of each row's systems, two for a pair.
-        documents: the references of all images.
+        documents: the references of all images, for document frequencies.
     """
 
     per: str
     pairs: Sequence[PairTexts]
     captions: Sequence[CaptionTexts]
-    members: Sequence[str]
+    row_ids: Sequence[str]
     systems: Sequence[tuple[str, ...]]
     documents: Sequence[References]
 
@@ -74,10 +77,12 @@ class Population:
 
     @property
     def images(self) -> list[int]:
+        """The row id of each row's image."""
         return [row.image for row in self.pairs] or [row.item for row in self.captions]
 
     @property
     def size(self) -> int:
+        """The number of items."""
         return int(self.item.max()) + 1
 
     def score_population(
@@ -85,40 +90,37 @@ class Population:
     ) -> ScoredPopulation:
         """Score all rows. Raise EvaluationError if a metric cannot score them."""
         if self.pairs:
-            scored, tables = score_pairs(
+            result, scores_by_metric = score_pairs(
                 self.pairs, self.documents, metrics=metrics, tokenizer=tokenizer, imported=imported
             )
-            rows = np.stack([tables[name] for name in metrics], axis=2)
+            row_scores = np.stack([scores_by_metric[name] for name in metrics], axis=2)
         else:
-            scored = score_captions(
+            result = score_captions(
                 self.captions, self.documents, metrics=metrics, tokenizer=tokenizer, imported=imported
             )
-            rows = np.stack([scored.scores[name].images for name in metrics], axis=1)[:, np.newaxis]
-        signatures = {name: scored.scores[name].signature for name in metrics}
-        return ScoredPopulation(self.by_system(rows), rows, signatures)
+            row_scores = np.stack([result.scores[name].images for name in metrics], axis=1)[:, np.newaxis]
+        signatures = {name: result.scores[name].signature for name in metrics}
+        return ScoredPopulation(self.scores_by_item(row_scores), row_scores, signatures)
 
-    def by_system(self, rows: Floats) -> Floats:
-        """Return scores by item, system and metric: (I, S, M).
+    def scores_by_item(self, row_scores: Floats) -> Floats:
+        """Return the (N, 2, M) scores of pairs, or (N, 1, M) scores of captions, by item, system and metric: (I, S, M).
 
         If a system has two captions of an item, the second one gets a column of its own.
-
-        Args:
-            rows: (N, 2, M) scores of pairs, or (N, 1, M) scores of captions.
         """
         columns: dict[tuple[str, int], int] = {}
         output_counts: Counter[tuple[int, str]] = Counter()
         cells: list[tuple[int, int, int, int]] = []  # item, column, row and side of each score
         for row, (item, names) in enumerate(zip(self.item.tolist(), self.systems, strict=True)):
-            # the two systems of a pair have a score each; all systems of a caption share its score
+            # The two systems of a pair have a score each; all systems of a caption share its score.
             sides = enumerate(names) if self.pairs else ((0, name) for name in names or (PEOPLE,))
             for side, name in sides:
                 column = columns.setdefault((name, output_counts[item, name]), len(columns))
                 output_counts[item, name] += 1
                 cells.append((item, column, row, side))
-        table = np.full((self.size, len(columns), rows.shape[2]), np.nan)
+        item_scores = np.full((self.size, len(columns), row_scores.shape[2]), np.nan)
         item_index, column_index, row_index, side_index = np.array(cells).T
-        table[item_index, column_index] = rows[row_index, side_index]
-        return table
+        item_scores[item_index, column_index] = row_scores[row_index, side_index]
+        return item_scores
 
 
 def score_population(
@@ -126,11 +128,11 @@ def score_population(
 ) -> ScoredPopulation:
     """Score a population, also by imported metrics. Raise EvaluationError if a metric cannot score it."""
     check_imported(study.dataset, metrics)
-    return population.score_population(metrics, tokenizer, load_imported_scores(study.dataset, metrics))
+    return population.score_population(metrics, tokenizer, load_imported(study.dataset, metrics))
 
 
-def check_can_be_chosen(study: Study) -> None:
-    """Raise WrongState if items of this study cannot be chosen."""
+def check_items_can_be_chosen(study: Study) -> None:
+    """Raise WrongState if items of the study's kind cannot be chosen one by one."""
     kind = KINDS[study.protocol]
     if not kind.supports_unit_ids:
         raise WrongState(
@@ -146,7 +148,7 @@ def population_of_draft(study: Study) -> Population:
         DesignError: nothing can be generated from the design.
         WrongState: items of this study cannot be chosen.
     """
-    check_can_be_chosen(study)
+    check_items_can_be_chosen(study)
     design = design_of(study)
     full_design = design.model_copy(
         update={"chosen": None, "sampling": design.sampling.model_copy(update={"only": ()})}
@@ -155,11 +157,12 @@ def population_of_draft(study: Study) -> Population:
     material = load_material(study.dataset, maker=study.created_by_id)
     items = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
     images = {image.name: image for image in material.images}
-    return (_pair_population if batch.pairs else _caption_population)(batch, material, images, items)
+    make_population = _pair_population if batch.pairs else _caption_population
+    return make_population(batch, material, images, items)
 
 
 def _documents(names: set[str], material: Material, images: Mapping[str, Image]) -> list[References]:
-    """Return the references of each image in the splits of these images."""
+    """Return the references of each image in the splits of the named images."""
     splits = {images[name].split for name in names}
     described_images = [image for image in material.images if image.split in splits and image.references]
     return [[text.text for text in image.references] for image in described_images]
@@ -168,6 +171,7 @@ def _documents(names: set[str], material: Material, images: Mapping[str, Image])
 def _pair_population(
     batch: Batch, material: Material, images: Mapping[str, Image], items: Mapping[str, int]
 ) -> Population:
+    """Return the pairs of a draft's batch. ``images`` and ``items`` (row ids) are by the image's name."""
     pairs = []
     for row, pair in enumerate(batch.pairs):
         texts = {text.key: text.text for text in images[pair.image].references}
@@ -176,18 +180,16 @@ def _pair_population(
             PairTexts(row, pair.kind, items[pair.image], pair.first.text, pair.second.text, references, 0)
         )
     return Population(
-        per="pairs",
-        pairs=pairs,
-        captions=(),
-        members=[pair.key for pair in batch.pairs],
+        per="pairs", pairs=pairs, captions=(), row_ids=[pair.key for pair in batch.pairs],
         systems=[(pair.first_system or PEOPLE, pair.second_system or PEOPLE) for pair in batch.pairs],
         documents=_documents({pair.image for pair in batch.pairs}, material, images),
-    )
+    )  # fmt: skip
 
 
 def _caption_population(
     batch: Batch, material: Material, images: Mapping[str, Image], items: Mapping[str, int]
 ) -> Population:
+    """Return the captions of a draft's batch, as ``_pair_population`` does for pairs."""
     units = [
         unit
         for hit in batch.hits
@@ -202,31 +204,23 @@ def _caption_population(
         captions.append(CaptionTexts(None, items[unit.image], unit.first.key, text, references, np.nan))
         systems.append(tuple(dict.fromkeys(name for name, caption in image.outputs if caption.text == text)))
     return Population(
-        per="images",
-        pairs=(),
-        captions=captions,
-        members=[unit.key for unit in units],
-        systems=systems,
+        per="images", pairs=(), captions=captions, row_ids=[unit.key for unit in units], systems=systems,
         documents=_documents({unit.image for unit in units}, material, images),
-    )
+    )  # fmt: skip
 
 
 def judged_population(study: Study) -> Population:
     """Return the judged rows with their consensus. Raise EvaluationError if there is no consensus."""
-    check_can_be_chosen(study)
+    check_items_can_be_chosen(study)
     table = loaders.load_judgments(study)
     consensus, references = consensus_of(study, table), loaders.load_references(study)
     if KINDS[study.protocol].compares_pairs:
         material = judged_pairs(study, consensus, references)
         keys = {row.pk: row.key for row in loaders.pair_rows(study)}
         return Population(
-            per="pairs",
-            pairs=material.pairs,
-            captions=(),
-            members=[keys[pair.pk] for pair in material.pairs],
-            systems=[pair.systems for pair in material.pairs],
-            documents=material.documents,
-        )
+            per="pairs", pairs=material.pairs, captions=(), row_ids=[keys[pair.pk] for pair in material.pairs],
+            systems=[pair.systems for pair in material.pairs], documents=material.documents,
+        )  # fmt: skip
     captions, _counts = judged_captions(study, consensus, table, references)
     unit_keys = {row.pk: row.key for row in loaders.judged_units_of(study)}
     if any(caption.unit is None for caption in captions):
@@ -237,24 +231,21 @@ def judged_population(study: Study) -> Population:
             )
             % {"slug": study.slug}
         )
-    systems_by_text: dict[tuple[int, str], list[int]] = {}
+    systems_by_caption: dict[tuple[int, str], list[int]] = {}
     names: dict[int, str] = {}
     rows = Output.objects.of_study(study).annotations().order_by("system__name")
     for pk, name, item, key in rows.values_list("system", "system__name", "item_id", "caption__key"):
         names[pk] = name
-        systems_by_text.setdefault((item, key), []).append(pk)
+        systems_by_caption.setdefault((item, key), []).append(pk)
     credits_by_unit = loaders.systems_of_units(study)
 
     def system_names(caption: CaptionTexts) -> tuple[str, ...]:
         credits = credits_by_unit.get(caption.unit, ())
-        systems = credited_systems(credits, systems_by_text.get((caption.item, caption.key), ()))
+        systems = credited_systems(credits, systems_by_caption.get((caption.item, caption.key), ()))
         return tuple(dict.fromkeys(names[pk] for pk in systems if pk in names))
 
     return Population(
-        per="images",
-        pairs=(),
-        captions=captions,
-        members=[unit_keys[caption.unit] for caption in captions if caption.unit is not None],
-        systems=[system_names(caption) for caption in captions],
-        documents=references.documents(),
-    )
+        per="images", pairs=(), captions=captions,
+        row_ids=[unit_keys[caption.unit] for caption in captions if caption.unit is not None],
+        systems=[system_names(caption) for caption in captions], documents=references.documents(),
+    )  # fmt: skip

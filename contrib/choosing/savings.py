@@ -1,4 +1,8 @@
-"""Measure what choosing items would have saved, by samples of judged items."""
+"""Measure what choosing items would have saved in a study that judged them all.
+
+For each method and budget, items are sampled many times. The error of the results estimated from these samples is
+compared with the error of uniform samples.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ MIN_ITEMS = 20  # of fewer items, the smallest budget would be less than one ite
 
 
 @dataclass(frozen=True, slots=True)
-class Targets:
+class EstimatedResults:
     """The T results to estimate. Each is the mean of a value over rows.
 
     Attributes:
@@ -48,15 +52,18 @@ class Targets:
             return np.asarray((weights @ np.where(has_value, self.values, 0.0)) / (weights @ has_value))
 
 
-def targets_of(population: Population, scores: Floats, metrics: Sequence[str]) -> Targets:
-    """Return the results to estimate: accuracies of metrics and scores of systems."""
-    targets: list[tuple[str, str, Floats]] = []
+def results_to_estimate(population: Population, scores: Floats, metrics: Sequence[str]) -> EstimatedResults:
+    """Return the results to estimate: accuracies of metrics, their differences, and scores of systems.
+
+    ``scores`` are (N, 2, M) scores of pairs, or (N, 1, M) scores of captions.
+    """
+    targets: list[tuple[str, str, Floats]] = []  # group, name and values of each result
     if population.pairs:
         winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
-        right = metrics_agree(scores, winners)
-        targets += [("accuracy", name, right[:, index]) for index, name in enumerate(metrics)]
+        is_right = metrics_agree(scores, winners)
+        targets += [("accuracy", name, is_right[:, index]) for index, name in enumerate(metrics)]
         targets += [
-            ("difference", f"{metrics[first]} − {metrics[second]}", right[:, first] - right[:, second])
+            ("difference", f"{metrics[first]} − {metrics[second]}", is_right[:, first] - is_right[:, second])
             for first, second in combinations(range(len(metrics)), 2)
         ]
         values_by_system = wins_by_system(population, winners)
@@ -65,23 +72,25 @@ def targets_of(population: Population, scores: Floats, metrics: Sequence[str]) -
         values_by_system = scores_by_system(population, people)
     targets += [("system", name, values) for name, values in sorted(values_by_system.items())]
     groups, names, values = zip(*targets, strict=True)
-    return Targets(np.stack(values, axis=1), groups, names)
+    return EstimatedResults(np.stack(values, axis=1), groups, names)
 
 
 def savings_rows(
     population: Population,
     usefulness: Mapping[str, Floats],
-    targets: Targets,
+    targets: EstimatedResults,
     *,
     draws: int = DRAWS,
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> list[dict[str, Any]]:
-    """Return the error and the saving of each method, group and budget.
+    """Return the error and the saving of each method, group of results and budget.
 
     The error is the root mean square over draws and targets. `saved` is the fraction of a uniform sample's items
     that need not be judged for the same error; it is negative if more items are needed. A uniform sample of n of N
     items has the squared error S² (1 / n - 1 / N), with S² fitted to uniform samples.
+
+    ``usefulness`` has the (I,) usefulness of the items by method.
     """
     size = population.size
     item = population.item
@@ -90,10 +99,12 @@ def savings_rows(
     groups = list(dict.fromkeys(targets.groups))
     errors: dict[tuple[str, int], dict[str, float]] = {}
     methods = [UNIFORM, *usefulness]
-    for number, method in enumerate(methods):
+    for done_count, method in enumerate(methods, 1):
         for budget in budgets:
-            measure, floor = (np.ones(size), 1.0) if method == UNIFORM else (usefulness[method], FLOOR)
-            chance = inclusion_probabilities(measure, budget, floor=floor)
+            if method == UNIFORM:
+                chance = inclusion_probabilities(np.ones(size), budget, floor=1.0)
+            else:
+                chance = inclusion_probabilities(usefulness[method], budget, floor=FLOOR)
             estimates = targets.weighted_means(
                 _draw_weights(chance, item, draws, rng_for(seed, f"{method} {budget}"))
             )
@@ -102,7 +113,8 @@ def savings_rows(
                 group: float(np.sqrt(np.nanmean(squared_errors[:, np.array(targets.groups) == group])))
                 for group in groups
             }
-        progress((number + 1) / len(methods), method)
+        progress(done_count / len(methods), method)
+    # S² of each group.
     variances = {
         group: float(
             np.mean([errors[UNIFORM, budget][group] ** 2 / (1 / budget - 1 / size) for budget in budgets])
@@ -125,12 +137,15 @@ def savings_rows(
 
 
 def _draw_weights(chance: Floats, item: Ints, draws: int, generator: np.random.Generator) -> Floats:
-    """Return the weights of the N rows in D draws: (D, N); 0 for items that were not drawn."""
-    weights = np.zeros((draws, len(chance)))
-    for row in weights:
-        items = draw_items(chance, seed=generator)
-        row[items] = 1 / chance[items]
-    return np.asarray(weights[:, item])
+    """Draw items D times, and return the (D, N) weights of the N rows; 0 for rows of items that were not drawn.
+
+    ``chance`` are the (I,) probabilities of the items, and ``item`` is the (N,) item of each row.
+    """
+    item_weights = np.zeros((draws, len(chance)))
+    for weights in item_weights:
+        drawn_items = draw_items(chance, seed=generator)
+        weights[drawn_items] = 1 / chance[drawn_items]
+    return np.asarray(item_weights[:, item])
 
 
 def _saved_share(error: float, budget: int, size: int, variance: float) -> float:
@@ -172,20 +187,16 @@ def compute_savings(
         for method in METHODS
         if method != "disagreement" or len(metrics) > 1
     }
-    targets = targets_of(population, scored.row_scores, metrics)
+    targets = results_to_estimate(population, scored.row_scores, metrics)
     rows = savings_rows(
-        population,
-        usefulness,
-        targets,
-        draws=draws,
-        seed=seed,
+        population, usefulness, targets, draws=draws, seed=seed,
         progress=lambda share, message: progress(0.4 + 0.6 * share, message),
-    )
+    )  # fmt: skip
     return {
         "study": study.slug,
         "per": population.per,
         "items": population.size,
-        "rows_judged": len(population.members),
+        "rows_judged": len(population.row_ids),
         "metrics": list(metrics),
         "signatures": dict(scored.signatures),
         "figures": [

@@ -16,7 +16,7 @@ from common.errors import WrongState
 from contrib.choosing.population import (
     Population,
     ScoredPopulation,
-    check_can_be_chosen,
+    check_items_can_be_chosen,
     population_of_draft,
     score_population,
 )
@@ -43,9 +43,9 @@ MAX_IDS = 100_000  # number of ids in a design
 
 
 def usefulness_of(method: str, population: Population, scored: ScoredPopulation | None) -> Floats:
-    """Return the usefulness of each of I items: (I,).
+    """Return the usefulness of each of I items by a method of selection: (I,).
 
-    Raise EvaluationError if the method needs scores that are missing.
+    ``scored`` may be None only for a uniform sample. Raise EvaluationError if the scores do not suit the method.
     """
     if method == UNIFORM:
         return np.ones(population.size)
@@ -53,17 +53,17 @@ def usefulness_of(method: str, population: Population, scored: ScoredPopulation 
     try:
         one_of(method, METHODS, "method")  # the job may come from an earlier version that had another method
         if method == "disagreement":
-            return choosing.order_disagreement(scored.table)
+            return choosing.order_disagreement(scored.item_scores)
         if population.pairs:
             return choosing.comparison_information(scored.row_scores)
-        return choosing.score_information(scored.table)
+        return choosing.score_information(scored.item_scores)
     except StatisticsError as error:
         raise EvaluationError(as_sentence(error)) from None
 
 
 def check_not_frozen(study: Study) -> None:
     """Raise WrongState if the study's design is frozen, so that items can no longer be chosen."""
-    check_can_be_chosen(study)
+    check_items_can_be_chosen(study)
     if study.state != Study.State.DRAFT:
         raise WrongState(
             pgettext("staff", "Study %(slug)r is %(state)s; items can be chosen only in a draft.")
@@ -82,7 +82,12 @@ def compute_choice(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Return the design's table ``chosen`` and the ids of ``sampling.only``, without storing them.
+    """Sample items, and return the design's table ``chosen`` and the ids of ``sampling.only`` without storing them.
+
+    Args:
+        method: a method of selection, but not ALL_ITEMS.
+        budget: the number of items to choose.
+        floor: the least probability of an item, as a fraction of that in a uniform sample.
 
     Raises:
         WrongState: the study is not a draft, or its kind does not support choosing.
@@ -117,7 +122,7 @@ def compute_choice(
     drawn_indices = set(draw_items(chance, seed=rng_for(seed, "chosen items")).tolist())
     chances = {
         key: float(chance[item])
-        for key, item in zip(population.members, population.item.tolist(), strict=True)
+        for key, item in zip(population.row_ids, population.item.tolist(), strict=True)
         if item in drawn_indices
     }
     if len(chances) > MAX_IDS:
@@ -144,7 +149,7 @@ def compute_choice(
 
 @transaction.atomic
 def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None = None) -> Study:
-    """Store a choice of items in a draft's design. None removes the choice."""
+    """Store a choice of items (``compute_choice``) in a draft's design. None removes the choice."""
     values = study.design | {
         "sampling": study.design["sampling"] | {"only": choice["only"] if choice else []},
     }

@@ -1,4 +1,7 @@
-"""The page "Choosing items": choose items, weight results, show savings."""
+"""The page "Choosing items" of a study: choose items, estimate results for all items, and show what choosing saves.
+
+The last part also stands on the page "Planning".
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,8 @@ FIGURE_LABELS = {
     "mean": gettext_noop("mean"),
     "tau-b": gettext_noop("tau-b with people"),
 }
-MIN_SAVING_SHOWN = -1.0  # the lowest saving on the plot, which means twice as many items
+# The least saving on the plot, at which twice as many items are needed. Lower savings are plotted as this one.
+MIN_PLOTTED_SAVING = -1.0
 
 
 @study_page(
@@ -55,13 +59,13 @@ def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpR
     estimates = newest_job.result if newest_job is not None and choice else None
     context |= {
         "refusal": take_refusal(request, study),
-        "chosen": choice,
-        "chosen_words": describe_choice({"chosen": choice}) if choice else "",
-        "chosen_scores": list(choice["scores"].values()) if choice else [],
+        "choice": choice,
+        "choice_sentence": describe_choice({"chosen": choice}) if choice else "",
+        "metric_signatures": list(choice["scores"].values()) if choice else [],
         "is_draft": study.state == Study.State.DRAFT,
-        "answered": was_opened(study),
-        "weighed": estimates,
-        "weighed_rows": _estimate_rows(estimates) if estimates else [],
+        "was_opened": was_opened(study),
+        "estimates": estimates,
+        "estimate_rows": _estimate_rows(estimates) if estimates else [],
         "savings": _newest_savings(request, study),
     }
     return TemplateResponse(request, "evaluation/study_choosing.html", context)
@@ -72,7 +76,7 @@ def _estimate_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _newest_savings(request: HttpRequest, study: Study) -> dict[str, Any] | None:
-    """Return the newest savings of the study, or of a visible study of the same dataset, which ``of`` names."""
+    """Return the newest savings of the study, or of a visible study (``other_study``) of the same dataset."""
     visible_studies = Study.objects.visible_to(signed_in(request)).filter(dataset=study.dataset_id)
     names = dict(visible_studies.values_list("slug", "name"))
     done_jobs = Job.objects.filter(
@@ -84,9 +88,9 @@ def _newest_savings(request: HttpRequest, study: Study) -> dict[str, Any] | None
         return None
     return {
         "result": result,
-        "of": "" if result["study"] == study.slug else names[result["study"]],
-        "best": _best_savings(result),
-        "figure": _savings_plot(result),
+        "other_study": "" if result["study"] == study.slug else names[result["study"]],
+        "best_methods": _best_methods(result),
+        "plot": _savings_plot(result),
     }
 
 
@@ -94,21 +98,23 @@ def _group_names(result: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(row["group"] for row in result["rows"]))
 
 
-def _best_savings(result: dict[str, Any]) -> list[dict[str, Any]]:
-    savings = []
+def _best_methods(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the row of the method that saves most, for each group of results and budget."""
+    best_rows = []
     for group in _group_names(result):
         group_rows = [row for row in result["rows"] if row["group"] == group and row["method"] != UNIFORM]
         for budget in sorted({row["budget"] for row in group_rows}):
             rows = [row for row in group_rows if row["budget"] == budget and row["saved"] is not None]
             best = max(rows, key=lambda row: row["saved"], default=None)
             if best is not None:
-                savings.append(
+                best_rows.append(
                     best | {"group": _(GROUP_LABELS[group]), "method": _(METHOD_LABELS[best["method"]])}
                 )
-    return savings
+    return best_rows
 
 
 def _savings_plot(result: dict[str, Any]) -> Any:
+    """Return a plot of the savings by budget, with a panel for each group of results and a curve for each method."""
     # Imported lazily, since matplotlib costs every process 60 MB and 0.3 s.
     from evaluation.presentation.content import Curve, CurvePanel, Level, LinePlot
     from evaluation.presentation.plots.canvas import to_svg
@@ -125,7 +131,8 @@ def _savings_plot(result: dict[str, Any]) -> Any:
                     _(METHOD_LABELS[method]),
                     tuple(float(row["budget"]) for row in rows),
                     tuple(
-                        None if row["saved"] is None else max(row["saved"], MIN_SAVING_SHOWN) for row in rows
+                        None if row["saved"] is None else max(row["saved"], MIN_PLOTTED_SAVING)
+                        for row in rows
                     ),
                 )
             )

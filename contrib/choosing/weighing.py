@@ -1,11 +1,14 @@
-"""Estimate results over all items from judgments of chosen items, with weights."""
+"""Estimate results for all items from judgments of chosen items.
+
+Each chosen item is weighted by the inverse of the probability with which it was sampled.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.utils.translation import pgettext
@@ -61,44 +64,55 @@ def compute_weighted_estimates(
     population = judged_population(study)
     progress(0.3, "scoring captions")
     scored = score_population(study, population, metrics, tokenizer)
-    chance = np.array([choice.chances[key] for key in population.members])
+    chance = np.array([choice.chances[key] for key in population.row_ids])
     images = np.array(population.images)
     progress(0.7, "weighing")
-    rows = WeightedRows(chance, images)
-    figures = (pair_estimates if population.pairs else caption_estimates)(
-        population, scored.row_scores, metrics, rows
-    )
+    estimate = estimate_pairs if population.pairs else estimate_captions
+    rows = estimate(population, scored.row_scores, metrics, WeightedEstimator(chance, images))
     return {
         "choice": choice.model_dump(mode="json", exclude={"chances"}),
         "judged": len(set(population.item.tolist())),
         "metrics": list(metrics),
         "tokenizer": tokenizer,
         "signatures": dict(scored.signatures),
-        "rows": figures,
+        "rows": rows,
     }
 
 
-class WeightedRows:
-    """Estimates from the chosen rows of N rows, of which the (N,) probabilities and images are known."""
+class EstimatedFigure(NamedTuple):
+    """A result to estimate, as the mean of a value over rows.
+
+    Attributes:
+        what: the type of the result, such as ACCURACY.
+        name: the metric or the system, or two of them.
+        values: (N,) values; nan for rows that do not count.
+        kind: the kind of pairs; "" for all.
+    """
+
+    what: str
+    name: str
+    values: Floats
+    kind: str = ""
+
+
+class WeightedEstimator:
+    """Makes rows of weighted and plain estimates from N chosen rows, with their (N,) probabilities and images."""
 
     def __init__(self, chance: Floats, images: Any) -> None:
         self.chance, self.images = chance, images
 
-    def means(self, figures: Sequence[tuple[str, str, Floats, str]]) -> list[dict[str, Any]]:
-        """Return means of figures (what, name, (N,) values, kind), without those that have no values."""
-        return [self.mean(*figure) for figure in figures if not np.isnan(figure[2]).all()]
+    def means(self, figures: Sequence[EstimatedFigure]) -> list[dict[str, Any]]:
+        """Return rows of the figures that have values."""
+        return [self.mean(*figure) for figure in figures if not np.isnan(figure.values).all()]
 
     def mean(self, what: str, name: str, values: Floats, kind: str) -> dict[str, Any]:
-        """Return the weighted and the unweighted mean of the values that are not nan."""
+        """Return a row with the weighted and the unweighted mean of the values that are not nan."""
         is_known = ~np.isnan(values)
         chance, images, known_values = self.chance[is_known], self.images[is_known], values[is_known]
         row = self._estimate_row(
-            what,
-            name,
-            kind,
-            mean_of_all_items(known_values, chance, images),
+            what, name, kind, mean_of_all_items(known_values, chance, images),
             mean_of_all_items(known_values, np.ones(len(known_values)), images),
-        )
+        )  # fmt: skip
         if what != MEAN:  # the value is a share, or a difference of two shares, so its interval is limited
             lower_limit = -1.0 if known_values.min() < 0 else 0.0
             for estimate in (row, row["plain"]):
@@ -106,9 +120,10 @@ class WeightedRows:
                     estimate |= {"low": max(estimate["low"], lower_limit), "high": min(estimate["high"], 1.0)}
         return row
 
-    def kendall(self, name: str, metric: Floats, people: Floats) -> dict[str, Any]:
-        weighted = weighted_kendall(metric, people, self.chance, self.images)
-        plain = weighted_kendall(metric, people, np.ones(len(people)), self.images)
+    def kendall(self, name: str, metric_scores: Floats, people: Floats) -> dict[str, Any]:
+        """Return a row with Kendall's tau-b of a metric's and people's (N,) scores."""
+        weighted = weighted_kendall(metric_scores, people, self.chance, self.images)
+        plain = weighted_kendall(metric_scores, people, np.ones(len(people)), self.images)
         return self._estimate_row(TAU, name, "", weighted, plain)
 
     @staticmethod
@@ -131,10 +146,10 @@ def metrics_agree(scores: Floats, winners: Floats) -> Floats:
         scores: (P, 2, M) scores of both candidates.
         winners: (P,) people's winner, 1 or 2.
     """
-    predicted = np.stack(
+    named_winners = np.stack(
         [metric_winners(first, second) for first, second in scores.transpose(2, 1, 0)], axis=1
     )
-    return np.where(winners[:, np.newaxis] > 0, predicted == winners[:, np.newaxis], np.nan)
+    return np.where(winners[:, np.newaxis] > 0, named_winners == winners[:, np.newaxis], np.nan)
 
 
 def wins_by_system(population: Population, winners: Floats) -> dict[str, Floats]:
@@ -143,9 +158,9 @@ def wins_by_system(population: Population, winners: Floats) -> dict[str, Floats]
     A win against another system is 1, a tie 0.5, a loss 0. Other pairs are nan.
     """
     wins: dict[str, Floats] = {}
-    tied = np.array([pair.is_tied for pair in population.pairs])
+    is_tied = np.array([pair.is_tied for pair in population.pairs])
     for row, (first, second) in enumerate(population.systems):
-        if first == second or not (winners[row] or tied[row]):
+        if first == second or not (winners[row] or is_tied[row]):
             continue
         for side, name in ((1, first), (2, second)):
             system_wins = wins.setdefault(name, np.full(len(winners), np.nan))
@@ -153,25 +168,27 @@ def wins_by_system(population: Population, winners: Floats) -> dict[str, Floats]
     return wins
 
 
-def pair_estimates(
-    population: Population, scores: Floats, metrics: Sequence[str], rows: WeightedRows
+def estimate_pairs(
+    population: Population, scores: Floats, metrics: Sequence[str], estimator: WeightedEstimator
 ) -> list[dict[str, Any]]:
+    """Return rows of accuracies of metrics, of their differences, and of systems' wins, from (P, 2, M) scores."""
     winners = np.array([pair.winner for pair in population.pairs], dtype=np.float64)
-    right = metrics_agree(scores, winners)
+    is_right = metrics_agree(scores, winners)
     kinds = np.array([pair.kind for pair in population.pairs])
     kind_names = [kind for kind in dict.fromkeys(kinds.tolist()) if kind]
-    figures: list[tuple[str, str, Floats, str]] = []
+    figures: list[EstimatedFigure] = []
     for index, name in enumerate(metrics):
-        figures.append((ACCURACY, name, right[:, index], ""))
+        figures.append(EstimatedFigure(ACCURACY, name, is_right[:, index]))
         for kind in kind_names if len(kind_names) > 1 else ():
-            figures.append((ACCURACY, name, np.where(kinds == kind, right[:, index], np.nan), kind))
+            figures.append(
+                EstimatedFigure(ACCURACY, name, np.where(kinds == kind, is_right[:, index], np.nan), kind)
+            )
     for first, second in list(combinations(range(len(metrics)), 2))[:MAX_DIFFERENCES]:
-        difference = f"{metrics[first]} − {metrics[second]}"
-        figures.append((ACCURACY, difference, right[:, first] - right[:, second], ""))
-    figures += [
-        (WINS, name, values, "") for name, values in sorted(wins_by_system(population, winners).items())
-    ]
-    return rows.means(figures)
+        names = f"{metrics[first]} − {metrics[second]}"
+        figures.append(EstimatedFigure(ACCURACY, names, is_right[:, first] - is_right[:, second]))
+    wins = sorted(wins_by_system(population, winners).items())
+    figures += [EstimatedFigure(WINS, name, values) for name, values in wins]
+    return estimator.means(figures)
 
 
 def scores_by_system(population: Population, people: Floats) -> dict[str, Floats]:
@@ -183,22 +200,23 @@ def scores_by_system(population: Population, people: Floats) -> dict[str, Floats
     return scores
 
 
-def caption_estimates(
-    population: Population, scores: Floats, metrics: Sequence[str], rows: WeightedRows
+def estimate_captions(
+    population: Population, scores: Floats, metrics: Sequence[str], estimator: WeightedEstimator
 ) -> list[dict[str, Any]]:
+    """Return rows of systems' means, of their differences, and of tau-b of metrics, from (N, 1, M) scores."""
     people = np.array([caption.people for caption in population.captions])
-    by_system = scores_by_system(population, people)
-    figures = [(MEAN, name, values, "") for name, values in sorted(by_system.items())]
-    means = {name: _means_by_image(values, population) for name, values in by_system.items()}
+    people_by_system = scores_by_system(population, people)
+    figures = [EstimatedFigure(MEAN, name, values) for name, values in sorted(people_by_system.items())]
+    means = {name: _means_by_image(values, population) for name, values in people_by_system.items()}
     for first, second in list(combinations(sorted(means), 2))[:MAX_DIFFERENCES]:
-        figures.append((MEAN, f"{first} − {second}", means[first] - means[second], ""))
-    estimates = rows.means(figures)
-    estimates += [rows.kendall(name, scores[:, 0, index], people) for index, name in enumerate(metrics)]
-    return estimates
+        figures.append(EstimatedFigure(MEAN, f"{first} − {second}", means[first] - means[second]))
+    rows = estimator.means(figures)
+    rows += [estimator.kendall(name, scores[:, 0, index], people) for index, name in enumerate(metrics)]
+    return rows
 
 
 def _means_by_image(values: Floats, population: Population) -> Floats:
-    """Return a system's mean of each image: (N,), at the first row of the image; nan at other rows."""
+    """Return a system's (N,) means over the captions of an image, at the image's first row; nan at other rows."""
     has_value = ~np.isnan(values)
     item = population.item
     sums = np.bincount(item[has_value], weights=values[has_value], minlength=population.size)

@@ -13,7 +13,7 @@ from contrib.comparing.metric_figures import (
     compare_on_pairs,
     correlate_over_systems,
 )
-from evaluation.data.imported_scores import ImportedScores, check_imported, load_imported_scores
+from evaluation.data.imported_scores import ImportedScores, check_imported, load_imported
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, ScoreKeys
@@ -58,7 +58,7 @@ def compare_metrics(
     kind = compared_kind(study)
     names = check_two_metrics(first, second)
     check_imported(study.dataset, names)
-    imported = load_imported_scores(study.dataset, names)
+    imported = load_imported(study.dataset, names)
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
     consensus = consensus_of(study, table)

@@ -21,7 +21,7 @@ from evaluation.data.imported_scores import (
     NO_ROW_ID,
     ScoreColumn,
     check_imported,
-    load_imported_scores,
+    load_imported,
     stable_number,
 )
 from evaluation.data.judgment_sets import loaders
@@ -52,7 +52,7 @@ def compare_with_scores(
     """
     names = check_two_metrics(first, second)
     check_imported(dataset, names)
-    imported = load_imported_scores(dataset, [*names, people])
+    imported = load_imported(dataset, [*names, people])
     computed = [name for name in names if name not in imported.columns]
     for name in {*names, people}.difference(computed):
         if Per.CAPTIONS not in imported.columns.get(name, {}):

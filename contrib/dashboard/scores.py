@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contrib.dashboard.models import BoardSnapshot
-from evaluation.data.imported_scores import load_imported_scores
+from evaluation.data.imported_scores import load_imported
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, ImportedMetric
@@ -59,7 +59,7 @@ def _requested_metrics(study: Study) -> list[Any]:
 
 def _pair_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
     material = pair_texts(study, loaders.load_references(study))
-    imported = load_imported_scores(study.dataset, metrics)
+    imported = load_imported(study.dataset, metrics)
     _, scores = score_pairs(
         material.pairs, material.documents, metrics=metrics, tokenizer=tokenizer, imported=imported
     )
@@ -68,7 +68,7 @@ def _pair_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, 
 
 def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
     references = loaders.load_references(study)
-    imported = load_imported_scores(study.dataset, metrics)
+    imported = load_imported(study.dataset, metrics)
     rows = loaders.caption_units(study)
     has_scores = imported.has_scores([(item, text) for _unit, item, _key, text in rows])
     scored_captions = [CaptionConsensus(*row, 0.0) for row in compress(rows, has_scores.tolist())]

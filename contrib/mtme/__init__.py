@@ -1,1 +1,1 @@
-"""Exports in the folder layout of mt-metrics-eval."""
+"""Exports in the folder layout of mt-metrics-eval, a program that compares metrics of machine translation."""

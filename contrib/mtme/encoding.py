@@ -1,4 +1,9 @@
-"""Export mt-metrics-eval's folder layout as one archive (github.com/google-research/mt-metrics-eval)."""
+"""Export mt-metrics-eval's folder layout as one archive (github.com/google-research/mt-metrics-eval).
+
+What is judged with an image is a "segment" there. In a first stage, parts of units are written as sums of people's
+answers; in a second, parts of systems as scores of metrics. From both, and from the texts, the folder is written and
+packed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,7 @@ from django.db.models import F
 from annotation.snapshots import Snapshot
 from common.files import HashedFile
 from common.rows.batches import KEYS_PER_QUERY, batched
-from contrib.mtme.judged_systems import JudgedSystems, collect_systems, judged_items, system_of
+from contrib.mtme.judged_systems import JudgedSystems, collect_systems, judged_items, parse_system_id
 from evaluation.data.export.parts import EPOCH, Encoding, ExportWork, Stage
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import ExportError
@@ -32,24 +37,25 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.packing import declare
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 
-CELLS_SUFFIX, SCORES_SUFFIX = "cells", "scores"  # of the files of the two stages
-NO_TEXT = "[No translation supplied]"  # the reader's word for a missing text
-SOURCE_ERROR = "source issue"
+CELLS_SUFFIX, SCORES_SUFFIX = "cells", "scores"  # suffixes of the parts of the two stages
+NO_TEXT = "[No translation supplied]"  # what mt-metrics-eval writes for a missing text
+SOURCE_ERROR = "source issue"  # category of an error in the source text
 
 
-class Mtme(Encoding):
+class MtmeEncoding(Encoding):
     """The encoding of an archive with one folder, named after the study.
 
-    Parts of units are rows of four float64: system number, image number, sum and number of answers. Parts of
-    systems are JSON lines with scores by metric.
+    Parts of units are rows of four float64, a cell of ``JudgedSystems`` each: system number, segment number, sum and
+    number of answers. Parts of systems are JSON lines with scores by metric.
     """
 
     counts = dict.fromkeys(("systems", "segments", "references", "scored", "left_out"), 0)
     tallies = True
 
     def __init__(self) -> None:
-        self._empty_table: JudgedSystems | None = None  # None after the parts are read
-        self._table_and_references: tuple[JudgedSystems, References] | None = None
+        # A table without answers; None once the parts are read.
+        self._empty_table: JudgedSystems | None = None
+        self._table_and_references: tuple[JudgedSystems, SegmentReferences] | None = None
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
         """Return the systems and the number of segments now, since systems may be imported during the export."""
@@ -61,13 +67,15 @@ class Mtme(Encoding):
 
     def stages(self, work: ExportWork) -> Sequence[Stage]:
         systems = System.objects.filter(pk__in=work.preparation["systems"]).annotate(position=F("pk"))
-        return Stage(CELLS_SUFFIX), Stage(
-            SCORES_SUFFIX, lambda study: systems, "systems", max(1, work.preparation["segments"])
-        )
+        scoring_stage = Stage(
+            SCORES_SUFFIX, pieces=lambda study: systems, pieces_noun="systems",
+            units_per_piece=max(1, work.preparation["segments"]),
+        )  # fmt: skip
+        return Stage(CELLS_SUFFIX), scoring_stage
 
     def load(self, work: ExportWork) -> None:
-        if work.stage:
-            self._read_study(work)
+        if work.stage:  # the second stage
+            self._read_parts(work)
         else:
             self._empty_table = collect_systems(work.study, work.preparation["systems"])
 
@@ -98,12 +106,13 @@ class Mtme(Encoding):
             work.counts["left_out"] += omitted_count
 
     def _write_scores(self, work: ExportWork, file: HashedFile) -> None:
-        table, references = self._read_study(work)
+        table, references = self._read_parts(work)
         for pk in work.pieces:
             if pk in table.systems and references.has_texts:
                 file.write_text(f"{json.dumps({'system': pk, **references.scores(table, pk)})}\n")
 
-    def _read_study(self, work: ExportWork) -> tuple[JudgedSystems, References]:
+    def _read_parts(self, work: ExportWork) -> tuple[JudgedSystems, SegmentReferences]:
+        """Return the table with the answers of all parts of the first stage, and the references of its segments."""
         if self._table_and_references is None:
             table = self._empty_table or collect_systems(work.study, work.preparation["systems"])
             for path in sorted(work.folder.glob(f"*.{CELLS_SUFFIX}")):
@@ -116,33 +125,33 @@ class Mtme(Encoding):
                 raise ExportError(
                     f"No caption of a system has an answer that counts in study {work.study.slug!r}."
                 )
-            self._table_and_references = judged_table, References.for_study(work.study, judged_table)
+            self._table_and_references = judged_table, SegmentReferences.for_study(work.study, judged_table)
         return self._table_and_references
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         score_files = list(parts)
-        table, references = self._read_study(work)
-        study, scratch = work.study, work.folder / "folder"
-        # left over if an earlier run was stopped while joining parts
-        shutil.rmtree(scratch, ignore_errors=True)
+        table, references = self._read_parts(work)
+        study, parent = work.study, work.folder / "folder"
+        # It exists if an earlier run was stopped while it joined parts.
+        shutil.rmtree(parent, ignore_errors=True)
         design = design_of(study)
-        source = design.source.language.replace("-", "_") if design.source.show else ""
-        languages = f"{source or 'img'}-{design.language.replace('-', '_') or 'en'}"
-        folder = scratch / study.slug
+        source_language = design.source.language.replace("-", "_") if design.source.show else ""
+        languages = f"{source_language or 'img'}-{design.language.replace('-', '_') or 'en'}"
+        folder = parent / study.slug
         outputs, metrics = folder / "system-outputs" / languages, folder / "metric-scores" / languages
         for path in (outputs, metrics, *(folder / name for name in ("documents", "human-scores", "sources"))):
             path.mkdir(parents=True)
         max_references = references.write(folder / "references", languages)
         _write_images(study, table, folder, languages, sources=design.source.show)
         reference_names = {f"ref{number}" for number in range(1, max_references + 1)}
-        names = names_of(
+        names = file_names_of(
             System.objects.filter(pk__in=table.systems).values_list("pk", "name"), reference_names
         )
         _write_outputs(table, names, outputs)
         means = table.means
-        people = ((names[pk], means[row]) for pk, row in table.systems.items())
+        people_scores = ((names[pk], means[row]) for pk, row in table.systems.items())
         stem = folder / "human-scores" / f"{languages}.{study.protocol}"
-        _write_score_files(stem, ((name, scores, _mean(scores)) for name, scores in people))
+        _write_score_files(stem, ((name, scores, _mean(scores)) for name, scores in people_scores))
         marks = kind_of(study).marks
         if marks is not None:
             _write_ratings(stem, table, names, work, marks)
@@ -152,7 +161,7 @@ class Mtme(Encoding):
                 for line in _lines_in_order(score_files, table)
             )
             _write_score_files(metrics / f"{metric}-all", metric_scores)
-        _zip_folder(scratch, file)
+        _zip_folder(parent, file)
         work.counts |= {
             "systems": len(table.systems),
             "segments": len(table.segments),
@@ -168,7 +177,7 @@ def _lines_in_order(parts: Sequence[Path], table: JudgedSystems) -> Iterator[dic
         with path.open("rb") as lines:
             offset = 0
             for line in lines:
-                offsets[system_of(line)] = path, offset
+                offsets[parse_system_id(line)] = path, offset
                 offset += len(line)
     for pk in table.systems:
         path, offset = offsets[pk]
@@ -183,6 +192,10 @@ Cells = tuple[list[tuple[float, ...]], int]
 
 
 def cells_of_captions(table: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
+    """Return the sum of the answers to each caption, for each system that is credited with it.
+
+    ``answers`` are by row id of the unit, as in the next two functions.
+    """
     cells: list[tuple[float, ...]] = []
     omitted_count = 0
     units = Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first__text_key", "systems")
@@ -195,7 +208,7 @@ def cells_of_captions(table: JudgedSystems, answers: Mapping[int, Sequence[float
 
 
 def cells_of_pairs(table: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
-    """Return each caption's share of votes. An answer for neither side counts as half a vote for each."""
+    """Return each caption's number of votes. An answer for neither side counts as half a vote for each."""
     cells: list[tuple[float, ...]] = []
     omitted_count = 0
     units = Unit.objects.filter(pk__in=answers).values_list(
@@ -209,7 +222,7 @@ def cells_of_pairs(table: JudgedSystems, answers: Mapping[int, Sequence[float]])
             if row is None or not table.has_text(row, segment, caption):
                 omitted_count += len(votes)
             else:
-                sides = [vote % MUCH for vote in votes]
+                sides = [vote % MUCH for vote in votes]  # the last digit of an answer is the side
                 undecided_votes = sum(vote not in (FIRST, SECOND) for vote in sides)
                 cells.append((row, segment, sides.count(side) + 0.5 * undecided_votes, len(votes)))
     return cells, omitted_count
@@ -236,7 +249,7 @@ def _join_lines(text: str | None) -> str:
     return NO_TEXT if text is None else " ".join(text.split())
 
 
-def names_of(rows: Iterable[tuple[int, str]], reserved: Iterable[str] = ()) -> dict[int, str]:
+def file_names_of(rows: Iterable[tuple[int, str]], reserved: Iterable[str] = ()) -> dict[int, str]:
     """Return a file name for each row id, made of its text. The names differ from each other and from ``reserved``."""
     used_names, names = set(reserved), {}
     for pk, text in rows:
@@ -250,13 +263,14 @@ def names_of(rows: Iterable[tuple[int, str]], reserved: Iterable[str] = ()) -> d
 
 
 def _write_images(study: Study, table: JudgedSystems, folder: Path, languages: str, *, sources: bool) -> None:
-    """Write one image or source text per line.
+    """Write the files of sources and documents, which have a line for each segment.
 
-    By default, its document is the image itself, and its domain the split.
+    A source is the image's name, or with ``sources`` its text. A line of documents has the domain, which is the split,
+    and the document, by default the image itself.
     """
     rows = judged_items(study).values_list("pk", "name", "split", "text", "fields")
     images = [row for row in rows.iterator(loaders.ROWS_PER_BATCH) if row[0] in table.segments]
-    names = names_of((pk, name) for pk, name, *_ in images)
+    names = file_names_of((pk, name) for pk, name, *_ in images)
     with ExitStack() as stack:
         texts = stack.enter_context(_open_text(folder / "sources" / f"{languages}.txt"))
         documents = stack.enter_context(_open_text(folder / "documents" / f"{languages}.docs"))
@@ -272,8 +286,8 @@ def _write_ratings(
     """Write ``STEM.rater1.seg.rating`` and so on. A line has a system, a tab, and marked errors.
 
     The first file has the errors of each segment's first judge, the next file those of the second judge, and so on.
-    Offsets refer to texts with single blanks, as mt-metrics-eval reads them. A missing part, or an error in the
-    source, is an empty span at the source's beginning, since the reader needs numbers.
+    Offsets refer to texts with single blanks, as mt-metrics-eval reads them. Something missing, or an error in the
+    source, is an empty span at the beginning, since mt-metrics-eval needs numbers.
     """
     answers = dict(loaders.counted_answers(work.study, work.moment))
     cells: dict[tuple[int, int], list[Any]] = {}
@@ -283,7 +297,7 @@ def _write_ratings(
         segment = table.segments.get(item)
         if segment is None:
             continue
-        errors = [_errors(text, marks.weighted_errors(answer)) for answer in answers[pk]]
+        errors = [_errors_as_json(text, marks.weighted_errors(answer)) for answer in answers[pk]]
         for system in table.systems_with(segment, caption, file_credits):
             cells.setdefault((system, segment), []).extend(errors)
     for rater in range(max(map(len, cells.values()), default=0)):
@@ -297,11 +311,11 @@ def _write_ratings(
                     file.write(f"{names[pk]}\t{rating}\n")
 
 
-def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _errors_as_json(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return marked errors in the format of mt-metrics-eval."""
 
     def line_offset(offset: int | None) -> int:
-        # With the mark, a blank before the offset is kept; joining the lines would drop it.
+        # Append "|" before the lines are joined, so that a blank right before the offset is kept.
         return 0 if offset is None else len(_join_lines(f"{text[:offset]}|")) - 1
 
     return [
@@ -319,13 +333,13 @@ def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
 
 @declare
 @dataclass(slots=True)
-class References:
+class SegmentReferences:
     """The references of each segment, as lines of text."""
 
     texts: list[list[str]]
 
     @classmethod
-    def for_study(cls, study: Study, table: JudgedSystems) -> References:
+    def for_study(cls, study: Study, table: JudgedSystems) -> SegmentReferences:
         texts: list[list[str]] = [[] for _ in table.segments]
         rows = (
             Caption.objects.filter(item__in=judged_items(study).values("pk"), role=Caption.Role.REFERENCE)
@@ -362,21 +376,22 @@ class References:
             (captions != 0) & np.array([bool(lines) for lines in references_by_segment])
         )
         documents = [lines for lines in references_by_segment if lines]
-        texts = [text or "" for text in _texts(captions[segments])]
+        texts = [text or "" for text in _texts_of(captions[segments])]
         references = [references_by_segment[segment] for segment in segments.tolist()]
-        # images without a caption count as documents too
-        other_documents = None if len(segments) == len(documents) else documents
-        result = score(texts, references, DEFAULT_METRICS, document_corpus=other_documents)
-        images = {name: np.zeros(len(references_by_segment)) for name in DEFAULT_METRICS}
+        # Images without a caption count as documents, too.
+        document_corpus = None if len(segments) == len(documents) else documents
+        result = score(texts, references, DEFAULT_METRICS, document_corpus=document_corpus)
+        image_scores = {name: np.zeros(len(references_by_segment)) for name in DEFAULT_METRICS}
         for name, metric_score in result.scores.items():
-            images[name][segments] = metric_score.images
+            image_scores[name][segments] = metric_score.images
         return {
             "corpus": {name: float(metric_score.corpus) for name, metric_score in result.scores.items()},
-            "images": {name: values.tolist() for name, values in images.items()},
+            "images": {name: values.tolist() for name, values in image_scores.items()},
         }
 
 
-def _texts(captions: Ints) -> Iterator[str | None]:
+def _texts_of(captions: Ints) -> Iterator[str | None]:
+    """Yield the texts of captions, given by row id; None for the row id 0."""
     for batch in batched(captions.tolist(), KEYS_PER_QUERY):
         texts = dict(Caption.objects.filter(pk__in=set(batch)).values_list("pk", "text"))
         yield from (texts.get(pk) for pk in batch)
@@ -385,7 +400,7 @@ def _texts(captions: Ints) -> Iterator[str | None]:
 def _write_outputs(table: JudgedSystems, names: Mapping[int, str], folder: Path) -> None:
     for pk, row in table.systems.items():
         with _open_text(folder / f"{names[pk]}.txt") as file:
-            file.writelines(f"{_join_lines(text)}\n" for text in _texts(table.caption[row]))
+            file.writelines(f"{_join_lines(text)}\n" for text in _texts_of(table.caption[row]))
 
 
 def _mean(scores: Floats) -> float:
@@ -393,14 +408,17 @@ def _mean(scores: Floats) -> float:
 
 
 def _write_score_files(stem: Path, systems: Iterable[tuple[str, Floats, float]]) -> None:
-    """Write ``STEM.seg.score`` and ``STEM.sys.score``. A line has a system, a tab, and a score or None."""
+    """Write ``STEM.seg.score`` and ``STEM.sys.score``. A line has a system, a tab, and a score or None.
+
+    ``systems`` are the name, the scores of the segments, and the score of each system.
+    """
     with (
-        _open_text(stem.with_name(f"{stem.name}.seg.score")) as segments,
-        _open_text(stem.with_name(f"{stem.name}.sys.score")) as whole,
+        _open_text(stem.with_name(f"{stem.name}.seg.score")) as segment_file,
+        _open_text(stem.with_name(f"{stem.name}.sys.score")) as system_file,
     ):
-        for name, scores, system_score in systems:
-            segments.writelines(f"{name}\t{_format_score(score)}\n" for score in scores.tolist())
-            whole.write(f"{name}\t{_format_score(system_score)}\n")
+        for name, segment_scores, system_score in systems:
+            segment_file.writelines(f"{name}\t{_format_score(score)}\n" for score in segment_scores.tolist())
+            system_file.write(f"{name}\t{_format_score(system_score)}\n")
 
 
 def _format_score(value: float) -> str:

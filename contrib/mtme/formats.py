@@ -1,4 +1,4 @@
-"""The export format of mt-metrics-eval."""
+"""The export format of mt-metrics-eval, and the studies that it can represent."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from judgments.kinds import KINDS
 from judgments.models import Study, System
 
 
-def _encoding() -> Encoding:
-    from contrib.mtme.encoding import Mtme  # imported lazily, since it loads the metrics' compiler
+def _make_encoding() -> Encoding:
+    from contrib.mtme.encoding import MtmeEncoding  # imported lazily, since it loads the metrics' compiler
 
-    return Mtme()
+    return MtmeEncoding()
 
 
 def _why_not_exported(study: Study) -> str:
@@ -32,5 +32,5 @@ MTME = Format(
     content_type="application/zip",
     what="Archive for mt-metrics-eval: files in the folder layout of this program",
     fits=_why_not_exported,
-    encoding=_encoding,
+    encoding=_make_encoding,
 )

@@ -1,4 +1,4 @@
-"""The systems and segments that a study judges."""
+"""A table of the captions that systems gave for the images ("segments") which a study judges, and of their answers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.packing import declare
 
 
-def number_rows(rows: Iterable[int]) -> dict[int, int]:
-    """Return the position of each row id, by row id."""
-    return {pk: number for number, pk in enumerate(rows)}
+def number_row_ids(row_ids: Iterable[int]) -> dict[int, int]:
+    """Return the number of each row id, from 0 in their order."""
+    return {row_id: number for number, row_id in enumerate(row_ids)}
 
 
-def keep_numbers(numbers: Mapping[int, int], positions: Ints) -> dict[int, int]:
-    """Return the row ids at some positions, with their new positions."""
-    rows = list(numbers)
-    return number_rows(rows[position] for position in positions.tolist())
+def number_kept_ids(numbers: Mapping[int, int], kept_numbers: Ints) -> dict[int, int]:
+    """Return the row ids that have the ``kept_numbers``, numbered again from 0."""
+    row_ids = list(numbers)
+    return number_row_ids(row_ids[number] for number in kept_numbers.tolist())
 
 
 @declare
@@ -37,14 +37,15 @@ class JudgedSystems:
 
     Attributes:
         systems, segments: the number (from 0) of each system and image, by row id.
+        text_numbers: the number (from 1) of each text, by ``text_key``.
         caption: (K, S) int64 row id of the caption; 0 for none.
-        text: (K, S) int64 number of the text (``numbers``); 0 for none.
+        text: (K, S) int64 number of the text; 0 for none.
         total, votes: (K, S) float64 sum and number of answers.
     """
 
     systems: dict[int, int]
     segments: dict[int, int]
-    numbers: dict[str, int] = field(default_factory=dict)
+    text_numbers: dict[str, int] = field(default_factory=dict)
     caption: Ints = field(init=False)
     text: Ints = field(init=False)
     total: Floats = field(init=False)
@@ -59,8 +60,8 @@ class JudgedSystems:
         """Return a copy without systems that have no judgments, and without images that have no captions."""
         rows = np.flatnonzero(self.votes.any(axis=1))
         columns = np.flatnonzero(self.caption[rows].any(axis=0))
-        systems, segments = keep_numbers(self.systems, rows), keep_numbers(self.segments, columns)
-        judged_table = JudgedSystems(systems, segments, self.numbers)
+        systems, segments = number_kept_ids(self.systems, rows), number_kept_ids(self.segments, columns)
+        judged_table = JudgedSystems(systems, segments, self.text_numbers)
         for name in ("caption", "text", "total", "votes"):
             setattr(judged_table, name, getattr(self, name)[np.ix_(rows, columns)])
         return judged_table
@@ -68,19 +69,22 @@ class JudgedSystems:
     def set_caption(self, system: int, segment: int, caption: int, key: str) -> None:
         """Set a system's caption of a segment. ``key`` is the ``text_key`` of its text."""
         self.caption[system, segment] = caption
-        self.text[system, segment] = self.numbers.setdefault(key, len(self.numbers) + 1)
+        self.text[system, segment] = self.text_numbers.setdefault(key, len(self.text_numbers) + 1)
 
     def has_text(self, system: int, segment: int, key: str) -> bool:
-        return bool(self.text[system, segment] == self.numbers.get(key, -1))
+        """Return whether the system's text of the segment has this ``text_key``."""
+        return bool(self.text[system, segment] == self.text_numbers.get(key, -1))
 
     def systems_with(self, segment: int, key: str, file_credits: Sequence[int]) -> list[int]:
-        """Return the rows of the systems with this ``text_key`` at the segment that the file credits.
+        """Return the numbers of the systems that are credited with the text of this ``text_key`` at the segment.
 
-        ``of_file`` are the systems that the file credits (see ``credited_systems``).
+        These are the systems that gave the text, if the file credits them, or if it credits none.
+
+        ``file_credits`` are row ids of the systems that an imported file credits (see ``credited_systems``).
         """
-        rows = np.flatnonzero(self.text[:, segment] == self.numbers.get(key, -1)).tolist()
-        pks = list(self.systems)
-        return [row for row in rows if pks[row] in credited_systems(file_credits, (pks[row],))]
+        systems = np.flatnonzero(self.text[:, segment] == self.text_numbers.get(key, -1)).tolist()
+        ids = list(self.systems)
+        return [system for system in systems if ids[system] in credited_systems(file_credits, (ids[system],))]
 
     @property
     def means(self) -> Floats:
@@ -88,18 +92,21 @@ class JudgedSystems:
         return np.divide(self.total, self.votes, out=np.full_like(self.total, np.nan), where=self.votes > 0)
 
 
-def system_of(line: bytes) -> int:
+def parse_system_id(line: bytes) -> int:
     """Return the row id of the system in a JSON line. Only the first member is parsed, since lines are long."""
     return int(line.split(b",", 1)[0].split(b": ")[1])
 
 
 def judged_items(study: Study) -> QuerySet[Item]:
+    """Return the images that are judged, without those of control items."""
     units = Unit.objects.filter(study=study, control=False)
     return Item.objects.filter(pk__in=units.values("item")).order_by("position", "pk")
 
 
 def collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
-    table = JudgedSystems(number_rows(systems), number_rows(judged_items(study).values_list("pk", flat=True)))
+    """Return a table of the systems with these row ids and of all judged images, without answers."""
+    segments = number_row_ids(judged_items(study).values_list("pk", flat=True))
+    table = JudgedSystems(number_row_ids(systems), segments)
     # If a system has several captions of an image, take the one that it ranks first.
     outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
     fields = ("system", "item", "caption", "caption__text_key")
@@ -112,6 +119,7 @@ def collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
 
 
 def _add_systems_of_pairs(study: Study, table: JudgedSystems) -> None:
+    # The first pair of a system and an image is read last, so that its caption stays.
     rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
     side_columns = [(f"{side}_system", side, f"{side}__text_key") for side in SIDES]
     has_no_caption = table.caption == 0
@@ -119,5 +127,4 @@ def _add_systems_of_pairs(study: Study, table: JudgedSystems) -> None:
         for system, caption, key in batched(sides, 3):
             row, segment = table.systems.get(system), table.segments.get(item)
             if row is not None and segment is not None and has_no_caption[row, segment]:
-                # the first pair comes last, so its caption stays
                 table.set_caption(row, segment, caption, key)

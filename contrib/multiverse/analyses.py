@@ -21,7 +21,7 @@ from contrib.multiverse.choices import (
     Specification,
 )
 from contrib.multiverse.votes import StudyVotes, draw_half
-from evaluation.data.imported_scores import load_imported_scores
+from evaluation.data.imported_scores import load_imported
 from evaluation.data.judgment_sets import loaders
 from evaluation.results.metrics.scoring import score_captions, score_pairs
 from evaluation.results.metrics.study_texts import (
@@ -59,7 +59,7 @@ class _Metrics:
 
     def __init__(self, votes: StudyVotes, metrics: Sequence[str], tokenizer: str) -> None:
         self._votes, self._metrics, self._tokenizer = votes, metrics, tokenizer
-        self._imported = load_imported_scores(votes.study.dataset, metrics)
+        self._imported = load_imported(votes.study.dataset, metrics)
         self.computed = [name for name in metrics if name not in self._imported.names]
 
     def _halve_references(self, rows: Sequence[Texts]) -> list[Texts]:

@@ -21,7 +21,6 @@ from contrib.multiverse.choices import (
 )
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, Units
-from evaluation.reports.loading import people_of_units
 from evaluation.results.agreement import (
     agreement_rows,
     alpha_of_open_answers,
@@ -36,6 +35,7 @@ from evaluation.results.consensus.study import (
     unit_consensus,
     with_decisions,
 )
+from evaluation.results.metrics.study_texts import values_of_units
 from evaluation.results.metrics.texts import CaptionTexts, References
 from evaluation.results.worker_models import SMOOTHING
 from judgments.design.tables.controls import Controls
@@ -204,7 +204,7 @@ class StudyVotes:
         if rule in ("", "share", "mean"):
             consensus = self.consensus(specification)
             study_consensus = StudyConsensus(self.units, self.pairs, consensus, {}, self.decisions, "")
-            return people_of_units(study_consensus, pks.tolist())
+            return values_of_units(study_consensus, pks.tolist())
         unit, worker, value = self.columns(specification)
         if rule == "standardised":  # adjudicated grades belong to no worker's scale
             z = standardised_mean(unit, worker, value)

@@ -17,43 +17,50 @@ from quorum.statistics.meta import ReferenceCurve
 
 
 def share_by_image(
-    outcomes: Floats | Flags, clusters: Mapping[str, Any], keep: Flags, weights: Floats | None = None
+    outcomes: Floats | Flags, clusters: Mapping[str, Any], is_counted: Flags, weights: Floats | None = None
 ) -> Estimate:
-    """Return the (weighted) mean outcome of P pairs, with an interval by image.
+    """Return the (weighted) mean outcome of P pairs, with an interval that clusters by image.
 
     Args:
         outcomes: (P,) outcome of each pair.
-        keep: (P,) whether the pair counts.
+        clusters: the image of each pair, as a cluster column.
+        is_counted: (P,) whether the pair counts.
+        weights: (P,) weights; by default equal.
     """
-    if not keep.any():
+    if not is_counted.any():
         return Estimate(None)
     values = outcomes.astype(np.float64)
-    interval = share_of_rows(values, clusters, CONFIDENCE, keep=keep, weights=weights)
-    value = float(np.average(values[keep], weights=None if weights is None else weights[keep]))
-    return Estimate(value, json_float(interval.low), json_float(interval.high), int(keep.sum()))
+    interval = share_of_rows(values, clusters, CONFIDENCE, keep=is_counted, weights=weights)
+    value = float(np.average(values[is_counted], weights=None if weights is None else weights[is_counted]))
+    return Estimate(value, json_float(interval.low), json_float(interval.high), int(is_counted.sum()))
 
 
 def estimate_of_draws(mean: float, deviation: float, draws: int) -> Estimate:
-    """Return the mean of several draws, with the 95 % prediction interval of one further draw (Student's t)."""
+    """Return the mean of several draws, with the 95 % prediction interval of one further draw (Student's t).
+
+    ``deviation`` is the standard deviation of the ``draws`` values.
+    """
     if draws < 2:
         return Estimate(json_float(mean))
-    half = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, draws - 1)) * deviation * math.sqrt(1 + 1 / draws)
-    return Estimate(json_float(mean), json_float(mean - half), json_float(mean + half), draws)
+    quantile = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, draws - 1))
+    half_width = quantile * deviation * math.sqrt(1 + 1 / draws)
+    return Estimate(json_float(mean), json_float(mean - half_width), json_float(mean + half_width), draws)
 
 
-def drawn_point(curve: ReferenceCurve, size: int) -> Estimate:
-    """Return the accuracy with ``size`` references, with the prediction interval of another random subset."""
-    index = curve.references.tolist().index(size)
+def accuracy_at(curve: ReferenceCurve, reference_count: int) -> Estimate:
+    """Return the accuracy with a number of references, with the prediction interval of another random subset."""
+    index = curve.references.tolist().index(reference_count)
     value, deviation = float(curve.value[index]), float(curve.deviation[index])
     return estimate_of_draws(value, deviation, int(curve.draws[index]))
 
 
-def drawn_curve(label: str, curve: ReferenceCurve) -> Curve:
+def plot_curve(label: str, curve: ReferenceCurve) -> Curve:
+    """Return the curve of a plot for the accuracy by the number of references."""
     return Curve(label, tuple(map(float, curve.references)), tuple(map(json_float, curve.value.tolist())))
 
 
-def estimates_of(curve: ReferenceCurve) -> list[Estimate]:
-    """Return an estimate for each number of references."""
+def estimates_of_curve(curve: ReferenceCurve) -> list[Estimate]:
+    """Return the accuracy with each number of references, with its interval over pairs."""
     columns = (curve.value.tolist(), curve.low.tolist(), curve.high.tolist())
     return [Estimate(*ends, curve.n) for ends in zip(*columns, strict=True)]
 
@@ -72,7 +79,7 @@ def estimate_from(statistic: Any, n: int | None = None) -> Estimate:
     return Estimate(json_float(statistic.value), json_float(statistic.low), json_float(statistic.high), n)
 
 
-def heat_plot(
+def heatmap_plot(
     name: str,
     title: str,
     sentence: str,
@@ -80,7 +87,12 @@ def heat_plot(
     axes: tuple[str, str],
     columns: Iterable[tuple[str, str]],
 ) -> Plot:
-    """Return a plot of heat maps. Its table has the panel, row, column and value of each cell."""
+    """Return a plot of heat maps. Its table has the panel, row, column and value of each cell.
+
+    Args:
+        axes: labels of the vertical and the horizontal axis.
+        columns: names and types of the table's four columns.
+    """
     rows = (
         (panel.title, row, column, value)
         for panel in panels

@@ -1,4 +1,7 @@
-"""PASCAL-50S and ABSTRACT-50S for packs, read without a database in formats of the feature `published_sets`."""
+"""PASCAL-50S and ABSTRACT-50S for packs, the sets of Vedantam et al. 2015 (V15).
+
+The files are read without a database, in formats of the feature `published_sets`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import scipy
 
-from contrib.packs.flickr8k import references_by_image
 from contrib.packs.reading import ReplicationError
+from contrib.packs.references import references_by_image
 from evaluation.presentation.content import Estimate, estimate_of
 from evaluation.results.metrics.pair_variants import accuracy_over_all
 from evaluation.results.metrics.scoring import score_pairs
@@ -71,18 +74,21 @@ class FiftySentenceData:
         return np.array([pair_kind == kind for pair_kind in self.kinds], dtype=np.bool_)
 
     def scores(
-        self, metrics: Sequence[str], tokenizer: str = TOKENIZER, positions: Sequence[int] | None = None
+        self,
+        metrics: Sequence[str],
+        tokenizer: str = TOKENIZER,
+        reference_indices: Sequence[int] | None = None,
     ) -> tuple[dict[str, Floats], dict[str, str]]:
         """Return the (P, 2) scores of P pairs by metric, and the signature of each metric.
 
         Args:
-            positions: the references to use; by default all.
+            reference_indices: the references to use of each image, from 0 to 47; by default all.
         """
         # Use the same list object for all candidates of an image, so that its n-grams are counted once.
         references = self.references
-        if positions is not None:
+        if reference_indices is not None:
             references = {
-                image: [texts[position] for position in positions] for image, texts in references.items()
+                image: [texts[index] for index in reference_indices] for image, texts in references.items()
             }
         pairs = [replace(pair, references=references[pair.image]) for pair in self.pairs]
         result, scores = score_pairs(pairs, list(references.values()), metrics=metrics, tokenizer=tokenizer)
@@ -97,24 +103,22 @@ def read_fifty(name: str, folder: Path) -> FiftySentenceData:
     rows = list(open_dataset(name, folder).pairs())
     triplets = open_judgments(name, folder, protocol="triplet")
     votes = [(str(row.pair), int(row.value or 0)) for row in triplets.judgments()]
-    winners = _majorities(votes) if votes else {row.pair: row.winner for row in triplets.winners()}
+    winners = _majority_winners(votes) if votes else {row.pair: row.winner for row in triplets.winners()}
     pairwise_winners: list[int] = []
     if name == PASCAL:
         pairwise = open_judgments(name, folder, protocol="pairwise")
         pairwise_votes = [(str(row.pair), int(row.value or 0)) for row in pairwise.judgments()]
-        winner_by_pair = _majorities(pairwise_votes)
+        winner_by_pair = _majority_winners(pairwise_votes)
         pairwise_winners = [winner_by_pair[row.pair] for row in rows]
     pairs = tuple(
-        PairTexts(position, row.kind, row.image, row.first_text, row.second_text, (), winners[row.pair])
-        for position, row in enumerate(rows)
+        PairTexts(number, row.kind, row.image, row.first_text, row.second_text, (), winners[row.pair])
+        for number, row in enumerate(rows)
     )
     return FiftySentenceData(
-        pairs,
-        tuple((row.first_system, row.second_system) for row in rows),
-        references,
-        np.array([vote for _, vote in votes], dtype=np.int64).reshape(len(rows), -1),
-        np.array(pairwise_winners, dtype=np.int64),
-    )
+        pairs, systems=tuple((row.first_system, row.second_system) for row in rows), references=references,
+        votes=np.array([vote for _, vote in votes], dtype=np.int64).reshape(len(rows), -1),
+        pairwise_winners=np.array(pairwise_winners, dtype=np.int64),
+    )  # fmt: skip
 
 
 def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:
@@ -129,7 +133,7 @@ def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:
         triplets = scipy.io.loadmat(path, squeeze_me=True)["triplets"]
         rows = [tuple(row) for row in np.atleast_1d(triplets).tolist()]
         sides = np.array([1 if int(winner) == 1 else 2 for *_, winner in rows]).reshape(len(pairs), -1)
-        # of the first triplet of each pair
+        # B and C of the first triplet of each pair.
         candidates = [[str(text).strip() for text in row[1:3]] for row in rows[:: sides.shape[1]]]
     except (ValueError, KeyError, TypeError) as error:
         raise ReplicationError(
@@ -142,7 +146,7 @@ def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:
     return sides
 
 
-def _majorities(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
+def _majority_winners(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
     """Return the winner of each pair by the majority of its votes; 0 if the two sides have equally many."""
     result = pair_winners([pair for pair, _ in votes], [vote for _, vote in votes])
     return dict(zip(result.pairs.tolist(), result.winner.tolist(), strict=True))
@@ -175,12 +179,13 @@ def scores_by_shared_subsets(
     """
     scores: dict[str, dict[int, tuple[Floats, Floats]]] = {metric: {} for metric in metrics}
     for size in sizes:
-        tables = [
-            data.scores(metrics, tokenizer, positions.tolist())[0]
-            for positions in random_subsets(TRIPLET_REFERENCES, size, draws, seed=seed)
+        scores_of_draws = [
+            data.scores(metrics, tokenizer, reference_indices.tolist())[0]
+            for reference_indices in random_subsets(TRIPLET_REFERENCES, size, draws, seed=seed)
         ]
         for metric in metrics:
-            first, second = np.stack([table[metric] for table in tables]).transpose(2, 0, 1)
+            # (D, P, 2) scores of pairs as two (D, P) arrays
+            first, second = np.stack([by_metric[metric] for by_metric in scores_of_draws]).transpose(2, 0, 1)
             scores[metric][size] = first, second
     return scores
 

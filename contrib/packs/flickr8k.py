@@ -1,26 +1,34 @@
-"""Flickr8k for packs, read without a database in formats of the feature `published_sets`, and references of any set."""
+"""Flickr8k for packs: the test images with their captions and judgments.
+
+The files are read without a database, in formats of the feature `published_sets`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from contrib.packs.references import references_by_image
 from judgments.importers import JudgmentSource, open_dataset, open_judgments
-from judgments.importers.records.rows import ReferenceRow
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.crossed import ITEM
 
-# The pool of candidates is caption number 2 of every test image.
+# The candidates are one caption of every test image, the pool: the third, whose index is 2 and whose id is IMAGE#2.
 POOL_CAPTION = 2
-TEST, TRAIN = "test", "train"
+TEST, TRAIN = "test", "train"  # names of splits
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """P judged pairs of images and captions, given by (P,) positions in the pool, and the answers to each pair."""
+class JudgedPairs:
+    """P judged pairs of an image and a caption of the pool.
+
+    Attributes:
+        image, caption: (P,) indices of the image, and of the image whose caption is judged.
+        answers: the answers to each pair.
+    """
 
     image: Ints
     caption: Ints
@@ -41,34 +49,22 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Flickr8kSet:
-    """The test images with five captions each, judgments of the pool, and training captions.
-
-    The pool has the caption with number 2 of each test image.
-    """
+    """The test images with five captions each, judgments of the pool by experts and a crowd, and training captions."""
 
     images: tuple[str, ...]
     captions: tuple[tuple[str, ...], ...]
     training_captions: tuple[tuple[str, ...], ...]
-    experts: Pairs
-    crowd: Pairs
+    experts: JudgedPairs
+    crowd: JudgedPairs
 
     @property
     def pool(self) -> list[str]:
+        """The caption of each test image that is a candidate."""
         return [captions[POOL_CAPTION] for captions in self.captions]
 
-    def references(self, positions: Sequence[int]) -> list[list[str]]:
-        return [[captions[position] for position in positions] for captions in self.captions]
-
-
-def references_by_image(
-    rows: Iterable[object], keep: Callable[[ReferenceRow], bool] = lambda row: True
-) -> dict[str, list[str]]:
-    """Return the texts of the references of each image, in the order of the rows."""
-    texts: dict[str, list[str]] = {}
-    for row in rows:
-        if isinstance(row, ReferenceRow) and keep(row):
-            texts.setdefault(row.image, []).append(row.text)
-    return texts
+    def references(self, caption_indices: Sequence[int]) -> list[list[str]]:
+        """Return the captions of each test image that have these indices, from 0 to 4."""
+        return [[captions[index] for index in caption_indices] for captions in self.captions]
 
 
 def read_flickr8k(folder: Path) -> Flickr8kSet:
@@ -76,25 +72,22 @@ def read_flickr8k(folder: Path) -> Flickr8kSet:
     captions = references_by_image(rows, lambda row: row.split == TEST)
     training = references_by_image(rows, lambda row: row.split == TRAIN)
     images = sorted(captions)
-    position_by_image = {image: position for position, image in enumerate(images)}
+    index_by_image = {image: index for index, image in enumerate(images)}
     return Flickr8kSet(
-        tuple(images),
-        tuple(tuple(captions[image]) for image in images),
-        tuple(map(tuple, training.values())),
-        _read_pairs(open_judgments("flickr8k-expert", folder), position_by_image),
-        _read_pairs(open_judgments("flickr8k-crowd", folder), position_by_image),
-    )
+        tuple(images), tuple(tuple(captions[image]) for image in images), tuple(map(tuple, training.values())),
+        _read_pairs(open_judgments("flickr8k-expert", folder), index_by_image),
+        _read_pairs(open_judgments("flickr8k-crowd", folder), index_by_image),
+    )  # fmt: skip
 
 
-def _read_pairs(source: JudgmentSource, position_by_image: dict[str, int]) -> Pairs:
+def _read_pairs(source: JudgmentSource, index_by_image: dict[str, int]) -> JudgedPairs:
     answers: dict[tuple[int, int], list[int]] = {}
     for row in source.judgments():
-        # The id of a caption is IMAGE#NUMBER, and the pool has one caption of each image.
+        # The id of a caption is IMAGE#INDEX, and the pool has one caption of each image.
         caption_image = str(row.first).rsplit("#", 1)[0]
-        answers.setdefault((position_by_image[str(row.image)], position_by_image[caption_image]), []).append(
-            int(row.value or 0)
-        )
-    return Pairs(
+        pair = index_by_image[str(row.image)], index_by_image[caption_image]
+        answers.setdefault(pair, []).append(int(row.value or 0))
+    return JudgedPairs(
         np.array([image for image, _ in answers], dtype=np.int64),
         np.array([caption for _, caption in answers], dtype=np.int64),
         tuple(map(tuple, answers.values())),

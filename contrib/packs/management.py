@@ -63,7 +63,7 @@ class Replicate(QuorumCommand):
                 f"{replication.pack.name}: {verdict_tables.describe_verdict_counts(replication.verdicts)}"
             )
         count_without_tables = sum(
-            verdict.why == running.NO_TABLES
+            verdict.why == running.NO_METEOR_TABLES
             for replication in replications
             for verdict in replication.verdicts
         )

@@ -1,4 +1,7 @@
-"""Read protocol packs: folders with the published numbers (`pack.toml`) and code that computes Quorum's values."""
+"""Read protocol packs, each of which runs a paper's experiment again.
+
+A pack is a folder with the published numbers (`pack.toml`), and with code that computes Quorum's values (`pack.py`).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ SHIPPED_FOLDER = Path(__file__).parent / "shipped"
 PACK_FILE, MODULE_FILE = "pack.toml", "pack.py"
 PER_CENT = "%"
 
-Judgments = Literal["published", "rehearsal"]
+UsedJudgments = Literal["published", "rehearsal"]  # published with the paper, or simulated by a rehearsal
 
 
 class ReplicationError(QuorumError):
@@ -28,13 +31,16 @@ class ReplicationError(QuorumError):
 
 
 class PackTable(BaseModel):
+    """Base class of the tables of pack.toml, in which unknown keys are errors."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
 
-class Data(PackTable):
-    """The files that a pack reads.
+class PackData(PackTable):
+    """The files of one data set that a pack reads.
 
     Attributes:
+        what: what the files are, for messages.
         source: where the files were published.
         path: their folder in the data folder; by default the table's name.
         format: the format by which the pack reads them, if a feature provides it.
@@ -55,14 +61,16 @@ class Data(PackTable):
         return not self.format or self.format in DATASET_FORMATS
 
 
-class Number(PackTable):
+class PublishedNumber(PackTable):
     """A published number.
 
     Attributes:
+        what: what the number is, for the report.
         value: the number as printed; Quorum's value is rounded to its decimals.
         unit: "%" if Quorum's value is a fraction that is printed as per cent; "x100" for a coefficient that is
             printed times 100.
         place: where in the paper it is printed.
+        convention: the choices with which Quorum's value is computed, where the paper leaves some open.
         data: the optional table of `data` that it needs.
         drawn: what is drawn again, at random or from other data; only then does Quorum's value have an interval or
             a range.
@@ -84,15 +92,21 @@ class Number(PackTable):
         return 100 if self.unit else 1
 
 
-class Contents(PackTable):
-    """The content of pack.toml. Its table `every-number` has default fields of all numbers."""
+class PackContents(PackTable):
+    """The content of pack.toml. Its table `every-number` has default fields of all numbers.
+
+    Attributes:
+        paper: reference of the paper.
+        design: how the paper's data were judged.
+        judgments: whether the pack uses published judgments or simulates them.
+    """
 
     title: str
     paper: str
     design: str
-    data: Mapping[str, Data]
-    number: tuple[Number, ...] = Field(min_length=1)
-    judgments: Judgments = "published"
+    data: Mapping[str, PackData]
+    number: tuple[PublishedNumber, ...] = Field(min_length=1)
+    judgments: UsedJudgments = "published"
     seed: int = 0
 
     @model_validator(mode="before")
@@ -105,7 +119,7 @@ class Contents(PackTable):
             raise ValueError("expected tables [[number]] and [every-number]") from None
 
     @model_validator(mode="after")
-    def _check_names(self) -> Contents:
+    def _check_names(self) -> PackContents:
         number_ids: set[str] = set()
         for number in self.number:
             if number.id in number_ids:
@@ -124,10 +138,10 @@ class Pack:
 
     name: str
     folder: Path
-    contents: Contents
+    contents: PackContents
 
     @property
-    def numbers(self) -> tuple[Number, ...]:
+    def numbers(self) -> tuple[PublishedNumber, ...]:
         return self.contents.number
 
     def find_data(self, folder: Path) -> dict[str, Path]:
@@ -175,11 +189,12 @@ def pack_named(name: str) -> Pack:
 
 
 def read_pack(folder: Path) -> Pack:
+    """Read the pack in a folder. Raise ReplicationError if its pack.toml is defective."""
     path = folder / PACK_FILE
     try:
         # Decimal numbers keep the printed digits: 64.0 is not 64.
         values = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
-        return Pack(folder.name.replace("_", "-"), folder, Contents.model_validate(values))
+        return Pack(folder.name.replace("_", "-"), folder, PackContents.model_validate(values))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ReplicationError(f"{path} is no TOML file: {error}.") from None
     except ValidationError as error:

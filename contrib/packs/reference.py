@@ -1,4 +1,4 @@
-"""A page of the documentation with every published number and Quorum's value."""
+"""The page of the documentation with every published number beside Quorum's value, made from stored verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulate the judgments of a paper that did not publish them."""
+"""Simulate the judgments of a paper that did not publish them, with the crowd of rehearsals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from quorum.numeric.arrays import Ints
 
 @dataclass(frozen=True, slots=True)
 class RehearsalVotes:
-    """N simulated judgments: (N,) unit indices, worker numbers, and answers."""
+    """N simulated judgments: (N,) unit indices, worker numbers, and answers. The judgments of a unit are together."""
 
     unit: Ints
     worker: Ints
@@ -23,7 +23,11 @@ class RehearsalVotes:
 
 
 def rehearse_votes(
-    truth: ArrayLike, options: Sequence[float], votes_per_unit: int, *, crowd: RehearsalCrowd | None = None
+    right_answers: ArrayLike,
+    options: Sequence[float],
+    votes_per_unit: int,
+    *,
+    crowd: RehearsalCrowd | None = None,
 ) -> RehearsalVotes:
     """Return simulated answers of ``votes_per_unit`` workers to each of U units.
 
@@ -31,22 +35,22 @@ def rehearse_votes(
     the other options. A spammer gives any option.
 
     Args:
-        truth: (U,) the right answer to each unit, one of ``options``.
+        right_answers: (U,) the right answer to each unit, one of ``options``.
     """
     crowd = crowd or RehearsalCrowd()
     rng = np.random.default_rng(crowd.seed)
-    right, scale = np.asarray(truth), np.asarray(options)
+    right, scale = np.asarray(right_answers), np.asarray(options)
     workers = max(crowd.workers, votes_per_unit)
     accuracy = np.clip(crowd.accuracy + rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD, workers), 0.0, 1.0)
     is_spammer = np.zeros(workers, dtype=np.bool_)
     is_spammer[rng.permutation(workers)[: round(crowd.spammers * workers)]] = True
     # Each unit gets different workers: the first ones of a random order.
     worker = np.argsort(rng.random((len(right), workers)), axis=1)[:, :votes_per_unit].astype(np.int64)
-    # the index of the right answer among the options, which need not be sorted
+    # From here on, answers are indices of options. The options need not be sorted.
     sorted_position = np.searchsorted(scale, right, sorter=np.argsort(scale))
-    correct = np.argsort(scale)[sorted_position][:, np.newaxis]
-    wrong = (correct + rng.integers(1, max(len(scale), 2), worker.shape)) % len(scale)
-    careful_answers = np.where(rng.random(worker.shape) < accuracy[worker], correct, wrong)
+    right_index = np.argsort(scale)[sorted_position][:, np.newaxis]
+    wrong_index = (right_index + rng.integers(1, max(len(scale), 2), worker.shape)) % len(scale)
+    careful_answers = np.where(rng.random(worker.shape) < accuracy[worker], right_index, wrong_index)
     answers = np.where(is_spammer[worker], rng.integers(0, len(scale), worker.shape), careful_answers)
     unit = np.repeat(np.arange(len(right)), votes_per_unit)
     return RehearsalVotes(unit, worker.ravel(), scale[answers.ravel()])

@@ -1,4 +1,4 @@
-"""Write the report of one or several packs."""
+"""Write the report of one or several packs: a page, its figures and tables, and the verdicts in Markdown and JSON."""
 
 from __future__ import annotations
 

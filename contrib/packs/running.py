@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 from contrib.bounds.bounds import computable_metrics
-from contrib.packs.reading import MODULE_FILE, Number, Pack, ReplicationError
+from contrib.packs.reading import MODULE_FILE, Pack, PublishedNumber, ReplicationError
 from contrib.packs.verdicts import NumberVerdict, verdict_of
 from evaluation.presentation.content import Cell, Column, Estimate, Plot, Section, Table, plain_table
 from quorum.numeric.parallel import map_parts
 from quorum.numeric.signatures import signature
 
 METEOR_TABLES_HELP = "METEOR's tables: pip install -r requirements-meteor.txt (docs/metrics.md)"
-NO_TABLES = f"missing are {METEOR_TABLES_HELP}"
+NO_METEOR_TABLES = f"missing are {METEOR_TABLES_HELP}"
 
-Progress = Callable[[float, str], None]
+Progress = Callable[[float, str], None]  # gets the share that is done, from 0 to 1, and what is done next
 
 
-class _Statement(NamedTuple):
-    """What a pack states about a number: the arguments of `Run.number`, or why the number is missing."""
+class _StatedNumber(NamedTuple):
+    """What a pack states about a number: the arguments of `verdict_of`."""
 
     ours: Estimate | None
     others: Mapping[str, float | None] = {}
@@ -33,12 +33,21 @@ class _Statement(NamedTuple):
 
 @dataclass(slots=True)
 class Run:
-    """The argument of the function ``analyse`` of a pack. It has the pack's data, and records the results."""
+    """The argument of the function ``analyse`` of a pack. It has the pack's data, and records the results.
+
+    Attributes:
+        data: the folder of each table of data that is there.
+        progress: a function to call with the share that is done, and with what is done next.
+        stated_numbers: what the pack stated about each number.
+        sections: sections of the report.
+        judgments: sentences about the judgments that were used.
+        signatures: signatures of what was computed, by name.
+    """
 
     pack: Pack
     data: Mapping[str, Path]
     progress: Progress
-    stated_numbers: dict[str, _Statement] = field(default_factory=dict)
+    stated_numbers: dict[str, _StatedNumber] = field(default_factory=dict)
     sections: list[Section] = field(default_factory=list)
     judgments: list[str] = field(default_factory=list)
     signatures: dict[str, str] = field(default_factory=dict)
@@ -48,6 +57,7 @@ class Run:
         return self.pack.contents.seed
 
     def has(self, data: str) -> bool:
+        """Return whether the files of a table of data are there."""
         return data in self.data
 
     def number(self, name: str, ours: Estimate, *, others: Mapping[str, float | None] | None = None) -> None:
@@ -58,12 +68,12 @@ class Run:
             others: the values by other conventions, by name of the convention.
         """
         self._check_name(name)
-        self.stated_numbers[name] = _Statement(ours, others or {})
+        self.stated_numbers[name] = _StatedNumber(ours, others or {})
 
     def missing(self, name: str, why: str) -> None:
         """Record why a published number cannot be computed in this run."""
         self._check_name(name)
-        self.stated_numbers[name] = _Statement(None, missing=why)
+        self.stated_numbers[name] = _StatedNumber(None, missing=why)
 
     def section(
         self,
@@ -75,7 +85,7 @@ class Run:
         tables: Iterable[Table] = (),
     ) -> None:
         """Add a section to the report. The files of its plots and tables are named after them."""
-        # with the pack's name, since a report may have several packs
+        # Names begin with the pack's, since a report may have several packs.
         self.sections.append(
             Section(
                 f"{self.pack.name}-{name}",
@@ -106,6 +116,7 @@ class Run:
         self.judgments.append(sentence)
 
     def signed(self, name: str, signature: str) -> None:
+        """Record the signature of a metric or a statistic."""
         self.signatures[name] = signature
 
     def _check_name(self, name: str) -> None:
@@ -117,7 +128,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """The results of a pack. ``signature`` names the pack, its data and its seed."""
+    """The results of a pack.
+
+    Attributes:
+        sections, judgments, signatures: those of ``Run``.
+        files: the table of the files that were read.
+        signature: the pack, a digest of its data, and its seed.
+    """
 
     pack: Pack
     verdicts: tuple[NumberVerdict, ...]
@@ -138,13 +155,13 @@ def run_pack(pack: Pack, folder: Path, progress: Progress) -> Replication:
     run = Run(pack, pack.find_data(folder), progress)
     analyse(run)
     files = _table_of_files(pack, run.data)
-    # the last cell of a row is the digest of a file
+    # The last cell of a row is the digest of a file.
     digest = _digest("".join(str(row[-1]) for row in files.rows).encode())
-    stamp = signature("replication", {"pack": pack.name, "data": digest, "seed": run.seed})
-    verdicts = tuple(_verdict(run, number) for number in pack.numbers)
     return Replication(
-        pack, verdicts, tuple(run.sections), tuple(run.judgments), run.signatures, files, stamp
-    )
+        pack, verdicts=tuple(_verdict(run, number) for number in pack.numbers), sections=tuple(run.sections),
+        judgments=tuple(run.judgments), signatures=run.signatures, files=files,
+        signature=signature("replication", {"pack": pack.name, "data": digest, "seed": run.seed}),
+    )  # fmt: skip
 
 
 def run_packs(packs: Sequence[Pack], folder: Path, progress: Progress) -> list[Replication]:
@@ -158,40 +175,45 @@ def run_packs(packs: Sequence[Pack], folder: Path, progress: Progress) -> list[R
     if len(packs) == 1:
         return [run_pack(packs[0], folder, progress)]
     replications: list[Replication] = []
-    for replication in map_parts(_run_pack_at, (packs, folder), range(len(packs))):
+    for replication in map_parts(_run_indexed_pack, (packs, folder), range(len(packs))):
         replications.append(replication)
         progress(len(replications) / len(packs), replication.pack.name)
     return replications
 
 
-def _run_pack_at(packs_and_folder: tuple[Sequence[Pack], Path], position: int) -> Replication:
+def _run_indexed_pack(packs_and_folder: tuple[Sequence[Pack], Path], index: int) -> Replication:
     packs, folder = packs_and_folder
-    return run_pack(packs[position], folder, lambda share, message: None)
+    return run_pack(packs[index], folder, lambda share, message: None)
 
 
 def load_analysis(pack: Pack) -> Callable[[Run], None]:
-    """Return the function ``analyse`` of a pack's module. Raise ReplicationError if it has none."""
+    """Load a pack's module, and return its function ``analyse``.
+
+    Raise ReplicationError if the module is missing, if it raises an error, or if it has no such function.
+    """
     path = pack.folder / MODULE_FILE
     spec = spec_from_file_location(f"replication_pack_{pack.folder.name}", path)
     if not path.is_file() or spec is None or spec.loader is None:
         raise ReplicationError(
             f"{pack.folder} has no {MODULE_FILE}, expected one with a function analyse(run)."
         )
-    # dataclasses look up their module in sys.modules
+    # The module must be in sys.modules, since dataclasses look it up there. A module that failed is removed again.
     module = sys.modules[spec.name] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except (SyntaxError, ImportError) as error:
-        raise ReplicationError(f"{path} cannot be loaded: {error}.") from None
+    except Exception as error:
+        del sys.modules[spec.name]
+        raise ReplicationError(f"{path} cannot be loaded: {error}.") from error
     function: Callable[[Run], None] | None = getattr(module, "analyse", None)
     if function is None or not callable(function):
         raise ReplicationError(f"{path} has no function analyse, expected analyse(run).")
     return function
 
 
-def _verdict(run: Run, number: Number) -> NumberVerdict:
+def _verdict(run: Run, number: PublishedNumber) -> NumberVerdict:
+    """Return the verdict on a number. Raise ReplicationError if the pack should have stated it, and did not."""
     if number.id in run.stated_numbers:
-        return verdict_of(run.pack, number, *run.stated_numbers[number.id])
+        return verdict_of(run.pack, number, **run.stated_numbers[number.id]._asdict())
     if number.data and not run.has(number.data):
         data = run.pack.contents.data[number.data]
         files = ", ".join(f"{data.path or number.data}/{file}" for file in data.files)
@@ -199,7 +221,7 @@ def _verdict(run: Run, number: Number) -> NumberVerdict:
         reason += f"; with it the pack {data.use}" if data.use else ""
         return verdict_of(run.pack, number, None, missing=reason)
     if "meteor" in number.id.split("/") and not computable_metrics(["meteor"]):
-        return verdict_of(run.pack, number, None, missing=NO_TABLES)
+        return verdict_of(run.pack, number, None, missing=NO_METEOR_TABLES)
     if number.missing:
         return verdict_of(run.pack, number, None)
     raise ReplicationError(

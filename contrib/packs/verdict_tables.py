@@ -9,13 +9,13 @@ from contrib.packs.reading import Pack
 from contrib.packs.verdicts import DIFFERS, MATCHED, NEAR, NOT_REPRODUCIBLE, NumberVerdict
 from evaluation.presentation.content import Column, Table
 
-MAX_REPEATED_LENGTH = 24  # longer cells are not repeated in each row
-
-REPEAT_MARK = "as above"  # stands in place of a long cell that equals the cell above
+MAX_REPEATED_LENGTH = 24  # longer cells that equal the cell above are not repeated
+REPEAT_MARK = "as above"  # stands in place of such a cell
 COLUMNS = ("place", "number", "published", "ours", "interval", "verdict", "convention, and why")
 
 
 def verdict_rows(verdicts: Sequence[NumberVerdict]) -> list[tuple[str, ...]]:
+    """Return a row of texts for each verdict, with a cell for each of COLUMNS."""
     return [
         (
             verdict.number.place,
@@ -31,16 +31,18 @@ def verdict_rows(verdicts: Sequence[NumberVerdict]) -> list[tuple[str, ...]]:
 
 
 def verdict_table(pack: Pack, verdicts: Sequence[NumberVerdict]) -> Table:
+    """Return the table of a pack's verdicts, in which long cells are not repeated (`rows_in_full`)."""
     rows = verdict_rows(verdicts)
-    cells = [
+    rows_above = [COLUMNS, *rows][: len(rows)]
+    table_rows = [
         tuple(
             REPEAT_MARK if cell == above and len(cell) > MAX_REPEATED_LENGTH else cell
-            for cell, above in zip(*pair, strict=True)
+            for cell, above in zip(row, row_above, strict=True)
         )
-        for pair in zip(rows, [COLUMNS, *rows], strict=False)
+        for row, row_above in zip(rows, rows_above, strict=True)
     ]
     columns = tuple(Column(name) for name in COLUMNS)
-    return Table(f"{pack.name}-numbers", "Published numbers beside ours", columns, tuple(cells))
+    return Table(f"{pack.name}-numbers", "Published numbers beside ours", columns, tuple(table_rows))
 
 
 def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
@@ -56,13 +58,13 @@ def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
 def verdict_markdown(pack: Pack, verdicts: Sequence[NumberVerdict]) -> str:
     """Return the section of a pack in `verdicts.md`. A note that explains several numbers is listed once."""
     computed_verdicts = [verdict for verdict in verdicts if verdict.kind != NOT_REPRODUCIBLE]
-    counts = Counter(text for verdict in computed_verdicts for text in verdict.explanations)
-    notes = [text for text, count in counts.items() if count > 1 and len(text) > MAX_REPEATED_LENGTH]
+    uses_by_text = Counter(text for verdict in computed_verdicts for text in verdict.explanations)
+    notes = [text for text, uses in uses_by_text.items() if uses > 1 and len(text) > MAX_REPEATED_LENGTH]
     lines = [f"### {pack.name}", "", f"{pack.contents.title}. {describe_verdict_counts(verdicts)}", ""]
     if computed_verdicts:
         lines += [markdown_row(COLUMNS), markdown_row(["---"] * len(COLUMNS))]
     for verdict, row in zip(computed_verdicts, verdict_rows(computed_verdicts), strict=True):
-        lines.append(markdown_row([*row[:-1], _add_notes(verdict, notes)]))
+        lines.append(markdown_row([*row[:-1], _explanations_with_marks(verdict, notes)]))
     if notes:
         lines += ["", *(f"{number}. {note}" for number, note in enumerate(notes, 1))]
     if len(computed_verdicts) < len(verdicts):
@@ -70,7 +72,8 @@ def verdict_markdown(pack: Pack, verdicts: Sequence[NumberVerdict]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _add_notes(verdict: NumberVerdict, notes: Sequence[str]) -> str:
+def _explanations_with_marks(verdict: NumberVerdict, notes: Sequence[str]) -> str:
+    """Return the explanations of a verdict, with the numbers of notes in place of the texts that are notes."""
     unlisted_texts = ". ".join(text for text in verdict.explanations if text not in notes)
     marks = ", ".join(f"[{notes.index(text) + 1}]" for text in verdict.explanations if text in notes)
     return f"{marks} {unlisted_texts}".strip()
@@ -97,9 +100,9 @@ def markdown_row(cells: Sequence[str]) -> str:
 
 def describe_verdict_counts(verdicts: Sequence[NumberVerdict]) -> str:
     kinds = [verdict.kind for verdict in verdicts]
-    differ = kinds.count(DIFFERS)
+    differing = kinds.count(DIFFERS)
     return (
         f"{len(kinds)} published number{'s' * (len(kinds) != 1)}: {kinds.count(MATCHED)} matched, "
-        f"{kinds.count(NEAR)} near, {differ} differ{'s' * (differ == 1)}, "
+        f"{kinds.count(NEAR)} near, {differing} differ{'s' * (differing == 1)}, "
         f"{kinds.count(NOT_REPRODUCIBLE)} not reproducible."
     )

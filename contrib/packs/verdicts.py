@@ -8,27 +8,27 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from common.amounts import DASH, NO_BREAK, interval_in_table, json_float
-from contrib.packs.reading import PER_CENT, Number, Pack
+from contrib.packs.reading import PER_CENT, Pack, PublishedNumber
 from evaluation.presentation.content import Estimate
 
-Kind = Literal["matched", "near", "differs", "not reproducible"]
-MATCHED: Kind = "matched"
-NEAR: Kind = "near"
-DIFFERS: Kind = "differs"
-NOT_REPRODUCIBLE: Kind = "not reproducible"
+VerdictKind = Literal["matched", "near", "differs", "not reproducible"]
+MATCHED: VerdictKind = "matched"  # equal at the printed digits
+NEAR: VerdictKind = "near"  # within the interval of Quorum's value, which is drawn again
+DIFFERS: VerdictKind = "differs"
+NOT_REPRODUCIBLE: VerdictKind = "not reproducible"
 EQUAL_DIGITS = "equal at the printed digits"
 NO_CONVENTION_KNOWN = "no convention that meets it is known"
-ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers counts as either
+ROUNDING_TOLERANCE = Decimal("1e-9")  # a float halfway between two printed numbers counts as either
 
 
 @dataclass(frozen=True, slots=True)
 class NumberVerdict:
-    """A published number and Quorum's value, in the published unit."""
+    """A published number beside Quorum's value, which is in the published unit, with the verdict and its reason."""
 
     pack: str
-    number: Number
+    number: PublishedNumber
     ours: Estimate
-    kind: Kind
+    kind: VerdictKind
     why: str
 
     def as_json(self) -> dict[str, Any]:
@@ -66,9 +66,9 @@ class NumberVerdict:
         """The convention, what was drawn again and, unless the number is matched, what explains the verdict."""
         drawn_text = self.number.drawn and f"drawn again: {self.number.drawn}"
         if self.kind == NOT_REPRODUCIBLE:
-            return [_sentence(self.why)]
+            return [_capitalise(self.why)]
         texts = (self.number.convention, drawn_text, "" if self.kind == MATCHED else self.why)
-        return [_sentence(text) for text in texts if text]
+        return [_capitalise(text) for text in texts if text]
 
     @property
     def reasons(self) -> str:
@@ -81,12 +81,12 @@ class NumberVerdict:
 
 def verdict_of(
     pack: Pack,
-    number: Number,
+    number: PublishedNumber,
     ours: Estimate | None,
     others: Mapping[str, float | None] | None = None,
     missing: str = "",
 ) -> NumberVerdict:
-    """Compare Quorum's value with a published one.
+    """Compare Quorum's value with a published number.
 
     Args:
         ours: Quorum's value; None if there is none.
@@ -108,25 +108,27 @@ def verdict_of(
     return NumberVerdict(pack.name, number, estimate, NEAR if is_near else DIFFERS, why)
 
 
-def _describe_conventions(number: Number, others: Mapping[str, float | None]) -> str:
+def _describe_conventions(number: PublishedNumber, others: Mapping[str, float | None]) -> str:
     """Describe the values by other conventions: those equal to the published number or, if there are none, all."""
     values = {what: value * number.scale for what, value in others.items() if value is not None}
     equal_values = {what: value for what, value in values.items() if is_equal(number, value)}
     digits = _digits(number) + bool(number.unit or _digits(number))
     texts = [f"{value:.{digits}f} ({what})" for what, value in (equal_values or values).items()]
-    return f"{'met by' if equal_values else 'not equal_values either by'} {', '.join(texts)}" if texts else ""
+    return f"{'met by' if equal_values else 'not met either by'} {', '.join(texts)}" if texts else ""
 
 
-def is_equal(number: Number, value: float) -> bool:
+def is_equal(number: PublishedNumber, value: float) -> bool:
     """Return whether a value in the number's unit equals the number when printed with as many digits."""
     half = Decimal(1).scaleb(-_digits(number)) / 2
-    return abs(Decimal(value) - Decimal(number.value)) <= half + ROUNDING
+    return abs(Decimal(value) - Decimal(number.value)) <= half + ROUNDING_TOLERANCE
 
 
-def _digits(number: Number) -> int:
+def _digits(number: PublishedNumber) -> int:
+    """Return the number of printed decimals."""
     exponent = Decimal(number.value).as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
-def _sentence(text: str) -> str:
+def _capitalise(text: str) -> str:
+    """Return a text with a capital, and without the full stop, which is added where texts are joined."""
     return f"{text[:1].upper()}{text[1:]}".removesuffix(".")

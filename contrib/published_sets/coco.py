@@ -1,4 +1,4 @@
-"""MS COCO's captions, and systems' captions in the layout of its results.
+"""Read MS COCO's captions, and systems' captions in the layout of its results.
 
 MS COCO is one JSON document. It is read one entry at a time, and twice, since annotations may come before the
 images. Errors name a path in the document, such as `annotations[17].caption`, instead of a line.
@@ -55,18 +55,18 @@ class CocoDataset(DatasetSource):
     """
 
     def rows(self) -> Iterator[ReferenceRow]:
-        members: set[str] = set()
+        member_names: set[str] = set()
         images: dict[str, _Image] = {}
-        for record in self._read_records("images", members):
+        for record in self._read_records("images", member_names):
             image = _IMAGE_READER.read(record)
             if images.setdefault(image.id, image) != image:
                 raise record.problem("id", f"image {quote_value(image.id)} a second time", "every image once")
-        if not {"images", "annotations"} <= members:
-            actual = "a list" if "" in members else "a document without both lists"
+        if not {"images", "annotations"} <= member_names:
+            actual = "a list" if "" in member_names else "a document without both lists"
             raise ImportProblem(self.path, None, None, actual, 'an object with "images" and "annotations"')
         register = CaptionRegister(self.notes)
         captioned_images: set[str] = set()
-        for record in self._read_records("annotations", members):
+        for record in self._read_records("annotations", member_names):
             row = _ANNOTATION_READER.read(record)
             if row.image_id not in images:
                 raise record.problem(
@@ -83,20 +83,23 @@ class CocoDataset(DatasetSource):
             raise ImportProblem(self.path, None, "annotations", "an empty list", "at least one caption")
         self.notes.count("no-captions", len(images) - len(captioned_images))
 
-    def _read_records(self, list_name: str, members: set[str]) -> Iterator[Record]:
-        """Yield the objects of one list of the document. Add the names of all its members to ``members``."""
-        for key, number, value, line in read_document(self.path, self._encoding):
-            members.add(key)
+    def _read_records(self, list_name: str, member_names: set[str]) -> Iterator[Record]:
+        """Yield the objects of one list of the document. Add the names of all its members to ``member_names``."""
+        for key, index, value, line in read_document(self.path, self._encoding):
+            member_names.add(key)
             if key == list_name:
-                yield from _record(self.path, key, number, value, line)
+                yield from _entry_as_record(self.path, key, index, value, line)
 
 
-def _record(path: Path, name: str, number: int | None, value: object, line: int) -> Iterator[Record]:
-    """Yield an entry of a list as a record. At the beginning of the list, yield nothing."""
-    if number is None and value != []:
+def _entry_as_record(path: Path, name: str, index: int | None, value: object, line: int) -> Iterator[Record]:
+    """Yield an entry of a list as a record.
+
+    Yield nothing at the beginning of the list, which `read_document` tells by no index and an empty list.
+    """
+    if index is None and value != []:
         raise ImportProblem(path, line, name, quote_value(value), "a list")
-    if number is not None:
-        location = f"{name}[{number}]"
+    if index is not None:
+        location = f"{name}[{index}]"
         if not isinstance(value, dict):
             raise ImportProblem(path, line, location, quote_value(value), "an object")
         yield Record(path, line, value, path=location)

@@ -1,4 +1,4 @@
-"""PASCAL-50S and ABSTRACT-50S (V15 §4, App. I).
+"""Read PASCAL-50S and ABSTRACT-50S, the sets of Vedantam et al. 2015 (V15 §4, App. I).
 
 They are folders with `references.jsonl` and `pairs.jsonl`. PASCAL-50S has fifty references per image (its pairs use
 the first 48), eleven pairwise votes per pair, and the winner of each pair by triplets, without votes. ABSTRACT-50S
@@ -39,20 +39,21 @@ from judgments.importers.textio import ImportNotes, ImportProblem
 REFERENCES_FILE, PAIRS_FILE = "references.jsonl", "pairs.jsonl"
 # PASCAL-50S does not use its last two references in any triplet.
 TRIPLET_REFERENCES = 48
-_PAIRWISE_VOTES = 11
-_REFERENCES = Columns(("image", "references"))
-_PAIR_COLUMNS = ("pair", "image", "kind", "first", "second")
+_PAIRWISE_VOTES = 11  # votes that a pair has, if none is missing
+_REFERENCE_COLUMNS = Columns(("image", "references"))
+_COMMON_PAIR_COLUMNS = ("pair", "image", "kind", "first", "second")
 
-_PAIRS = {
+# Required and optional columns of pairs, by set.
+_PAIR_COLUMNS = {
     "pascal-50s": Columns(
-        (*_PAIR_COLUMNS, "first_source", "second_source"), ("pairwise_votes", "triplet_winner")
+        (*_COMMON_PAIR_COLUMNS, "first_source", "second_source"), ("pairwise_votes", "triplet_winner")
     ),
-    "abstract-50s": Columns((*_PAIR_COLUMNS, "correct"), ("kind_evidence", "triplet_votes")),
+    "abstract-50s": Columns((*_COMMON_PAIR_COLUMNS, "correct"), ("kind_evidence", "triplet_votes")),
 }
 
-# The authors' numbers of five machines, of people who described the image, and of people who described other
-# images.
-_SOURCES = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN_SYSTEM, 7: HUMAN_OTHER}
+# Names of systems by the authors' numbers: five machines, people who described the image, and people who described
+# another image.
+_SYSTEMS_BY_SOURCE = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN_SYSTEM, 7: HUMAN_OTHER}
 
 
 def _read_texts(value: Any) -> list[str]:
@@ -75,7 +76,7 @@ def _read_votes(value: Any) -> list[int]:
 
 def _read_source(value: Any) -> int:
     number = read_integer(value, textual=False)
-    if number not in _SOURCES:
+    if number not in _SYSTEMS_BY_SOURCE:
         raise BadCell(quote_value(number), "a source from 1 to 7")
     return number
 
@@ -112,8 +113,8 @@ class _Pair:
 _REFERENCES_READER, _PAIR_READER = RowReader(_ReferencesOfImage), RowReader(_Pair)
 
 
-class _Folder:
-    """The two files of a set. Errors are raised for contradictions within a file and between both."""
+class _FiftyFolder:
+    """The two files of a set. Its methods raise ImportProblem for contradictions within a file and between both."""
 
     def __init__(self, name: str, path: Path, encoding: str | None, notes: ImportNotes) -> None:
         self.name = name
@@ -127,8 +128,9 @@ class _Folder:
         self._encoding = encoding
 
     def images(self) -> Iterator[tuple[Record, str, list[str]]]:
+        """Yield the record, the name and the references of each image."""
         images_read: set[str] = set()
-        for record in read_json_lines(self._references_file, _REFERENCES, self.notes, self._encoding):
+        for record in read_json_lines(self._references_file, _REFERENCE_COLUMNS, self.notes, self._encoding):
             row = _REFERENCES_READER.read(record)
             if row.image in images_read:
                 raise record.problem(
@@ -140,9 +142,10 @@ class _Folder:
             raise ImportProblem(self._references_file, None, None, "no references", "at least one line")
 
     def pairs(self, images: Container[str] | None = None) -> Iterator[tuple[Record, CandidatePairRow]]:
+        """Yield the record and the row of each pair. ``images`` are the images of the dataset, if there is one."""
         references = {image: texts for _, image, texts in self.images()}
         pairs_read: set[str] = set()
-        for record in read_json_lines(self._pairs_file, _PAIRS[self.name], self.notes, self._encoding):
+        for record in read_json_lines(self._pairs_file, _PAIR_COLUMNS[self.name], self.notes, self._encoding):
             row = _PAIR_READER.read(record)
             if row.pair in pairs_read:
                 raise record.problem("pair", f"{quote_value(row.pair)} a second time", "every pair once")
@@ -163,6 +166,7 @@ class _Folder:
             raise ImportProblem(self._pairs_file, None, None, "no pairs", "at least one line")
 
     def _systems(self, record: Record, kind: str) -> tuple[str, str]:
+        """Return the systems of both candidates, after a check that they fit the pair's kind."""
         if self.name == "abstract-50s":
             correct = record.values["correct"]
             if correct not in ([1, 2], [1], [2]) or (correct == [1, 2]) != (kind == "HC") or kind[0] != "H":
@@ -178,25 +182,22 @@ class _Folder:
         if (high == 7 and low != 6) or implied_kind != kind:
             actual = f"{quote_value(kind)} with sources {numbers}"
             raise record.problem("kind", actual, "the kind these sources make")
-        return _SOURCES[numbers[0]], _SOURCES[numbers[1]]
+        return _SYSTEMS_BY_SOURCE[numbers[0]], _SYSTEMS_BY_SOURCE[numbers[1]]
 
 
 def _make_judgment(row: CandidatePairRow, **values: Any) -> JudgmentRow:
     return JudgmentRow(
-        image=row.image,
-        first_text=row.first_text,
-        second_text=row.second_text,
-        kind=row.kind,
-        pair=row.pair,
-        anonymous=True,
-        **values,
-    )
+        image=row.image, first_text=row.first_text, second_text=row.second_text, kind=row.kind, pair=row.pair,
+        anonymous=True, **values,
+    )  # fmt: skip
 
 
 class _FiftyReader(ImportSource):
+    """Base class of the readers of a set, which is named by its format."""
+
     def __init__(self, name: str, path: Path, encoding: str | None = None) -> None:
         super().__init__(path, encoding)
-        self._folder = _Folder(name, path, encoding, self.notes)
+        self._folder = _FiftyFolder(name, path, encoding, self.notes)
 
 
 class FiftyDataset(_FiftyReader, DatasetSource):

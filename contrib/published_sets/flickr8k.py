@@ -1,4 +1,4 @@
-"""Flickr8k (H13 §2, §4): captions and splits, expert grades and crowd judgments.
+"""Read Flickr8k, the set of Hodosh et al. 2013 (H13 §2, §4): captions and splits, expert grades and crowd judgments.
 
 The grades of a pair were published in sorted order, and the crowd's answers as totals. So both become judgments of
 anonymous raters.
@@ -37,6 +37,7 @@ _CAPTION_ID = re.compile(r"(?P<image>.+?\.(?:jpe?g|png))(?P<stray>\.\d+)?#(?P<nu
 def _read_records(
     path: Path, encoding: str | None, columns: tuple[str, ...], expected: str
 ) -> Iterator[Record]:
+    """Yield the lines of a file with tabs as records. ``expected`` describes such a line in an error."""
     for number, line in read_lines(path, encoding=encoding):
         if line.isspace():
             continue
@@ -90,7 +91,13 @@ class Flickr8kDataset(DatasetSource):
 
 
 class _AnonymousJudgments(JudgmentSource):
-    """A file with one line per image-caption pair, which anonymous people judged."""
+    """A file with one line per image-caption pair, which anonymous people judged.
+
+    Attributes:
+        name: name of the file in the set's folder.
+        columns: names of the cells in a line.
+        expected: description of a line, for errors.
+    """
 
     name: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]

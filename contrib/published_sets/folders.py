@@ -8,7 +8,10 @@ from judgments.importers.textio import ImportProblem
 
 
 def file_in_folder(path: Path, name: str) -> Path:
-    """Return ``path`` if it is a file; if it is a folder, return the file ``name`` (or name.gz) in it."""
+    """Return ``path`` if it is a file. If it is a folder, return the file ``name``, or ``name``.gz, in it.
+
+    Raise ImportProblem if the folder has neither.
+    """
     if not path.is_dir():
         return path
     for candidate in (path / name, path / f"{name}.gz"):

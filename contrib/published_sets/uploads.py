@@ -1,4 +1,4 @@
-"""Recognise the files of published sets in an upload."""
+"""Recognise the files of published sets in an upload, so that the set is imported as a whole."""
 
 from __future__ import annotations
 
@@ -14,16 +14,25 @@ from judgments.datasets.upload_parts import SYSTEM, UploadPart
 
 
 def recognise_set(part: UploadPart, file: Path, head: Callable[[], str]) -> UploadPart | None:
-    """Return the part for the published set to which a file belongs; None if it belongs to none.
+    """Return the part of an upload that a file of a published set stands for; None if the file is of no such set.
 
-    One file of the set returns the part for the set. The other files return ``part`` unchanged.
+    A set has several files, but must become one part. So the part for the whole set is returned for one of its files,
+    and for its other files ``part`` is returned unchanged, which has no format and is left out.
+
+    Args:
+        part: the part for this file alone. Its path is relative to the root of the upload.
+        file: the file on this server.
+        head: a function that returns the beginning of the file's text.
     """
     folder, name = str(PurePosixPath(part.file).parent), unpacked_name(file.name)
     fifty_files = (REFERENCES_FILE, PAIRS_FILE)
     if file.name in fifty_files and all((file.parent / other).exists() for other in fifty_files):
         if file.name == PAIRS_FILE:
             return part
-        return replace(part, file=folder, format="abstract-50s" if "abstract" in str(file) else "pascal-50s")
+        # Both sets have the same two files, so only a folder's name tells them apart.
+        return replace(
+            part, file=folder, format="abstract-50s" if "abstract" in folder.lower() else "pascal-50s"
+        )
     if name.endswith(".txt") and (file.parent / TOKEN_FILE).exists():
         return replace(part, file=folder, format="flickr8k") if file.name == TOKEN_FILE else part
     start = head()

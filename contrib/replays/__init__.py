@@ -1,1 +1,1 @@
-"""Replays of detectors: the workers whom a detector would have flagged in finished work."""
+"""Replays of detectors: run a detector on finished work to see whom it would have flagged, before it is switched on."""

@@ -11,6 +11,8 @@ from judgments.management.base import OperationCommand, operation_at
 
 
 class ReplayRules(OperationCommand):
+    """Prints whom detectors would have flagged in finished work, also in studies that are too large for the page."""
+
     operation = operation_at("contrib.replays.operations.replay_detectors")
     help = "Run detectors over the finished work of a study, before they are switched on."
     example = "manage.py replay_rules demo-triplet --rules side-bias,too-fast --output rules.json"

@@ -19,12 +19,13 @@ from judgments.operations import Outcome, operation
 
 
 class RuleSettingsRequest(Parameters):
-    """The settings with which a detector is tried."""
+    """The settings with which the page "Replay" tries a detector."""
 
     settings = SettingsField(required=False, help_text=SETTINGS_HELP)
 
 
 def settings_from_query(study: Study, rule: str, query: Mapping[str, str]) -> dict[str, float]:
+    """Return a detector's settings in the query of an address. Raise ValidationError if one is unknown or invalid."""
     defaults = make_study_rule(study, rule, {}).model_dump()
     texts = {name: text for name, text in query.items() if name != "rule"}
     unknown = next((name for name in texts if name not in defaults), None)
@@ -37,6 +38,8 @@ def settings_from_query(study: Study, rule: str, query: Mapping[str, str]) -> di
 
 
 class ReplayRequest(Parameters):
+    """The detectors to run."""
+
     rules = KeysField(required=False, help_text=f"Names (default: all of {', '.join(RULES)}).")
 
 

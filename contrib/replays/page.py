@@ -26,18 +26,23 @@ from judgments.studies.study_page import add_step, study_page, study_page_addres
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show the workers whom a detector would have flagged in finished work, with the settings in the address."""
     name = request.GET.get("rule", "")
-    # count up to the limit, including revised judgments; to leave those out, the database would read all rows
+    # Count up to the limit, including revised judgments. To leave those out, the database would read all rows.
     answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)
-    count = answers.order_by()[: MAX_REPLAYED_JUDGMENTS + 1].count()
-    if count <= MAX_REPLAYED_JUDGMENTS:
-        count = finished_judgments(study).count()
-    context |= {"subtitle": _("Replay"), "rule_name": name, "count": count, "most": MAX_REPLAYED_JUDGMENTS}
+    judgment_count = answers.order_by()[: MAX_REPLAYED_JUDGMENTS + 1].count()
+    if judgment_count <= MAX_REPLAYED_JUDGMENTS:
+        judgment_count = finished_judgments(study).count()
+    context |= {
+        "subtitle": _("Replay"),
+        "rule_name": name,
+        "judgment_count": judgment_count,
+        "max_judgments": MAX_REPLAYED_JUDGMENTS,
+    }
     try:
-        if count <= MAX_REPLAYED_JUDGMENTS:
+        if judgment_count <= MAX_REPLAYED_JUDGMENTS:
             settings = settings_from_query(study, name, request.GET.dict())
-            result = replay_rule(study=study, rule=name, settings=settings)
-            context["replay"] = result
-            context["found"] = [(worker, _evidence_of(result, worker)) for worker in result.found]
+            replay = replay_rule(study=study, rule=name, settings=settings)
+            context["replay"] = replay
+            context["flagged_workers"] = [(worker, _evidence_of(replay, worker)) for worker in replay.found]
             context["rule_title"] = _(RULES[name].title)
     except QuorumError as error:
         context["problem"] = str(error)

@@ -16,7 +16,7 @@ from annotation.quality.detectors.base import Finding, Rule
 from annotation.quality.histories import answer_format_of
 from annotation.quality.rules import RECOMMENDED_RULES, make_study_rule
 from common.errors import WrongState, did_you_mean
-from contrib.replays.looks import replay_detectors
+from contrib.replays.page_replays import replay_detectors
 from contrib.replays.submitted_pages import finished_judgments, pages_of
 from judgments.models import Study
 
@@ -25,9 +25,13 @@ MAX_REPLAYED_JUDGMENTS = 50_000  # only the command replays more
 
 @dataclass(frozen=True, slots=True)
 class FlaggedWorker:
-    """A worker whom a detector would have flagged after ``answers`` answers.
+    """A worker whom a detector would have flagged. The HTTP interface has these names.
 
-    Excluding them now would invalidate ``judgments`` and reopen ``slots``.
+    Attributes:
+        answers: number of answers after which the detector would have flagged the worker.
+        words, numbers: the finding as a sentence, and its evidence.
+        judgments, slots: numbers of judgments that an exclusion would invalidate now, and of slots that it would open.
+        standing: the worker's standing in the study.
     """
 
     worker: str
@@ -42,10 +46,14 @@ class FlaggedWorker:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The findings of one detector.
+    """The findings of one detector. The HTTP interface has these names.
 
-    ``applies`` is false if the detector does not fit the kind, or if no answer has the data that it needs
-    (``unrecorded`` is then true).
+    Attributes:
+        applies: false if the detector does not fit the kind, or if no answer has the data that it needs.
+        unrecorded: whether no answer has the data that it needs.
+        workers: number of the study's workers.
+        judgments, slots: what the exclusion of all workers found would invalidate and open, as in ``FlaggedWorker``.
+        found: the flagged workers.
     """
 
     rule: str
@@ -79,8 +87,8 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
     answers = answer_format_of(study)
     pages = list(pages_of(study))
     findings = replay_detectors(pages, rules=detectors, answers=answers)
-    people = _StudyWorkers.for_study(study)
-    can_examine = {
+    workers = _StudyWorkers.for_study(study)
+    has_data = {
         rule.name: any(rule.can_examine(judgment) for page in pages for judgment in page.judgments)
         for rule in detectors
     }
@@ -88,9 +96,9 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
         _build_replay(
             rule,
             findings,
-            people,
-            applies=rule.applies_to(answers) and (can_examine[rule.name] or not pages),
-            unrecorded=rule.only_flags and answers.is_text and not can_examine[rule.name],
+            workers,
+            applies=rule.applies_to(answers) and (has_data[rule.name] or not pages),
+            unrecorded=rule.only_flags and answers.is_text and not has_data[rule.name],
         )
         for rule in detectors
     ]
@@ -98,7 +106,14 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class _StudyWorkers:
-    """A study's workers by row id. ``names`` has the name, and whether the worker is simulated."""
+    """What a replay says about the study's workers, by row id.
+
+    Attributes:
+        names: the name, and whether the worker is simulated.
+        judgment_counts: numbers of judgments in finished work.
+        slot_counts: numbers of slots that their live work takes.
+        standing: standing of those who have one in the study.
+    """
 
     names: Mapping[int, tuple[str, bool]]
     judgment_counts: Mapping[int, int]
@@ -125,7 +140,7 @@ class _StudyWorkers:
 def _build_replay(
     rule: Rule,
     findings_by_worker: Mapping[int, Mapping[str, Finding]],
-    people: _StudyWorkers,
+    workers: _StudyWorkers,
     *,
     applies: bool,
     unrecorded: bool,
@@ -135,35 +150,31 @@ def _build_replay(
         if rule.name not in findings:
             continue
         finding = findings[rule.name]
-        name, simulated = people.names[worker]
+        name, simulated = workers.names[worker]
         flagged_workers.append(
             FlaggedWorker(
                 worker=name,
                 answers=finding.judgments,
                 words=finding.sentence,
                 numbers=finding.evidence,
-                judgments=people.judgment_counts[worker],
-                slots=people.slot_counts[worker],
-                standing=people.standing.get(worker, Participation.Standing.ACTIVE),
+                judgments=workers.judgment_counts[worker],
+                slots=workers.slot_counts[worker],
+                standing=workers.standing.get(worker, Participation.Standing.ACTIVE),
                 simulated=simulated,
             )
         )
     return Replay(
-        rule=rule.name,
-        settings=rule.model_dump(mode="json"),
-        applies=applies,
-        unrecorded=unrecorded,
-        workers=len(people.names),
-        judgments=sum(row.judgments for row in flagged_workers),
+        rule=rule.name, settings=rule.model_dump(mode="json"), applies=applies, unrecorded=unrecorded,
+        workers=len(workers.names), judgments=sum(row.judgments for row in flagged_workers),
         slots=sum(row.slots for row in flagged_workers),
         found=tuple(sorted(flagged_workers, key=lambda row: row.worker)),
-    )
+    )  # fmt: skip
 
 
 def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the named detectors (default: all).
+    """Return the names and settings of the named detectors, or of all.
 
-    They have the study's settings or, if it has none, the recommended ones.
+    Settings are the study's or, if it has none, the recommended ones. Raise WrongState if a name is unknown.
     """
     unknown = [name for name in names if name not in RULES]
     if unknown:

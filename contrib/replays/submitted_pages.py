@@ -17,16 +17,19 @@ from annotation.quality.histories import JudgmentReader, control_judgment
 from judgments.models import Study
 from judgments.studies.designs import kind_of
 
-# positions of what `pages_of` reads in addition to the columns of a ``JudgmentReader``
-ASSIGNMENT, WORKER = -2, -1
+# Indices of the columns that `pages_of` reads after those of a ``JudgmentReader``.
+ASSIGNMENT_COLUMN, WORKER_COLUMN = -2, -1
 
 
 class SubmittedPage(NamedTuple):
+    """A finished page of work: the worker's row id, and the judgments with the results of control items."""
+
     worker: int
     judgments: Sequence[OwnJudgment]
 
 
 def finished_judgments(study: Study) -> QuerySet[Judgment]:
+    """Return the current judgments of finished work."""
     assignments = Assignment.objects.filter(study=study).finished()
     return Judgment.objects.filter(assignment__in=assignments, replaced_by__isnull=True)
 
@@ -43,9 +46,10 @@ def pages_of(study: Study) -> Iterator[SubmittedPage]:
         "assignment__submitted_at", "assignment__worker_id", "assignment_id", "pk"
     )
     rows = judgments.values_list(*reader.columns, "assignment_id", "assignment__worker_id")
-    for assignment, group in groupby(rows.iterator(ROWS_PER_BATCH), key=itemgetter(ASSIGNMENT)):
-        page = list(group)
-        yield SubmittedPage(page[0][WORKER], list(_with_control_results(page, reader, assignment, controls)))
+    for assignment, group in groupby(rows.iterator(ROWS_PER_BATCH), key=itemgetter(ASSIGNMENT_COLUMN)):
+        page_rows = list(group)
+        judgments_of_page = list(_with_control_results(page_rows, reader, assignment, controls))
+        yield SubmittedPage(page_rows[0][WORKER_COLUMN], judgments_of_page)
 
 
 def _with_control_results(
@@ -54,6 +58,7 @@ def _with_control_results(
     assignment: UUID,
     controls: dict[tuple[UUID, int], OwnJudgment],
 ) -> Iterator[OwnJudgment]:
+    """Yield the judgments of an assignment's rows. ``controls`` are results by assignment and unit."""
     for row in rows:
         judgment = reader.read(row)
         control = controls.get((assignment, judgment.unit))

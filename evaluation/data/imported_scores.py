@@ -240,7 +240,7 @@ class ImportedScores:
 NO_SCORES = ImportedScores(None, {})
 
 
-def load_imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> ImportedScores:
+def load_imported(dataset: Dataset, names: Iterable[str] | None = None) -> ImportedScores:
     """Return a dataset's imported scores, for the named metrics or for all."""
     rows = ImportedMetric.objects.filter(dataset=dataset).order_by("pk")
     if names is not None:

@@ -21,7 +21,7 @@ from evaluation.results.agreement import judgment_clusters
 from evaluation.results.consensus.clusters import clusters_of_pairs
 from evaluation.results.consensus.study import StudyConsensus, consensus_of
 from evaluation.results.metrics.evaluation import compute_evaluation
-from evaluation.results.metrics.study_texts import judged_pairs, value_of_unit
+from evaluation.results.metrics.study_texts import judged_pairs, values_of_units
 from evaluation.results.metrics.tables import generalises_to_raters
 from evaluation.results.metrics.texts import PairMaterial
 from evaluation.results.standings import (
@@ -234,11 +234,6 @@ class ReportInputs:
         return list(self.evaluation.result["metrics"]) if self.evaluation else []
 
 
-def people_of_units(consensus: StudyConsensus, unit_ids: Sequence[int]) -> Floats:
-    """Return the (N,) consensus values of units, which are shares of votes if defined, and nan without consensus."""
-    return np.array([value_of_unit(consensus, unit_id) for unit_id in unit_ids], dtype=np.float64)
-
-
 def load_inputs(
     study: Study, *, metrics: Sequence[str] = (), tokenizer: str = "", progress: Progress = no_progress
 ) -> ReportInputs:
@@ -312,13 +307,9 @@ def _stored_analyses(study: Study, what: str, data_hash: str) -> list[Analysis]:
 def _aggregation_result(study: Study, consensus: StudyConsensus) -> AnalysisResult:
     """Return the stored aggregation, or a new one if judgments or outputs of systems have changed."""
     analyses = _stored_analyses(study, Analysis.Kind.AGGREGATION, consensus.data_hash)
-    newest = analyses[0] if analyses else None
+    newest = next((analysis for analysis in analyses[:1] if "outputs" in analysis.result), None)
     # The stored id of the last output is None for a kind whose aggregation reads no outputs.
-    if (
-        newest is not None
-        and "outputs" in newest.result
-        and (newest.result["outputs"] or 0) == newest_output(study)
-    ):
+    if newest is not None and (newest.result["outputs"] or 0) == newest_output(study):
         return AnalysisResult(newest.result, newest.settings, newest.signature)
     computed = compute_aggregation(study=study)
     return AnalysisResult(computed.result, computed.settings, computed.signature)
@@ -345,7 +336,7 @@ def _evaluation_result(
             return evaluation
         caption_by_unit = {unit_id: (item, key) for unit_id, item, key, _ in loaders.caption_units(study)}
         captions = [caption_by_unit[unit_id] for unit_id in scored_ids]
-        return replace(evaluation, people=people_of_units(consensus, scored_ids), captions=captions)
+        return replace(evaluation, people=values_of_units(consensus, scored_ids), captions=captions)
     defaults: Mapping[str, Any] = (
         stored[0].settings if stored else {"metrics": DEFAULT_METRICS, "tok": DEFAULT_TOKENIZER}
     )
@@ -353,15 +344,11 @@ def _evaluation_result(
         study=study, metrics=list(metrics) or defaults["metrics"], tokenizer=tokenizer or defaults["tok"]
     )
     metric_results = computed.metric_results
+    scored_ids = None if metric_results.pks is None else metric_results.pks.tolist()
     return EvaluationResult(
-        computed.result,
-        computed.settings,
-        computed.signature,
-        scores=metric_results.scores,
-        scored_ids=None if metric_results.pks is None else metric_results.pks.tolist(),
-        people=metric_results.people,
-        captions=metric_results.captions,
-    )
+        computed.result, computed.settings, computed.signature, scores=metric_results.scores, scored_ids=scored_ids,
+        people=metric_results.people, captions=metric_results.captions,
+    )  # fmt: skip
 
 
 def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:

@@ -309,22 +309,20 @@ def texts_of_report(report: Report, svgs: Mapping[str, str]) -> Iterator[tuple[s
     yield "references.bib", bibtex(report.citations)
 
 
-def manifest_of(report: Report, sizes_and_hashes: dict[str, tuple[int, str]]) -> bytes:
-    """Return the content of the manifest. ``sizes_and_hashes`` are those of the report's files, by name."""
+def manifest_of(report: Report, checksums: dict[str, tuple[int, str]]) -> bytes:
+    """Return the content of the manifest. ``checksums`` are the size and the SHA-256 of each other file, by name."""
     fields = ("study", "simulated", "signature", "data_hash", "seed", "versions")
-    files = {
-        name: {"bytes": size, "sha256": digest} for name, (size, digest) in sorted(sizes_and_hashes.items())
-    }
+    files = {name: {"bytes": size, "sha256": digest} for name, (size, digest) in sorted(checksums.items())}
     return _json_bytes({name: getattr(report, name) for name in fields} | {"files": files})
 
 
 def with_manifest(report: Report, progress: Progress = no_progress) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of all files, and of the manifest as the last."""
-    sizes_and_hashes: dict[str, tuple[int, str]] = {}
+    checksums: dict[str, tuple[int, str]] = {}
     for name, content in files_of(report, progress):
-        sizes_and_hashes[name] = (len(content), hashlib.sha256(content).hexdigest())
+        checksums[name] = (len(content), hashlib.sha256(content).hexdigest())
         yield name, content
-    yield MANIFEST, manifest_of(report, sizes_and_hashes)
+    yield MANIFEST, manifest_of(report, checksums)
 
 
 def write_report(report: Report, folder: Path, *, progress: Progress = no_progress) -> list[str]:

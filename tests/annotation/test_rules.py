@@ -29,7 +29,7 @@ from annotation.quality.detectors.history import (
 )
 from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word, is_pasted, jaccard_similarity
 from annotation.quality.detectors.schedule import alpha_share, look_schedule, pages_since_look
-from contrib.replays.looks import JudgmentLog, control_history, examine_latest_page
+from contrib.replays.page_replays import JudgmentLog, control_history, examine_latest_page
 from contrib.replays.submitted_pages import SubmittedPage
 
 TRIPLET = AnswerFormat.from_values((1, 2), level="nominal", has_sides=True)

@@ -11,7 +11,7 @@ from django.test import Client
 
 from common.errors import DesignError, WrongState
 from contrib.choosing.population import Population, judged_population, population_of_draft
-from contrib.choosing.weighing import WeightedRows, compute_weighted_estimates, pair_estimates
+from contrib.choosing.weighing import WeightedEstimator, compute_weighted_estimates, estimate_pairs
 from evaluation.data.judgment_sets.study_signatures import uncommon_fields
 from evaluation.reports.storage import build_report
 from evaluation.results.metrics.storage import evaluate_study
@@ -82,9 +82,9 @@ def test_images_are_chosen_with_all_their_captions() -> None:
     choose(study, "--method", "even", "--budget", "12")
     assert (study.design["chosen"]["per"], study.design["chosen"]["scores"]) == ("images", {})
     only = set(study.design["sampling"]["only"])
-    images = {image for key, image in zip(whole.members, whole.images, strict=True) if key in only}
+    images = {image for key, image in zip(whole.row_ids, whole.images, strict=True) if key in only}
     assert len(images) == 12
-    assert only == {key for key, image in zip(whole.members, whole.images, strict=True) if image in images}
+    assert only == {key for key, image in zip(whole.row_ids, whole.images, strict=True) if image in images}
     assert len(only) == 36
 
 
@@ -97,7 +97,7 @@ def test_what_people_say_of_chosen_pairs_is_weighed_back(
     call_command("weigh_back", study.slug, metrics=METRICS, output=tmp_path / "found.json")
     rows = json.loads((tmp_path / "found.json").read_text("utf-8"))["rows"]
     population = judged_population(study)
-    weight = np.array([1 / study.design["chosen"]["chances"][key] for key in population.members])
+    weight = np.array([1 / study.design["chosen"]["chances"][key] for key in population.row_ids])
     for name in ("people", "system-0"):
         won = [
             (weight[at], float(pair.winner == 1 + pair.systems.index(name)) if pair.winner else 0.5)
@@ -200,8 +200,8 @@ def test_the_pages_and_the_calls_choose_weigh_and_measure(designer: Client) -> N
 def test_chosen_pairs_that_are_all_tied_tell_wins_of_systems_and_no_accuracy() -> None:
     tied = [PairTexts(row, "MM", row, "a", "b", ("c",), 0, is_tied=True) for row in range(3)]
     population = Population("pairs", tied, (), ["", "", ""], [("x", "y")] * 3, [])
-    rows = WeightedRows(np.full(3, 0.5), np.arange(3))
-    estimates = pair_estimates(population, np.zeros((3, 2, 1)), ["bleu-4"], rows)
+    rows = WeightedEstimator(np.full(3, 0.5), np.arange(3))
+    estimates = estimate_pairs(population, np.zeros((3, 2, 1)), ["bleu-4"], rows)
     assert [(row["what"], row["name"], row["value"]) for row in estimates] == [
         ("wins", "x", 0.5),
         ("wins", "y", 0.5),

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import re
+import sys
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -193,6 +194,31 @@ def test_a_mistake_in_a_pack_is_one_sentence(
     with pytest.raises(CommandError, match=sentence):
         replicate(own, data=tmp_path / "data", output=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "sentence"),
+    [
+        ("def analyse(run", "never closed"),
+        ("import no_such_module", "no_such_module"),
+        ("size = heights", "heights"),
+        ("size = 1 / 0", "division by zero"),
+    ],
+)
+def test_a_module_that_cannot_be_loaded_is_one_sentence_and_leaves_nothing_behind(
+    own: Path, tmp_path: Path, module: str, sentence: str
+) -> None:
+    (own / "pack.py").write_text(module, encoding="utf-8")
+    with pytest.raises(CommandError, match=f"pack.py cannot be loaded: .*{sentence}"):
+        replicate(own, data=tmp_path / "data", output=tmp_path / "out")
+    assert "replication_pack_my_heights" not in sys.modules
+
+
+def test_a_number_that_no_convention_meets_says_so(own: Path, tmp_path: Path) -> None:
+    (own / "pack.toml").write_text(OWN_TOML.replace("value = 33.4", "value = 40.0"), encoding="utf-8")
+    replicate(own, data=tmp_path / "data", output=tmp_path / "out")
+    verdicts = json.loads((tmp_path / "out" / "verdicts.json").read_text(encoding="utf-8"))
+    assert verdicts[1]["why"] == "not met either by 66.67 (from 1.50 on), 33.40 (with shoes)"
 
 
 def test_an_unknown_pack_and_a_folder_of_other_files_are_refused(tmp_path: Path) -> None:

@@ -46,6 +46,14 @@ def test_the_files_of_a_set_are_one_part_with_the_name_of_their_folder(
     assert (part.file, part.format, part.format_words, part.role) == (folder, format, words, PEOPLE)
 
 
+def test_only_names_in_the_upload_tell_the_two_sets_of_fifty_apart(tmp_path: Path) -> None:
+    uploads = tmp_path / "abstracts" / "upload-1"  # a folder of the server, which the uploader does not know
+    [pascal] = parts_of(uploads, {f"pascal/{name}": content for name, content in FIFTY.items()})
+    files = {f"ABSTRACT-50S/{name}": content for name, content in FIFTY.items()}
+    [abstract] = parts_of(tmp_path / "upload-2", files)
+    assert (pascal.format, abstract.format) == ("pascal-50s", "abstract-50s")
+
+
 def test_a_table_beside_a_set_is_a_part_of_its_own(tmp_path: Path) -> None:
     parts = parts_of(tmp_path, FLICKR8K | {"model.csv": TABLE})
     assert [(part.file, part.format, part.role) for part in parts] == [

@@ -14,13 +14,7 @@ from django.utils import timezone
 from common.files import FileProblem, check_writable_path, write_json
 from evaluation.data.export.formats import TASKS, check_fits, format_named
 from evaluation.data.export.formats.judgment_rows import timestamp
-from evaluation.data.export.parts import (
-    begin_parts,
-    lock_output,
-    make_export_request,
-    remove_parts,
-    write_in_parts,
-)
+from evaluation.data.export.parts import begin_parts, lock_output, make_request, remove_parts, write_in_parts
 from evaluation.data.judgment_sets.signatures import AS_IMPORTED
 from evaluation.errors import ExportError
 from judgments.access.study_log import note_event
@@ -75,7 +69,7 @@ def export_judgments(
     progress(START_SHARE, f"writing {export_format.name}")
     design = design_of(study)
     encoding = export_format.encoding()
-    request = make_export_request(study, format=export_format.name, task=task, revisions=revisions)
+    request = make_request(study, format=export_format.name, task=task, revisions=revisions)
     with lock_output(output):
         started_export = begin_parts(study, output, encoding, request=request, resume=resume)
         snapshot = started_export.snapshot

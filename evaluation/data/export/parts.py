@@ -373,7 +373,7 @@ def _empty_folder(folder: Path) -> None:
             path.unlink()
 
 
-def make_export_request(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
+def make_request(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
     """Return the request that is stored with the parts. Only an equal request resumes them."""
     return {
         "study": study.slug,
@@ -407,13 +407,9 @@ def begin_parts(
 
     def make_work(snapshot: ExportSnapshot, name: str, preparation: Mapping[str, Any]) -> ExportWork:
         return ExportWork(
-            study,
-            snapshot.moment,
-            folder / name,
-            task=request["task"],
-            revisions=request["revisions"],
+            study, snapshot.moment, folder / name, task=request["task"], revisions=request["revisions"],
             preparation=preparation,
-        )
+        )  # fmt: skip
 
     with _raise_file_problems(folder):
         stopped_state = _find_stopped_export(folder, request) if resume else None
@@ -447,8 +443,7 @@ def _divide_into_parts(work: ExportWork, encoding: Encoding) -> Iterator[ExportP
         pieces, after = stage.pieces(work.study), None
         remaining, size = pieces.count(), max(1, UNITS_PER_PART // stage.units_per_piece)
         while remaining > 0:
-            part_number += 1
-            size = min(size, remaining)
+            part_number, size = part_number + 1, min(size, remaining)
             last = _pieces_between(pieces, after).values_list("position", "pk")[size - 1]
             yield ExportPart(part_number, stage_number, after, last, size)
             remaining, after = remaining - size, last
@@ -489,13 +484,11 @@ def write_in_parts(
         for stage_number in earlier_stages:
             for _ in writer.write_stage(stage_number):
                 continue
-        with (
-            atomic_write(work.folder / JOINED_NAME) as file,
-            closing(writer.write_stage(last_stage)) as paths,
-        ):
+        joined_path = work.folder / JOINED_NAME
+        with atomic_write(joined_path) as file, closing(writer.write_stage(last_stage)) as paths:
             encoding.join(work, file, paths)
         data_hash = hash_of_files(sorted(work.folder.glob(f"*{VOTES_SUFFIX}")))
-        (work.folder / JOINED_NAME).replace(output)
+        joined_path.replace(output)
     return file, sum_of_counts(writer.vote_counts, data_hash)
 
 
@@ -528,6 +521,7 @@ class _PartWriter:
         if missing_parts and stage is not READING_STAGE:
             self._encoding.load(work)
         count_name = "" if stage is READING_STAGE else self._encoding.progress_count
+        done_stages = list(self._stages).index(stage_number)
         messages = _ProgressMessages(work, stage, count_name, done_count)
         # Close the generator before an error propagates, so that no process continues to write.
         with closing(map_parts(_write_part, (work, self._encoding), missing_parts)) as statuses:
@@ -536,12 +530,10 @@ class _PartWriter:
                     self._add_status(next(statuses))
                     done_count += part.size
                     # Each stage is an equal share of the progress.
-                    share = (list(self._stages).index(stage_number) + done_count / piece_count) / len(
-                        self._stages
-                    )
+                    share = (done_stages + done_count / piece_count) / len(self._stages)
                     self._progress(share, messages.message(done_count, piece_count))
                 yield _status_path(work, part).with_suffix(f".{stage.suffix}")
-        if stage_number == list(self._stages)[-1]:
+        if done_stages == len(self._stages) - 1:
             self._progress(1.0, "joining")
 
     def _add_status(self, status: dict[str, Any]) -> None:

@@ -29,10 +29,8 @@ def layouts_show_units_of_the_hit() -> Sentences:
 
 
 def work_in_progress_was_never_submitted() -> Sentences:
-    work_in_progress = Assignment.objects.filter(
-        state__in=["reserved", "accepted"], study__source=DESIGNED_SOURCE
-    )
-    wrong_rows = work_in_progress.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
+    open_work = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=DESIGNED_SOURCE)
+    wrong_rows = open_work.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
     yield from sentences_about(wrong_rows, "assignment {pk} is {state}, but was submitted or has no lease.")
 
 
@@ -61,10 +59,8 @@ def slots_match_assignments() -> Sentences:
             f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots"
             f"{f', {spared} spared' if spared else ''} and {live} live assignments."
         )
-    live_work = Assignment.objects.filter(
-        hit__isnull=False, study__source=DESIGNED_SOURCE, state__in=LIVE_STATES
-    )
-    wrong_work = live_work.filter(slot__gte=F("hit__required"))
+    work = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED_SOURCE, state__in=LIVE_STATES)
+    wrong_work = work.filter(slot__gte=F("hit__required"))
     yield from sentences_about(wrong_work, "assignment {pk} takes slot {slot}, which its HIT does not have.")
 
 

@@ -126,15 +126,10 @@ def extend_blocks(study: Study) -> None:
             end = upto if start + MAX_ROWS >= len(table) else part["pk"][-1].as_py()
             blocks.append(
                 ColumnBlock(
-                    study=study,
-                    what=what,
-                    format=FORMAT,
-                    first=first,
-                    last=end,
-                    rows=len(part),
+                    study=study, what=what, format=FORMAT, first=first, last=end, rows=len(part),
                     columns=serialize_table(part),
                 )
-            )
+            )  # fmt: skip
             first = end
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -148,7 +143,7 @@ def extend_blocks(study: Study) -> None:
                 ColumnBlock.objects.bulk_create(blocks, batch_size=1)
 
 
-def extend_blocks_of_active_studies() -> None:
+def extend_recent_blocks() -> None:
     """Extend the blocks of the studies with the newest IDS_PER_BLOCK judgments.
 
     Celery beat calls this function, so that a study's first analysis reads few rows one by one. Without it, the
@@ -196,14 +191,8 @@ def store_digests(study: Study, digests: Mapping[int, bytes], row_count: int) ->
     ColumnBlock.objects.update_or_create(
         study=study,
         what=ColumnBlock.Kind.CONSENSUS,
-        defaults={
-            "first": 0,
-            "last": 0,
-            "rows": row_count,
-            "format": FORMAT,
-            "columns": serialize_table(table),
-        },
-    )
+        defaults={"first": 0, "last": 0, "rows": row_count, "format": FORMAT, "columns": serialize_table(table)},
+    )  # fmt: skip
 
 
 def forget_digests(study: Study) -> None:

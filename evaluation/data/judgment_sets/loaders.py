@@ -102,10 +102,8 @@ def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> li
     # A type is an expected answer, as JSON text, and a kind of control item. Many control items have the same type.
     type_by_unit = {pk: (expected, kind) for pk, expected, kind in rows}
     types = list(dict.fromkeys(type_by_unit.values()))
-    code_by_type = {control_type: code for code, control_type in enumerate(types)}
-    type_codes = np.array(
-        [code_by_type[control_type] for control_type in type_by_unit.values()], dtype=np.int64
-    )
+    code_by_type = {item_type: code for code, item_type in enumerate(types)}
+    type_codes = np.array([code_by_type[item_type] for item_type in type_by_unit.values()], dtype=np.int64)
     type_code = type_codes[places_in(np.fromiter(type_by_unit, dtype=np.int64), unit)]
     # Count equal combinations of worker, type and answer, which are combined to one number.
     answer_code = np.unique(value, return_inverse=True)[1]
@@ -344,12 +342,8 @@ def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]
         .select_related("item", "reference", "first", "second")
         .iterator(ROWS_PER_BATCH)
     }
-    rows = zip(
-        table.unit[is_counted].tolist(),
-        table.worker[is_counted].tolist(),
-        table.answers_of(is_counted),
-        strict=True,
-    )
+    answers = table.answers_of(is_counted)
+    rows = zip(table.unit[is_counted].tolist(), table.worker[is_counted].tolist(), answers, strict=True)
     return [IncludedJudgment(unit=units[unit], worker=worker, answer=answer) for unit, worker, answer in rows]
 
 

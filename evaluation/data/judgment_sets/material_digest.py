@@ -95,9 +95,8 @@ def _lines_of_rows(rows: QuerySet[Any], columns: Mapping[str, Callable[[Any], st
     Values are encoded column by column, because encoding whole rows takes twice as long.
     """
     for batch in batched(plain_rows(rows.values_list(*columns)), ROWS_PER_BATCH):
-        texts = map(
-            map, columns.values(), zip(*batch, strict=True)
-        )  # map each column's function to its values
+        # Map the function of each column to the column's values.
+        texts = map(map, columns.values(), zip(*batch, strict=True))
         lines = "]\n[".join(map(", ".join, zip(*texts, strict=True)))
         yield f"[{lines}]\n".encode()
 
@@ -134,17 +133,15 @@ def _lines_of_columns(
     rows = columns_of(reference_rows.values_list("pk", "item_id", "position"), 3).astype(np.int64)
     reference_pk, reference_item, reference_position = rows[:, places_in(np.unique(item), rows[1]) >= 0]
     item_pk, item_position = columns_of(item_rows.values_list("pk", "position"), 2).astype(np.int64)
-    caption_sources = [
-        (ids, units.values(name)) for name, ids in zip(CAPTION_FIELDS, caption_ids, strict=True)
-    ]
+    text_sources = [(ids, units.values(name)) for name, ids in zip(CAPTION_FIELDS, caption_ids, strict=True)]
     captions, caption_texts = _texts_of(
-        _rows_in(Caption.objects.all(), "pk", [*caption_sources, (reference_pk, references.values("pk"))]),
+        _rows_in(Caption.objects.all(), "pk", [*text_sources, (reference_pk, references.values("pk"))]),
         text=(_ascii_column, "null"),
     )
     control_flags = text_column(("false, ", "true, "))
     item = places_in(items, item) + 1
     reference, first, second = (places_in(captions, ids) + 1 for ids in caption_ids)
-    del caption_ids, caption_sources
+    del caption_ids, text_sources
     # The lines of units.
     for part in _slices(len(order)):
         part_units = units.none()

@@ -29,9 +29,7 @@ TEMPLATES.filters["json"] = lambda text: json.dumps(text, ensure_ascii=False)
 LICENCES: dict[str, dict[str, str]] = tomllib.loads((FOLDER / "licences.toml").read_text(encoding="utf-8"))
 # Descriptions of the tables, with their columns, and of the other files, by name.
 _FILES: dict[str, Any] = tomllib.loads((FOLDER / "files.toml").read_text(encoding="utf-8"))
-CROISSANT_CONTEXT: dict[str, Any] = json.loads(
-    (FOLDER / "croissant_context.json").read_text(encoding="utf-8")
-)
+CROISSANT_CONTEXT: dict[str, Any] = json.loads((FOLDER / "croissant_context.json").read_text("utf-8"))
 CROISSANT_VERSION = "http://mlcommons.org/croissant/1.0"
 
 # Files that every bundle has. The README lists them even if they are not written yet.

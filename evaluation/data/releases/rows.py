@@ -394,17 +394,11 @@ class ReleasedRows:
             published = {row["pair"]: row["published_winner"] for row in self.pairs}
             winners = {pair: winner for pair, winner in published.items() if winner is not None}
             vote_counts = replace(vote_counts, data_hash=hash_with_winners(vote_counts.data_hash, winners))
-        return str(
-            judgment_signature(
-                settings.kind,
-                material,
-                vote_counts,
-                controls=settings.controls,
-                seed=settings.seed,
-                version=settings.version,
-                others=dict(settings.others),
-            )
-        )
+        signature = judgment_signature(
+            settings.kind, material, vote_counts, controls=settings.controls, seed=settings.seed,
+            version=settings.version, others=dict(settings.others),
+        )  # fmt: skip
+        return str(signature)
 
 
 def _unit_of(number: int, row: Row, image: int, systems: Sequence[Any], document: str) -> SimpleNamespace:

@@ -27,13 +27,7 @@ from evaluation.data.ranked_lists import (
 )
 from evaluation.data.releases.rows import ReleasedRows, Row
 from evaluation.presentation.content import Report, Section
-from evaluation.reports.loading import (
-    AnalysisResult,
-    EvaluationResult,
-    ReportInputs,
-    ReportMethod,
-    people_of_units,
-)
+from evaluation.reports.loading import AnalysisResult, EvaluationResult, ReportInputs, ReportMethod
 from evaluation.reports.sections import sections_of
 from evaluation.reports.sections.registration import (
     RegisteredPlan,
@@ -57,6 +51,7 @@ from evaluation.results.metrics.figures import (
     preference_for_longer,
 )
 from evaluation.results.metrics.halves import compare_on_same_halves, halves_of_pairs
+from evaluation.results.metrics.study_texts import values_of_units
 from evaluation.results.metrics.texts import PairMaterial, find_references_of_pairs, named_kinds
 from evaluation.results.rankings import CUTS, NO_RANKINGS, audit_filter, judged_outputs, rankings_of
 from evaluation.results.systems import SystemsVerdict
@@ -146,19 +141,14 @@ def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
 
 
 def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
-    number_by_pair = {row["pair"]: number for number, row in enumerate(rows.pairs)}
+    pair_numbers = {row["pair"]: number for number, row in enumerate(rows.pairs)}
     judged_units = {number: row for number, row in enumerate(rows.units) if not row["control"]}
     units = Units.from_rows(
         [
-            UnitRow(
-                number,
-                row["unit"],
-                row["kind"] or "",
-                pair=number_by_pair[row["pair"]] if row["pair"] else None,
-            )
+            UnitRow(number, row["unit"], row["kind"] or "", pair_numbers[row["pair"]] if row["pair"] else None)
             for number, row in judged_units.items()
         ]
-    )
+    )  # fmt: skip
     pairs = [
         PairRow(number, row["pair"], row["kind"] or "", row["first"], row["second"], row["published_winner"])
         for number, row in enumerate(rows.pairs)
@@ -183,13 +173,11 @@ def _content_of_systems(
     # Import late, because the machine code of the metrics would take memory in every web process.
     from evaluation.results.system_content.scoring import content_of_systems
 
-    item_ids = {judgment.unit.item.name: judgment.unit.item_id for judgment in judgments}
+    items = {judgment.unit.item.name: judgment.unit.item_id for judgment in judgments}
     contents = [
-        (row["system"], item_ids[row["image"]], row["names"])
-        for row in rows.contents
-        if row["image"] in item_ids
+        (row["system"], items[row["image"]], row["names"]) for row in rows.contents if row["image"] in items
     ]
-    documents = {item_ids[image]: first for image, first in rows.documents.items() if image in item_ids}
+    documents = {items[image]: first for image, first in rows.documents.items() if image in items}
     return content_of_systems(
         rows.settings.kind, judgments, contents, documents,
         anonymous=not rows.settings.raters_known, seed=rows.settings.seed,
@@ -296,14 +284,6 @@ def _add_evaluation(
     return replace(inputs, evaluation=replace(inputs.evaluation, result=result))
 
 
-def _unevaluated_scores(
-    rows: ReleasedRows, scores: Mapping[str, Floats], scored_ids: Sequence[int] | None
-) -> EvaluationResult:
-    """Return the scores with the settings of the release's evaluation, and with an empty result."""
-    stated = rows.settings.evaluation
-    return EvaluationResult({}, stated["settings"], stated["signature"], scores, scored_ids)
-
-
 def _evaluate_pairs(
     rows: ReleasedRows,
     inputs: ReportInputs,
@@ -321,7 +301,9 @@ def _evaluate_pairs(
         scores_by_pair = {row["pair"]: (row["first"], row["second"]) for row in metric_rows}
         values = np.array([scores_by_pair[name] for name in names], dtype=np.float64).reshape(-1, 2)
         scores[metric] = values
-    inputs = replace(inputs, evaluation=_unevaluated_scores(rows, scores, range(len(names))))
+    stated = rows.settings.evaluation
+    evaluation = EvaluationResult({}, stated["settings"], stated["signature"], scores, range(len(names)))
+    inputs = replace(inputs, evaluation=evaluation)
     metrics = {
         metric: accuracy_of_pairs(values, inputs.people_winners, kinds) for metric, values in scores.items()
     }
@@ -372,7 +354,7 @@ def _evaluate_captions(
     if first_rows[0]["unit"] is not None:
         number_by_unit = {row["unit"]: number for number, row in enumerate(rows.units)}
         unit_numbers = [number_by_unit[row["unit"]] for row in first_rows]
-        people = people_of_units(inputs.consensus, unit_numbers)
+        people = values_of_units(inputs.consensus, unit_numbers)
         captions = [(rows.units[number]["image"], rows.units[number]["first"]) for number in unit_numbers]
     else:
         captions = [(row["image"], row["caption"]) for row in first_rows]
@@ -398,7 +380,10 @@ def _evaluate_captions(
         metric: np.array([[row["first"]] for row in metric_rows], dtype=np.float64)
         for metric, metric_rows in by_metric.items()
     }
-    evaluation = replace(_unevaluated_scores(rows, scores, unit_numbers), people=people, captions=captions)
+    stated = rows.settings.evaluation
+    evaluation = EvaluationResult(
+        {}, stated["settings"], stated["signature"], scores, unit_numbers, people=people, captions=captions
+    )
     inputs = replace(inputs, evaluation=evaluation)
     if "audited" in evaluation.settings:  # since 0.6
         weight = inputs.aggregation.result["filter_audit"]["weight"]
@@ -409,16 +394,9 @@ def _evaluate_captions(
     metrics = {}
     for metric, column in columns.items():
         metrics[metric] = correlation_of_captions(
-            column,
-            people,
-            groups,
-            keys,
-            cuts=kind.comparison.cuts,
-            per_image=kind.comparison.per_image,
-            seed=rows.settings.seed,
-            clusters=clusters,
-            weights=weights,
-        )
+            column, people, groups, keys, cuts=kind.comparison.cuts, per_image=kind.comparison.per_image,
+            seed=rows.settings.seed, clusters=clusters, weights=weights,
+        )  # fmt: skip
     cells = {metric: figures["kendall_tau_b"] for metric, figures in metrics.items()}
     verdict = {"all": correlation_verdict(columns, people, clusters, cells, weights)}
     result = {
@@ -558,7 +536,7 @@ def compute_findings(rows: ReleasedRows, registered: RegisteredPlan | None = Non
 
 
 # The setting of a report that repeats the manifest. `verify` compares both, to find a change in either.
-MANIFEST_SETTING = "release"
+MANIFEST_COPY = "release"
 
 
 def report_of_release(
@@ -579,7 +557,7 @@ def report_of_release(
         sections=tuple(findings.sections),
         methods=tuple(methods),
         citations=tuple(citations),
-        settings={MANIFEST_SETTING: {name: value for name, value in manifest.items() if name != "files"}}
+        settings={MANIFEST_COPY: {name: value for name, value in manifest.items() if name != "files"}}
         | ({"meta-evaluation": dict(evaluation.settings)} if evaluation else {}),
         signatures=dict(evaluation.result["signatures"]) if evaluation else {},
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -126,13 +126,8 @@ def write_release(
         finally:
             writer.finish()
         size, digest = file.size, file.hexdigest()
-    return WrittenBundle(
-        path,
-        replace(about, signature=findings.signature),
-        judgments=findings.counts["judgments"],
-        size=size,
-        sha256=digest,
-    )
+    about = replace(about, signature=findings.signature)
+    return WrittenBundle(path, about, findings.counts["judgments"], size=size, sha256=digest)
 
 
 def _write_files(
@@ -186,14 +181,9 @@ def _write_files(
         writer.write_json(REGISTRATION, {"sha256": plan.sha256, **plan.content})
         writer.write_json(OUTCOMES, findings.outcomes)
     documents = make_documents(
-        about,
-        writer.files,
-        agreement=findings.agreement,
-        counts=findings.counts,
-        design=tomllib.loads(design_file),
-        facts=manifest["facts"],
-        quorum_version=quorum_version(),
-    )
+        about, writer.files, agreement=findings.agreement, counts=findings.counts, design=tomllib.loads(design_file),
+        facts=manifest["facts"], quorum_version=quorum_version(),
+    )  # fmt: skip
     for name, text in documents.items():
         writer.write_text(name, text)
     writer.close(manifest)
@@ -225,12 +215,8 @@ def _release_settings(study: Study, evaluation: EvaluationResult | None, why_not
 
 
 def _manifest(
-    study: Study,
-    about: ReleaseDescription,
-    terms: ReleaseTerms,
-    settings: ReleaseSettings,
-    registration: str | None,
-) -> dict[str, Any]:
+    study: Study, about: ReleaseDescription, terms: ReleaseTerms, settings: ReleaseSettings, registration: str | None
+) -> dict[str, Any]:  # fmt: skip
     """Return the manifest without the hashes of the files. ``registration`` is the hash of the registered plan."""
     return {
         "format": FORMAT,
@@ -253,9 +239,7 @@ def _manifest(
     }
 
 
-def _pass_rows_through(
-    rows: Iterable[dict[str, Any]], collect: Callable[[dict[str, Any]], object]
-) -> Iterator[dict[str, Any]]:
+def _pass_rows_through(rows: Iterable[dict[str, Any]], collect: Any) -> Iterator[dict[str, Any]]:
     """Yield the rows, each after a call of ``collect`` with it."""
     for row in rows:
         collect(row)

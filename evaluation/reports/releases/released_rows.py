@@ -145,11 +145,8 @@ def released_scores(study: Study, evaluation: EvaluationResult) -> Iterator[dict
     order = {name: position for position, name in enumerate(evaluation.settings["metrics"])}
     for metric in sorted(evaluation.scores, key=lambda name: (order.get(name, len(order)), name)):
         for index, row in enumerate(evaluation.scores[metric].tolist()):
-            key = image = caption = None
-            if evaluation.scored_ids is None:
-                image, caption = evaluation.captions[index]
-            else:
-                key = keys[evaluation.scored_ids[index]]
+            key = None if evaluation.scored_ids is None else keys[evaluation.scored_ids[index]]
+            image, caption = evaluation.captions[index] if key is None else (None, None)
             yield {
                 "metric": metric,
                 "pair": key if compares else None,

@@ -28,12 +28,7 @@ from evaluation.errors import VerificationError
 from evaluation.models import Analysis
 from evaluation.presentation.content import Report
 from evaluation.presentation.rendering import WORDING_TEMPLATES, WORDING_VERSION, csv_of
-from evaluation.reports.releases.findings import (
-    MANIFEST_SETTING,
-    Findings,
-    compute_findings,
-    report_of_release,
-)
+from evaluation.reports.releases.findings import MANIFEST_COPY, Findings, compute_findings, report_of_release
 from evaluation.reports.sections.registration import Deviation, RegisteredPlan, plan_hash
 from evaluation.reports.storage import texts_of_report
 from evaluation.results.aggregation import compute_aggregation
@@ -223,15 +218,9 @@ def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> li
             files[name] = {"sha256": digest, "bytes": reader.sizes[name]}
             if name.endswith(".jsonl"):
                 files[name]["rows"] = sum(1 for _ in reader.rows(name))
-    settings_in_report = (
-        report.get("settings", {}).get(MANIFEST_SETTING, {}) if isinstance(report, dict) else {}
-    )
-    expected_values = {
-        **settings_in_report,
-        "signature": bundle.findings.signature,
-        "files": files,
-        "seed": bundle.rows.settings.seed,
-    }
+    manifest_copy = report.get("settings", {}).get(MANIFEST_COPY, {}) if isinstance(report, dict) else {}
+    seed = bundle.rows.settings.seed
+    expected_values = {**manifest_copy, "signature": bundle.findings.signature, "files": files, "seed": seed}
     return [
         line
         for name, expected in expected_values.items()
@@ -252,14 +241,9 @@ def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tupl
         )
         texts = {f"{REPORT}{name}": text for name, text in texts_of_report(report, svgs)}
         return report, texts | make_documents(
-            about,
-            manifest["files"],
-            agreement=findings.agreement,
-            counts=findings.counts,
-            design=tomllib.loads(reader.text("design.toml")),
-            facts=manifest["facts"],
-            quorum_version=manifest["versions"]["quorum"],
-        )
+            about, manifest["files"], agreement=findings.agreement, counts=findings.counts, facts=manifest["facts"],
+            design=tomllib.loads(reader.text("design.toml")), quorum_version=manifest["versions"]["quorum"],
+        )  # fmt: skip
     except (*MALFORMED_ROW_ERRORS, UndefinedError) as error:
         raise VerificationError(
             f"{MANIFEST}, design.toml or {REPORT}report.json of {reader.path} is not that of a release: "

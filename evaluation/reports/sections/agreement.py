@@ -66,10 +66,8 @@ def agreement_section(inputs: ReportInputs) -> Section:
         cells = [
             (name, estimate_of(figure), figure["n"], figure["left_out"]) for name, figure in one_judge.items()
         ]
-        clusters_by_rater = RATER in one_judge["all"].get("clusters", ())
-        tables.append(
-            table("one-against-rest", cells, clustered=inputs.method.is_clustered, raters=clusters_by_rater)
-        )
+        by_rater = RATER in one_judge["all"].get("clusters", ())  # whether intervals cluster by rater
+        tables.append(table("one-against-rest", cells, clustered=inputs.method.is_clustered, raters=by_rater))
     if "full_depth" in agreement:
         sentences.append(agreement["full_depth"]["reason"])
     if inputs.method.wording:

@@ -88,16 +88,8 @@ def _correlate_all(scores: dict[str, Floats], people: Floats | None, weights: Fl
             correlation(first, second, coefficient, weights=pair_weights, resamples=0)
             for coefficient in (TAU, RHO, R)
         )
-        rows.append(
-            MetricPair(
-                name,
-                other,
-                tau_b=json_float(tau_b.value),
-                rho=json_float(rho.value),
-                r=json_float(r.value),
-                n=tau_b.n,
-            )
-        )
+        values = {"tau_b": json_float(tau_b.value), "rho": json_float(rho.value), "r": json_float(r.value)}
+        rows.append(MetricPair(name, other, n=tau_b.n, **values))
     return rows
 
 

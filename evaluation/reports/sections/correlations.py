@@ -75,9 +75,8 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
         rows.append((ONE_JUDGE, *judge_cells, *([None] if has_tau_within_items else [])))
     columns = [("metric", "text"), *((heading, "coefficient") for heading in headings.values())]
     columns += [("tau-b within items", "coefficient")] if has_tau_within_items else []
-    data = table(
-        "correlation", rows, columns, clustered=inputs.method.is_clustered, raters=inputs.covers_new_raters
-    )
+    raters = inputs.covers_new_raters
+    data = table("correlation", rows, columns, clustered=inputs.method.is_clustered, raters=raters)
     verdict = inputs.evaluation.result["verdict"]["all"]
     sentence = render_sentence(
         "correlation", wording=inputs.method.wording, verdict=verdict["sentence"], name=names[0],
@@ -91,11 +90,8 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
         accent=tuple(verdict["leaders"]),
     )
     result = inputs.evaluation.result
-    sentences = [
-        sentence,
-        scope_sentence(result),
-        within_items_sentence(result) if inputs.method.wording else "",
-    ]
+    within_items = within_items_sentence(result) if inputs.method.wording else ""
+    sentences = [sentence, scope_sentence(result), within_items]
     estimates = {"": {name: figures["kendall_tau_b"] for name, figures in metrics.items()}}
     compared = comparison_tables(
         {"": verdict}, estimates, headings=("", "metric"), column=("tau-b", "coefficient")

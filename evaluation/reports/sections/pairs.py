@@ -296,11 +296,9 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     clusters = inputs.clusters_of(pair_ids)
     strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
     win_shares = {name: estimate_of(standings.figures[name]) for name in names}
+    columns = (strengths.items.tolist(), strengths.log_strength, strengths.low, strengths.high)
     estimates_by_name = {
-        str(name): Estimate(json_float(value), json_float(low), json_float(high))
-        for name, value, low, high in zip(
-            strengths.items.tolist(), strengths.log_strength, strengths.low, strengths.high, strict=True
-        )
+        str(name): Estimate(*map(json_float, bounds)) for name, *bounds in zip(*columns, strict=True)
     }
     strength_by_name = {name: estimates_by_name[name] for name in names}
     data = table(

@@ -78,10 +78,10 @@ def workers_section(inputs: ReportInputs) -> Section:
     data = table("workers", rows, columns)
     controls_seen = sum(row["controls_seen"] for row in workers)
     controls_right = sum(row["controls_right"] for row in workers)
-    unused_workers = sum(not row["used"] for row in workers)
+    unused = sum(not row["used"] for row in workers)
     sentence = render_sentence(
         "workers", wording=inputs.method.wording, workers=len(workers), seen=controls_seen, right=controls_right,
-        aside=unused_workers,
+        aside=unused,
     )  # fmt: skip
     if not controls_seen:
         return section("workers", [sentence], tables=[data])

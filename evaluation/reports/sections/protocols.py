@@ -151,14 +151,8 @@ def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[
         leaders = verdict["leaders"]
         value = (measure, "coefficient")
         compared = comparison_tables({"": verdict}, {"": cells}, headings=("", "system"), column=value)
-    sentence = render_sentence(
-        "system-content",
-        content=content,
-        systems=system_count,
-        best=drawn_rows[0],
-        people=people,
-        baseline=drawn_rows[system_count],
-    )
+    best = {"best": drawn_rows[0], "people": people, "baseline": drawn_rows[system_count]}
+    sentence = render_sentence("system-content", content=content, systems=system_count, **best)
     estimates = tuple(estimate_of(row["figures"][deciding_figure]) for row in drawn_rows)
     panel = DotPanel("", estimates, tuple(levels_of("one person", estimate_of(people))))
     names, axis = tuple(row["name"] for row in drawn_rows), f"mean {measure} over items, 95 % interval"

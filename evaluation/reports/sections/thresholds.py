@@ -56,7 +56,7 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
         most=MAX_GRIDS if len(names) > MAX_GRIDS else 0,
     )  # fmt: skip
     data = table("kappa", rows, clustered=inputs.method.is_clustered, raters=inputs.covers_new_raters)
-    panels = tuple(_grid_panel(name, grids[name], one_judge) for name in names[:MAX_GRIDS])
+    panels = tuple(_panel(name, grids[name], one_judge) for name in names[:MAX_GRIDS])
     drawing = Heatmap(panels, "metric at least", "people at least")
     return section(
         "thresholds", [sentence], [plot(sentence, drawing, data, title="Kappa by thresholds")], [data]
@@ -74,7 +74,7 @@ def _kappas_of_one_judge(inputs: ReportInputs) -> dict[float, Estimate]:
     return {printed_cuts[cut]: estimate for cut, estimate in sorted(estimates.items())}
 
 
-def _grid_panel(
+def _panel(
     name: str, cells: Sequence[Mapping[str, Any]], one_judge: Mapping[float, Estimate]
 ) -> HeatmapPanel:
     metric_cuts = sorted({cell["metric_at_least"] for cell in cells})

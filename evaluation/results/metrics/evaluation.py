@@ -11,12 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.data.imported_scores import (
-    ImportedScores,
-    check_imported,
-    imported_hashes,
-    load_imported_scores,
-)
+from evaluation.data.imported_scores import ImportedScores, check_imported, imported_hashes, load_imported
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
@@ -115,7 +110,7 @@ def compute_evaluation(
     references = loaders.load_references(study)
     progress(0.3, "scoring captions")
     check_imported(study.dataset, metrics)
-    imported = load_imported_scores(study.dataset, metrics)
+    imported = load_imported(study.dataset, metrics)
     settings: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(metrics), "tok": tokenizer}
     if imported.names:
         settings["imported"] = imported_hashes(study.dataset, metrics)

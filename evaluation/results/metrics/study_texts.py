@@ -16,6 +16,7 @@ from evaluation.results.consensus.study import StudyConsensus
 from evaluation.results.metrics.texts import CaptionTexts, PairMaterial, PairTexts, find_references_of_pairs
 from judgments.models import Study
 from judgments.studies.designs import kind_of
+from quorum.numeric.arrays import Floats
 
 
 def pair_texts(study: Study, references: loaders.ReferenceSet) -> PairMaterial:
@@ -92,6 +93,11 @@ def value_of_unit(consensus: StudyConsensus, pk: int) -> float | None:
         return None
     is_adjudicated = pk in consensus.decisions  # ignore the share of votes, which were in dispute
     return outcome.value if outcome.share is None or is_adjudicated else outcome.share
+
+
+def values_of_units(consensus: StudyConsensus, unit_ids: Sequence[int]) -> Floats:
+    """Return the (N,) values of units, as ``value_of_unit`` does, but nan without consensus."""
+    return np.array([value_of_unit(consensus, unit_id) for unit_id in unit_ids], dtype=np.float64)
 
 
 def judged_captions(

@@ -1,4 +1,7 @@
-"""Test, as AltTest does, whether language models may replace the experts of MT-Bench. Experts' votes can be ties."""
+"""Test, as the paper of pack.toml does, whether language models may replace the experts of MT-Bench.
+
+The alternative annotator test compares each model with each expert. Votes can be ties.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from quorum.statistics.judges import alternative_annotator_test
 EPSILON = 0.2  # the epsilon of the test for experts
 TIE = "tie"
 VOTES = ("model_a", "model_b", TIE)
-PEOPLE, MODELS = "human_annotations.json", "llm_annotations.json"
+PEOPLE_FILE, MODELS_FILE = "human_annotations.json", "llm_annotations.json"
 
 
 def analyse(run: Run) -> None:
@@ -23,7 +26,7 @@ def analyse(run: Run) -> None:
     if not run.has("mtbench"):
         return
     folder = run.data["mtbench"]
-    people, models = _read_votes(folder / PEOPLE), _read_votes(folder / MODELS)
+    people, models = _read_votes(folder / PEOPLE_FILE), _read_votes(folder / MODELS_FILE)
     votes = [
         (instance, person, vote)
         for person, person_votes in people.items()
@@ -35,9 +38,11 @@ def analyse(run: Run) -> None:
     rows = []
     for name in dict.fromkeys(number.id.split("/")[0] for number in run.pack.numbers):
         answers_of_model = models.get(name, {})
-        common_votes = [row for row in votes if row[0] in answers_of_model]
+        common_votes = [
+            row for row in votes if row[0] in answers_of_model
+        ]  # on instances that the model judged
         if not common_votes:
-            raise ReplicationError(f"{folder / MODELS} has no answers of {name} to what people judged.")
+            raise ReplicationError(f"{folder / MODELS_FILE} has no answers of {name} to what people judged.")
         units, raters, answers = (np.array(column) for column in zip(*common_votes, strict=True))
         judge = [answers_of_model[instance] for instance in units.tolist()]
         test = alternative_annotator_test(units, raters, answers, judge, epsilon=EPSILON)
@@ -55,7 +60,7 @@ def analyse(run: Run) -> None:
 
 
 def _read_votes(path: Path) -> dict[str, dict[str, str]]:
-    """Return the votes by instance, by expert or model."""
+    """Return the votes by instance, of each expert or model."""
     content: Any
     try:
         content = load_json(path.read_bytes())

@@ -1,4 +1,7 @@
-"""Correlate metrics with people on Flickr8k-Expert, Flickr8k-CF, Composite and Polaris, as usual in the field."""
+"""Correlate metrics with people on Flickr8k-Expert, Flickr8k-CF, Composite and Polaris, as usual in the field.
+
+V15 is Vedantam et al. 2015.
+"""
 
 import ast
 import csv
@@ -11,8 +14,8 @@ import numpy as np
 from common.amounts import json_float
 from contrib.bounds.bounds import computable_metrics
 from contrib.packs.estimates import estimate_from
-from contrib.packs.flickr8k import references_by_image
 from contrib.packs.reading import ReplicationError
+from contrib.packs.references import references_by_image
 from contrib.packs.running import Run
 from evaluation.presentation.content import Column, DotPanel, DotPlot, Estimate, Plot, Table
 from evaluation.results.metrics.scoring import score_captions
@@ -26,19 +29,22 @@ from quorum.statistics.meta import grouped_correlation
 FREQUENCY_METRICS = ("cider", "cider-d")  # metrics that depend on document frequencies
 METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d", "meteor")
 TAU_B, TAU_C, RHO = "kendall-tau-b", "kendall-tau-c", "spearman"
-MEASURES = {TAU_B: "tau-b", TAU_C: "tau-c", RHO: "rho"}
+COEFFICIENT_LABELS = {TAU_B: "tau-b", TAU_C: "tau-c", RHO: "rho"}
 RESAMPLES = 100
 EXPERT_SET = "flickr8k-expert"
-# metrics by their names in the MS COCO evaluation, whose CIDEr is CIDEr-D
+# Metrics by their names in the MS COCO evaluation, whose CIDEr is CIDEr-D.
 RHO_METRICS = {"cider": "cider-d", "meteor": "meteor"}
 REQUIRED_COLUMNS = ("mt", "refs", "score", "imgid")
 
 
 @dataclass(frozen=True, slots=True)
 class GradedCaptions:
-    """Judged captions, and N single grades.
+    """The judged captions of a set, and N single grades.
 
-    ``grades`` (N,) are the grades, and ``caption_indices`` (N,) are the indices of the graded captions.
+    Attributes:
+        title: name of the set.
+        grades: (N,) grades.
+        caption_indices: (N,) indices of the graded captions.
     """
 
     title: str
@@ -68,7 +74,8 @@ def analyse(run: Run) -> None:
         _correlate_metrics(run, name, graded, coefficient)
 
 
-def _grades_by_text(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
+def _grades_by_caption(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
+    """Return the grades of each caption of an image, by image and caption id."""
     grades: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         grades.setdefault((str(row.image), str(row.first)), []).append(float(row.value or 0))
@@ -80,7 +87,7 @@ def _read_experts(
 ) -> GradedCaptions:
     """Return the expert grades. Captions that equal a reference are left out unless ``keep_own``."""
     captions, grades = [], []
-    for (image, key), values in _grades_by_text(open_judgments(EXPERT_SET, folder).judgments()).items():
+    for (image, key), values in _grades_by_caption(open_judgments(EXPERT_SET, folder).judgments()).items():
         if keep_own or texts[key] not in references[image]:
             mean = sum(values) / len(values)
             captions.append(CaptionTexts(None, 0, image, texts[key], references[image], mean))
@@ -91,7 +98,7 @@ def _read_experts(
 
 def _read_crowd(folder: Path, references: dict[str, list[str]], texts: dict[str, str]) -> GradedCaptions:
     """Return the crowd's mean answers. Each judged caption is taken out of its image's references once."""
-    grades = _grades_by_text(open_judgments("flickr8k-crowd", folder).judgments())
+    grades = _grades_by_caption(open_judgments("flickr8k-crowd", folder).judgments())
     remaining_texts = {image: list(image_texts) for image, image_texts in references.items()}
     for image, key in grades:
         if texts[key] in remaining_texts[image]:
@@ -168,40 +175,42 @@ class MetricCorrelations:
     Attributes:
         as_printed: as in the paper: each row is a document for the metric's document frequencies.
         frequencies_over_images: as printed, but each image is a document; None for metrics without such frequencies.
-        by_measure: tau-b, tau-c and rho with the single grades, then with the captions' mean grades.
+        all_coefficients: tau-b, tau-c and rho with the single grades, then with the captions' mean grades.
     """
 
     as_printed: Estimate
     frequencies_over_images: float | None
-    by_measure: tuple[float | None, ...]
+    all_coefficients: tuple[float | None, ...]
 
 
 def _correlations_of_set(run: Run, graded: GradedCaptions, coefficient: str) -> dict[str, MetricCorrelations]:
+    """Return the correlations of each metric with the grades of a set. ``coefficient`` is the printed one."""
     metrics = computable_metrics(METRICS)
     images = [caption.key for caption in graded.captions]
-    by_row = [caption.references for caption in graded.captions]
-    by_image = list(dict(zip(images, by_row, strict=True)).values())
-    scores_by_metric = score_captions(graded.captions, by_row, metrics=metrics, tokenizer="ptb").scores
-    scores_by_image = score_captions(
-        graded.captions, by_image, metrics=FREQUENCY_METRICS, tokenizer="ptb"
+    # Document frequencies count rows as documents, as in the paper, or images.
+    row_documents = [caption.references for caption in graded.captions]
+    image_documents = list(dict(zip(images, row_documents, strict=True)).values())
+    printed_scores = score_captions(graded.captions, row_documents, metrics=metrics, tokenizer="ptb").scores
+    scores_over_images = score_captions(
+        graded.captions, image_documents, metrics=FREQUENCY_METRICS, tokenizer="ptb"
     ).scores
     means = _mean_grades(graded.captions)
     correlations = {}
     for metric in metrics:
-        run.signed(f"{graded.title}: {metric}", scores_by_metric[metric].signature)
-        scores = scores_by_metric[metric].images
-        grade_scores = scores[graded.caption_indices]  # of each grade's caption
+        run.signed(f"{graded.title}: {metric}", printed_scores[metric].signature)
+        scores = printed_scores[metric].images
+        grade_scores = scores[graded.caption_indices]  # the score of each grade's caption
         over_images = None
-        if metric in scores_by_image:
-            grade_scores_by_image = scores_by_image[metric].images[graded.caption_indices]
-            over_images = _coefficient(grade_scores_by_image, graded.grades, coefficient)
+        if metric in scores_over_images:
+            grade_scores_over_images = scores_over_images[metric].images[graded.caption_indices]
+            over_images = _coefficient(grade_scores_over_images, graded.grades, coefficient)
         correlations[metric] = MetricCorrelations(
             _clustered_correlation(grade_scores, graded, images, coefficient, run.seed),
             over_images,
             tuple(
-                _coefficient(x, y, measure)
+                _coefficient(x, y, name)
                 for x, y in ((grade_scores, graded.grades), (scores, means))
-                for measure in MEASURES
+                for name in COEFFICIENT_LABELS
             ),
         )
     return correlations
@@ -216,34 +225,28 @@ def _clustered_correlation(
 ) -> Estimate:
     """Correlate scores with grades. The interval resamples images with all their judgments."""
     result = grouped_correlation(
-        scores,
-        graded.grades,
-        [images[caption] for caption in graded.caption_indices.tolist()],
-        range(len(scores)),
-        coefficient,
-        grouping="none",
-        resamples=RESAMPLES,
-        seed=seed,
-    )
+        scores, graded.grades, [images[caption] for caption in graded.caption_indices.tolist()], range(len(scores)),
+        coefficient, grouping="none", resamples=RESAMPLES, seed=seed,
+    )  # fmt: skip
     return estimate_from(result, len(scores))
 
 
 def _table_of(
     name: str, graded: GradedCaptions, coefficient: str, correlations: dict[str, MetricCorrelations]
 ) -> Table:
-    label = MEASURES[coefficient]
+    label = COEFFICIENT_LABELS[coefficient]
     columns = (
         Column("metric"),
         Column(f"{label} as printed", "coefficient"),
         Column(f"{label}, document frequencies over images", "coefficient"),
         *(
-            Column(f"{measure}, {kind}", "coefficient")
+            Column(f"{coefficient_label}, {kind}", "coefficient")
             for kind in ("data points", "means")
-            for measure in MEASURES.values()
+            for coefficient_label in COEFFICIENT_LABELS.values()
         ),
     )
     rows = tuple(
-        (metric, values.as_printed, values.frequencies_over_images, *values.by_measure)
+        (metric, values.as_printed, values.frequencies_over_images, *values.all_coefficients)
         for metric, values in correlations.items()
     )
     title = f"Rank correlation of metrics with people on {graded.title} [95 % interval over images]"
@@ -258,7 +261,7 @@ def _plot_of(
     table: Table,
 ) -> Plot:
     """Draw the correlations as printed, the largest first."""
-    label = MEASURES[coefficient]
+    label = COEFFICIENT_LABELS[coefficient]
     order = sorted(correlations, key=lambda metric: -(correlations[metric].as_printed.value or 0.0))
     drawing = DotPlot(
         tuple(order),

@@ -1,4 +1,8 @@
-"""H13 4.2 and 4.3: expert grades, metrics, the crowd, its filter and control rule, and rankings."""
+"""H13, Hodosh et al. 2013, sections 4.2 and 4.3, on Flickr8k.
+
+Metrics and the crowd are compared with the grades of experts. The filter of the crowd's pairs and the rule on control
+items are measured, and rankings are evaluated by the crowd's relevance judgments.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ import numpy as np
 from annotation.rehearsal.crowd import RehearsalCrowd
 from common.amounts import json_float
 from common.features import of_features
-from contrib.packs.estimates import estimate_from, heat_plot, share_by_image
-from contrib.packs.flickr8k import POOL_CAPTION, Flickr8kSet, Pairs, read_flickr8k
+from contrib.packs.estimates import estimate_from, heatmap_plot, share_by_image
+from contrib.packs.flickr8k import POOL_CAPTION, Flickr8kSet, JudgedPairs, read_flickr8k
 from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
 from evaluation.presentation.content import Cell, Column, Estimate, HeatmapPanel, Plot, Table
@@ -44,28 +48,31 @@ from quorum.statistics.ranking import (
 )
 from quorum.statistics.significance import mcnemar_test, randomization_test, significance_stars
 
-GRADES = tuple(round(3 * grade) / 3 for grade in ASCENDING_GRADES)
-GOOD, FINE = GRADES[2], GRADES[3]  # two of three experts give grade 3, or all three do
-EPSILON = 1e-9  # of means, which are rounded, beside thresholds
+GRADES = tuple(
+    round(3 * grade) / 3 for grade in ASCENDING_GRADES
+)  # thresholds of the mean of three experts' grades
+GOOD, FINE = GRADES[2], GRADES[3]  # mean grades of 2.66 and of 3
+EPSILON = 1e-9  # allowance for means, which are rounded, that are compared with thresholds
 RELEVANCE_THRESHOLD = 0.66  # share of yes of the crowd
 SCORE_THRESHOLDS = tuple(step / 10 for step in range(1, 11))
 RANK_CUTOFFS = (1, 5, 10)
 FILTER_THRESHOLDS = (25, 26)  # of Bleu-pre, in per cent
 CONTROL_RULE = 0.7  # least share of right control items
-# the ids of the numbers in Table 10, by index of the grade in GRADES and by measure
+# Ends of the ids of the numbers in Table 10, by index of the grade in GRADES and by measure.
 TABLE_10 = {
     (4, "kappa"): "kappa",
     (2, "precision"): "precision-2.66",
     (6, "recall"): "recall-4",
     (5, "recall"): "recall-3.66",
 }
-REASSIGNMENTS = 10_000
-# The captions that are references. H13 do not say which other caption they took, so all four are used.
+REASSIGNMENTS = 10_000  # of randomisation tests
+# Sets of references, as indices of captions. H13 do not say which other caption they took, so all four are used.
 REFERENCE_SETS: dict[str, tuple[tuple[int, ...], ...]] = {
     "five": ((0, 1, 2, 3, 4),), "gold": ((POOL_CAPTION,),), "four": ((0, 1, 3, 4),), "other": ((0,), (1,), (3,), (4,))
 }  # fmt: skip
-# The thresholds of metric and experts that 4.2.2 prints. It prints none for one other caption.
-PRINTED_NUMBERS = {
+# The thresholds of metric and experts that 4.2.2 prints, by metric and set of references. For one other caption, it
+# prints none.
+PRINTED_THRESHOLDS = {
     ("bleu", "five"): ((1.0, GRADES[6]), (0.8, GRADES[5])),
     ("rouge", "five"): ((0.4, GRADES[6]), (0.4, GRADES[5]), (0.3, FINE)),
     ("bleu", "gold"): ((0.8, GRADES[6]),),
@@ -78,7 +85,10 @@ WORD_CHANGES = {
     STEM_THEN_STOP: "stems first", STOP_THEN_STEM: "stop words first", "rouge-keep-porter": "stems alone",
     "rouge-drop-none": "stop words alone", "none": "words as they are",
 }  # fmt: skip
-METRICS = {"bleu": ("Bleu", "bleu-h13"), "rouge": ("Rouge", "rouge-h13")}
+METRICS = {
+    "bleu": ("Bleu", "bleu-h13"),
+    "rouge": ("Rouge", "rouge-h13"),
+}  # label and metric, by ids of numbers
 
 
 def analyse(run: Run) -> None:
@@ -93,7 +103,7 @@ def analyse(run: Run) -> None:
     run.progress(0.1, "comparing metrics with experts")
     _add_kappas(run, data)
     run.progress(0.4, "filtering")
-    shares = _shares(data)
+    shares = _shares_of_yes(data)
     _measure_filter(run, data)
     _add_crowd(run, data, shares)
     _add_control_rule(run)
@@ -101,24 +111,25 @@ def analyse(run: Run) -> None:
     _add_rankings(run, data, shares)
 
 
-def _add_experts(run: Run, experts: Pairs) -> None:
+def _add_experts(run: Run, experts: JudgedPairs) -> None:
+    """Compute alpha of the experts' grades, and the shares of pairs by mean grade (4.2.1)."""
     grades = np.array(experts.answers, dtype=np.float64).T
-    own_caption = experts.image == experts.caption
+    is_own_caption = experts.image == experts.caption
     people, pairs = np.indices(grades.shape).reshape(2, -1)
     alpha = alpha_of_judgments(
         pairs, people, grades.ravel(), "interval", clusters={ITEM: experts.image[pairs]}
     )
     run.signed("alpha", alpha.signature)
-    levels = [
+    variants = [
         *(("all pairs", level, grades) for level in ("interval", "nominal", "ordinal", "ratio")),
-        ("without own captions", "interval", grades[:, ~own_caption]),
-        ("own captions twice", "interval", np.hstack([grades, grades[:, own_caption]])),
+        ("without own captions", "interval", grades[:, ~is_own_caption]),
+        ("own captions twice", "interval", np.hstack([grades, grades[:, is_own_caption]])),
         *(
             (f"yes from a grade of {least} on", "nominal", (grades >= least).astype(float))
             for least in (4, 3, 2)
         ),
     ]
-    alphas = [(what, level, krippendorff_alpha(values, level)) for what, level, values in levels]
+    alphas = [(what, level, krippendorff_alpha(values, level)) for what, level, values in variants]
     others = {f"{what}, {level} level": value for what, level, value in alphas[1:]}
     run.number("alpha", estimate_from(alpha), others=others)
     level_columns = (Column("grades"), Column("level"), Column("alpha", "coefficient"))
@@ -144,29 +155,31 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
     experts = data.experts
     panels: list[HeatmapPanel] = []
     rows: list[tuple[Cell, ...]] = []
-    for (key, (name, metric)), what in product(METRICS.items(), REFERENCE_SETS):
+    for (metric_id, (name, metric)), reference_set in product(METRICS.items(), REFERENCE_SETS):
         kappas, others = [], {}
-        for positions in REFERENCE_SETS[what]:
-            label = f"caption {positions[0]}" if what == "other" else what
-            scores, signature = _scores(data, metric, positions)
+        for caption_indices in REFERENCE_SETS[reference_set]:
+            label = f"caption {caption_indices[0]}" if reference_set == "other" else reference_set
+            scores, signature = _scores(data, metric, caption_indices)
             run.signed(f"{name}, {label}", signature)
             grid = kappa_grid(scores, experts.means, SCORE_THRESHOLDS, GRADES, resamples=1, seed=run.seed)
-            panels.append(_panel(f"{name}, {label}", SCORE_THRESHOLDS, grid))
-            best = _best_threshold(grid)
-            best_thresholds = best.first_at_least, best.second_at_least
-            for index, (first, second) in enumerate(
-                dict.fromkeys((*PRINTED_NUMBERS.get((key, what), ()), best_thresholds))
-            ):
-                agreement = threshold_kappa(scores, experts.means, first, second, clusters=experts.clusters)
+            panels.append(_kappa_panel(f"{name}, {label}", SCORE_THRESHOLDS, grid))
+            best = _best_cell(grid)
+            printed = PRINTED_THRESHOLDS.get((metric_id, reference_set), ())
+            all_thresholds = dict.fromkeys((*printed, (best.first_at_least, best.second_at_least)))
+            for index, (score_threshold, grade_threshold) in enumerate(all_thresholds):
+                agreement = threshold_kappa(
+                    scores, experts.means, score_threshold, grade_threshold, clusters=experts.clusters
+                )
                 kappa = estimate_from(agreement.kappa)
-                rows.append((name, label, kappa, first, second))
-                # the first thresholds give the number, and further ones are other conventions
+                rows.append((name, label, kappa, score_threshold, grade_threshold))
+                # The first thresholds give the number, and further ones are other conventions.
                 if index:
-                    others[f"from {first:g} on against grades from {second:.2f} on"] = kappa.value
+                    what = f"from {score_threshold:g} on against grades from {grade_threshold:.2f} on"
+                    others[what] = kappa.value
                 else:
                     kappas.append(agreement.kappa.value)
         mean = Estimate(float(np.mean(kappas)), min(kappas), max(kappas))
-        run.number(f"kappa/{key}/{what}", mean, others=others)
+        run.number(f"kappa/{metric_id}/{reference_set}", mean, others=others)
     columns = (
         *(Column("metric"), Column("references"), Column("kappa", "coefficient")),
         *(Column("metric at least", "score"), Column("experts at least", "number")),
@@ -187,8 +200,12 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
     )
 
 
-def _scores(data: Flickr8kSet, metric: str, positions: Sequence[int]) -> tuple[Floats, str]:
-    references, pool = data.references(positions), data.pool
+def _scores(data: Flickr8kSet, metric: str, caption_indices: Sequence[int]) -> tuple[Floats, str]:
+    """Return a metric's scores of the experts' pairs, and its signature.
+
+    ``caption_indices`` say which captions of an image are references.
+    """
+    references, pool = data.references(caption_indices), data.pool
     result = score(
         [pool[caption] for caption in data.experts.caption.tolist()],
         [references[image] for image in data.experts.image.tolist()],
@@ -197,7 +214,8 @@ def _scores(data: Flickr8kSet, metric: str, positions: Sequence[int]) -> tuple[F
     return result.images, result.signature
 
 
-def _best_threshold(grid: KappaGrid) -> ThresholdAgreement:
+def _best_cell(grid: KappaGrid) -> ThresholdAgreement:
+    """Return the cell with the greatest kappa, among mean grades of 2.66 or more, as everywhere in the paper."""
     cells = [
         cell
         for cell in grid.cells
@@ -206,65 +224,64 @@ def _best_threshold(grid: KappaGrid) -> ThresholdAgreement:
     return max(cells, key=lambda cell: cell.kappa.value)
 
 
-def _panel(title: str, rows: Sequence[float], grid: KappaGrid) -> HeatmapPanel:
-    values = tuple(tuple(None if math.isnan(v) else v for v in row) for row in grid.values().tolist())
-    return HeatmapPanel(
-        title, tuple(f"{row:.2g}" for row in rows), tuple(f"{grade:.2f}" for grade in GRADES), values
-    )
+def _kappa_panel(title: str, thresholds: Sequence[float], grid: KappaGrid) -> HeatmapPanel:
+    """Return a panel whose rows are ``thresholds`` of a score, and whose columns are mean grades."""
+    kappas = tuple(tuple(map(json_float, row)) for row in grid.values().tolist())
+    row_labels = tuple(f"{threshold:.2g}" for threshold in thresholds)
+    return HeatmapPanel(title, row_labels, tuple(f"{grade:.2f}" for grade in GRADES), kappas)
 
 
-def _kappa_plot(name: str, down: str, panels: Sequence[HeatmapPanel]) -> Plot:
-    return heat_plot(
-        name,
-        "Kappa by thresholds",
-        "Cohen's kappa between two scores that are cut into yes and no at a threshold each.",
-        panels,
-        (down, "mean grade at least"),
-        [("panel", "text"), (down, "text"), ("experts at least", "text"), ("kappa", "coefficient")],
-    )
+def _kappa_plot(name: str, row_axis: str, panels: Sequence[HeatmapPanel]) -> Plot:
+    return heatmap_plot(
+        name, "Kappa by thresholds",
+        "Cohen's kappa between two scores that are cut into yes and no at a threshold each.", panels,
+        (row_axis, "mean grade at least"),
+        [("panel", "text"), (row_axis, "text"), ("experts at least", "text"), ("kappa", "coefficient")],
+    )  # fmt: skip
 
 
-def _shares(data: Flickr8kSet) -> Floats:
-    """Return the shares of yes by image and caption, as a matrix; nan for pairs that were not judged."""
+def _shares_of_yes(data: Flickr8kSet) -> Floats:
+    """Return the crowd's shares of yes by image and caption, as a matrix; nan for pairs that were not judged."""
     shares = np.full((len(data.images), len(data.images)), np.nan)
     shares[data.crowd.image, data.crowd.caption] = data.crowd.means
     return shares
 
 
 def _measure_filter(run: Run, data: Flickr8kSet) -> None:
-    """Measure the effect of the Bleu-pre filter (4.3.2)."""
+    """Measure how many pairs the Bleu-pre filter drops, and how many good ones among them (4.3.2)."""
     experts, crowd = data.experts, data.crowd
     expert_pairs = experts.image, experts.caption
     crowd_pairs = crowd.image, crowd.caption
     all_no = np.array([sum(answers) == 0 for answers in crowd.answers])
     rows: list[tuple[Cell, ...]] = []
-    figures: dict[str, dict[str, Estimate]] = {}
-    for order, label in WORD_CHANGES.items():
-        hits, totals = bleu_pre_matrix(data.pool, data.references(range(5)), order)
-        by_name = figures[label] = {"nonzero/bleu-1": _share(hits > 0)}
-        if order in (STEM_THEN_STOP, STOP_THEN_STEM):
-            by_name["nonzero/bleu-2"] = _share(_shared_bigrams(data, order))
-        # a pair at exactly the threshold is kept
+    estimates_by_change: dict[str, dict[str, Estimate]] = {}  # by id of the number
+    for change, label in WORD_CHANGES.items():
+        hits, totals = bleu_pre_matrix(data.pool, data.references(range(5)), change)
+        by_id = estimates_by_change[label] = {"nonzero/bleu-1": _share(hits > 0)}
+        if change in (STEM_THEN_STOP, STOP_THEN_STEM):
+            by_id["nonzero/bleu-2"] = _share(_shared_bigrams(data, change))
+        # A pair at exactly the threshold is kept.
         for per_cent in FILTER_THRESHOLDS:
             is_dropped = ~((100 * hits >= per_cent * totals) & (totals > 0))
-            by_name[f"filter/{per_cent}/pairs"] = _share(is_dropped)
+            by_id[f"filter/{per_cent}/pairs"] = _share(is_dropped)
             for name, grade in (("2.66", GOOD), ("3", FINE)):
-                by_name[f"filter/{per_cent}/lost-{name}"] = share_by_image(
+                by_id[f"filter/{per_cent}/lost-{name}"] = share_by_image(
                     is_dropped[expert_pairs], experts.clusters, experts.means >= grade - EPSILON
                 )
-            if per_cent == FILTER_THRESHOLDS[0]:  # that of the pairs which the crowd judged
+            if per_cent == FILTER_THRESHOLDS[0]:  # the threshold of the pairs that the crowd judged
                 is_unlikely = is_dropped[crowd_pairs]
-                by_name["judged/unlikely"] = Estimate(float(is_unlikely.sum()))
-                by_name["judged/likely"] = Estimate(float((~is_unlikely).sum()))
-                by_name["unlikely/all-no"] = share_by_image(all_no, crowd.clusters, is_unlikely)
-                by_name["unlikely/most-no"] = share_by_image(crowd.means < 0.5, crowd.clusters, is_unlikely)
-            names = (f"filter/{per_cent}/{name}" for name in ("pairs", "lost-2.66", "lost-3"))
-            rows.append((label, per_cent / 100, *(by_name[name] for name in names)))
-    estimates_by_id, other_order = figures.pop(WORD_CHANGES[STEM_THEN_STOP]), WORD_CHANGES[STOP_THEN_STEM]
-    for name, ours in estimates_by_id.items():
-        run.number(name, ours, others={other_order: figures[other_order][name].value})
+                by_id["judged/unlikely"] = Estimate(float(is_unlikely.sum()))
+                by_id["judged/likely"] = Estimate(float((~is_unlikely).sum()))
+                by_id["unlikely/all-no"] = share_by_image(all_no, crowd.clusters, is_unlikely)
+                by_id["unlikely/most-no"] = share_by_image(crowd.means < 0.5, crowd.clusters, is_unlikely)
+            ids = (f"filter/{per_cent}/{name}" for name in ("pairs", "lost-2.66", "lost-3"))
+            rows.append((label, per_cent / 100, *(by_id[number_id] for number_id in ids)))
+    other_order = WORD_CHANGES[STOP_THEN_STEM]
+    other_values = estimates_by_change[other_order]
+    for number_id, ours in estimates_by_change[WORD_CHANGES[STEM_THEN_STOP]].items():
+        run.number(number_id, ours, others={other_order: other_values[number_id].value})
     bleu = _bleu_matrix(data)
-    # thresholds of .330 and .333, where a third itself is left out
+    # Thresholds of .330 and .333, of which the second leaves out a third itself.
     for name, passes in (("330", bleu >= 0.33), ("333", bleu > 1 / 3 + EPSILON)):
         run.number(f"bleu/{name}/pairs", _share(~passes))
         run.number(
@@ -297,44 +314,51 @@ def _shared_bigrams(data: Flickr8kSet, change: str) -> Flags:
     texts = [text for captions in data.captions for text in captions]
     encoded = change_words(encode_texts(texts, TOKENIZERS["rouge"]), change)
     bigrams = [set(pairwise(tokens.tolist())) for tokens in np.split(encoded.tokens, encoded.starts[1:-1])]
-    size = len(data.captions[0])
-    images = [set().union(*bigrams[start : start + size]) for start in range(0, len(bigrams), size)]
-    return np.array(
-        [[not caption.isdisjoint(image) for caption in bigrams[POOL_CAPTION::size]] for image in images]
-    )
+    caption_count = len(data.captions[0])  # of each image
+    image_bigrams = [
+        set().union(*bigrams[start : start + caption_count])
+        for start in range(0, len(bigrams), caption_count)
+    ]
+    pool_bigrams = bigrams[POOL_CAPTION::caption_count]
+    return np.array([[not caption.isdisjoint(image) for caption in pool_bigrams] for image in image_bigrams])
 
 
 def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
     """Compare the crowd with the experts, and count the relevant pairs (4.3.2, Table 10)."""
     experts = data.experts
     crowd_shares = shares[experts.image, experts.caption]
-    own_caption = experts.image == experts.caption
-    relevant_own = np.where(own_caption, 1.0, crowd_shares)
+    is_own_caption = experts.image == experts.caption
+    shares_with_own = np.where(is_own_caption, 1.0, crowd_shares)
     all_pairs = np.ones(experts.count, dtype=np.bool_)
-    by_convention = {
-        "own captions relevant": (relevant_own, all_pairs),
+    # Shares of yes, and the pairs that count, by convention.
+    conventions = {
+        "own captions relevant": (shares_with_own, all_pairs),
         "own captions as the crowd judged them": (crowd_shares, all_pairs),
-        "own captions relevant, pairs that the crowd saw alone": (relevant_own, ~np.isnan(relevant_own)),
+        "own captions relevant, pairs that the crowd saw alone": (
+            shares_with_own,
+            ~np.isnan(shares_with_own),
+        ),
     }
     rows: list[tuple[Cell, ...]] = []
-    figures: dict[str, dict[str, Estimate]] = {}
-    for convention, (values, keep) in by_convention.items():
-        filled_shares, means = np.nan_to_num(values, nan=0.0)[keep], experts.means[keep]
-        by_name = figures[convention] = {}
+    estimates_by_convention: dict[str, dict[str, Estimate]] = {}  # by id of the number
+    for convention, (yes_shares, is_counted) in conventions.items():
+        filled_shares, means = np.nan_to_num(yes_shares, nan=0.0)[is_counted], experts.means[is_counted]
+        by_id = estimates_by_convention[convention] = {}
         for index, grade in reversed(list(enumerate(GRADES))):
             agreement = threshold_kappa(
-                filled_shares, means, RELEVANCE_THRESHOLD, grade, clusters={ITEM: experts.image[keep]}
+                filled_shares, means, RELEVANCE_THRESHOLD, grade, clusters={ITEM: experts.image[is_counted]}
             )
             measures = ("kappa", "precision", "recall", "f1")
             cells = {measure: estimate_from(getattr(agreement, measure)) for measure in measures}
             rows.append((convention, grade, *cells.values()))
             for measure in measures:
                 if (index, measure) in TABLE_10:
-                    by_name[f"crowd/{TABLE_10[index, measure]}"] = cells[measure]
-    estimates_by_id = figures.pop("own captions relevant")
-    for name, ours in estimates_by_id.items():
-        run.number(name, ours, others={what: estimates[name].value for what, estimates in figures.items()})
-    filled_shares = np.nan_to_num(relevant_own, nan=0.0)
+                    by_id[f"crowd/{TABLE_10[index, measure]}"] = cells[measure]
+    printed_estimates = estimates_by_convention.pop("own captions relevant")
+    for number_id, ours in printed_estimates.items():
+        others = {what: by_id[number_id].value for what, by_id in estimates_by_convention.items()}
+        run.number(number_id, ours, others=others)
+    filled_shares = np.nan_to_num(shares_with_own, nan=0.0)
     grid = kappa_grid(
         filled_shares, experts.means, (1 / 3, RELEVANCE_THRESHOLD, 1.0), GRADES, resamples=1, seed=run.seed
     )
@@ -349,58 +373,58 @@ def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
         [("convention", "text"), ("experts at least", "number"), *coefficients],
         rows,
         plots=[
-            _kappa_plot("crowd", "crowd at least", [_panel("crowd", (1 / 3, RELEVANCE_THRESHOLD, 1.0), grid)])
+            _kappa_plot(
+                "crowd", "crowd at least", [_kappa_panel("crowd", (1 / 3, RELEVANCE_THRESHOLD, 1.0), grid)]
+            )
         ],
     )
-    relevant = np.nan_to_num(shares, nan=0.0) >= RELEVANCE_THRESHOLD
-    np.fill_diagonal(relevant, False)
-    run.number("relevant/added", Estimate(int(relevant.sum())))
-    np.fill_diagonal(relevant, True)
-    for who, axis in (("captions", 0), ("images", 1)):
-        counts = relevant.sum(axis=axis)
-        for number, name in enumerate(("one", "two", "three", "four"), start=1):
-            count = int((counts >= 4).sum() if name == "four" else (counts == number).sum())
-            run.number(f"relevant/{who}/{name}", Estimate(count))
+    is_relevant = np.nan_to_num(shares, nan=0.0) >= RELEVANCE_THRESHOLD
+    # On the diagonal are the images' own captions.
+    np.fill_diagonal(is_relevant, False)
+    run.number("relevant/added", Estimate(int(is_relevant.sum())))
+    np.fill_diagonal(is_relevant, True)
+    for what, axis in (("captions", 0), ("images", 1)):
+        relevant_counts = is_relevant.sum(axis=axis)
+        for number, name in enumerate(("one", "two", "three"), start=1):
+            run.number(f"relevant/{what}/{name}", Estimate(int((relevant_counts == number).sum())))
+        run.number(f"relevant/{what}/four", Estimate(int((relevant_counts >= 4).sum())))
 
 
 def _add_control_rule(run: Run) -> None:
     """Apply the rule of 70 % right control items to a simulated crowd, since the published data do not name workers."""
     rng = np.random.default_rng(run.seed)
-    pairs, controls, votes = 3000, 1000, 3
-    truth = (rng.random(pairs + controls) < 0.1).astype(np.int64)
+    pairs, controls, votes, workers = 3000, 1000, 3, 40
+    is_relevant = (rng.random(pairs + controls) < 0.1).astype(np.int64)  # pairs first, then control items
     judgments = rehearse_votes(
-        truth, (0, 1), votes, crowd=RehearsalCrowd(workers=40, spammers=0.2, seed=run.seed)
+        is_relevant, (0, 1), votes, crowd=RehearsalCrowd(workers=workers, spammers=0.2, seed=run.seed)
     )
     is_control = judgments.unit >= pairs
-    right = judgments.value == truth[judgments.unit]
-    seen_counts = np.bincount(judgments.worker[is_control], minlength=40)
-    share = np.bincount(judgments.worker[is_control], weights=right[is_control], minlength=40) / np.maximum(
-        seen_counts, 1
-    )
-    is_used = (seen_counts == 0) | (share >= CONTROL_RULE)
+    is_right = judgments.value == is_relevant[judgments.unit]
+    control_workers = judgments.worker[is_control]
+    seen_counts = np.bincount(control_workers, minlength=workers)
+    right_counts = np.bincount(control_workers, weights=is_right[is_control], minlength=workers)
+    is_used = (seen_counts == 0) | (right_counts / np.maximum(seen_counts, 1) >= CONTROL_RULE)
     rows: list[tuple[Cell, ...]] = []
-    for name, keep in (
+    for name, is_counted in (
         ("all workers", ~is_control),
         ("rule of 70 %", ~is_control & is_used[judgments.worker]),
     ):
-        yes = np.bincount(judgments.unit[keep], weights=judgments.value[keep], minlength=pairs)[:pairs]
-        answers = np.bincount(judgments.unit[keep], minlength=pairs)[:pairs]
-        has_answered = answers > 0
+        unit, value = judgments.unit[is_counted], judgments.value[is_counted]
+        yes_counts = np.bincount(unit, weights=value, minlength=pairs)[:pairs]
+        answer_counts = np.bincount(unit, minlength=pairs)[:pairs]
+        has_answers = answer_counts > 0
         agreement = threshold_kappa(
-            yes[has_answered] / answers[has_answered],
-            truth[:pairs][has_answered],
-            RELEVANCE_THRESHOLD,
-            1.0,
-            seed=run.seed,
-        )
+            yes_counts[has_answers] / answer_counts[has_answers], is_relevant[:pairs][has_answers],
+            RELEVANCE_THRESHOLD, 1.0, seed=run.seed,
+        )  # fmt: skip
         kappa = estimate_from(agreement.kappa)
-        rows.append((name, int(has_answered.sum()), kappa, agreement.precision.value, agreement.recall.value))
+        rows.append((name, int(has_answers.sum()), kappa, agreement.precision.value, agreement.recall.value))
     coefficients = ((name, "coefficient") for name in ("kappa", "precision", "recall"))
     run.tabulate(
         "controls",
         "The control rule, on simulated answers",
         f"The release names no workers, so that the rule is shown on a rehearsed crowd: {pairs:,} pairs, a tenth "
-        f"of them relevant, with {votes} votes each of 40 workers, of whom a fifth answer at random; "
+        f"of them relevant, with {votes} votes each of {workers} workers, of whom a fifth answer at random; "
         f"{int((~is_used).sum())} fall below 70 % of {controls:,} check questions. Simulated answers say how the rule "
         "works, and nothing about people.",
         "Relevance against the simulated truth",
@@ -415,7 +439,7 @@ def _add_rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
     if not systems:
         return
     affinities = _affinities(data, systems, run.seed)
-    best = list(affinities)[-1]
+    best = list(affinities)[-1]  # the last system, with which the others are compared
     for task in ("annotation", "search"):
         run.progress(0.7 if task == "annotation" else 0.85, f"judging rankings ({task})")
         rankings = {
@@ -423,7 +447,8 @@ def _add_rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
             for name, affinity in affinities.items()
         }
         judged_shares = shares if task == "annotation" else shares.T
-        relevant = [
+        # By query, the relevance of each judged item, by index.
+        relevance = [
             {
                 index: float(share >= RELEVANCE_THRESHOLD)
                 for index, share in enumerate(row)
@@ -431,8 +456,8 @@ def _add_rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
             }
             for row in judged_shares.tolist()
         ]
-        originals = [[index] for index in range(len(relevant))]
-        by_crowd = {name: judge_rankings(order.tolist(), relevant) for name, order in rankings.items()}
+        originals = [[index] for index in range(len(relevance))]
+        by_crowd = {name: judge_rankings(order.tolist(), relevance) for name, order in rankings.items()}
         by_original = {name: judge_rankings(order.tolist(), originals) for name, order in rankings.items()}
         run.section(
             f"rankings-{task}",
@@ -470,7 +495,7 @@ def _add_orders(
     run: Run, task: str, by_crowd: Mapping[str, JudgedRankings], by_original: Mapping[str, JudgedRankings]
 ) -> None:
     """Correlate the order of systems by people with their order by the original item, by rho and tau-b (Table 7)."""
-    measures = {
+    values_by_measure = {
         **{f"S@{k}": [success_at_k(lists, k=k) for lists in by_crowd.values()] for k in RANK_CUTOFFS},
         "R-precision": [r_precision(lists) for lists in by_crowd.values()],
         **{f"R@{k}": [recall_at_k(lists, k=k) for lists in by_original.values()] for k in RANK_CUTOFFS},
@@ -478,9 +503,9 @@ def _add_orders(
     }
     rows: list[tuple[Cell, ...]] = []
     for people, automatic in COMPARED_MEASURES:
-        first, second = measures[people], measures[automatic]
-        values = (order_correlation(first, second, name).value for name in ORDER_COEFFICIENTS)
-        rows.append((people, automatic, *map(json_float, values)))
+        first, second = values_by_measure[people], values_by_measure[automatic]
+        coefficients = (order_correlation(first, second, name).value for name in ORDER_COEFFICIENTS)
+        rows.append((people, automatic, *map(json_float, coefficients)))
     run.tabulate(
         f"orders-{task}",
         f"Orders of systems by people and by the original item, {task} (4.3.5, Table 7)",
@@ -496,61 +521,70 @@ def _add_orders(
 def _ranking_table(
     name: str, lists: dict[str, JudgedRankings], best: str, seed: int, *, original: bool
 ) -> Table:
-    measure = recall_at_k if original else success_at_k
-    recalls = {system: [measure(ranks, k=k) for k in RANK_CUTOFFS] for system, ranks in lists.items()}
-    final = {
-        system: median_rank(ranks) if original else r_precision(ranks) for system, ranks in lists.items()
+    """Return a table of the systems' rankings, with stars for differences from the system ``best``.
+
+    With ``original``, it has R@k and the median rank of the original item, else S@k and R-precision.
+    """
+    measure_at_k, last_measure = (recall_at_k, median_rank) if original else (success_at_k, r_precision)
+    values_at_k = {
+        system: [measure_at_k(ranks, k=k) for k in RANK_CUTOFFS] for system, ranks in lists.items()
     }
+    last_values = {system: last_measure(ranks) for system, ranks in lists.items()}
     rows: list[tuple[str, ...]] = []
     for system in lists:
         cells = []
-        for figure, best_figure in zip(recalls[system], recalls[best], strict=True):
+        for figure, best_figure in zip(values_at_k[system], values_at_k[best], strict=True):
             is_defined = ~np.isnan(figure.per_query)
-            mark = ""
+            stars = ""
             if system != best:
-                mark = significance_stars(
+                stars = significance_stars(
                     mcnemar_test(figure.per_query[is_defined], best_figure.per_query[is_defined]).exact_p
                 )
-            cells.append(f"{100 * figure.value:.1f}{mark}")
-        is_defined = ~np.isnan(final[system].per_query)
-        mark = ""
+            cells.append(f"{100 * figure.value:.1f}{stars}")
+        is_defined = ~np.isnan(last_values[system].per_query)
+        stars = ""
         if system != best:
             statistic = "median" if original else "mean"
-            values, others = (final[name].per_query[is_defined] for name in (system, best))
-            mark = significance_stars(
-                randomization_test(values, others, statistic, reassignments=REASSIGNMENTS, seed=seed).p
+            values, best_values = (last_values[name].per_query[is_defined] for name in (system, best))
+            stars = significance_stars(
+                randomization_test(values, best_values, statistic, reassignments=REASSIGNMENTS, seed=seed).p
             )
-        value = final[system].value if original else 100 * final[system].value
-        rows.append((system, *cells, f"{value:.1f}{mark}"))
+        value = last_values[system].value if original else 100 * last_values[system].value
+        rows.append((system, *cells, f"{value:.1f}{stars}"))
     letter = "R" if original else "S"
     last_title = "median rank" if original else "R-precision, %"
     columns = (Column("system"), *(Column(f"{letter}@{k}, %") for k in RANK_CUTOFFS), Column(last_title))
     return Table(name, "Rank of the original item" if original else "Relevant items", columns, tuple(rows))
 
 
-def _add_first_captions(run: Run, data: Flickr8kSet, first: dict[str, Ints], best: str) -> None:
-    """Tabulate cumulative shares of the grades of first captions, with stars for McNemar's test (Table 1)."""
-    grades = np.full((len(data.images), len(data.images)), np.nan)
-    grades[data.experts.image, data.experts.caption] = data.experts.means
+def _add_first_captions(run: Run, data: Flickr8kSet, first_captions: dict[str, Ints], best: str) -> None:
+    """Tabulate cumulative shares of the grades of first captions, with stars for McNemar's test (Table 1).
+
+    ``first_captions`` are, by system, the (I,) indices of the captions that it ranks first for the images. ``best`` is
+    the system with which the others are compared.
+    """
+    grade_matrix = np.full((len(data.images), len(data.images)), np.nan)
+    grade_matrix[data.experts.image, data.experts.caption] = data.experts.means
     images = np.arange(len(data.images))
-    by_system = {system: grades[images, caption] for system, caption in first.items()}
+    grades_by_system = {system: grade_matrix[images, caption] for system, caption in first_captions.items()}
     rows: list[tuple[Cell, ...]] = []
-    for system, grade in by_system.items():
-        is_graded = ~np.isnan(grade)
+    for system, grades in grades_by_system.items():
+        is_graded = ~np.isnan(grades)
         cells = []
         for threshold in reversed(GRADES):
-            keep = is_graded & ~np.isnan(by_system[best])
-            mark = ""
-            if system != best and keep.any():
-                outcomes = [
-                    (values[keep] >= threshold - EPSILON).astype(int) for values in (grade, by_system[best])
-                ]
-                mark = significance_stars(mcnemar_test(*outcomes).exact_p)
-            share = (grade[is_graded] >= threshold - EPSILON).mean() if is_graded.any() else math.nan
-            cells.append(f"{100 * share:.1f}{mark}" if is_graded.any() else "–")
-        mean = f"{grade[is_graded].mean():.2f}" if is_graded.any() else "–"
+            is_graded_for_both = is_graded & ~np.isnan(grades_by_system[best])
+            stars = ""
+            if system != best and is_graded_for_both.any():
+                first, second = (
+                    (values[is_graded_for_both] >= threshold - EPSILON).astype(int)
+                    for values in (grades, grades_by_system[best])
+                )
+                stars = significance_stars(mcnemar_test(first, second).exact_p)
+            share = (grades[is_graded] >= threshold - EPSILON).mean() if is_graded.any() else math.nan
+            cells.append(f"{100 * share:.1f}{stars}" if is_graded.any() else "–")
+        mean = f"{grades[is_graded].mean():.2f}" if is_graded.any() else "–"
         rows.append((system, f"{int(is_graded.sum()):,}", *cells, mean))
-    heads = ("system", "graded", *(f"{grade:.2f}, %" for grade in reversed(GRADES)), "mean")
+    headings = ("system", "graded", *(f"{grade:.2f}, %" for grade in reversed(GRADES)), "mean")
     run.tabulate(
         "first-captions",
         "Grades of first captions (4.2.1, Tables 1 and 2)",
@@ -558,7 +592,7 @@ def _add_first_captions(run: Run, data: Flickr8kSet, first: dict[str, Ints], bes
         "the images that are graded for both. So these shares are of few and of easy images, and no estimate for "
         "all.",
         "Cumulative shares of mean grades",
-        [(head, "text") for head in heads],
+        [(heading, "text") for heading in headings],
         rows,
     )
 

@@ -1,4 +1,8 @@
-"""MC12: the measures of SemEval-2007 task 10 against its scorer, and baselines on the paper's or simulated data."""
+"""MC12, Mason and Charniak 2012: keywords of texts with images.
+
+The measures of SemEval-2007 task 10 are compared with its own scorer. The paper's baselines are computed on its data if
+these are there, and else on simulated keywords.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from annotation.rehearsal.crowd import RehearsalCrowd
-from contrib.packs.flickr8k import references_by_image
+from contrib.packs.references import references_by_image
 from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
 from evaluation.errors import EvaluationError
@@ -47,23 +51,33 @@ from quorum.metrics.text.word_lists import smart_stop_words
 from quorum.statistics.significance import bootstrap_interval
 
 SEMEVAL, BBC, UNT, PASCAL = "semeval-2007-task10", "bbc", "unt", "pascal-50s"
-SYSTEMS = (("baseline.best", "best"), ("baseline-two.best", "best"), ("baseline.oot", "oot"))
+# Files of systems' answers, with their measures.
+SYSTEM_FILES = (("baseline.best", "best"), ("baseline-two.best", "best"), ("baseline.oot", "oot"))
 MEASURES: Mapping[str, Callable[..., KeywordScore]] = {
     "best": keyword_best,
     "best-mode": keyword_best_mode,
     "oot": keyword_oot,
     "oot-mode": keyword_oot_mode,
 }
-# For the rehearsal: captions that form an image's text, share of them that must have a keyword, annotators and test
-# images.
-TEXT_CAPTIONS, KEYWORD_SHARE, ANNOTATORS, MAX_IMAGES = 40, 0.25, 5, 300
+# For the rehearsal:
+TEXT_CAPTIONS = 40  # captions that form an image's text
+KEYWORD_SHARE = 0.25  # share of these captions that have a word which is a keyword
+ANNOTATORS = 5
+MAX_IMAGES = 300  # test images
 
-Terms = list[str]
+Terms = list[str]  # words without stop words, and stemmed where the paper does so
 
 
 @dataclass(frozen=True, slots=True)
 class ImageTexts:
-    """The sentences, title and keywords of each image as terms, and those of training images."""
+    """Texts of I test images, and of training images, as terms.
+
+    Attributes:
+        sentences: the sentences of each test image's text.
+        titles: the title of each text.
+        gold: how many people gave each keyword of a test image.
+        training_terms, training_gold: the text and the keywords of each training image.
+    """
 
     sentences: list[list[Terms]]
     titles: list[Terms]
@@ -73,6 +87,7 @@ class ImageTexts:
 
     @property
     def documents(self) -> list[Terms]:
+        """The text of each test image."""
         return [[term for sentence in text for term in sentence] for text in self.sentences]
 
 
@@ -85,16 +100,16 @@ def analyse(run: Run) -> None:
             )
     if run.has(BBC):
         texts = _read_images(run.data[BBC] / "articles.jsonl", stem="none")
-        _add_overlaps(run, BBC, "BBC", texts, stated=True)
+        _add_overlaps(run, BBC, "BBC", texts, are_published=True)
     if run.has(UNT):
         texts = _read_images(run.data[UNT] / "pages.jsonl", stem="porter")
-        _add_substitution(run, UNT, "UNT", texts, stated=True)
+        _add_substitution(run, UNT, "UNT", texts, are_published=True)
     if run.has(PASCAL):
         run.progress(0.5, "rehearsing keywords")
         texts = _simulated_texts(run)
         title = "captions as texts, rehearsed annotators"
-        _add_overlaps(run, "rehearsed", title, texts, stated=False)
-        _add_substitution(run, "rehearsed", title, texts, stated=False)
+        _add_overlaps(run, "rehearsed", title, texts, are_published=False)
+        _add_substitution(run, "rehearsed", title, texts, are_published=False)
     else:
         run.judged(
             "None: the keywords of both data sets are not released, and the texts of the rehearsal are not there."
@@ -106,7 +121,7 @@ def _add_semeval(run: Run) -> None:
     folder = run.data[SEMEVAL]
     gold = read_gold(_read_lines(folder / "lst_test.gold"))
     rows: list[tuple[Cell, ...]] = []
-    for file, measure in SYSTEMS:
+    for file, measure in SYSTEM_FILES:
         scores = substitution_scores(read_answers(_read_lines(folder / file), measure), gold, measure)
         run.signed(file, scores.normal.signature)
         run.number(f"semeval/{file}/{measure}", Estimate(scores.normal.precision, n=scores.normal.attempted))
@@ -118,13 +133,10 @@ def _add_semeval(run: Run) -> None:
     run.number("semeval/modes", Estimate(sum(mode is not None for mode in gold.modes.values())))
     measures = ("precision", "recall", "mode precision", "mode recall")
     run.tabulate(
-        "semeval",
-        "SemEval-2007 task 10",
-        "The same measures as for keywords, on the task's own files.",
+        "semeval", "SemEval-2007 task 10", "The same measures as for keywords, on the task's own files.",
         "The measures on three system files",
-        [("file", "text"), *((measure, "coefficient") for measure in measures)],
-        rows,
-    )
+        [("file", "text"), *((measure, "coefficient") for measure in measures)], rows,
+    )  # fmt: skip
 
 
 def _read_lines(file: Path) -> list[str]:
@@ -132,8 +144,9 @@ def _read_lines(file: Path) -> list[str]:
 
 
 def _baselines(texts: ImageTexts, vocabulary: frozenset[str] | None, seed: int) -> dict[str, KeywordList]:
+    """Return the keywords that each baseline gives the test images, all of them in ``vocabulary``, if it is given."""
     training = texts.training_terms or None
-    with_captions = [
+    training_with_keywords = [
         [*text, *gold] for text, gold in zip(texts.training_terms, texts.training_gold, strict=True)
     ]
     return {
@@ -143,13 +156,16 @@ def _baselines(texts: ImageTexts, vocabulary: frozenset[str] | None, seed: int) 
         "corpus": corpus_frequency(texts.gold, training=texts.training_gold or None, vocabulary=vocabulary),
         "sentence": sentence_extraction(texts.sentences, vocabulary=vocabulary),
         "text-lda": topic_words(
-            texts.documents, training=with_captions or None, vocabulary=vocabulary, seed=seed
+            texts.documents, training=training_with_keywords or None, vocabulary=vocabulary, seed=seed
         ),
     }
 
 
-def _add_overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, stated: bool) -> None:
-    """Compute precision, recall and F1 of ten keywords, with and without infrequent words (Table 2)."""
+def _add_overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, are_published: bool) -> None:
+    """Compute precision, recall and F1 of ten keywords, with and without infrequent words (Table 2).
+
+    ``are_published`` says whether the paper publishes numbers for these texts.
+    """
     rows: list[tuple[Cell, ...]] = []
     for evaluation, vocabulary in (
         ("standard", frequent_words(texts.training_terms)),
@@ -160,42 +176,42 @@ def _add_overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, stated:
             figures = {"precision": overlap.precision, "recall": overlap.recall, "f1": overlap.f1}
             rows.append((evaluation, baseline, *figures.values()))
             for figure, value in figures.items():
-                if stated:
+                if are_published:
                     run.number(f"{name}/{evaluation}/{baseline}/{figure}", Estimate(value))
     coefficients = ((figure, "coefficient") for figure in ("precision", "recall", "F1"))
     run.tabulate(
-        f"{name}-overlap",
-        f"Precision, recall and F1 of ten keywords: {title}",
-        "Standard evaluation keeps words that occur five times or more in training texts.",
-        f"Baselines on {title}",
-        [("evaluation", "text"), ("baseline", "text"), *coefficients],
-        rows,
-    )
+        f"{name}-overlap", f"Precision, recall and F1 of ten keywords: {title}",
+        "Standard evaluation keeps words that occur five times or more in training texts.", f"Baselines on {title}",
+        [("evaluation", "text"), ("baseline", "text"), *coefficients], rows,
+    )  # fmt: skip
 
 
-def _add_substitution(run: Run, name: str, title: str, texts: ImageTexts, *, stated: bool) -> None:
+def _add_substitution(run: Run, name: str, title: str, texts: ImageTexts, *, are_published: bool) -> None:
     """Compute the substitution measures. In them, a keyword counts as often as people gave it (Table 5)."""
     rows: list[tuple[Cell, ...]] = []
     for baseline, keywords in _baselines(texts, None, run.seed).items():
         cells = []
         for measure, function in MEASURES.items():
-            only_first = measure.startswith("best")
-            lists = [terms[:1] if only_first else terms for terms in keywords.annotations]
-            score = function(lists, texts.gold)
+            takes_first = measure.startswith("best")
+            guesses = [terms[:1] if takes_first else terms for terms in keywords.annotations]
+            score = function(guesses, texts.gold)
             image_scores = score.images[~np.isnan(score.images)]
             interval = bootstrap_interval(image_scores, seed=run.seed) if image_scores.size else None
             low, high = (interval.low, interval.high) if interval else (None, None)
             cells.append(Estimate(score.recall, low, high, score.counted))
-            if stated and any(number.id == f"{name}/{baseline}/{measure}" for number in run.pack.numbers):
+            if are_published and any(
+                number.id == f"{name}/{baseline}/{measure}" for number in run.pack.numbers
+            ):
                 run.number(f"{name}/{baseline}/{measure}", cells[-1])
         rows.append((baseline, *cells))
-    modes = sum(_has_mode(tags) for tags in texts.gold)
-    if stated:
-        run.number(f"{name}/modes", Estimate(modes))
+    mode_count = sum(_has_mode(tags) for tags in texts.gold)
+    if are_published:
+        run.number(f"{name}/modes", Estimate(mode_count))
     run.tabulate(
         f"{name}-substitution",
         f"Best, out of ten, and mode: {title}",
-        f"{modes:,} of {len(texts.gold):,} images have a single most frequent keyword, which the mode measures take.",
+        f"{mode_count:,} of {len(texts.gold):,} images have a single most frequent keyword, which the mode measures "
+        "take.",
         f"Baselines on {title}",
         [("baseline", "text"), *((measure, "coefficient") for measure in MEASURES)],
         rows,
@@ -203,12 +219,13 @@ def _add_substitution(run: Run, name: str, title: str, texts: ImageTexts, *, sta
 
 
 def _has_mode(tags: Mapping[str, int]) -> bool:
+    """Return whether one keyword was given more often than any other."""
     counts = sorted(tags.values(), reverse=True)
     return bool(counts) and (len(counts) == 1 or counts[0] > counts[1])
 
 
 def _read_images(file: Path, *, stem: str) -> ImageTexts:
-    """Return the images in a file. pack.toml describes its columns."""
+    """Return the images in a file, whose columns pack.toml describes. Stop words are left out if words are stemmed."""
     stop = smart_stop_words() if stem != "none" else frozenset()
     texts = ImageTexts([], [], [], [], [])
     for record in read_json_lines(
@@ -240,30 +257,38 @@ def _simulated_texts(run: Run) -> ImageTexts:
     stop = smart_stop_words()
     images = [keyword_terms(texts, stop_words=stop) for texts in list(captions.values())[: 2 * MAX_IMAGES]]
     half = len(images) // 2
-    test = images[half:]
-    choices = [sorted({term for sentence in image[:TEXT_CAPTIONS] for term in sentence}) for image in test]
-    truth = [
+    test_images = images[half:]
+    # The words among which annotators choose the keywords of each image.
+    words_by_image = [
+        sorted({term for sentence in image[:TEXT_CAPTIONS] for term in sentence}) for image in test_images
+    ]
+    is_keyword = [
         int(sum(term in sentence for sentence in image[:TEXT_CAPTIONS]) >= KEYWORD_SHARE * TEXT_CAPTIONS)
-        for image, terms in zip(test, choices, strict=True)
+        for image, terms in zip(test_images, words_by_image, strict=True)
         for term in terms
     ]
-    judgments = rehearse_votes(truth, (0, 1), ANNOTATORS, crowd=RehearsalCrowd(workers=30, seed=run.seed))
+    judgments = rehearse_votes(
+        is_keyword, (0, 1), ANNOTATORS, crowd=RehearsalCrowd(workers=30, seed=run.seed)
+    )
     is_named = judgments.value.reshape(-1, ANNOTATORS) == 1
-    # answers come text by text, and word by word in each text
+    # Answers come image by image, and word by word for each image.
     gold, start = [], 0
-    for terms in choices:
+    for terms in words_by_image:
         votes = is_named[start : start + len(terms)].sum(axis=1)
         gold.append(Counter({term: int(n) for term, n in zip(terms, votes, strict=True) if n}))
         start += len(terms)
     run.judged(
         f"Simulated: the keywords of the BBC and UNT data are not released, so that {ANNOTATORS} rehearsed annotators "
-        f"choose among the words of {TEXT_CAPTIONS} captions of {len(test):,} images of PASCAL-50S; a word is right if "
-        "a quarter of the captions has it. They show the analyses, and say nothing about people."
+        f"choose among the words of {TEXT_CAPTIONS} captions of {len(test_images):,} images of PASCAL-50S; a word is "
+        "right if a quarter of the captions has it. They show the analyses, and say nothing about people."
     )
+    training_images = images[:half]
     return ImageTexts(
-        [image[:TEXT_CAPTIONS] for image in test],
-        [image[-1] for image in test],  # the last caption, which is not in the text, is the title
-        gold,
-        [[term for sentence in image[:TEXT_CAPTIONS] for term in sentence] for image in images[:half]],
-        [image[-1] for image in images[:half]],
+        sentences=[image[:TEXT_CAPTIONS] for image in test_images],
+        titles=[image[-1] for image in test_images],  # the last caption, which is not in the text
+        gold=gold,
+        training_terms=[
+            [term for sentence in image[:TEXT_CAPTIONS] for term in sentence] for image in training_images
+        ],
+        training_gold=[image[-1] for image in training_images],
     )

@@ -1,4 +1,4 @@
-"""Score systems on TED talks by the errors that experts marked."""
+"""Score the systems that translated TED talks by the errors that experts marked (MQM)."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -11,19 +11,20 @@ from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate
 from judgments.importers import open_judgments
 
-RATINGS = "mqm_ted_zhen.tsv"
+RATINGS_FILE = "mqm_ted_zhen.tsv"
 PRINTED_NAMES = {"ref": "ref-A", "refB": "ref-B"}  # the names in the paper's tables, by name in the file
 NO_JUDGMENT = "the file has no judgment of it"
 DOUBLE_ROUNDING = "rounded to three digits first, as that of SMU is printed"
-WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}
+WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}  # weights of errors by category and severity
 
 
 def analyse(run: Run) -> None:
     if not run.has("mqm-ted"):
         return
     judged_segments: list[JudgedText] = []
+    # By system and segment, the indices of the judgments in `judged_segments`.
     texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
-    for row in open_judgments("google-mqm", run.data["mqm-ted"] / RATINGS).judgments():
+    for row in open_judgments("google-mqm", run.data["mqm-ted"] / RATINGS_FILE).judgments():
         system, _, segment = row.unit.partition("/")
         texts[PRINTED_NAMES.get(system, system)].setdefault(int(segment), []).append(len(judged_segments))
         judged_segments.append(JudgedText(row.worker, cast(Mapping[str, Any], row.stored), segment))
@@ -32,8 +33,9 @@ def analyse(run: Run) -> None:
     run.judged(f"{len(judged_segments):,} judgments of {len(scores)} systems, as published.")
     values = {score.system: -score.score for score in scores}
     for number in run.pack.numbers:
-        _, _, name = number.id.partition("/")
-        if name in values:
-            run.number(number.id, Estimate(values[name]), others={DOUBLE_ROUNDING: round(values[name], 3)})
+        _, _, system = number.id.partition("/")
+        if system in values:
+            value = values[system]
+            run.number(number.id, Estimate(value), others={DOUBLE_ROUNDING: round(value, 3)})
         else:
             run.missing(number.id, NO_JUDGMENT)

@@ -20,7 +20,11 @@ from quorum.numeric.arrays import Flags, Floats
 from quorum.statistics.correlation import correlation
 
 HUMAN_SYSTEM = "Human"
-SCORE_COLUMNS = {"precision": "P", "recall": "R", "total": "human_score"}
+SCORE_COLUMNS = {
+    "precision": "P",
+    "recall": "R",
+    "total": "human_score",
+}  # column of the file by people's score
 PEOPLE_COLUMNS = ("SYS", "seg_id", "hyp", *SCORE_COLUMNS.values())
 # SacreBLEU's words are those of mteval-v13a. Punctuation marks are separate words, except apostrophes, and except
 # points, commas and hyphens between digits.
@@ -47,43 +51,45 @@ def analyse(run: Run) -> None:
         f"{len(rows):,} captions of {len(set(systems))} systems, graded for precision and recall from 1 to 5."
     )
     run.progress(0.2, "scoring captions")
-    metrics: dict[str, Floats] = {}
-    for name, metric, prepare in (
-        ("bleu", "bleu-4|smoothing:nist", _separate_words),
-        ("rouge", "rouge-l|beta:1", str),
-        ("cider", "cider-d", str),
+    scores_by_metric: dict[str, Floats] = {}
+    for name, metric, tokenizer, prepare in (
+        ("bleu", "bleu-4|smoothing:nist", "space", _separate_words),
+        ("rouge", "rouge-l|beta:1", "ptb", str),
+        ("cider", "cider-d", "ptb", str),
     ):
         result = score(
             [prepare(text) for text in texts],
             [[prepare(text) for text in image_texts] for image_texts in references_by_row],
             [metric],
-            "ptb" if prepare is str else "space",
+            tokenizer,
             document_corpus=[[prepare(text) for text in image_texts] for image_texts in references.values()],
         ).scores[metric]
-        metrics[name] = result.images
+        scores_by_metric[name] = result.images
         run.signed(name, result.signature)
     is_machine = np.array([system != HUMAN_SYSTEM for system in systems])
-    for group, keep in (("machines", is_machine), ("all", np.ones(len(rows), dtype=np.bool_))):
-        for name, scores in metrics.items():
+    for group, is_in_group in (("machines", is_machine), ("all", np.ones(len(rows), dtype=np.bool_))):
+        for name, scores in scores_by_metric.items():
             for score_name, grades in people.items():
-                r = correlation(scores[keep], grades[keep], "pearson", resamples=0).value
-                run.number(f"{group}/{name}/{score_name}", Estimate(json_float(r), n=int(keep.sum())))
-    _add_section(run, systems, people | metrics)
+                r = correlation(scores[is_in_group], grades[is_in_group], "pearson", resamples=0).value
+                run.number(f"{group}/{name}/{score_name}", Estimate(json_float(r), n=int(is_in_group.sum())))
+    _add_section(run, systems, people | scores_by_metric)
 
 
-def _add_section(run: Run, systems: list[str], columns: dict[str, Floats]) -> None:
+def _add_section(run: Run, systems: list[str], scores: dict[str, Floats]) -> None:
+    """Add the mean scores of each system. ``systems`` has the system of each caption, ``scores`` its scores by name."""
     names = list(dict.fromkeys(systems))
     is_by_system: dict[str, Flags] = {name: np.array(systems) == name for name in names}
     means: list[tuple[Cell, ...]] = [
-        (name, *(float(column[is_by_system[name]].mean()) for column in columns.values())) for name in names
+        (name, *(float(column[is_by_system[name]].mean()) for column in scores.values())) for name in names
     ]
-    heads = [("system", "text"), *((name, "score") for name in columns)]
+    columns = [("system", "text"), *((name, "score") for name in scores)]
     sentence = "What people, and metrics, give the captions of each system on average."
     heading = "Means of each system: people's scores, and metrics"
-    run.tabulate("systems", "Systems", sentence, heading, heads, means)
+    run.tabulate("systems", "Systems", sentence, heading, columns, means)
 
 
 def _separate_words(text: str) -> str:
+    """Return the text with blanks between SacreBLEU's words."""
     return " ".join(_PUNCTUATION.sub(r" \g<0> ", text).split())
 
 

@@ -1,9 +1,9 @@
-"""V15 Table 1 and Figure 3: accuracy of metrics by kind of pair and by number of references."""
+"""V15, Vedantam et al. 2015, Table 1 and Figure 3: accuracy of metrics by kind of pair and by number of references."""
 
 import numpy as np
 
 from contrib.bounds.bounds import computable_metrics
-from contrib.packs.estimates import drawn_curve, drawn_point, estimates_of
+from contrib.packs.estimates import accuracy_at, estimates_of_curve, plot_curve
 from contrib.packs.fifty import (
     ABSTRACT,
     DATASET_TITLES,
@@ -15,7 +15,7 @@ from contrib.packs.fifty import (
     read_fifty,
     scores_by_shared_subsets,
 )
-from contrib.packs.flickr8k import references_by_image
+from contrib.packs.references import references_by_image
 from contrib.packs.running import Run
 from evaluation.presentation.content import (
     Cell,
@@ -35,6 +35,7 @@ from quorum.numeric.arrays import Floats
 from quorum.statistics.meta import ReferenceCurve
 
 BLEU, ROUGE_1 = "bleu-4|stem:porter", "rouge-1|measure:recall"
+# The metrics of Table 1, by set and by the names in the ids of numbers.
 METRICS_BY_NAME = {
     PASCAL: {"bleu-4": BLEU, "rouge-l": "rouge-l", "meteor": "meteor", "cider": "cider"},
     ABSTRACT: {"bleu-4": BLEU, "rouge-1": ROUGE_1, "meteor": "meteor", "cider": "cider"},
@@ -43,7 +44,7 @@ METRICS = (
     "bleu-1|stem:porter", "bleu-2|stem:porter", "bleu-3|stem:porter", BLEU, "bleu-4", "bleu-4|stem:porter|length:mean",
     ROUGE_1, "rouge-1", "rouge-l", "rouge-s4", "cider", "cider-d", "cider-logn",
 )  # fmt: skip
-# the metrics of Figure 3 by their labels; METEOR is added if it can be computed
+# The metrics of Figure 3 by their labels. METEOR is added if it can be computed.
 METRICS_BY_LABEL = {
     "BLEU-1": "bleu-1|stem:porter",
     "BLEU-4": BLEU,
@@ -53,14 +54,14 @@ METRICS_BY_LABEL = {
 }
 # Numbers of references, and the number of random subsets of each size.
 SIZES, DRAWS = (1, 2, 5, 10, 20, 48), 5
-AUTHOR_SCORES = "cider-v01"
+AUTHOR_SCORES = "cider-v01"  # the table of data with the scores of the authors' program
 EQUAL_TOLERANCE = 1e-12
 # METEOR is slow, so it is computed at fewer points, as in the paper.
 METEOR_SIZES, METEOR_DRAWS = (1, 5, 48), 1
 
 
 def analyse(run: Run) -> None:
-    """Compare every metric with the people's winners in both data sets."""
+    """Compare every metric with the winners that people named, in both data sets."""
     panels, points = [], []
     for index, name in enumerate(DATASET_TITLES):
         data = read_fifty(name, run.data[name])
@@ -89,13 +90,13 @@ def analyse(run: Run) -> None:
         panels.append(
             CurvePanel(
                 DATASET_TITLES[name],
-                tuple(drawn_curve(label, curves[metric]) for label, metric in names.items()),
+                tuple(plot_curve(label, curves[metric]) for label, metric in names.items()),
             )
         )
         points += [
             row
             for label, metric in names.items()
-            for row in _rows(DATASET_TITLES[name], label, curves[metric])
+            for row in _curve_rows(DATASET_TITLES[name], label, curves[metric])
         ]
         _record_section_7_2(run, name, data, scores, curves)
         if name == PASCAL:
@@ -116,6 +117,7 @@ def _record_judgments(run: Run, name: str, data: FiftySentenceData) -> None:
 
 
 def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats]) -> None:
+    """Add the accuracies of Table 1. Pairs that people left undecided count half, and in a second table not at all."""
     kinds = pair_kinds(data.kinds)
     accuracies = {metric: accuracy_of_all(data, pair_scores) for metric, pair_scores in scores.items()}
     decided_accuracies = {
@@ -158,9 +160,9 @@ def _record_section_7_2(
     blank_separated = scores_by_shared_subsets(
         data, ["bleu-1"], [5], draws=DRAWS, seed=run.seed, tokenizer="space"
     )["bleu-1"]
-    others = {"captions cut at blanks, bleu-1": drawn_point(curve_of_all(data, blank_separated), 5).value}
-    run.number(f"section-7.2/{name}/bleu-1/5", drawn_point(curves["bleu-1|stem:porter"], 5), others=others)
-    run.number(f"section-7.2/{name}/rouge-1/5", drawn_point(curves[ROUGE_1], 5))
+    others = {"captions cut at blanks, bleu-1": accuracy_at(curve_of_all(data, blank_separated), 5).value}
+    run.number(f"section-7.2/{name}/bleu-1/5", accuracy_at(curves["bleu-1|stem:porter"], 5), others=others)
+    run.number(f"section-7.2/{name}/rouge-1/5", accuracy_at(curves[ROUGE_1], 5))
 
 
 def _compare_with_authors(run: Run, data: FiftySentenceData) -> None:
@@ -188,9 +190,10 @@ def _compare_with_authors(run: Run, data: FiftySentenceData) -> None:
     run.section("authors-scores", "The authors' own CIDEr scores", [f"{sentence}."])
 
 
-def _rows(name: str, label: str, curve: ReferenceCurve) -> list[tuple[str, str, int, int, Estimate]]:
-    columns = zip(curve.references.tolist(), curve.draws.tolist(), estimates_of(curve), strict=True)
-    return [(name, label, *row) for row in columns]
+def _curve_rows(title: str, label: str, curve: ReferenceCurve) -> list[tuple[str, str, int, int, Estimate]]:
+    """Return the rows of Figure 3's table for a curve: data, metric, references, subsets and accuracy."""
+    points = zip(curve.references.tolist(), curve.draws.tolist(), estimates_of_curve(curve), strict=True)
+    return [(title, label, *point) for point in points]
 
 
 def _add_figure_3(

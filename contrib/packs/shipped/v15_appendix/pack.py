@@ -1,11 +1,21 @@
-"""V15 App. I, II, IV and VIII: the better candidate, rankings of an image's references, and versions of metrics."""
+"""V15, Vedantam et al. 2015, appendices I to IV and VIII.
+
+They are about the candidate that people call better, about rankings of an image's references, and about versions of
+metrics.
+"""
 
 from itertools import pairwise
 
 import numpy as np
 
 from contrib.bounds.bounds import computable_metrics
-from contrib.packs.estimates import drawn_curve, drawn_point, estimates_of, format_per_cent, share_by_image
+from contrib.packs.estimates import (
+    accuracy_at,
+    estimates_of_curve,
+    format_per_cent,
+    plot_curve,
+    share_by_image,
+)
 from contrib.packs.fifty import (
     ABSTRACT,
     DATASET_TITLES,
@@ -31,7 +41,8 @@ BLEU_1, BLEU_4, MEAN_LENGTH = "bleu-1|stem:porter", "bleu-4|stem:porter", "bleu-
 ROUGE_1 = "rouge-1|measure:recall"
 PLAIN_METEOR = "meteor|stages:exact-stem"
 FIVE_REFERENCE_METRICS = {"rouge-l": "rouge-l", "bleu-4": BLEU_4, "rouge-1": ROUGE_1, "bleu-1": BLEU_1}
-FIVE, DRAWS, METEOR_DRAWS = 5, 10, 3
+FIVE_REFERENCES = 5  # references of a pair in appendix I
+DRAWS, METEOR_DRAWS = 10, 3  # random subsets of five references
 # Figures 11 and 12: versions of BLEU, ROUGE and CIDEr.
 VERSIONS = {
     "BLEU": {f"BLEU-{n}": f"bleu-{n}|stem:porter" for n in range(1, 5)},
@@ -41,15 +52,16 @@ VERSIONS = {
         "CIDEr no stem": "cider-nostem", "CIDEr-1": "cider|n:1", "CIDEr-D": "cider-d",
     },
 }  # fmt: skip
-SIZES, VERSION_DRAWS = (1, 5, 20, 48), 2
-METRICS_BY_NAME = {
+SIZES, VERSION_DRAWS = (1, 5, 20, 48), 2  # numbers of references, and random subsets of each size
+# The metrics by which references are ranked, by their names in the report.
+RANKING_METRICS = {
     "CIDEr": "cider",
     "CIDEr-D": "cider-d",
     "BLEU-1": "bleu-1",
     "BLEU-1 without brevity penalty": "bleu-h13",
     "ROUGE-1": ROUGE_1,
 }
-EXAMPLES = 12  # random pairs with different winners in a table
+MAX_EXAMPLES = 12  # random pairs with different winners in a table
 
 
 def analyse(run: Run) -> None:
@@ -75,30 +87,32 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
     The metrics are compared with the better candidate, CIDEr with the consensus.
     """
     metrics = [*FIVE_REFERENCE_METRICS.values(), MEAN_LENGTH, "cider"]
-    tables = scores_by_shared_subsets(data, metrics, [FIVE], draws=DRAWS, seed=run.seed)
+    scores = scores_by_shared_subsets(data, metrics, [FIVE_REFERENCES], draws=DRAWS, seed=run.seed)
     names = dict(FIVE_REFERENCE_METRICS)
     if "meteor" in computable_metrics(["meteor"]):
-        tables |= scores_by_shared_subsets(data, ["meteor"], [FIVE], draws=METEOR_DRAWS, seed=run.seed)
+        scores |= scores_by_shared_subsets(
+            data, ["meteor"], [FIVE_REFERENCES], draws=METEOR_DRAWS, seed=run.seed
+        )
         names["meteor"] = "meteor"
     kinds = [*pair_kinds(data.kinds), "all"]
     rows: list[tuple[Cell, ...]] = []
     points: dict[str, Estimate] = {}
-    for metric, by_size in tables.items():
+    for metric, by_size in scores.items():
         better = accuracy_by_references(by_size, data.pairwise_winners, data.kinds, clusters=data.clusters)
         consensus = accuracy_by_references(by_size, data.winners, data.kinds, clusters=data.clusters)
-        estimates = [estimates_of(curves[kind])[0] for curves in (better, consensus) for kind in kinds]
-        points[metric] = drawn_point(better["all"], FIVE)
+        estimates = [estimates_of_curve(curves[kind])[0] for curves in (better, consensus) for kind in kinds]
+        points[metric] = accuracy_at(better["all"], FIVE_REFERENCES)
         rows.append((metric, *estimates))
     others = {"bleu-4": {"mean length of the references": points[MEAN_LENGTH].value}}
     if "meteor" in names:
         blank_separated = scores_by_shared_subsets(
-            data, [PLAIN_METEOR], [FIVE], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
+            data, [PLAIN_METEOR], [FIVE_REFERENCES], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
         )
         plain = accuracy_by_references(
             blank_separated[PLAIN_METEOR], data.pairwise_winners, clusters=data.clusters
         )["all"]
         what = "captions cut at blanks, without synonyms and paraphrases"
-        others["meteor"] = {what: drawn_point(plain, FIVE).value}
+        others["meteor"] = {what: accuracy_at(plain, FIVE_REFERENCES).value}
     for name, metric in names.items():
         run.number(f"appendix-1/{name}/5", points[metric], others=others.get(name))
     scores_of_pairs, signatures = data.scores(["cider"])
@@ -114,16 +128,17 @@ def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
     """Compare the better candidate of each pair with the more human-like one (appendices I and III)."""
     is_decided = (data.winners != 0) & (data.pairwise_winners != 0)
     is_different = is_decided & (data.winners != data.pairwise_winners)
-    extra = _words_more_in_liked(data)
+    extra_words = _extra_words_of_liked(data)
     rows = []
     for kind in [*pair_kinds(data.kinds), "all"]:
-        keep = is_decided & (data.is_of_kind(kind) if kind != "all" else True)
+        is_counted = is_decided & (data.is_of_kind(kind) if kind != "all" else True)
+        has_longer = is_counted & is_different & (extra_words != 0)
         rows.append(
             (
                 kind,
-                share_by_image(~is_different, data.clusters, keep),
-                int((keep & is_different).sum()),
-                share_by_image(extra > 0, data.clusters, keep & is_different & (extra != 0)),
+                share_by_image(~is_different, data.clusters, is_counted),
+                int((is_counted & is_different).sum()),
+                share_by_image(extra_words > 0, data.clusters, has_longer),
             )
         )
     columns = (
@@ -133,23 +148,21 @@ def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
     table = Table(
         "parting", "Triplets and pairwise votes on the same pairs [95 % interval]", columns, tuple(rows)
     )
-    longer_share = rows[-1][-1]  # over all pairs
+    *_, longer_share = rows[-1]  # over all pairs
     rng = np.random.default_rng(run.seed)
-    positions = rng.permutation(np.flatnonzero(is_different))[:EXAMPLES].tolist()
+    shown_pairs = rng.permutation(np.flatnonzero(is_different))[:MAX_EXAMPLES].tolist()
     examples = Table(
         "parting-examples",
         "Pairs on which they part, drawn at random",
         (Column("image"), Column("pairs"), Column("human-like"), Column("liked by humans")),
         tuple(
             (
-                data.images[position],
-                data.pairs[position].kind,
-                *(
-                    _candidate(data, position, int(winner))
-                    for winner in (data.winners[position], data.pairwise_winners[position])
-                ),
+                data.images[index],
+                data.pairs[index].kind,
+                _candidate(data, index, int(data.winners[index])),
+                _candidate(data, index, int(data.pairwise_winners[index])),
             )
-            for position in positions
+            for index in shown_pairs
         ),
     )
     sentences = [
@@ -161,17 +174,18 @@ def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
     )
 
 
-def _words_more_in_liked(data: FiftySentenceData) -> Ints:
+def _extra_words_of_liked(data: FiftySentenceData) -> Ints:
     """Return, for each of P pairs, the words of the better candidate minus those of the more human-like one: (P,)."""
-    liked, human_like = (
-        [len(_candidate(data, position, winner).split()) for position, winner in enumerate(winners.tolist())]
+    liked_words, human_like_words = (
+        [len(_candidate(data, index, winner).split()) for index, winner in enumerate(winners.tolist())]
         for winners in (data.pairwise_winners, data.winners)
     )
-    return np.array(liked, dtype=np.int64) - np.array(human_like, dtype=np.int64)
+    return np.array(liked_words, dtype=np.int64) - np.array(human_like_words, dtype=np.int64)
 
 
-def _candidate(data: FiftySentenceData, position: int, winner: int) -> str:
-    pair = data.pairs[position]
+def _candidate(data: FiftySentenceData, index: int, winner: int) -> str:
+    """Return a candidate of the pair with this index: the first if ``winner`` is 1, else the second."""
+    pair = data.pairs[index]
     return (pair.first if winner == 1 else pair.second).strip()
 
 
@@ -183,38 +197,37 @@ def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
         captions[:index] + captions[index + 1 :] for captions in lists for index in range(len(captions))
     ]
     result = score_texts(
-        texts,
-        others,
-        list(data.references.values()),
-        metrics=list(METRICS_BY_NAME.values()),
-        tokenizer=TOKENIZER,
-    )
+        texts, others, list(data.references.values()), metrics=list(RANKING_METRICS.values()), tokenizer=TOKENIZER,
+    )  # fmt: skip
     starts = np.cumsum([0, *map(len, lists)])
     scores = {
         name: [result.scores[metric].images[start:end] for start, end in pairwise(starts.tolist())]
-        for name, metric in METRICS_BY_NAME.items()
+        for name, metric in RANKING_METRICS.items()
     }
-    for name, metric in METRICS_BY_NAME.items():
+    for name, metric in RANKING_METRICS.items():
         run.signed(f"leave one out, {name}", result.scores[metric].signature)
-    rho = np.array(list(map(spearman, scores["CIDEr"], scores["CIDEr-D"])))
-    pooled = spearman(result.scores["cider"].images, result.scores["cider-d"].images)
+    rho_by_image = np.array(list(map(spearman, scores["CIDEr"], scores["CIDEr-D"])))
+    pooled_rho = spearman(result.scores["cider"].images, result.scores["cider-d"].images)
     run.number(
         "section-8/cider-d/spearman",
-        Estimate(float(rho.mean()), n=len(rho)),
-        others={"over the sentences of all images at once": pooled},
+        Estimate(float(rho_by_image.mean()), n=len(rho_by_image)),
+        others={"over the sentences of all images at once": pooled_rho},
     )
 
     word_counts = [np.array([len(text.split()) for text in captions]) for captions in lists]
-    rows, first_five, all_texts = [], {}, {}  # the dictionaries have mean numbers of words by metric
+    rows = []
+    # Mean numbers of words of the first five references, and of all, by metric.
+    words_of_first_five: dict[str, float] = {}
+    words_of_all: dict[str, float] = {}
     for name, image_scores in scores.items():
         orders = [np.argsort(-scores_of_texts, kind="stable") for scores_of_texts in image_scores]
         ordered_counts = [counts[order] for counts, order in zip(word_counts, orders, strict=True)]
-        first_five[name], all_texts[name], last_five = (
-            float(np.mean([counts[part].mean() for counts in ordered_counts]))
-            for part in (slice(5), slice(None), slice(-5, None))
+        words_of_first_five[name], words_of_all[name], words_of_last_five = (
+            float(np.mean([counts[ranks].mean() for counts in ordered_counts]))
+            for ranks in (slice(5), slice(None), slice(-5, None))
         )
-        with_cider = float(np.mean(list(map(spearman, image_scores, scores["CIDEr"]))))
-        rows.append((name, first_five[name], all_texts[name], last_five, with_cider))
+        rho_with_cider = float(np.mean(list(map(spearman, image_scores, scores["CIDEr"]))))
+        rows.append((name, words_of_first_five[name], words_of_all[name], words_of_last_five, rho_with_cider))
     columns = (
         Column("metric"), Column("words, first five", "number"), Column("words, all", "number"),
         Column("words, last five", "number"), Column("rho with CIDEr", "coefficient"),
@@ -223,16 +236,14 @@ def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
     lengths = Table("leave-one-out", title, columns, tuple(rows))
     sentences = [
         "The paper says that ROUGE favours long sentences, and BLEU without brevity penalty short ones: the first five "
-        f"of an image have {first_five['ROUGE-1']:.1f} words by ROUGE-1, "
-        f"{first_five['BLEU-1 without brevity penalty']:.1f} by BLEU-1 without brevity penalty and "
-        f"{first_five['CIDEr']:.1f} by CIDEr; all have {all_texts['CIDEr']:.1f}."
+        f"of an image have {words_of_first_five['ROUGE-1']:.1f} words by ROUGE-1, "
+        f"{words_of_first_five['BLEU-1 without brevity penalty']:.1f} by BLEU-1 without brevity penalty and "
+        f"{words_of_first_five['CIDEr']:.1f} by CIDEr; all have {words_of_all['CIDEr']:.1f}."
     ]
     run.section(
-        "leave-one-out",
-        "Appendices II and IV: leave one out",
-        sentences,
+        "leave-one-out", "Appendices II and IV: leave one out", sentences,
         tables=[lengths, _example(data, images[0], scores)],
-    )
+    )  # fmt: skip
 
 
 def _example(data: FiftySentenceData, image: str, scores: dict[str, list[Floats]]) -> Table:
@@ -257,25 +268,26 @@ def _add_versions(run: Run, name: str, data: FiftySentenceData) -> None:
     panels = tuple(
         CurvePanel(
             f"{family} on {DATASET_TITLES[name]}",
-            tuple(drawn_curve(label, curves[metric]) for label, metric in versions.items()),
+            tuple(plot_curve(label, curves[metric]) for label, metric in versions.items()),
         )
         for family, versions in VERSIONS.items()
     )
-    right = {
+    # Whether each metric, by all 48 references, names people's winner of the pairs that people decided.
+    is_right = {
         metric: (metric_winners(first[0], second[0]) == data.winners)[data.winners != 0]
         for metric, (first, second) in ((metric, by_size[metric][SIZES[-1]]) for metric in metrics)
     }
     images = [image for image, winner in zip(data.images, data.winners, strict=True) if winner]
     rows: list[tuple[Cell, ...]] = []
-    full: dict[str, Estimate] = {}
+    accuracy_at_48: dict[str, Estimate] = {}
     for versions in VERSIONS.values():
         for label, metric in versions.items():
-            estimates = estimates_of(curves[metric])
+            estimates = estimates_of_curve(curves[metric])
             p = None
             if metric != "cider":
-                p = mcnemar_test(right[metric], right["cider"], clusters={ITEM: images}).best_p
+                p = mcnemar_test(is_right[metric], is_right["cider"], clusters={ITEM: images}).best_p
             rows.append((label, *estimates, p))
-            full[label] = estimates[-1]
+            accuracy_at_48[label] = estimates[-1]
     columns = (
         Column("version"), *(Column(f"{size} references, %", "share") for size in SIZES),
         Column("p against CIDEr", "p"),
@@ -284,10 +296,11 @@ def _add_versions(run: Run, name: str, data: FiftySentenceData) -> None:
     note = "p: McNemar's test at 48 references, by image."
     table = Table(f"versions-{name}", title, columns, tuple(rows), note)
     sentence = (
-        f"At 48 references CIDEr is right on {format_per_cent(full['CIDEr'])}, without IDF on "
-        f"{format_per_cent(full['CIDEr no idf'])}, with the best reference on {format_per_cent(full['CIDEr max'])}, "
-        f"with exponential weights on {format_per_cent(full['CIDEr exp'])}. The paper says that leaving out IDF hurts "
-        "most, and that the other two are slightly worse."
+        f"At 48 references CIDEr is right on {format_per_cent(accuracy_at_48['CIDEr'])}, without IDF on "
+        f"{format_per_cent(accuracy_at_48['CIDEr no idf'])}, with the best reference on "
+        f"{format_per_cent(accuracy_at_48['CIDEr max'])}, with exponential weights on "
+        f"{format_per_cent(accuracy_at_48['CIDEr exp'])}. The paper says that leaving out IDF hurts most, and that the "
+        "other two are slightly worse."
     )
     drawing = LinePlot(panels, x_axis="references (log scale)", y_axis="accuracy, %")
     figure = "11" if name == PASCAL else "12"
@@ -295,8 +308,5 @@ def _add_versions(run: Run, name: str, data: FiftySentenceData) -> None:
         f"figure-{figure}", f"Versions of metrics on {DATASET_TITLES[name]}", sentence, drawing, table
     )
     run.section(
-        f"versions-{name}",
-        f"Appendix VIII, Figure {figure}: {DATASET_TITLES[name]}",
-        plots=[plot],
-        tables=[table],
-    )
+        f"versions-{name}", f"Appendix VIII, Figure {figure}: {DATASET_TITLES[name]}", plots=[plot], tables=[table],
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""V15 §7.3 and §7.4: a tournament of systems, and people and metrics on the same halves of the references.
+"""V15, Vedantam et al. 2015, §7.3 and §7.4: a tournament of systems, and people and metrics on the same halves.
 
 The tournament: the five systems of PASCAL-50S meet in its machine-machine pairs. Each system's share of comparisons won
 is computed from people's winners and from each metric's, and both are correlated.
@@ -42,7 +42,7 @@ TOURNAMENT_METRICS = ("cider", "cider-d", "bleu-4|stem:porter", "rouge-l")
 HALVES_METRICS = (
     "bleu-1|stem:porter", "bleu-4|stem:porter", "rouge-1|measure:recall", "rouge-l", "cider", "cider-d", "meteor",
 )  # fmt: skip
-VOTES = "pascal-50s-votes"
+VOTES = "pascal-50s-votes"  # the table of data with the votes on PASCAL-50S
 SPLITS, RESAMPLES = 20, 1000  # random halves of the references; resamples of the images
 
 
@@ -79,31 +79,32 @@ class _Tournament:
     wins: Floats
     draws: Floats
 
-    def estimate(self, position: int) -> Estimate:
-        low, high, _ = percentile_interval(self.draws[:, position], CONFIDENCE)
-        return Estimate(float(self.wins[position]), low, high, int(self.result.compared[position].sum()))
+    def estimate(self, system: int) -> Estimate:
+        """Return the mean share of the system with this index, with its interval over images."""
+        low, high, _ = percentile_interval(self.draws[:, system], CONFIDENCE)
+        return Estimate(float(self.wins[system]), low, high, int(self.result.compared[system].sum()))
 
 
 def _add_tournament(run: Run, data: FiftySentenceData) -> None:
-    mixed_pairs = np.flatnonzero(data.is_of_kind("MM"))
-    first, second = ([SYSTEMS[data.systems[position][side]] for position in mixed_pairs] for side in (0, 1))
-    images = [data.images[position] for position in mixed_pairs]
+    machine_pairs = np.flatnonzero(data.is_of_kind("MM"))
+    first, second = ([SYSTEMS[data.systems[pair][side]] for pair in machine_pairs] for side in (0, 1))
+    images = [data.images[pair] for pair in machine_pairs]
     scores, signatures = data.scores(TOURNAMENT_METRICS)
-    winners = {"people": data.winners[mixed_pairs]} | {
-        metric: metric_winners(pair_scores[mixed_pairs, 0], pair_scores[mixed_pairs, 1])
+    winners = {"people": data.winners[machine_pairs]} | {
+        metric: metric_winners(pair_scores[machine_pairs, 0], pair_scores[machine_pairs, 1])
         for metric, pair_scores in scores.items()
     }
     tournaments = {}
     for name, winning_sides in winners.items():
         result = tournament(first, second, winning_sides, ties="no-win", resamples=0)
-        draws = _draws(winning_sides, first, second, images, run.seed)
+        draws = _resampled_wins(winning_sides, first, second, images, run.seed)
         tournaments[name] = _Tournament(result, _mean_wins(result.table), draws)
         run.signed(
             f"tournament of {name}", f"{signatures.get(name, 'published winners')}; {result.signature}"
         )
     people, cider = tournaments["people"], tournaments["cider"]
     correlations = {name: pearson(people.wins, tournaments[name].wins) for name in TOURNAMENT_METRICS}
-    low, high, _ = percentile_interval(_correlations(people.draws, cider.draws), CONFIDENCE)
+    low, high, _ = percentile_interval(_correlations_by_row(people.draws, cider.draws), CONFIDENCE)
     pooled = pearson(people.result.fraction, cider.result.fraction)
     others = {"all comparisons pooled": pooled} | _agreement_on_all_pairs(data, people.wins)
     ours = Estimate(correlations["cider"], low, high, len(SYSTEMS))
@@ -116,12 +117,13 @@ def _report_tournament(
 ) -> None:
     """Add Figure 4, with the systems in people's order."""
     systems = [str(name) for name in tournaments["people"].result.systems.tolist()]
-    by_people, by_cider = (
+    order_by_people, order_by_cider = (
         np.argsort(-tournaments[name].wins, kind="stable").tolist() for name in ("people", "cider")
     )
-    names = [systems[position] for position in by_people]
+    names = [systems[index] for index in order_by_people]
     cells = {
-        name: [result.estimate(position) for position in by_people] for name, result in tournaments.items()
+        name: [tournament.estimate(index) for index in order_by_people]
+        for name, tournament in tournaments.items()
     }
     rows = tuple((system, *(cells[name][row] for name in tournaments)) for row, system in enumerate(names))
     columns = (Column("system"), *(Column(f"{name}, %", "share") for name in tournaments))
@@ -130,7 +132,7 @@ def _report_tournament(
     )
     table = Table("tournament", title, columns, rows)
     sentences = [
-        f"People: {' > '.join(names)}. CIDEr: {' > '.join(systems[position] for position in by_cider)}. The paper has "
+        f"People: {' > '.join(names)}. CIDEr: {' > '.join(systems[index] for index in order_by_cider)}. The paper has "
         "Midge first and Babytalk second for both, Story last, and the two versions of Video in another order for "
         "CIDEr than for people.",
         "Pearson's r with people over the five systems: "
@@ -158,26 +160,32 @@ def _mean_wins(table: Floats) -> Floats:
     return ratio(np.where(has_met, table, 0.0).sum(axis=-1), has_met.sum(axis=-1))
 
 
-def _draws(winners: Ints, first: list[str], second: list[str], images: list[str], seed: int) -> Floats:
-    """Return the mean shares of comparisons won over opponents by K systems in B resamples of the images: (B, K)."""
+def _resampled_wins(
+    winners: Ints, first: list[str], second: list[str], images: list[str], seed: int
+) -> Floats:
+    """Return `_Tournament.draws`: the mean shares of K systems in B resamples of the images: (B, K).
+
+    ``winners`` are the winning sides of the pairs, and ``first`` and ``second`` the systems of these sides.
+    """
     systems = sorted({*first, *second})
-    firsts, seconds = (np.array([systems.index(name) for name in side]) for side in (first, second))
+    first_index, second_index = (np.array([systems.index(name) for name in side]) for side in (first, second))
     _, image = np.unique(images, return_inverse=True)
-    shape = (int(image.max()) + 1, len(systems), len(systems))
+    image_count = int(image.max()) + 1
+    shape = (image_count, len(systems), len(systems))
     won_counts, met_counts = np.zeros(shape), np.zeros(shape)
-    for side, (system, other) in enumerate(((firsts, seconds), (seconds, firsts)), start=1):
+    for side, system, other in ((1, first_index, second_index), (2, second_index, first_index)):
         np.add.at(met_counts, (image, system, other), 1)
         np.add.at(won_counts, (image, system, other), winners == side)
     # Equal seeds draw equal images, so people and metrics are resampled together.
     weights = np.random.default_rng(seed).multinomial(
-        shape[0], np.full(shape[0], 1 / shape[0]), size=RESAMPLES
+        image_count, np.full(image_count, 1 / image_count), size=RESAMPLES
     )
     return _mean_wins(
         ratio(np.tensordot(weights, won_counts, axes=1), np.tensordot(weights, met_counts, axes=1))
     )
 
 
-def _correlations(people: Floats, metric: Floats) -> Floats:
+def _correlations_by_row(people: Floats, metric: Floats) -> Floats:
     """Return Pearson's r between corresponding rows of two tables: (B,).
 
     Args:
@@ -200,11 +208,9 @@ def _agreement_on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str
     systems = sorted(SYSTEMS.values())
     result = score_texts(
         [texts[name] for texts in complete_captions.values() for name in systems],
-        [data.references[image] for image in complete_captions for _ in systems],
-        list(data.references.values()),
-        metrics=["cider"],
-        tokenizer=TOKENIZER,
-    )
+        [data.references[image] for image in complete_captions for _ in systems], list(data.references.values()),
+        metrics=["cider"], tokenizer=TOKENIZER,
+    )  # fmt: skip
     scores = result.scores["cider"].images.reshape(len(complete_captions), len(systems))
     win_shares = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
     np.fill_diagonal(win_shares, np.nan)
@@ -213,40 +219,42 @@ def _agreement_on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str
 
 
 @dataclass(frozen=True, slots=True)
-class _Accuracy:
-    """The share of halves from which the winner of each of P pairs is predicted, and the number of halves: (P,) each.
+class _PredictionAccuracy:
+    """How often the winner of each of P pairs is predicted right.
 
-    A pair counts as often as it has halves with a winner to predict.
+    Attributes:
+        share: (P,) share of right predictions.
+        weight: (P,) number of halves with a winner to predict, or its chance, by which the pair is weighted.
     """
 
     share: Floats
-    halves: Floats
+    weight: Floats
 
 
 def _add_halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[str]) -> None:
     """Add how often people and metrics, given half of the references, predict the winner that the other half names."""
-    right = _right_predictions(run, dataset, data, metrics)
+    is_right = _right_predictions(run, dataset, data, metrics)
     counted_pairs = {kind: data.is_of_kind(kind) for kind in pair_kinds(data.kinds)}
     counted_pairs["all"] = np.ones(len(data.pairs), dtype=np.bool_)
     # People's accuracy over all halves, in closed form, instead of that over the drawn halves.
     halves = halves_of_votes(*((data.votes == side).sum(axis=1) for side in (1, 2, 0)))
-    accuracies = {name: _mean_over_splits(rows) for name, rows in right.items()} | {
-        "people": _Accuracy(ratio(halves.agree, halves.decided_chances), halves.decided_chances),
-        "people, a tied half being half right": _Accuracy(
+    accuracies = {name: _mean_over_splits(rows) for name, rows in is_right.items()} | {
+        "people": _PredictionAccuracy(ratio(halves.agree, halves.decided_chances), halves.decided_chances),
+        "people, a tied half being half right": _PredictionAccuracy(
             ratio(halves.ties_half, halves.decided_chances), halves.decided_chances
         ),
     }
     cells = {
         name: {
             kind: share_by_image(
-                accuracy.share, data.clusters, is_counted & (accuracy.halves > 0), accuracy.halves
+                accuracy.share, data.clusters, is_counted & (accuracy.weight > 0), accuracy.weight
             )
             for kind, is_counted in counted_pairs.items()
         }
         for name, accuracy in accuracies.items()
     }
     for name in ("people", "cider"):
-        deviation = float(np.nanmean(right[name], axis=1).std(ddof=1))
+        deviation = float(np.nanmean(is_right[name], axis=1).std(ddof=1))
         run.number(
             f"section-7.4/{dataset}/{name}",
             estimate_of_draws(cells[name]["all"].value or 0.0, deviation, SPLITS),
@@ -262,22 +270,24 @@ def _right_predictions(
     The value is nan if the half to predict has no winner.
     """
     rng = np.random.default_rng(run.seed)
-    right: dict[str, list[Floats]] = {}
+    is_right: dict[str, list[Floats]] = {}
     signatures: dict[str, str] = {}
     for split in range(SPLITS):
         run.progress(0.2 + 0.8 * split / SPLITS, f"halves of the references, {split + 1} of {SPLITS}")
         order = rng.permutation(data.votes.shape[1])
         predicted_half, known_half = (np.sort(half) for half in np.split(order, 2))
-        majority, prediction = (_majority(data.votes[:, half]) for half in (predicted_half, known_half))
-        scores, signatures = data.scores(metrics, positions=known_half.tolist())
+        true_winners = _majority_of_votes(data.votes[:, predicted_half])
+        people_winners = _majority_of_votes(data.votes[:, known_half])
+        scores, signatures = data.scores(metrics, reference_indices=known_half.tolist())
         winners_by_metric = {
             name: metric_winners(pair_scores[:, 0], pair_scores[:, 1]) for name, pair_scores in scores.items()
         }
-        for name, winners in ({"people": prediction} | winners_by_metric).items():
-            right.setdefault(name, []).append(np.where(majority == 0, np.nan, winners == majority))
+        for name, winners in ({"people": people_winners} | winners_by_metric).items():
+            outcomes = np.where(true_winners == 0, np.nan, winners == true_winners)
+            is_right.setdefault(name, []).append(outcomes)
     for metric, signature in signatures.items():
         run.signed(f"halves of {DATASET_TITLES[dataset]}, {metric}", signature)
-    return {name: np.array(rows) for name, rows in right.items()}
+    return {name: np.array(rows) for name, rows in is_right.items()}
 
 
 def _report_halves(
@@ -314,7 +324,7 @@ def _report_halves(
     run.section(f"halves-{dataset}", title, plots=[plot], tables=[table])
 
 
-def _majority(votes: Ints) -> Ints:
+def _majority_of_votes(votes: Ints) -> Ints:
     """Return the winners by majority: (P,), 1, 2, or 0 for a tie.
 
     Args:
@@ -324,12 +334,12 @@ def _majority(votes: Ints) -> Ints:
     return (first > second) + 2 * (second > first).astype(np.int64)
 
 
-def _mean_over_splits(right: Floats) -> _Accuracy:
+def _mean_over_splits(is_right: Floats) -> _PredictionAccuracy:
     """Return the mean over the splits. Those with nan are left out.
 
     Args:
-        right: (S, P) a result of ``_right_predictions``.
+        is_right: (S, P) a result of ``_right_predictions``.
     """
-    has_winner = ~np.isnan(right)
-    share = ratio(np.where(has_winner, right, 0.0).sum(axis=0), has_winner.sum(axis=0))
-    return _Accuracy(share, has_winner.sum(axis=0).astype(np.float64))
+    has_winner = ~np.isnan(is_right)
+    share = ratio(np.where(has_winner, is_right, 0.0).sum(axis=0), has_winner.sum(axis=0))
+    return _PredictionAccuracy(share, has_winner.sum(axis=0).astype(np.float64))

@@ -1,4 +1,8 @@
-"""WG15: the upper bound of people, the baselines and their combinations, on the paper's or simulated data."""
+"""WG15, Wang and Gaizauskas 2015: content selection, that is, which boxes of an image a description names.
+
+People are compared with each other (the upper bound), and with baselines and their combinations, on the paper's data
+if these are there, and on simulated data.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ from quorum.metrics.content_baselines import (
 )
 from quorum.statistics.significance import bootstrap_interval
 
-DATA = "imageclef-2015"
+DATA = "imageclef-2015"  # the table of data with the paper's boxes
 DRAWS = 20  # number of draws of random boxes
 MAX_BOXES = 15  # number of boxes that a baseline chooses
 SHOWN_BOX_COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15)
@@ -43,8 +47,15 @@ LABELS, IMAGES, PEOPLE = 40, 400, 7  # of the rehearsal: labels, training and te
 
 
 @dataclass(frozen=True, slots=True)
-class Images:
-    """The labels, boxes (x, y, width, height) and size of each image, and the boxes that each description names."""
+class BoxImages:
+    """BoxImages with labelled boxes, and with the boxes that people's descriptions name.
+
+    Attributes:
+        labels: the labels of each image's boxes.
+        boxes: (B, 4) x, y, width and height of each image's boxes.
+        sizes: width and height of each image.
+        descriptions: for each image and description, the indices of the boxes that it names.
+    """
 
     labels: list[list[str]]
     boxes: list[np.ndarray]
@@ -53,23 +64,28 @@ class Images:
 
 
 def analyse(run: Run) -> None:
-    # nine boxes, of which the walk over bigrams leaves out the last six
-    nine = bigram_ranks([["a", "b", "c", *"uvwxyz"]], BigramPrior.fit([["a", "b", "c"]]))
-    run.number("shared-rank", Estimate(float(nine.ranks[-1])))
+    # Of these nine boxes, the walk over bigrams leaves out the last six, which share a rank.
+    nine_boxes = bigram_ranks([["a", "b", "c", *"uvwxyz"]], BigramPrior.fit([["a", "b", "c"]]))
+    run.number("shared-rank", Estimate(float(nine_boxes.ranks[-1])))
     if run.has(DATA):
         training, test = _read_images(run.data[DATA] / "boxes.jsonl")
-        _analyse_set(run, "imageclef-2015", "ImageCLEF 2015", training, test, stated=True)
+        _analyse_set(run, "imageclef-2015", "ImageCLEF 2015", training, test, are_published=True)
     training, test = _simulated_images(run.seed)
-    people = sum(len(image) for image in test.descriptions)
+    description_count = sum(len(image) for image in test.descriptions)
     run.judged(
         f"Simulated: the descriptions of ImageCLEF 2015 are not released, so that {PEOPLE} rehearsed workers name "
-        f"boxes of {IMAGES:,} invented images, {people:,} descriptions of test images in all. They show the analyses, "
-        "and say nothing about people."
+        f"boxes of {IMAGES:,} invented images, {description_count:,} descriptions of test images in all. They show the "
+        "analyses, and say nothing about people."
     )
-    _analyse_set(run, "rehearsed", "Invented images and rehearsed workers", training, test, stated=False)
+    _analyse_set(
+        run, "rehearsed", "Invented images and rehearsed workers", training, test, are_published=False
+    )
 
 
-def _analyse_set(run: Run, name: str, title: str, training: Images, test: Images, *, stated: bool) -> None:
+def _analyse_set(
+    run: Run, name: str, title: str, training: BoxImages, test: BoxImages, *, are_published: bool
+) -> None:
+    """Compute the figures of a set. ``are_published`` says whether they are the published numbers."""
     upper = content_upper_bound(test.descriptions)
     run.signed(f"upper bound, {name}", upper.signature)
     box_counts = [len(set(boxes)) for image in training.descriptions for boxes in image]
@@ -81,7 +97,7 @@ def _analyse_set(run: Run, name: str, title: str, training: Images, test: Images
         ]
         for baseline, ranks in baselines.items()
     }
-    if stated:
+    if are_published:
         for figure in ("precision", "recall", "f1"):
             bound = getattr(upper, figure)
             run.number(f"upper/{figure}", Estimate(bound.mean))
@@ -98,9 +114,9 @@ def _analyse_set(run: Run, name: str, title: str, training: Images, test: Images
                         )
                     run.number(f"{baseline}/{k}/{figure}", ours)
         run.number("mean-boxes", Estimate(float(np.mean(box_counts))))
-    rows = [("people", "", *_cells(upper, run.seed))]
+    rows = [("people", "", *_estimates_of_score(upper, run.seed))]
     rows += [
-        (baseline, str(k), *_cells(by_count[k - 1], run.seed))
+        (baseline, str(k), *_estimates_of_score(by_count[k - 1], run.seed))
         for baseline, by_count in scores.items()
         for k in (1, 2, 3, 4, 5, 10)
     ]
@@ -141,12 +157,13 @@ def _analyse_set(run: Run, name: str, title: str, training: Images, test: Images
     )
 
 
-def _random_score(test: Images, seed: int, k: int) -> ContentScore:
+def _random_score(test: BoxImages, seed: int, k: int) -> ContentScore:
+    """Return the score of k boxes drawn at random from each image."""
     ranks = random_ranks([len(labels) for labels in test.labels], seed=seed)
     return content_selection(ranks.selections(k), test.descriptions, empty="zero")
 
 
-def _baselines(training: Images, test: Images, seed: int) -> dict[str, BoxRanks]:
+def _baselines(training: BoxImages, test: BoxImages, seed: int) -> dict[str, BoxRanks]:
     mentions = mentions_of(training.labels, training.descriptions)
     ranks = {
         "random": random_ranks([len(labels) for labels in test.labels], seed=seed),
@@ -162,7 +179,8 @@ def _baselines(training: Images, test: Images, seed: int) -> dict[str, BoxRanks]
     }
 
 
-def _cells(score: ContentScore, seed: int) -> tuple[Estimate, Estimate, Estimate]:
+def _estimates_of_score(score: ContentScore, seed: int) -> tuple[Estimate, Estimate, Estimate]:
+    """Return precision, recall and F1."""
     return _estimate(score.precision, seed), _estimate(score.recall, seed), _estimate(score.f1, seed)
 
 
@@ -172,9 +190,12 @@ def _estimate(figure: ContentFigure, seed: int) -> Estimate:
     return replace(estimate_from(interval, image_values.size), value=json_float(figure.mean))
 
 
-def _read_images(file: Path) -> tuple[Images, Images]:
+def _read_images(file: Path) -> tuple[BoxImages, BoxImages]:
     """Return the training and the test images in a file. pack.toml describes its columns."""
-    images_by_split: dict[str, Images] = {"train": Images([], [], [], []), "test": Images([], [], [], [])}
+    images_by_split: dict[str, BoxImages] = {
+        "train": BoxImages([], [], [], []),
+        "test": BoxImages([], [], [], []),
+    }
     columns = Columns(("image", "split", "width", "height", "boxes", "descriptions"))
     for record in read_json_lines(file, columns, ImportNotes(), None):
         row: Mapping[str, Any] = record.values
@@ -201,30 +222,33 @@ def _read_images(file: Path) -> tuple[Images, Images]:
     return images_by_split["train"], images_by_split["test"]
 
 
-def _simulated_images(seed: int) -> tuple[Images, Images]:
+def _simulated_images(seed: int) -> tuple[BoxImages, BoxImages]:
     """Return invented images, in which large, central and commonly named boxes are named more often."""
     rng = np.random.default_rng(seed)
-    common = 1 / np.arange(1, LABELS + 1)
+    frequency = 1 / np.arange(1, LABELS + 1)  # of each label
     sets = []
-    for _ in range(2):
-        counts = rng.integers(3, MAX_BOXES + 1, size=IMAGES // 2)
-        labels = [rng.choice(LABELS, size=count, p=common / common.sum()) for count in counts.tolist()]
+    for _ in range(2):  # training and test images
+        box_counts = rng.integers(3, MAX_BOXES + 1, size=IMAGES // 2)
+        labels = [
+            rng.choice(LABELS, size=count, p=frequency / frequency.sum()) for count in box_counts.tolist()
+        ]
         boxes = []
-        for count in counts.tolist():
+        for count in box_counts.tolist():
             sides = rng.uniform(5, 60, size=(count, 2))
             boxes.append(np.hstack([rng.uniform(0, 1, size=(count, 2)) * (100 - sides), sides]))
-        truths = []
+        is_worth_naming = []
         for label, box in zip(labels, boxes, strict=True):
-            # large, central and common boxes weigh more; people name the one to four heaviest
+            # Large, central and common boxes weigh more. Careful people name the one to four heaviest.
             distance = np.hypot(*(box[:, :2] + box[:, 2:] / 2 - 50).T)
-            weight = np.sqrt(box[:, 2] * box[:, 3]) / 20 - distance / 40 + np.log(common[label]) / 2
-            truths.append((np.argsort(np.argsort(-weight)) < rng.integers(1, 5)).astype(np.int64))
+            weight = np.sqrt(box[:, 2] * box[:, 3]) / 20 - distance / 40 + np.log(frequency[label]) / 2
+            rank = np.argsort(np.argsort(-weight))
+            is_worth_naming.append((rank < rng.integers(1, 5)).astype(np.int64))
         judgments = rehearse_votes(
-            np.concatenate(truths), (0, 1), PEOPLE, crowd=RehearsalCrowd(workers=30, seed=seed)
+            np.concatenate(is_worth_naming), (0, 1), PEOPLE, crowd=RehearsalCrowd(workers=30, seed=seed)
         )
         # The n-th answer about each box belongs to the n-th description of its image.
         is_named = judgments.value.reshape(-1, PEOPLE) == 1
-        starts = np.concatenate([[0], np.cumsum(counts)])
+        starts = np.concatenate([[0], np.cumsum(box_counts)])
         descriptions = []
         for image, label in enumerate(labels):
             image_answers = is_named[starts[image] : starts[image + 1]]
@@ -233,5 +257,5 @@ def _simulated_images(seed: int) -> tuple[Images, Images]:
                 [[int(box) for box in order if image_answers[box, person]] for person in range(PEOPLE)]
             )
         names = [[f"label-{label}" for label in image_labels.tolist()] for image_labels in labels]
-        sets.append(Images(names, boxes, [(100.0, 100.0)] * len(names), descriptions))
+        sets.append(BoxImages(names, boxes, [(100.0, 100.0)] * len(names), descriptions))
     return sets[0], sets[1]

@@ -1,4 +1,8 @@
-"""WG16: bounds of every metric from people and unrelated texts, and how metrics rank images and captions."""
+"""WG16, Wang and Gaizauskas 2016: bounds of metrics, and how metrics rank images and captions.
+
+A caption of an image is scored against the image's other captions. Captions of people give the upper bound of a metric,
+and unrelated texts in their place give lower bounds.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from contrib.bounds.bounds import WG16_METRICS, Bound, Bounds, computable_metrics, compute_bounds, read_corpus
-from contrib.packs.estimates import heat_plot
-from contrib.packs.flickr8k import references_by_image
+from contrib.packs.estimates import heatmap_plot
+from contrib.packs.references import references_by_image
 from contrib.packs.running import Run
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, Column, Estimate, HeatmapPanel, Plot, Table
@@ -17,28 +21,28 @@ from judgments.importers import open_dataset
 from quorum.metrics.held_out import draw_from_other_images, hold_out, score_held_out
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
-DATASETS_BY_PATH = ("vlt2k", "abstract-scenes", "imageclef-2015")
 SCENES = "abstract-scenes"
-# Other texts replace this many captions of each image, drawn at random.
-MAX_REPLACED_CAPTIONS = 5
-CIDER, BLEU = "cider-nostem", "bleu-{}|smoothing:nist"
-PRECISION = "bleu-h13"  # BLEU-1 without the brevity penalty
-OTHER_FAMILIES = ("rouge", "meteor", "cider")
-# Section 4.2: the ranges of coefficients over the eight datasets, by image.
-RANGES = (
-    (BLEU.format(2), BLEU.format(3), 0.83, 0.88),
-    (BLEU.format(3), BLEU.format(4), 0.89, 0.93),
-    (BLEU.format(2), BLEU.format(4), 0.74, 0.82),
-    (BLEU.format(1), BLEU.format(2), 0.67, 0.79),
-    (BLEU.format(1), BLEU.format(3), 0.57, 0.70),
-    (BLEU.format(1), BLEU.format(4), 0.51, 0.66),
+OPTIONAL_DATASETS = ("vlt2k", SCENES, "imageclef-2015")  # data sets without which the pack runs, too
+MAX_REPLACED_CAPTIONS = 5  # random captions of each image that other texts replace
+CIDER = "cider-nostem"
+BLEU_1, BLEU_2, BLEU_3, BLEU_4 = (f"bleu-{n}|smoothing:nist" for n in range(1, 5))
+BLEU_1_WITHOUT_PENALTY = "bleu-h13"  # BLEU-1 without the brevity penalty
+OTHER_FAMILIES = ("rouge", "meteor", "cider")  # beginnings of the names of metrics that are not BLEU
+# Section 4.2: for two metrics, the range of tau-b over the eight datasets, by image.
+TAU_RANGES = (
+    (BLEU_2, BLEU_3, 0.83, 0.88),
+    (BLEU_3, BLEU_4, 0.89, 0.93),
+    (BLEU_2, BLEU_4, 0.74, 0.82),
+    (BLEU_1, BLEU_2, 0.67, 0.79),
+    (BLEU_1, BLEU_3, 0.57, 0.70),
+    (BLEU_1, BLEU_4, 0.51, 0.66),
     ("rouge-l-155", "rouge-w", 0.87, 0.93),
     (CIDER, "cider-d|scale:1", 0.80, 0.97),
     ("meteor", CIDER, 0.55, 0.68),
 )
 NORMAL_QUANTILE = 1.96  # of a two-sided interval of 95 %
 ROUNDING = 0.005  # ranges are printed with two digits
-FIELDS = ("micro", "macro", "deviation", "median", "least", "most")
+BOUND_FIELDS = ("micro", "macro", "deviation", "median", "least", "most")  # figures of a bound in the tables
 # ROUGE options that were tried where our value differs from the published one.
 ROUGE_OPTIONS = ("measure:recall", "measure:precision", "stem:porter")
 
@@ -46,14 +50,14 @@ ROUGE_OPTIONS = ("measure:recall", "measure:precision", "stem:porter")
 def analyse(run: Run) -> None:
     sets = dict(_read_sets(run))
     corpus = read_corpus(run.data["brown"]) if run.has("brown") else []
-    metrics = computable_metrics((*WG16_METRICS, PRECISION))
+    metrics = computable_metrics((*WG16_METRICS, BLEU_1_WITHOUT_PENALTY))
     run.judged(
         f"None. {sum(len(captions) for images in sets.values() for captions in images):,} captions that people wrote "
         f"for {len(sets)} datasets are compared with each other."
     )
     by_set: dict[str, Bounds] = {}
-    for name in (PASCAL, ABSTRACT, *(dataset for dataset in DATASETS_BY_PATH if run.has(dataset))):
-        run.progress(len(by_set) / (len(DATASETS_BY_PATH) + 2), f"holding out captions of {name}")
+    for name in (PASCAL, ABSTRACT, *(dataset for dataset in OPTIONAL_DATASETS if run.has(dataset))):
+        run.progress(len(by_set) / (len(OPTIONAL_DATASETS) + 2), f"holding out captions of {name}")
         others = {
             other_name: [text for captions in images for text in captions]
             for other_name, images in sets.items()
@@ -78,7 +82,7 @@ def _read_sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     for name, format, file in (
         *((PASCAL, PASCAL, ""), (ABSTRACT, ABSTRACT, ""), ("flickr8k", "flickr8k", "")),
         ("coco-captions", "coco", "captions_karpathy_test4.json"),
-        *((name, "jsonl", "captions.jsonl") for name in DATASETS_BY_PATH),
+        *((name, "jsonl", "captions.jsonl") for name in OPTIONAL_DATASETS),
     ):
         if run.has(name):
             if name == SCENES:
@@ -106,20 +110,23 @@ def _read_scenes(run: Run) -> dict[str, list[str]]:
 
 def _record_numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, list[list[str]]]) -> None:
     fifty = {name: by_set[name] for name in (PASCAL, ABSTRACT)}
-    bleu = BLEU.format(1)
-    highest = max(fifty, key=lambda name: fifty[name].upper[bleu].micro)
-    plain = {name: fifty[name].upper[PRECISION] for name in fifty}
-    highest_mean = max(bound.micro for bound in plain.values())
-    what = "without the brevity penalty"
-    run.number("bleu-1/most", _estimate(fifty[highest].upper[bleu]), others={what: highest_mean})
-    median = Estimate(fifty[PASCAL].upper[bleu].median)
-    run.number("pascal-50s/bleu-1/median", median, others={what: plain[PASCAL].median})
+    other_convention = "without the brevity penalty"
+    bleu_1 = {name: bounds.upper[BLEU_1] for name, bounds in fifty.items()}
+    without_penalty = {name: bounds.upper[BLEU_1_WITHOUT_PENALTY] for name, bounds in fifty.items()}
+    highest_bleu_1 = max(bleu_1.values(), key=lambda bound: bound.micro)
+    highest_without_penalty = max(bound.micro for bound in without_penalty.values())
+    run.number("bleu-1/most", _estimate(highest_bleu_1), others={other_convention: highest_without_penalty})
+    run.number(
+        "pascal-50s/bleu-1/median",
+        Estimate(bleu_1[PASCAL].median),
+        others={other_convention: without_penalty[PASCAL].median},
+    )
     for name, bounds in fifty.items():
-        run.number(f"{name}/bleu-4/most", Estimate(bounds.upper[BLEU.format(4)].most))
+        run.number(f"{name}/bleu-4/most", Estimate(bounds.upper[BLEU_4].most))
         if "meteor" in bounds.upper:
             run.number(f"{name}/meteor/most", Estimate(bounds.upper["meteor"].most))
-    highest = max(fifty, key=lambda name: fifty[name].upper[CIDER].micro)
-    run.number("cider/most", _estimate(fifty[highest].upper[CIDER]))
+    highest_cider = max((bounds.upper[CIDER] for bounds in fifty.values()), key=lambda bound: bound.micro)
+    run.number("cider/most", _estimate(highest_cider))
     options = _rouge_options(sets[ABSTRACT], run.seed)
     abstract = by_set[ABSTRACT]
     run.number(
@@ -135,35 +142,39 @@ def _record_numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, l
     if "meteor" in abstract.upper:
         for what in ("other-image", "other-dataset"):
             run.number(f"abstract-50s/meteor/{what}", _estimate(abstract.lower[what]["meteor"]))
-    taus = [tau for bounds in fifty.values() for tau in _taus_of(bounds, bleu)]
-    others = [tau for bounds in fifty.values() for tau in _taus_of(bounds, PRECISION)]
-    run.number("tau/bleu-1/least", Estimate(min(taus)), others={"without the brevity penalty": min(others)})
-    run.number("tau/bleu-1/most", Estimate(max(taus)), others={"without the brevity penalty": max(others)})
-    for name in DATASETS_BY_PATH:
+    taus = [tau for bounds in fifty.values() for tau in _taus_with_others(bounds, BLEU_1)]
+    other_taus = [
+        tau for bounds in fifty.values() for tau in _taus_with_others(bounds, BLEU_1_WITHOUT_PENALTY)
+    ]
+    run.number("tau/bleu-1/least", Estimate(min(taus)), others={other_convention: min(other_taus)})
+    run.number("tau/bleu-1/most", Estimate(max(taus)), others={other_convention: max(other_taus)})
+    for name in OPTIONAL_DATASETS:
         if name in by_set:
-            _record_numbers_by_path(run, name, by_set[name])
+            _record_numbers_of_optional(run, name, by_set[name])
 
 
-def _record_numbers_by_path(run: Run, name: str, bounds: Bounds) -> None:
-    metrics = {"bleu-1": BLEU.format(1), "cider": CIDER, "rouge-1": "rouge-1", "meteor": "meteor"}
+def _record_numbers_of_optional(run: Run, name: str, bounds: Bounds) -> None:
+    """Record the numbers on an optional data set. Their ids are DATASET/METRIC/FIGURE."""
+    metrics = {"bleu-1": BLEU_1, "cider": CIDER, "rouge-1": "rouge-1", "meteor": "meteor"}
     for number in run.pack.numbers:
         if number.data != name:
             continue
-        _, short, what = number.id.split("/")
-        metric = metrics[short]
+        _, metric_id, figure = number.id.split("/")
+        metric = metrics[metric_id]
         if metric not in bounds.upper:
             continue
-        if what == "deviation":
+        if figure == "deviation":
             run.number(number.id, Estimate(bounds.upper[metric].deviation))
         else:
-            side = bounds.upper if what == "upper" else bounds.lower[what]
-            run.number(number.id, _estimate(side[metric]))
+            bounds_by_metric = bounds.upper if figure == "upper" else bounds.lower[figure]
+            run.number(number.id, _estimate(bounds_by_metric[metric]))
 
 
 def _estimate(bound: Bound) -> Estimate:
+    """Return a bound with the prediction interval of another draw of captions and texts."""
     # Other texts are drawn for each image. A second draw would differ from the first by the errors of both.
-    half = NORMAL_QUANTILE * bound.within * math.sqrt(2 / bound.n)
-    return Estimate(bound.micro, bound.micro - half, bound.micro + half, bound.n)
+    half_width = NORMAL_QUANTILE * bound.within * math.sqrt(2 / bound.n)
+    return Estimate(bound.micro, bound.micro - half_width, bound.micro + half_width, bound.n)
 
 
 def _rouge_options(captions: Sequence[Sequence[str]], seed: int) -> list[tuple[str, float, float]]:
@@ -182,7 +193,8 @@ def _rouge_options(captions: Sequence[Sequence[str]], seed: int) -> list[tuple[s
     ]
 
 
-def _taus_of(bounds: Bounds, metric: str) -> list[float]:
+def _taus_with_others(bounds: Bounds, metric: str) -> list[float]:
+    """Return tau-b of a metric with each metric that is not BLEU, over images."""
     names = list(bounds.upper)
     row = bounds.image_taus[names.index(metric)].tolist()
     return [tau for name, tau in zip(names, row, strict=True) if name.startswith(OTHER_FAMILIES)]
@@ -190,16 +202,16 @@ def _taus_of(bounds: Bounds, metric: str) -> list[float]:
 
 def _add_sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
     for name, bounds in by_set.items():
-        floors = list(bounds.lower)
+        replacements = list(bounds.lower)  # names of what stood in the place of captions
         rows = [
             (
                 _short_name(metric),
-                *(getattr(bound, field) for field in FIELDS),
-                *(bounds.lower[what][metric].micro for what in floors),
+                *(getattr(bound, field) for field in BOUND_FIELDS),
+                *(bounds.lower[replacement][metric].micro for replacement in replacements),
             )
             for metric, bound in bounds.upper.items()
         ]
-        columns = (Column("metric"), *(Column(field, "number") for field in (*FIELDS, *floors)))
+        columns = (Column("metric"), *(Column(field, "number") for field in (*BOUND_FIELDS, *replacements)))
         title = "Upper bounds, and what stood in the place of captions"
         people, others = bounds.upper["rouge-1"].micro, bounds.lower["other-image"]["rouge-1"].micro
         sentences = [
@@ -208,21 +220,18 @@ def _add_sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
             "what people reach."
         ]
         if "corpus" in bounds.lower:
-            sentences_score = bounds.lower["corpus"][BLEU.format(1)].micro
-            words_score = bounds.lower["corpus-words-10"][BLEU.format(1)].micro
+            sentences_score = bounds.lower["corpus"][BLEU_1].micro
+            words_score = bounds.lower["corpus-words-10"][BLEU_1].micro
             sentences.append(
                 f"BLEU-1 of sentences of Brown is {sentences_score:.3f}, and of ten of its words {words_score:.3f}: as "
                 "in the paper, BLEU favours the shorter."
             )
         run.section(
-            name,
-            f"Bounds on {name} (sections 4.1 and 5)",
-            sentences,
-            plots=[_tau_plot(name, bounds)],
+            name, f"Bounds on {name} (sections 4.1 and 5)", sentences, plots=[_tau_plot(name, bounds)],
             tables=[Table(f"bounds-{name}", title, columns, tuple(rows))],
-        )
-    taus: list[tuple[Cell, ...]] = []
-    for first, second, low, high in RANGES:
+        )  # fmt: skip
+    rows_of_taus: list[tuple[Cell, ...]] = []
+    for first, second, low, high in TAU_RANGES:
         cells: list[float | str] = []
         for name in (PASCAL, ABSTRACT):
             names = list(by_set[name].upper)
@@ -230,14 +239,18 @@ def _add_sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
             if first in names and second in names:
                 tau = float(by_set[name].image_taus[names.index(first), names.index(second)])
             cells += [tau, "yes" if low - ROUNDING <= tau <= high + ROUNDING else "no"]
-        taus.append((f"{_short_name(first)}, {_short_name(second)}", f"{low:.2f} to {high:.2f}", *cells))
+        rows_of_taus.append(
+            (f"{_short_name(first)}, {_short_name(second)}", f"{low:.2f} to {high:.2f}", *cells)
+        )
     title = "Kendall's tau-b between metrics over images, beside the printed ranges"
-    heads = [
+    columns_of_taus = [
         ("metrics", "text"), ("printed", "text"), ("PASCAL-50S", "coefficient"), ("inside", "text"),
         ("ABSTRACT-50S", "coefficient"), ("is inside", "text"),
     ]  # fmt: skip
     sentence = "The paper prints the range of tau-b over its eight datasets, of which two are at hand."
-    run.tabulate("taus", "How metrics agree on images (section 4.2)", sentence, title, heads, taus)
+    run.tabulate(
+        "taus", "How metrics agree on images (section 4.2)", sentence, title, columns_of_taus, rows_of_taus
+    )
 
 
 def _tau_plot(name: str, bounds: Bounds) -> Plot:
@@ -246,15 +259,13 @@ def _tau_plot(name: str, bounds: Bounds) -> Plot:
         HeatmapPanel(over, names, names, tuple(tuple(row) for row in taus.tolist()))
         for over, taus in (("over images", bounds.image_taus), ("over captions", bounds.caption_taus))
     )
-    return heat_plot(
-        f"taus-{name}",
-        f"How metrics order {name}",
-        "Kendall's tau-b between every two metrics, over the mean scores of images and over captions.",
-        panels,
-        ("metric", "metric"),
-        [("level", "text"), ("first", "text"), ("second", "text"), ("tau-b", "coefficient")],
-    )
+    return heatmap_plot(
+        f"taus-{name}", f"How metrics order {name}",
+        "Kendall's tau-b between every two metrics, over the mean scores of images and over captions.", panels,
+        ("metric", "metric"), [("level", "text"), ("first", "text"), ("second", "text"), ("tau-b", "coefficient")],
+    )  # fmt: skip
 
 
 def _short_name(metric: str) -> str:
+    """Return the name of a metric without its options."""
     return metric.partition("|")[0]

@@ -1,4 +1,4 @@
-"""Score and rank the systems of WMT24 by people's scores of error span annotation."""
+"""Score and rank the systems of WMT24 by people's scores from error span annotation (ESA)."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -17,7 +17,8 @@ DATA, WAVES = "wmt24-news-systems", 4
 LANGUAGE_CODES = {
     "eng": "en", "ces": "cs", "hin": "hi", "zho": "zh", "jpn": "ja", "rus": "ru", "ukr": "uk", "isl": "is", "spa": "es"
 }  # fmt: skip
-OWN_COLUMNS = {
+# Columns of the files beside those of the layout "appraise".
+ADDED_COLUMNS = {
     "unit": ("{trgLang}/{system}/{itemID}",),
     "document": ("docID",),
     "to": ("trgLang",),
@@ -29,25 +30,26 @@ def analyse(run: Run) -> None:
     if not run.has(DATA):
         return
     layout = read_layouts()["appraise"]
-    read_file = layout.model_copy(update={"columns": {**layout.columns, **OWN_COLUMNS}}).reader(
+    read_file = layout.model_copy(update={"columns": {**layout.columns, **ADDED_COLUMNS}}).reader(
         read_table, alone=True
     )
-    by_pair: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    rows_by_languages: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for wave in range(WAVES):  # a segment that is in two waves is judged twice
         path = run.data[DATA] / f"esa_generalMT2024_wave{wave}.csv"
         for record in read_file(path, Columns(()), ImportNotes(), None):
             codes = (LANGUAGE_CODES[record.values[side]] for side in ("from", "to"))
-            by_pair["-".join(codes)].append(record.values)
+            rows_by_languages["-".join(codes)].append(record.values)
     values: dict[str, float] = {}
-    for pair, rows in sorted(by_pair.items()):
+    for languages, rows in sorted(rows_by_languages.items()):
+        # By system and segment, the indices of the judgments in `rows`.
         texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
-        for position, row in enumerate(rows):
-            texts[row["system"]].setdefault(int(row["image"]), []).append(position)
+        for index, row in enumerate(rows):
+            texts[row["system"]].setdefault(int(row["image"]), []).append(index)
         systems = rank_systems(score_segments(list(map(_read_judgment, rows)), texts), "greater")
-        run.judged(f"{pair}: {len(rows):,} judgments of {len(systems)} systems, as published.")
+        run.judged(f"{languages}: {len(rows):,} judgments of {len(systems)} systems, as published.")
         for system in systems:
             for name in ("score", "best", "worst"):
-                values[f"{pair}/{system.system}/{name}"] = getattr(system, name)
+                values[f"{languages}/{system.system}/{name}"] = getattr(system, name)
     for number in run.pack.numbers:
         if number.id in values:
             run.number(number.id, Estimate(values[number.id]))

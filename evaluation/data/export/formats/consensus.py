@@ -35,9 +35,9 @@ class ConsensusEncoding(Encoding):
                 if (row := self.row(unit, consensus)) is not None:
                     write_line(file, row)
                     line_count += 1
-            unit_count = Unit.objects.filter(pk__in=unit_ids, control=False).count()
             work.counts[self.count_name] += line_count
-            work.counts["left_out"] += unit_count - line_count
+            units = Unit.objects.filter(pk__in=unit_ids, control=False)
+            work.counts["left_out"] += units.count() - line_count
 
     @abstractmethod
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from annotation.quality.detectors import make_rule
 from annotation.quality.detectors.history import OwnJudgment
-from contrib.replays.looks import replay_detectors
+from contrib.replays.page_replays import replay_detectors
 from contrib.replays.submitted_pages import SubmittedPage
 from tests.annotation.test_rules import TRIPLET
 

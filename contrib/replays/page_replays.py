@@ -1,4 +1,8 @@
-"""Run detectors page by page, in the order in which pages were submitted, without a database."""
+"""Run detectors page by page, in the order in which pages were submitted, without a database.
+
+As in a running study, detectors examine a worker only after some of the pages (`pages_since_look`), and then everything
+that the worker and others had answered until then.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +28,24 @@ from contrib.replays.submitted_pages import SubmittedPage
 
 @dataclass(slots=True)
 class JudgmentLog:
-    """The judgments of the pages that were replayed so far, from which detectors get their histories."""
+    """The judgments of the pages that were replayed so far, from which detectors get their histories.
+
+    Workers and units are row ids.
+    """
 
     answers: AnswerFormat
-    _page_counts: Counter[int] = field(default_factory=Counter)
-    _unseen_counts: Counter[int] = field(default_factory=Counter)
-    _judgments: dict[int, list[OwnJudgment]] = field(default_factory=lambda: defaultdict(list))
+    _page_counts: Counter[int] = field(default_factory=Counter)  # by worker
+    _unexamined_counts: Counter[int] = field(
+        default_factory=Counter
+    )  # judgments since the last examination, by worker
+    _judgments: dict[int, list[OwnJudgment]] = field(default_factory=lambda: defaultdict(list))  # by worker
+    # By unit, the workers and their answers.
     _votes: dict[int, list[tuple[int, OthersJudgment]]] = field(default_factory=lambda: defaultdict(list))
     _texts: list[OthersText] = field(default_factory=list)
 
     def add(self, page: SubmittedPage) -> None:
         self._page_counts[page.worker] += 1
-        self._unseen_counts[page.worker] += len(page.judgments)
+        self._unexamined_counts[page.worker] += len(page.judgments)
         self._judgments[page.worker].extend(page.judgments)
         for judgment in page.judgments:
             self._votes[judgment.unit].append((page.worker, OthersJudgment(judgment.value, judgment.seconds)))
@@ -44,28 +54,35 @@ class JudgmentLog:
                     OthersText(page.worker, judgment.unit, judgment.written.text, judgment.written.position)
                 )
 
-    def count(self, worker: int) -> int:
+    def judgment_count(self, worker: int) -> int:
         return len(self._judgments[worker])
 
-    def take_new_judgments(self, worker: int) -> int:
-        """Return the number of the worker's judgments since the last look, and reset it; 0 if no look is due."""
+    def pop_unexamined_count(self, worker: int) -> int:
+        """Return the number of the worker's judgments since the last examination, and reset it.
+
+        Return 0, and do not reset it, if no examination is due.
+        """
         if not pages_since_look(self._page_counts[worker]):
             return 0
-        return self._unseen_counts.pop(worker, 0)
+        return self._unexamined_counts.pop(worker, 0)
 
     def history(self, worker: int, *, fresh: int, with_others: bool, with_texts: bool) -> History:
+        """Return the history of a worker, whose last ``fresh`` judgments are new.
+
+        ``with_others`` and ``with_texts`` say whether it has other workers' answers to the same units, and their texts.
+        """
         judgments = self._judgments[worker]
         votes: Mapping[int, Sequence[OthersJudgment]] = {}
         if with_others:
             votes = {
-                judgment.unit: [vote for who, vote in self._votes[judgment.unit] if who != worker]
+                judgment.unit: [vote for voter, vote in self._votes[judgment.unit] if voter != worker]
                 for judgment in judgments[-WINDOW:]
             }
-        texts_of_others = (judgment for judgment in reversed(self._texts) if judgment.worker != worker)
-        latest = list(islice(texts_of_others, MAX_TEXTS_OF_OTHERS)) if with_texts else []
+        latest_texts = (text for text in reversed(self._texts) if text.worker != worker)
+        others_texts = list(islice(latest_texts, MAX_TEXTS_OF_OTHERS)) if with_texts else []
         return make_history(
-            judgments, votes, answers=self.answers, total=len(judgments), fresh=fresh, others_texts=latest
-        )
+            judgments, votes, answers=self.answers, total=len(judgments), fresh=fresh, others_texts=others_texts,
+        )  # fmt: skip
 
     def control_history(self, worker: int, *, fresh: int) -> History:
         return control_history(self._judgments[worker], answers=self.answers, fresh=fresh)
@@ -81,11 +98,11 @@ def control_history(judgments: Sequence[OwnJudgment], *, answers: AnswerFormat, 
 def examine_latest_page(
     log: JudgmentLog, worker: int, *, rules: Iterable[Rule]
 ) -> list[tuple[Rule, Finding]]:
-    """Return the findings of the detectors after the worker's latest page; none if no look is due."""
-    fresh = log.take_new_judgments(worker)
+    """Return the findings of the detectors after the worker's latest page; none if no examination is due."""
+    fresh = log.pop_unexamined_count(worker)
     if not fresh:
         return []
-    total = log.count(worker)
+    total = log.judgment_count(worker)
     applicable_rules = [rule for rule in rules if rule.applies_to(log.answers)]
     due_rules = [
         rule for rule in applicable_rules if not rule.controls_only and rule.is_due(total=total, fresh=fresh)
@@ -110,12 +127,12 @@ def examine_latest_page(
 def replay_detectors(
     pages: Iterable[SubmittedPage], *, rules: Sequence[Rule], answers: AnswerFormat
 ) -> dict[int, dict[str, Finding]]:
-    """Return the first finding of each detector about each worker."""
+    """Return the first finding of each detector about each worker, by worker and by name of the detector."""
     log = JudgmentLog(answers)
     findings: dict[int, dict[str, Finding]] = {}
     for page in pages:
         log.add(page)
-        open_rules = [rule for rule in rules if rule.name not in findings.get(page.worker, {})]
-        for rule, finding in examine_latest_page(log, page.worker, rules=open_rules):
+        rules_without_finding = [rule for rule in rules if rule.name not in findings.get(page.worker, {})]
+        for rule, finding in examine_latest_page(log, page.worker, rules=rules_without_finding):
             findings.setdefault(page.worker, {})[rule.name] = finding
     return findings
