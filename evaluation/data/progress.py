@@ -77,8 +77,9 @@ def judgments_wanted(counts: Mapping[str, Any], judgments: int) -> int:
 def _count_saved(study: Study) -> dict[str, Any]:
     """Return the votes and slots saved by early stopping, and the saving that the design expects, as a dict.
 
-    full, wanted: votes without early stopping, and those to collect with it, including answers to control items.
+    full: votes that the study would ask for without early stopping.
     spared, share: votes saved so far, and their share of ``full``.
+    wanted: judgments that the study still asks for in all, with those of control items.
     units, done: number of units, and of those that need no more votes.
     copies, copies_spared: slots of HITs, and those saved so far.
     expected: share of votes that the design expects to save.

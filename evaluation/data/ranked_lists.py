@@ -221,7 +221,7 @@ def proposals_of(study: Study) -> Proposals:
     }
     splits = {items[item][1] for item in np.unique(unit_image).tolist()}
     split_items = np.array([pk for pk, (_, split) in items.items() if split in splits], dtype=np.int64)
-    system, item, caption, rank, task = _outputs(study, systems, split_items)
+    system, item, caption, rank, task = _read_outputs(study, systems, split_items)
     is_search = task > 0
     if is_search.any():  # keep the whole list of a caption if it has an image of the splits
         is_in_split = np.isin(item, split_items)
@@ -231,7 +231,7 @@ def proposals_of(study: Study) -> Proposals:
     if not len(system):
         empty = np.zeros(0, dtype=np.int64)
         return Proposals((), (), (), (), *(empty,) * 7, JudgedUnits.from_rows([]))
-    captions = _captions(study, split_items, caption, unit_caption)
+    captions = _read_captions(study, split_items, caption, unit_caption)
     query_captions = np.unique(caption[is_search])
     # Positions by name, in the order of names.
     system_positions, image_positions, query_positions = (
@@ -287,7 +287,7 @@ def _credits_of_file(study: Study, units: Ints, position_of_system: Mapping[int,
     return credits
 
 
-def _outputs(study: Study, systems: Collection[int], items: Ints) -> Ints:
+def _read_outputs(study: Study, systems: Collection[int], items: Ints) -> Ints:
     """Return (5, N) columns in the order of row ids: system, image, caption, rank, and 1 for lists of images.
 
     Lists for images are those of ``items``. ``systems`` are the row ids of the study's systems.
@@ -331,7 +331,7 @@ class _ListedCaptions:
         return keys
 
 
-def _captions(study: Study, items: Ints, proposed: Ints, judged: Ints) -> _ListedCaptions:
+def _read_captions(study: Study, items: Ints, proposed: Ints, judged: Ints) -> _ListedCaptions:
     """Return the captions written for ``items``, and the captions with the row ids ``proposed`` or ``judged``."""
     import pyarrow as pa  # imported late, because it loads slowly
 

@@ -105,7 +105,8 @@ class ReportInputs:
             worker; false for published totals, and for an older release, which has no such intervals.
         draws_at_claim: whether pairs are drawn when a page of work is claimed, depending on earlier answers, as in
             an arena.
-        samples_useful_items: whether the design samples items by how much they tell (contrib/choosing).
+        samples_useful_items: whether the design samples items with probabilities by their usefulness
+            (contrib/choosing).
     """
 
     kind: Kind

@@ -320,8 +320,8 @@ def test_the_digest_of_the_material_is_the_same_of_columns_and_of_rows(
         )
         study.units.filter(pk=study.units.latest("pk").pk).update(item=last, first=first)
     extend_blocks(study)
-    assert material_digest.digest_of_material(study, stored=True) == uncommon_fields(study)["material"]
-    assert material_of(study, stored=True) == material_of(study)
+    assert material_digest.digest_of_material(study, from_blocks=True) == uncommon_fields(study)["material"]
+    assert material_of(study, from_blocks=True) == material_of(study)
 
 
 def test_a_study_without_judgments_is_an_empty_table() -> None:

@@ -79,7 +79,7 @@ def pairwise() -> StudyOf:
 def released(study: Study, path: Path, **terms: Any) -> Release:
     """A release with a known salt and day."""
     stated = ReleaseTerms(**{"version": "1.0", "licence": "CC-BY-4.0", **terms})
-    return release_study(study=study, terms=stated, output=path, salt=SALT, on=DAY)[0]
+    return release_study(study=study, terms=stated, output=path, salt=SALT, released_on=DAY)[0]
 
 
 class Made(NamedTuple):

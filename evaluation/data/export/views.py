@@ -54,7 +54,7 @@ CONTENT_TYPES = {
     ".jsonl": "application/jsonl",
     ".toml": "application/toml",
 }
-FILE_PATH = r"files/(?P<name>[-A-Za-z0-9_./]+)"
+FILE_PATH_PATTERN = r"files/(?P<name>[-A-Za-z0-9_./]+)"
 NO_FILE_RESPONSE = OpenApiResponse(description="No such file, or it is not kept here.")
 
 
@@ -181,7 +181,7 @@ class ArchiveFiles(ABC):
             ]
         return Response({"files": members})
 
-    @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
+    @action(detail=True, methods=["get"], url_path=FILE_PATH_PATTERN, url_name="file")
     def file(self, request: Request, pk: str, name: str) -> HttpResponseBase:
         path, _ = self.archive(self.get_object())
         return archived_file(request._request, path, name, what=self.row_name)

@@ -86,12 +86,12 @@ def judgment_columns(study: Study) -> dict[str, NDArray[Any]]:
     return columns
 
 
-def unit_columns(study: Study, names: Collection[str], *, stored: bool = True) -> pa.Table:
-    """Return columns of all units, in no order, from blocks and newer rows, or from rows only if not ``stored``.
+def unit_columns(study: Study, names: Collection[str], *, from_blocks: bool = True) -> pa.Table:
+    """Return columns of all units, in no order, ``from_blocks`` and newer rows, or from their rows alone.
 
     ``pair``, ``reference``, ``first``, ``second`` and ``expected`` are null if missing. ``expected`` is JSON text.
     """
-    if not stored:
+    if not from_blocks:
         return _read_rows(study, ColumnBlock.Kind.UNITS, 0, None).select(names)
     return _read_columns(study, ColumnBlock.Kind.UNITS, names)
 

@@ -116,21 +116,21 @@ def line_beginnings(units: pa.Array | Iterable[str]) -> pa.Array:
 def json_column(
     texts: pa.Array | Iterable[str | None],
     encode: Callable[[str], str] = encode_basestring,
-    escaped: str = JSON_ESCAPED,
+    escaped_pattern: str = JSON_ESCAPED,
     *,
     before: str = "",
     after: str = "",
 ) -> pa.Array:
     """Return texts as JSON between ``before`` and ``after``. A missing text is null.
 
-    ``encode`` writes a text as JSON. It is called for the few texts that have a character of the pattern ``escaped``.
+    ``encode`` writes a text as JSON. It is called for the few texts that have a character of ``escaped_pattern``.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     column = (texts if isinstance(texts, pa.Array) else text_column(texts)).cast(pa.large_string())
     joined = join_columns(f'{before}"', column, f'"{after}').fill_null(f"{before}null{after}")
-    is_escaped = pc.match_substring_regex(column, escaped).fill_null(False)
+    is_escaped = pc.match_substring_regex(column, escaped_pattern).fill_null(False)
     if not pc.any(is_escaped).as_py():
         return joined
     encoded = [f"{before}{encode(text)}{after}" for text in column.filter(is_escaped).to_pylist()]

@@ -350,7 +350,8 @@ def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]
 def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]:
     """Return the time from taking to submitting each finished assignment, as seconds per judgment, by worker's row id.
 
-    It includes pauses, so it is used only for ``workers_without_times``. Imports without times have none.
+    It is divided among all judgments of the assignment, so it is used only for ``workers_without_times``. Imports
+    without times have none.
     """
     rows = (
         Assignment.objects.filter(study=study, worker__in=workers)

@@ -52,7 +52,7 @@ def _sort_json_keys(text: str | None) -> str:
     return "null" if text is None else json.dumps(json.loads(text), sort_keys=True)
 
 
-_ascii_column = partial(json_column, encode=encode_basestring_ascii, escaped=ASCII_ESCAPED)
+_ascii_column = partial(json_column, encode=encode_basestring_ascii, escaped_pattern=ASCII_ESCAPED)
 
 
 def _json_column(texts: Iterable[str | None]) -> pa.Array:
@@ -69,14 +69,14 @@ UNIT_COLUMNS: Mapping[str, Callable[[Any], str]] = {
 CAPTION_COLUMNS = {"item__name": _encode_text, "text": _encode_text}
 
 
-def digest_of_material(study: Study, *, stored: bool = False) -> str:
+def digest_of_material(study: Study, *, from_blocks: bool = False) -> str:
     """Return the hash of units and references as lines of JSON.
 
-    If ``stored``, units are read from stored blocks, else from their rows.
+    Units are read ``from_blocks`` and newer rows, or from their rows alone.
     """
     units = Unit.objects.filter(study=study)
     references = Caption.objects.filter(item__in=units.order_by().values("item"), role=Caption.Role.REFERENCE)
-    if stored:
+    if from_blocks:
         lines: Iterator[Any] = _lines_of_columns(study, units, references)
     else:
         lines = chain(

@@ -48,8 +48,8 @@ def signature_of_study(
     """
     if table is None:
         return signature_from(study, material_of(study), votes_of(study), uncommon_fields(study))
-    others = uncommon_fields(study, material=material or digest_of_material(study, stored=True))
-    return signature_from(study, material_of(study, stored=True), votes_of_table(table), others)
+    others = uncommon_fields(study, material=material or digest_of_material(study, from_blocks=True))
+    return signature_from(study, material_of(study, from_blocks=True), votes_of_table(table), others)
 
 
 def signature_from(
@@ -77,11 +77,11 @@ def compare_signature(study: Study, stated: Signature) -> list[Difference]:
     return differences(stated, signature_of_study(study))
 
 
-def material_of(study: Study, *, stored: bool = False) -> MaterialCounts:
-    """Return counts of the judged material, read from ``stored`` blocks of units or from their rows."""
+def material_of(study: Study, *, from_blocks: bool = False) -> MaterialCounts:
+    """Return counts of the judged material, read ``from_blocks`` of units and newer rows, or from their rows alone."""
     import pyarrow.compute as pc
 
-    units = unit_columns(study, ("pair", "item", "reference", "control"), stored=stored)
+    units = unit_columns(study, ("pair", "item", "reference", "control"), from_blocks=from_blocks)
     judged_units = units.select(["pair", "item", "reference"]).filter(pc.invert(units["control"]))
     pairs = None
     if KINDS[study.protocol].compares_pairs:

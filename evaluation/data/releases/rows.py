@@ -51,7 +51,7 @@ UNIQUE_COLUMNS = frozenset({"unit", "text", *TEXTS})  # not interned, because ea
 class ReleaseSettings:
     """What the results depend on besides the rows. The manifest has it as ``settings``, with these names.
 
-    The last eight say how results are computed. Their defaults are those of releases before 0.6, which lack them.
+    Older releases lack the settings that have a default, which says how results were computed then.
 
     Attributes:
         protocol, seed: the study's protocol, and the seed of its design.

@@ -66,14 +66,16 @@ def release_study(
     terms: ReleaseTerms,
     output: Path,
     salt: bytes | None = None,
-    on: date | None = None,
+    released_on: date | None = None,
     progress: Progress = no_progress,
 ) -> tuple[Release, Path]:
     """Write a bundle to ``output`` (see ``write_release``), and record the release.
 
     Raise ReleaseError if the study cannot be released on these terms, or if ``output`` already exists.
     """
-    bundle = write_release(study=study, terms=terms, path=output, salt=salt, on=on, progress=progress)
+    bundle = write_release(
+        study=study, terms=terms, path=output, salt=salt, released_on=released_on, progress=progress
+    )
     try:
         release = record_release(study=study, bundle=bundle)
     except ReleaseError:
@@ -89,14 +91,14 @@ def write_release(
     terms: ReleaseTerms,
     path: Path,
     salt: bytes | None = None,
-    on: date | None = None,
+    released_on: date | None = None,
     progress: Progress = no_progress,
 ) -> WrittenBundle:
     """Write a bundle without recording the release.
 
     Args:
         salt: salt of the pseudonyms, which is never stored; by default a random one.
-        on: the release date; by default today.
+        released_on: the release date; by default today.
 
     Raises:
         ReleaseError: the study cannot be released on these terms, or the path already exists.
@@ -112,7 +114,7 @@ def write_release(
         version=terms.version,
         licence=licence,
         citation=terms.citation,
-        released_on=on or timezone.now().date(),
+        released_on=released_on or timezone.now().date(),
         signature="",
         simulated=study.simulated,
         attribution=study.dataset.attribution,

@@ -65,7 +65,7 @@ def analyse(run: Run) -> None:
     }
     for name, file in {"composite": "en_test_composite_da2.csv", "polaris": "polaris_test.csv"}.items():
         if run.has(name):
-            sets[name] = _read_table(name.capitalize(), run.data[name] / file), TAU_C
+            sets[name] = _read_polos_table(name.capitalize(), run.data[name] / file), TAU_C
     for index, (name, (graded, coefficient)) in enumerate(sets.items()):
         run.progress(index / len(sets), f"correlations on {graded.title}")
         run.judged(
@@ -110,7 +110,7 @@ def _read_crowd(folder: Path, references: dict[str, list[str]], texts: dict[str,
     return GradedCaptions("Flickr8k-CF", captions, _mean_grades(captions), np.arange(len(captions)))
 
 
-def _read_table(title: str, path: Path) -> GradedCaptions:
+def _read_polos_table(title: str, path: Path) -> GradedCaptions:
     """Read the CSV that the authors of Polos made from a set."""
     captions = []
     with path.open(encoding="utf-8", newline="") as file:

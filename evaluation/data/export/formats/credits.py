@@ -1,7 +1,7 @@
 """Find the systems that gave the captions which a unit shows ("credits"), with their ranks.
 
-Captions are compared by their words, because several captions may have the same text. A look-up reads the outputs of an
-image once for all its units, so look up many units at a time.
+Captions are compared by their words. A look-up reads the outputs of an image once for all its units, so look up many
+units at a time.
 """
 
 from __future__ import annotations
