@@ -14,6 +14,7 @@ from contrib.bounds.bounds import computable_metrics
 from contrib.packs.reading import MODULE_FILE, Pack, PublishedNumber, ReplicationError
 from contrib.packs.verdicts import NumberVerdict, verdict_of
 from evaluation.presentation.content import Cell, Column, Estimate, Plot, Section, Table, plain_table
+from quorum.metrics.registry.packages import FAILURES
 from quorum.numeric.parallel import map_parts
 from quorum.numeric.signatures import signature
 
@@ -201,7 +202,7 @@ def load_analysis(pack: Pack) -> Callable[[Run], None]:
     module = sys.modules[spec.name] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except FAILURES as error:
         del sys.modules[spec.name]
         raise ReplicationError(f"{path} cannot be loaded: {error}.") from error
     function: Callable[[Run], None] | None = getattr(module, "analyse", None)

@@ -364,7 +364,7 @@ def test_judgments_that_others_read_for_a_release_are_the_same(
     here, pool = list(pseudonymous_judgments.released_judgments(study.study, **how)), Elsewhere()
     with use_pool(pool):
         assert list(pseudonymous_judgments.released_judgments(study.study, **how)) == here
-    assert pool.computed == {"_read_part"}
+    assert pool.computed == {"_read_batch"}
 
 
 @pytest.mark.parametrize("form", long_except(IN_PARTS, "qrels"))
