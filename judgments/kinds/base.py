@@ -24,7 +24,7 @@ from judgments.design.numbers import display_number, number_text, plain_number
 from judgments.design.scale import Scale
 from judgments.design.wordings import Wording
 from judgments.drawing.controls.makers import ControlSlot, KnownItem, Makers
-from judgments.drawing.hits import hits_of
+from judgments.drawing.hits import build_hits
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec
 from judgments.kinds.consensus import Consensus
@@ -33,6 +33,7 @@ from quorum.statistics.stopping import UNDECIDED_RANGE
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
+# The arguments of ``Aggregation.consensus``: the row id of the unit of each judgment, and the answers.
 Units = Sequence[int] | npt.NDArray[np.int64]
 Answers = Sequence[Any] | npt.NDArray[Any]
 # The columns of an exported judgments file, in CSV order.
@@ -45,7 +46,10 @@ JUDGMENT_COLUMNS = (
 
 
 class RefusedAnswer(ValueError):
-    """An answer is invalid. ``message`` is for the person who wrote it, in their language."""
+    """An answer is invalid.
+
+    ``reason`` is for logs and imports, ``message`` for the person who wrote the answer, in their language.
+    """
 
     def __init__(self, reason: str, message: Any) -> None:
         super().__init__(reason)
@@ -100,7 +104,8 @@ class KindResults:
     """A kind's own results besides consensus and agreement, as JSON.
 
     Attributes:
-        units: extra columns of a unit, by its row id.
+        units: further columns of each unit, by the unit's row id.
+        study: figures about the study as a whole.
     """
 
     units: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
@@ -351,6 +356,7 @@ class Kind(ABC):
     Attributes:
         values: the allowed answers in the unit's order; empty for open answers.
         scale: the usual scale of a kind whose studies may have another; None for other kinds.
+        choices: the answers that a worker chooses from, in the order of the page; empty if there is no such list.
         two_sided: whether a unit has two candidates whose sides are drawn.
         grouped: whether a HIT has images with several captions each.
         even_pages: whether pages have nearly the same length; otherwise all pages but the last are full.
@@ -370,6 +376,7 @@ class Kind(ABC):
         no_source: why the page cannot show a source text; "" if it can.
         own_formats: export formats for this kind only.
         wordings: the wordings by type of judged text; {} if one wording fits every type.
+        wording: the wording of the present type of judged text (``with_wording``).
         relevance: the meaning of the consensus about a caption; None unless a unit is one caption of one image.
         marks: the functions for marked errors; None unless answers mark errors.
     """
@@ -494,7 +501,13 @@ class Kind(ABC):
         control_images: Sequence[Image] = (),
         known: Sequence[KnownItem] = (),
     ) -> tuple[HITSpec, ...]:
-        return hits_of(
+        """Build the HITs of a design from groups of judged units, and add its control items.
+
+        Args:
+            control_images: the images of the control split.
+            known: the known items of the study file.
+        """
+        return build_hits(
             groups,
             design=design,
             size=self.hit_size(design),
@@ -506,6 +519,7 @@ class Kind(ABC):
         )
 
     def hit_size(self, design: StudyDesign) -> int:
+        """Return the number of groups on a full page, including control items."""
         return design.images_per_hit if self.grouped else design.units_per_hit
 
     def control_items(self, design: StudyDesign) -> Makers:
@@ -525,6 +539,7 @@ class Kind(ABC):
 
         Args:
             parts: the values from which its key is derived, in addition to the image.
+            shown: further fields of the unit, such as its texts.
         """
         return UnitSpec(
             key=content_key("control", self.name, slot.design.seed, slot.position, image.name, *parts),
@@ -558,7 +573,7 @@ class Kind(ABC):
 
     @abstractmethod
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
-        """Return the unchecked answer at ``position`` of a posted form; None if there is none."""
+        """Return the unchecked answer at ``position`` of the page from a posted form; None if there is none."""
 
     def without_texts(self, answer: Any) -> Any:
         """Return an open answer without its free text; None if it consists of free text."""
@@ -639,9 +654,11 @@ class OpenKind(Kind):
 
 
 class ChoiceRehearsal(Rehearsal):
-    """The rehearsal of a kind whose answers are whole numbers.
+    """The rehearsal of a kind whose answers are numbers.
 
-    ``probabilities`` maps the qualities of candidates to the probability of each of ``values``.
+    Attributes:
+        probabilities: a function that maps the qualities of candidates to the probability of each of ``values``.
+        is_right: a function that compares an answer with the true answer.
     """
 
     def __init__(
@@ -656,18 +673,18 @@ class ChoiceRehearsal(Rehearsal):
         return plain_number(rng.choice(self.values, p=self.probabilities(qualities)))
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
-        """Draw a random answer from all values, and a wrong answer from values near the truth."""
+        """Draw a random answer from all values, and a wrong answer from the wrong values nearest to the truth."""
         if right is None:
             return plain_number(rng.choice(self.values))
         right_values = [value for value in self.values if self.is_right(value, truth)]
         wrong_values = [value for value in self.values if value not in right_values]
         if right or not wrong_values:
             return plain_number(rng.choice(right_values))
-        distance = {
+        distances = {
             value: min(abs(value - right_value) for right_value in right_values) for value in wrong_values
         }
         return plain_number(
-            rng.choice([value for value in wrong_values if distance[value] == min(distance.values())])
+            rng.choice([value for value in wrong_values if distances[value] == min(distances.values())])
         )
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
@@ -698,6 +715,8 @@ def with_wording(kind: Kind, judged: str, labels: Sequence[str]) -> Kind:
         replace(choice, label=word) for choice, word in zip(kind.choices, labels_of_choices, strict=True)
     )
     if kind.page.keys and wording.keys:
-        keys = zip(kind.page.keys, wording.keys, strict=True)
-        worded.page = replace(kind.page, keys=tuple((key_names, words) for (key_names, _), words in keys))
+        keys_and_words = zip(kind.page.keys, wording.keys, strict=True)
+        worded.page = replace(
+            kind.page, keys=tuple((key_names, words) for (key_names, _), words in keys_and_words)
+        )
     return worded

@@ -49,9 +49,11 @@ from quorum.statistics.balanced_lists import balanced_lists
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
-PRIOR = 0.5  # pseudo-wins in both directions, which keep the strengths of captions finite that always won
+PRIOR = (
+    0.5  # pseudo-wins in both directions; without them, a caption that always won has an infinite strength
+)
 BEST, WORST = "best", "worst"
-ENDS = (BEST, WORST)
+ENDS = (BEST, WORST)  # the ends of the ranking that an answer names, which are the keys of answers
 MAX_OPTIONS = 8  # captions in a list; number keys choose them
 
 
@@ -68,9 +70,13 @@ class ShownCaption:
 
 @dataclass(frozen=True, slots=True)
 class BestWorstAnswers:
-    """N answers as columns. ``shown``, ``best`` and ``worst`` are indices into ``captions``, grouped by image.
+    """N answers as columns.
 
-    ``worst`` is None if workers chose only the best caption.
+    Attributes:
+        captions: the captions of all units, grouped by image. The other columns have indices into this list.
+        units: (N,) the key of each answer's unit.
+        shown: (N,) the captions that the unit shows.
+        best, worst: (N,) the chosen captions. ``worst`` is None if workers chose only the best caption.
     """
 
     captions: list[ShownCaption]
@@ -118,39 +124,31 @@ def scores_of(answers: BestWorstAnswers) -> list[float]:
     if answers.worst is not None:
         scores: list[float] = best_worst_scores(answers.shown, answers.best, answers.worst).score.tolist()
         return scores
-    shown, best = Counter(caption for row in answers.shown for caption in row), Counter(answers.best)
-    return [best[caption] / shown[caption] for caption in range(len(answers.captions))]
+    shown_counts = Counter(caption for row in answers.shown for caption in row)
+    best_counts = Counter(answers.best)
+    return [best_counts[caption] / shown_counts[caption] for caption in range(len(answers.captions))]
 
 
-def _figures_of(answers: BestWorstAnswers, *, seed: int) -> dict[str, Any]:
+def _caption_figures(answers: BestWorstAnswers, *, seed: int) -> dict[str, Any]:
     """Return counts, score and strength of each caption, and the split-half reliability of the scores."""
     if answers.worst is None:
-        return _figures_of_best(answers)
+        return _figures_without_worst(answers)
     scores = best_worst_scores(answers.shown, answers.best, answers.worst)
-    strengths = _strengths(answers, answers.worst)
+    strengths = _bradley_terry_strengths(answers, answers.worst)
     reliability = split_half_reliability(answers.units, answers.shown, answers.best, answers.worst, seed=seed)
-    columns = (
-        scores.shown.tolist(),
-        scores.best.tolist(),
-        scores.worst.tolist(),
-        scores.score.tolist(),
-        strengths,
-    )
     return {
         "captions": [
             {
                 "image": caption.image,
                 "caption": caption.key,
                 "text": caption.text,
-                "shown": shown_count,
-                "best": best,
-                "worst": worst,
-                "score": score,
-                "strength": strength,
+                "shown": int(scores.shown[index]),
+                "best": int(scores.best[index]),
+                "worst": int(scores.worst[index]),
+                "score": float(scores.score[index]),
+                "strength": strengths[index],
             }
-            for caption, shown_count, best, worst, score, strength in zip(
-                answers.captions, *columns, strict=True
-            )
+            for index, caption in enumerate(answers.captions)
         ],
         "split_half": {
             "spearman": nan_as_none(reliability.spearman),
@@ -167,10 +165,11 @@ def _figures_of(answers: BestWorstAnswers, *, seed: int) -> dict[str, Any]:
     }
 
 
-def _figures_of_best(answers: BestWorstAnswers) -> dict[str, Any]:
+def _figures_without_worst(answers: BestWorstAnswers) -> dict[str, Any]:
     """Return counts, share of best and Luce strength of each caption, if workers chose only the best caption."""
-    shown_counts, best = Counter(index for row in answers.shown for index in row), Counter(answers.best)
-    rows = zip(answers.captions, scores_of(answers), _choice_strengths(answers), strict=True)
+    shown_counts = Counter(index for row in answers.shown for index in row)
+    best_counts = Counter(answers.best)
+    rows = zip(answers.captions, scores_of(answers), _luce_strengths(answers), strict=True)
     return {
         "captions": [
             {
@@ -178,7 +177,7 @@ def _figures_of_best(answers: BestWorstAnswers) -> dict[str, Any]:
                 "caption": caption.key,
                 "text": caption.text,
                 "shown": shown_counts[index],
-                "best": best[index],
+                "best": best_counts[index],
                 "score": score,
                 "strength": strength,
             }
@@ -188,12 +187,12 @@ def _figures_of_best(answers: BestWorstAnswers) -> dict[str, Any]:
     }
 
 
-def _choice_strengths(answers: BestWorstAnswers) -> list[float | None]:
+def _luce_strengths(answers: BestWorstAnswers) -> list[float | None]:
     """Return Luce log-strengths with mean 0 per image."""
-    items = [answers.captions[caption].item for caption in answers.best]
+    item_by_answer = [answers.captions[caption].item for caption in answers.best]
     strengths: list[float | None] = [None] * len(answers.captions)
-    order = sorted(range(len(items)), key=items.__getitem__)
-    for _key, group in groupby(order, key=items.__getitem__):
+    order = sorted(range(len(item_by_answer)), key=item_by_answer.__getitem__)
+    for _item, group in groupby(order, key=item_by_answer.__getitem__):
         rows = list(group)
         fit = luce_choice(
             [answers.shown[row] for row in rows], [answers.best[row] for row in rows], prior=PRIOR
@@ -203,17 +202,17 @@ def _choice_strengths(answers: BestWorstAnswers) -> list[float | None]:
     return strengths
 
 
-def _strengths(answers: BestWorstAnswers, worst: Sequence[int]) -> list[float | None]:
+def _bradley_terry_strengths(answers: BestWorstAnswers, worst: Sequence[int]) -> list[float | None]:
     """Return Bradley-Terry log-strengths with mean 0 per image, from the comparisons that answers imply.
 
     There are no intervals, since the comparisons from one answer are dependent, and the model would treat them as
     independent.
     """
     winners, losers = implied_comparisons(answers.shown, answers.best, worst)
-    items = [answers.captions[winner].item for winner in winners]
+    item_by_comparison = [answers.captions[winner].item for winner in winners]
     strengths: list[float | None] = [None] * len(answers.captions)
-    order = sorted(range(len(winners)), key=items.__getitem__)
-    for _key, group in groupby(order, key=items.__getitem__):
+    order = sorted(range(len(winners)), key=item_by_comparison.__getitem__)
+    for _item, group in groupby(order, key=item_by_comparison.__getitem__):
         rows = list(group)
         fit = bradley_terry_of_comparisons(
             [winners[row] for row in rows], [losers[row] for row in rows], np.ones(len(rows)), prior=PRIOR
@@ -265,7 +264,7 @@ class MostFrequentEnds(OpenAggregation):
 
 class BestWorstScores(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        return KindResults(study=_figures_of(_read_answers(judged), seed=seed) if judged else {})
+        return KindResults(study=_caption_figures(_read_answers(judged), seed=seed) if judged else {})
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
         """Return the score of each caption: its best-worst score or, without the worst, its share of best."""
@@ -321,9 +320,10 @@ class BestWorstRehearsal(Rehearsal):
         self.ends = ends
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, int]:
-        """Return the best and the worst caption by a worth that is derived from ids, and thus the same in all units.
+        """Return the captions with the highest and the lowest worth.
 
-        If workers choose only the best caption, draw it by Luce's model from the qualities of the captions.
+        The worth of a caption is a number derived from its id, so it is the same in all units. If workers choose only
+        the best caption, draw it by Luce's model from the qualities of the captions.
         """
         worths: list[float] = [int(content_key("worth", option["key"]), 16) for option in _options(unit)]
         if WORST not in self.ends and len(qualities) == len(worths):
@@ -429,9 +429,9 @@ class BestWorst(OpenKind):
         texts = {image.name: _texts_of(image) for image in division.judged_images}
         max_texts = max(map(len, texts.values()), default=0)
         if isinstance(options, int):
-            size = options
+            min_texts = options
         else:
-            size = self.least_options if design.answers.worst else 2
+            min_texts = self.least_options if design.answers.worst else 2
             if max_texts > MAX_OPTIONS:
                 raise DesignError(
                     pgettext(
@@ -442,7 +442,7 @@ class BestWorst(OpenKind):
                     % {"name": material.name, "most": max_texts, "limit": MAX_OPTIONS},
                     field="sampling.options",
                 )
-        usable_images = [image for image in division.judged_images if len(texts[image.name]) >= size]
+        usable_images = [image for image in division.judged_images if len(texts[image.name]) >= min_texts]
         if not usable_images:
             raise DesignError(
                 f"sampling.options is {options}, but the systems of dataset {material.name!r} gave "
@@ -483,28 +483,33 @@ class BestWorst(OpenKind):
         )
 
     def _reference_control(self, slot: ControlSlot, image: Image) -> Group:
-        """Return a control item with one reference, the best, among captions of other images.
+        """Return a control item in which one caption differs from the others: the expected best or the expected worst.
 
-        Or, with equal probability, a caption of another image is the worst among references. This needs enough
-        references, and a design that asks for the worst.
+        Both are equally probable. If it is the best, it is a reference among captions of other images. If it is the
+        worst, it is a caption of another image among references. If the image has too few references for that, or if
+        the design does not ask for the worst, it is always the best.
         """
-        size = _size_of_known(slot.design, (image, *slot.images))
+        size = _control_list_size(slot.design, (image, *slot.images))
         captions = shuffle(image.distinct_references, slot.rng)
         end = ENDS[int(slot.rng.integers(2))]
         if len(captions) < size - 1 or not slot.design.answers.worst:
             end = BEST
-        count = 1 if end == BEST else size - 1
-        options = captions[:count] + foreign_captions(image, slot.images, size - count, slot.rng)
+        reference_count = 1 if end == BEST else size - 1
+        foreign = foreign_captions(image, slot.images, size - reference_count, slot.rng)
+        options = captions[:reference_count] + foreign
         different_text = options[0] if end == BEST else options[-1]
-        return self._control(slot, image, shuffle(options, slot.rng), (end, different_text), REFERENCE)
+        return self._control(
+            slot, image, shuffle(options, slot.rng), {end: different_text}, control_kind=REFERENCE
+        )
 
     def _degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
-        """Return a control item with one damaged caption, the worst, among references.
+        """Return a control item in which one caption differs from the others: the expected worst or the expected best.
 
-        If the image has too few references, or if workers choose only the best caption, one reference, the best, is
-        among damaged captions. Return None if too few captions can be damaged.
+        It is the worst if the image has enough references and the design asks for the worst: a damaged caption among
+        references. Otherwise it is the best: a reference among damaged captions. Return None if too few captions can
+        be damaged.
         """
-        size = _size_of_known(slot.design, (image, *slot.images))
+        size = _control_list_size(slot.design, (image, *slot.images))
         captions = shuffle(image.distinct_references, slot.rng)
         end = WORST if len(captions) >= size - 1 and slot.design.answers.worst else BEST
         damaged_count = 1 if end == WORST else size - 1
@@ -517,18 +522,22 @@ class BestWorst(OpenKind):
             return None
         options = [*captions[: size - damaged_count], *damaged_captions.values()]
         different_text = options[-1] if end == WORST else options[0]
-        return self._control(slot, image, shuffle(options, slot.rng), (end, different_text), DEGRADED)
+        return self._control(
+            slot, image, shuffle(options, slot.rng), {end: different_text}, control_kind=DEGRADED
+        )
 
     def _control(
         self,
         slot: ControlSlot,
         image: Image,
         options: Sequence[Text],
-        answer: tuple[str, Text],
+        expected_texts: Mapping[str, Text],
+        *,
         control_kind: str,
     ) -> Group:
-        end, different_text = answer
-        keys, expected = [text.key for text in options], {end: options.index(different_text) + 1}
+        """Return a control item with a list of captions. ``expected_texts`` has the right caption by BEST or WORST."""
+        keys = [text.key for text in options]
+        expected = {end: options.index(text) + 1 for end, text in expected_texts.items()}
         content = _content_of(options)
         unit = self.control_unit(slot, image, (keys,), expected, control_kind, content=content)
         return Group(image.name, (unit,))
@@ -604,7 +613,7 @@ def _asks_only_best(values: Mapping[str, Any]) -> bool:
     return isinstance(answers, Mapping) and answers.get("worst") is False
 
 
-def _size_of_known(design: StudyDesign, images: Sequence[Image]) -> int:
+def _control_list_size(design: StudyDesign, images: Sequence[Image]) -> int:
     """Return the number of captions in a control item's list, which is that of the design's largest list."""
     options = design.sampling.options
     if isinstance(options, int):

@@ -1,4 +1,7 @@
-"""The protocol in which workers write captions. Their captions are then compared with each other (WG16 §4 and §5)."""
+"""The protocol in which workers write captions, which are then compared with each other (WG16 §4 and §5).
+
+WG16 is Wang and Gaizauskas 2016, V15 is Vedantam et al. 2015.
+"""
 
 from __future__ import annotations
 
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
+# A text with more characters is refused by this rule; the error message names the number.
 MAX_CHARACTERS = next(rule.most for rule in RULES if rule.id == "far-too-long")
 
 MAX_TYPED_CHARACTERS = 5 * MAX_CHARACTERS  # characters of an answer; nobody types a longer text by hand
@@ -87,12 +91,11 @@ class AllCaptions(OpenAggregation):
 
 class PairwiseCaptionResults(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        texts: defaultdict[int, list[str]] = defaultdict(list)
+        captions_by_unit: defaultdict[int, list[str]] = defaultdict(list)
         for judgment in judged:
-            texts[judgment.unit.pk].append(judgment.answer)
-        return KindResults(
-            study={"leave_one_out": leave_one_out_scores(list(texts.values()), seed=seed).as_json()}
-        )
+            captions_by_unit[judgment.unit.pk].append(judgment.answer)
+        scores = leave_one_out_scores(list(captions_by_unit.values()), seed=seed)
+        return KindResults(study={"leave_one_out": scores.as_json()})
 
 
 class CaptionRehearsal(Rehearsal):
@@ -185,6 +188,7 @@ class CaptionWriting(OpenKind):
             raise ValueError(gettext("expected a text without control characters"))
         languages = ANY_LANGUAGE if design is None else (design.language,)
         refusals = [first_refusal(broken_rules(text, language)) for language in languages]
+        # in an imported file, whose language is unknown, a caption is refused only if every language refuses it
         if refusals[0] is not None and all(refusals):
             raise RefusedCaption(refusals[0])
         return text

@@ -1,4 +1,4 @@
-"""The consensus of units: of a single one, and of many as columns."""
+"""The consensus of a unit, and the consensus of many units as columns, which take less memory."""
 
 from __future__ import annotations
 
@@ -39,13 +39,16 @@ class Consensus:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConsensusColumns(Mapping[int, Consensus]):
-    """The consensus of U units as columns.
+    """The consensus of units, most of them as columns.
+
+    A unit is either in the columns or in ``overrides``, never in both (``with_overrides``).
 
     Attributes:
-        unit: (U,) row ids of the units, ascending.
+        unit: (U,) row ids of the units in the columns, ascending.
+        n, share, margin, tie: (U,) the attributes of ``Consensus``.
         value: (U,) consensus values, nan on a tie. ``is_integer`` says whether they are whole numbers.
         votes: (U, L) numbers of judgments for each of the L ``answers``.
-        overrides: the consensus of further units, such as adjudicated units, by the unit's row id.
+        overrides: the consensus of the other units, such as adjudicated units, by the unit's row id.
     """
 
     unit: npt.NDArray[np.int64]
@@ -86,7 +89,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
         """Return columns n, value, share, margin, tie and votes (as JSON text), for the database.
 
         Args:
-            places: (M,) indices of the units.
+            indices: (M,) positions of the units in the columns.
         """
 
         @cache
@@ -95,7 +98,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
 
         return (
             self.n[indices].tolist(),
-            [None if value != value else value for value in self.value[indices].tolist()],
+            [None if math.isnan(value) else value for value in self.value[indices].tolist()],
             repeat(None) if self.share is None else self.share[indices].tolist(),
             repeat(None) if self.margin is None else self.margin[indices].tolist(),
             self.tie[indices].tolist(),
@@ -108,7 +111,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
         """Number the distinct outcomes of units.
 
         Args:
-            places: (M,) indices of the units.
+            indices: (M,) positions of the units in the columns.
 
         Returns:
             (M,) numbers of the units' outcomes, and the index of the first unit with each outcome.
@@ -118,9 +121,12 @@ class ConsensusColumns(Mapping[int, Consensus]):
             [column[indices].astype(np.float64) for column in columns if column is not None]
         )
         row_size = table.itemsize * table.shape[1]
-        index: dict[Any, int] = {}
+        # the bytes of a row are its key, since nan does not equal nan
         rows = table.view(np.dtype((np.void, row_size))).ravel().tolist()
-        numbers = np.array([index.setdefault(row, len(index)) for row in rows], dtype=np.int64)
+        number_by_row: dict[Any, int] = {}
+        numbers = np.array(
+            [number_by_row.setdefault(row, len(number_by_row)) for row in rows], dtype=np.int64
+        )
         _, first_positions = np.unique(numbers, return_index=True)
         return numbers, indices[first_positions]
 
@@ -129,7 +135,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
 
         Args:
             units: (M,) row ids of the units.
-            places: (M,) indices of the units; -1 for a unit without a consensus.
+            indices: (M,) positions of the units in the columns; -1 for a unit without a consensus.
         """
         digest = blake2b(repr((self.answers, self.is_integer, quorum_version())).encode(), digest_size=16)
         indices = indices[indices >= 0]
@@ -140,7 +146,10 @@ class ConsensusColumns(Mapping[int, Consensus]):
         return digest.digest()
 
     def with_overrides(self, overrides: Mapping[int, Consensus]) -> ConsensusColumns:
-        """Return a copy in which the consensus of some units is replaced or added."""
+        """Return a copy in which the consensus of some units is replaced or added.
+
+        Units that are replaced leave the columns.
+        """
         is_kept = ~np.isin(self.unit, list(overrides))
         return replace(
             self,

@@ -1,4 +1,7 @@
-"""The protocol that asks how well a caption describes an image, from 4 to 1 (H13 §4.2.1)."""
+"""The protocol that asks how well a caption describes an image, from 4 to 1 (H13 §4.2.1).
+
+A study can have another scale (``Graded.on_scale``). H13 is Hodosh et al. 2013.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.utils.translation import gettext, pgettext
 
-from judgments.design.numbers import NUMBER, display_number, number_text, plain_number, range_of, range_text
-from judgments.design.scale import Scale, scale_of
+from judgments.design.numbers import (
+    NUMBER,
+    display_number,
+    number_text,
+    parse_range,
+    plain_number,
+    range_text,
+)
+from judgments.design.scale import Scale, scale_from_text
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.kinds.base import (
     Aggregation,
@@ -36,19 +46,20 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-# Answers to a repeated caption may differ by this share of the scale, or by one point.
+# The answer to a repeated caption is right if it differs by at most this share of the scale, or by one point.
 REPEAT_TOLERANCE = 0.15
-MAX_GRADES = 11  # grades that a page shows as choices
+MAX_GRADES = 11  # largest number of grades, which a page shows as choices
 KEYS = "1234567890x"  # keyboard keys of the choices, by position
 
 
 class MeanGrade(Aggregation):
-    """The consensus is the mean grade (H13). The votes include each of ``listed_grades``, even with count 0."""
+    """The consensus is the mean grade (H13)."""
 
     rule = "mean"
     level = "interval"
 
     def __init__(self, listed_grades: Sequence[float] = ()) -> None:
+        """Include each of ``listed_grades`` in the votes, even with count 0; if empty, only the given grades."""
         self._listed_grades = listed_grades
 
     def consensus(self, units: Units, values: Answers) -> Mapping[int, Consensus]:
@@ -81,7 +92,7 @@ class MeanGrade(Aggregation):
 
 def is_in_range(answer: float, expected: Any) -> bool:
     """Return whether an answer is in the expected range ("3-4"), or equals the expected grade."""
-    low, high = range_of(str(expected))
+    low, high = parse_range(str(expected))
     return low <= answer <= high
 
 
@@ -119,16 +130,16 @@ class ScaleRehearsal(ChoiceRehearsal):
         return self.is_right(self.values[self.scale.steps_to(consensus.value)], truth)
 
 
-def inner_names(scale: Scale, names: Mapping[str, str]) -> list[str]:
+def inner_point_names(scale: Scale, names: Mapping[str, str]) -> list[str]:
     """Return the keys of ``names``, which are points of the scale as texts, that are not an end of the scale."""
     return [name for name in names if float(name) not in (scale.low, scale.high)]
 
 
-def keys_of(points: Sequence[float]) -> list[str]:
+def keyboard_keys_of(points: Sequence[float]) -> list[str]:
     """Return a keyboard key for each of up to ``MAX_GRADES`` points.
 
-    It is the point's own digit if all points are digits, "x" is 10 on the scale from 0 to 10, and otherwise keys are by
-    position.
+    If all points are digits, a point has its own digit. So it is on the scale from 0 to 10, where "x" is 10. On other
+    scales, the first point has the key 1, and so on.
     """
     if all(point in range(10) for point in points):
         return [str(point) for point in points]
@@ -154,17 +165,17 @@ class Graded(ImageCaptionKind):
     relevance = RelevanceScale.of_means(scale)
     rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, is_in_range)
     study_scale: Scale | None = None  # a study's own scale, for its page and for API clients
-    point_names: Mapping[str, str] = {}  # labels of the scale's points
+    point_names: Mapping[str, str] = {}  # labels of the scale's points, by the points as texts
 
     def setting(self, design: StudyDesign) -> str:
-        usual = type(self).scale
-        return "" if design.scale is None or design.scale.has_same_points(usual) else str(design.scale)
+        usual_scale = type(self).scale
+        return "" if design.scale is None or design.scale.has_same_points(usual_scale) else str(design.scale)
 
     def with_setting(self, setting: str) -> Kind:
-        return self.on_scale(scale_of(setting)) if setting else self
+        return self.on_scale(scale_from_text(setting)) if setting else self
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
-        return {"scale": scale_of(setting).model_dump(mode="json")} if setting else {}
+        return {"scale": scale_from_text(setting).model_dump(mode="json")} if setting else {}
 
     def for_design(self, design: StudyDesign) -> Kind:
         if design.scale is None:
@@ -191,14 +202,14 @@ class Graded(ImageCaptionKind):
         kind.relevance = RelevanceScale.of_means(scale)
         kind.point_names = dict(labels or scale.labels)
         kind.labelled = tuple(map(float, kind.point_names))
-        kind.answer_on(scale)
+        kind.adapt_to_scale(scale)
         return kind
 
-    def answer_on(self, scale: Scale) -> None:
-        """Set choices, votes and simulated answers for a scale."""
+    def adapt_to_scale(self, scale: Scale) -> None:
+        """Change this kind, in place, to the choices, votes and simulated answers of a scale."""
         self.choices = tuple(
             Choice(point, self.point_names.get(number_text(point), number_text(point)), key)
-            for point, key in zip(scale.points, keys_of(scale.points), strict=True)
+            for point, key in zip(scale.points, keyboard_keys_of(scale.points), strict=True)
         )
         self.page = replace(self.page, template="annotation/kinds/scale.html", keys=())
         self.aggregation = MeanGrade(scale.points)
@@ -209,21 +220,23 @@ class Graded(ImageCaptionKind):
     def poles(self) -> tuple[str, str]:
         """The labels of the scale's two ends. They are the built-in labels if a study labels no point."""
         if self.point_names:
-            ends = (number_text(self.scale.low), number_text(self.scale.high))
-            return self.point_names.get(ends[0], ""), self.point_names.get(ends[1], "")
-        low, high = self.default_poles
-        return low, high
+            low, high = number_text(self.scale.low), number_text(self.scale.high)
+            return self.point_names.get(low, ""), self.point_names.get(high, "")
+        low_label, high_label = self.default_poles
+        return low_label, high_label
 
     @property
     def default_poles(self) -> list[str]:
+        """The labels of the ends if a study labels no point: those of the slider, for the type of judged text."""
         text_type = next(
             text_type for text_type, wording in self.wordings.items() if wording.title == self.title
         )
-        return WORDINGS["slider"][text_type].ends
+        return WORDINGS["slider"][text_type].translated_poles
 
     @property
     def names_inner_points(self) -> bool:
-        return bool(inner_names(self.scale, self.point_names))
+        """Whether a point that is not an end of the scale has a label."""
+        return bool(inner_point_names(self.scale, self.point_names))
 
     @property
     def shows_key_hints(self) -> bool:
@@ -252,7 +265,7 @@ class Graded(ImageCaptionKind):
     def describe_expected(self, expected: Any) -> str:
         if self.study_scale is None:
             return super().describe_expected(expected)
-        low, high = range_of(str(expected))
+        low, high = parse_range(str(expected))
         if low == high:
             return self.describe_answer(low)
         return gettext("%(low)s to %(high)s") % {"low": display_number(low), "high": display_number(high)}
@@ -269,7 +282,7 @@ class Graded(ImageCaptionKind):
 
     def expected_on_repeat(self, answer: float) -> str:
         """Allow a difference of one grade, which is the difference between the mean grades of H13's judges."""
-        return range_text(*self.scale.neighbourhood(answer, REPEAT_TOLERANCE))
+        return range_text(*self.scale.points_near(answer, REPEAT_TOLERANCE))
 
     def is_right(self, answer: float, expected: Any) -> bool:
         return is_in_range(answer, expected)

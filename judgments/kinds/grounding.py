@@ -1,4 +1,4 @@
-"""Grounding (WG15 §3): workers link words of a caption to boxes of the picture.
+"""Grounding (WG15 §3): workers link words of a caption to boxes of the picture. WG15 is Wang and Gaizauskas 2015.
 
 A word is linked to at most one box. A box may have several words or none (eq. 1-3: "a woman ... her"). Words are the
 caption's tokens between blanks, numbered from 0. A token without a letter or digit cannot be linked.
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 Links = dict[int, str]  # ids of boxes by the number of their word
-RANDOM_DRAWS = 20  # random draws of boxes for each description
+RANDOM_DRAWS = 20  # draws of random boxes for each description, to estimate the floor
 OMISSION_PROBABILITY = 0.1  # probability that a careful simulated worker overlooks a link
 
 
@@ -51,7 +51,7 @@ class MajorityOfLinks(OpenAggregation):
 
         ``share`` and ``margin`` are means over the words that at least one worker linked.
         """
-        links_of_answers = [as_links(answer) for answer in answers]
+        links_of_answers = [links_by_word(answer) for answer in answers]
         n = len(answers)
         links: Links = {}
         votes: dict[str, int] = {}
@@ -74,14 +74,16 @@ class MajorityOfLinks(OpenAggregation):
             margin=float(np.mean(margins)) if margins else 1.0,
             tie=tie,
             votes=votes,
-            answer=link_list(links),
+            answer=links_as_answer(links),
         )
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
         """Return the number of each word's box, from 1; 0 for a word without a box."""
-        number = {box["id"]: float(position) for position, box in enumerate(unit.content["boxes"], start=1)}
-        links = as_links(answer)
-        return {str(word): number.get(links.get(word, ""), 0.0) for word in _linkable_words(unit)}
+        number_by_box = {
+            box["id"]: float(position) for position, box in enumerate(unit.content["boxes"], start=1)
+        }
+        links = links_by_word(answer)
+        return {str(word): number_by_box.get(links.get(word, ""), 0.0) for word in _linkable_words(unit)}
 
 
 class NamedBoxes(Results):
@@ -92,18 +94,18 @@ class NamedBoxes(Results):
             [judgment.unit.pk for judgment in judged], [judgment.answer for judgment in judged]
         )
         box_sets: defaultdict[str, list[set[int]]] = defaultdict(list)
-        boxes: dict[str, int] = {}
+        box_counts: dict[str, int] = {}
         for pk, unit in units.items():
-            boxes[unit.item.name] = len(unit.content["boxes"])
+            box_counts[unit.item.name] = len(unit.content["boxes"])
             box_sets[unit.item.name].append(set(box_numbers(consensus[pk].answer, unit.content["boxes"])))
         return KindResults(
             units={pk: {"boxes": boxes_named(consensus[pk].answer)} for pk in units},
-            study={"content_selection": content_figures(box_sets, boxes, seed=seed)},
+            study={"content_selection": content_figures(box_sets, box_counts, seed=seed)},
         )
 
 
 def content_figures(
-    box_sets: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], *, seed: int
+    box_sets: Mapping[str, Sequence[Collection[int]]], box_counts: Mapping[str, int], *, seed: int
 ) -> dict[str, Any]:
     """Compare the boxes of each description with the boxes of the other descriptions of its image (WG15 §5).
 
@@ -112,14 +114,14 @@ def content_figures(
 
     Args:
         box_sets: the box numbers of each description, by image.
-        boxes: the number of boxes, by image.
+        box_counts: the number of boxes, by image.
     """
     # Imported lazily, since the metrics' machine code takes memory in every web process.
     from quorum.metrics.content import content_upper_bound
 
     bound = content_upper_bound(list(box_sets.values()))
     descriptions = [numbers for sets in box_sets.values() for numbers in sets]
-    floor = _floor_figures(box_sets, boxes, seed)
+    floor = _floor_figures(box_sets, box_counts, seed)
     return {
         "upper_bound": {
             name: {
@@ -139,35 +141,36 @@ def content_figures(
 
 
 def _floor_figures(
-    box_sets: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], seed: int
+    box_sets: Mapping[str, Sequence[Collection[int]]], box_counts: Mapping[str, int], seed: int
 ) -> dict[str, float | None]:
     """Return the figures for random boxes, averaged over images with two or more descriptions that name a box."""
     from quorum.metrics.content import content_selection
 
     generator = np.random.default_rng(seed)
     selections: list[list[int]] = []
-    gold: list[Sequence[Collection[int]]] = []
+    gold_sets: list[Sequence[Collection[int]]] = []
     selection_images: list[int] = []
     # Use the same images as for the upper bound.
     names = sorted(name for name, sets in box_sets.items() if sum(map(bool, sets)) > 1)
     for image, name in enumerate(names):
         for size in sorted(len(numbers) for numbers in box_sets[name] if numbers):
             for _ in range(RANDOM_DRAWS):
-                selections.append(generator.permutation(boxes[name])[:size].tolist())
-                gold.append(box_sets[name])
+                selections.append(generator.permutation(box_counts[name])[:size].tolist())
+                gold_sets.append(box_sets[name])
                 selection_images.append(image)
     if not selections:
         return {"precision": None, "recall": None, "f1": None}
-    selection = content_selection(selections, gold)
-    groups = np.array(selection_images)
+    selection = content_selection(selections, gold_sets)
+    image_numbers = np.array(selection_images)
     means: dict[str, float | None] = {}
     for name, measure in (
         ("precision", selection.precision),
         ("recall", selection.recall),
         ("f1", selection.f1),
     ):
-        by_image = np.bincount(groups, weights=measure.images) / np.maximum(np.bincount(groups), 1)
-        means[name] = float(by_image[np.unique(groups)].mean())
+        sums_by_image = np.bincount(image_numbers, weights=measure.images)
+        means_by_image = sums_by_image / np.maximum(np.bincount(image_numbers), 1)
+        means[name] = float(means_by_image[np.unique(image_numbers)].mean())
     return means
 
 
@@ -181,33 +184,35 @@ class GroundingRehearsal(Rehearsal):
         for box in unit.content["boxes"]:
             if box["id"] not in links.values() and unlinked_words and rng.random() < 0.5:
                 links[unlinked_words.pop(int(rng.integers(len(unlinked_words))))] = box["id"]
-        return link_list(links)
+        return links_as_answer(links)
 
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[dict[str, Any]]:
         """Return simulated links.
 
-        If ``right``, return the true links, some of which are left out; if not, with a link missing or wrong; if None,
-        random links.
+        If ``right`` is true, these are the true links, of which some that are not labels are left out. If it is false,
+        one link is missing or wrong. If it is None, the links are random.
         """
         linkable, boxes = _linkable_words(unit), [box["id"] for box in unit.content["boxes"]]
-        links = as_links(truth)
+        links = links_by_word(truth)
         if right is None:
             drawn_words = rng.permutation(len(linkable))[: int(rng.integers(0, 4))].tolist()
-            return link_list({linkable[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn_words})
+            return links_as_answer(
+                {linkable[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn_words}
+            )
         if right:
             certain = links if unit.control else labels_in_caption(unit.first.text, unit.content["boxes"])
             kept_words = {word for word in links if word in certain or rng.random() >= OMISSION_PROBABILITY}
-            return link_list({word: links[word] for word in kept_words})
+            return links_as_answer({word: links[word] for word in kept_words})
         if links:
             word = shuffle(sorted(links), rng)[0]
             other_boxes = [box for box in boxes if box != links[word]]
             if other_boxes and rng.random() < 0.5:
-                return link_list(links | {word: other_boxes[int(rng.integers(len(other_boxes)))]})
+                return links_as_answer(links | {word: other_boxes[int(rng.integers(len(other_boxes)))]})
             del links[word]
-            return link_list(links)
-        return link_list({linkable[int(rng.integers(len(linkable)))]: boxes[0]} if linkable else {})
+            return links_as_answer(links)
+        return links_as_answer({linkable[int(rng.integers(len(linkable)))]: boxes[0]} if linkable else {})
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
         return consensus.answer == truth
@@ -297,14 +302,14 @@ class Grounding(OpenKind):
         )
 
     def describe_answer(self, answer: Any) -> str:
-        return ", ".join(f"{word + 1}. → {box}" for word, box in as_links(answer).items()) or "–"
+        return ", ".join(f"{word + 1}. → {box}" for word, box in links_by_word(answer).items()) or "–"
 
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         tokens = unit.first.text.split()
         labels = {box["id"]: label_words(box["label"]) for box in unit.content["boxes"]}
         repeated_labels = {label for label, count in Counter(labels.values()).items() if count > 1}
         links = []
-        for word, box in as_links(answer).items():
+        for word, box in links_by_word(answer).items():
             label = labels.get(box, box)
             links.append(f"{tokens[word]} → {label}" + (f" ({box})" if label in repeated_labels else ""))
         return links
@@ -313,7 +318,7 @@ class Grounding(OpenKind):
         """Return a control item that expects links for the labels that the caption contains verbatim."""
         text, links = shuffle(certain_links(image), slot.rng)[0]
         shown_fields = {"first": text, "content": {"boxes": _boxes_of_image(image)}}
-        unit = self.control_unit(slot, image, (text.key,), link_list(links), REFERENCE, **shown_fields)
+        unit = self.control_unit(slot, image, (text.key,), links_as_answer(links), REFERENCE, **shown_fields)
         return Group(image.name, (unit,))
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
@@ -350,7 +355,7 @@ class Grounding(OpenKind):
                 )
             if links.setdefault(word, box) != box:
                 raise ValueError(f"word {word} has two boxes; expected one box a word")
-        return link_list(links)
+        return links_as_answer(links)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> list[dict[str, Any]] | None:
         """Read ``u<position>-w<word>`` (a box id or empty) and ``u<position>-none`` (no word has a box)."""
@@ -360,32 +365,33 @@ class Grounding(OpenKind):
             for word in range(len(unit.first.text.split()))
             if form.get(f"{name}-w{word}")
         }
-        return link_list(links) if links or f"{name}-none" in form else None
+        return links_as_answer(links) if links or f"{name}-none" in form else None
 
     def is_right(self, answer: Any, expected: Any) -> bool:
         """Return whether the answer has the expected links. It may have others."""
-        links, expected_links = as_links(answer), as_links(expected)
+        links, expected_links = links_by_word(answer), links_by_word(expected)
         return all(links.get(word) == box for word, box in expected_links.items())
 
 
-def as_links(answer: Any) -> Links:
+def links_by_word(answer: Any) -> Links:
+    """Return the links of an answer by the number of their word. ``links_as_answer`` is the inverse."""
     return {link["word"]: link["box"] for link in answer}
 
 
-def link_list(links: Links) -> list[dict[str, Any]]:
+def links_as_answer(links: Links) -> list[dict[str, Any]]:
     """Return links in the form of answers, in the order of words."""
     return [{"word": word, "box": links[word]} for word in sorted(links)]
 
 
 def boxes_named(answer: Any) -> list[str]:
-    """Return the boxes of a description (G_m of WG15 eq. 1-3), in order of mention."""
+    """Return the ids of the boxes that an answer links (G_m of WG15 eq. 1-3), in the order of their first words."""
     return list(dict.fromkeys(link["box"] for link in answer))
 
 
 def box_numbers(answer: Any, boxes: Sequence[Mapping[str, Any]]) -> list[int]:
     """Return the indices, from 0, of the boxes that an answer names."""
-    number = {box["id"]: index for index, box in enumerate(boxes)}
-    return [number[box] for box in boxes_named(answer)]
+    indices = {box["id"]: index for index, box in enumerate(boxes)}
+    return [indices[box] for box in boxes_named(answer)]
 
 
 def labels_in_caption(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:

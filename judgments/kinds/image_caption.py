@@ -1,4 +1,4 @@
-"""The common base of kinds that judge one caption of one image."""
+"""The base class of kinds that judge one caption of one image."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 class ImageCaptionKind(ChoiceKind):
     """Workers judge one caption of an image.
 
-    A control item expects the answer ``good`` for a caption of the image, and ``bad`` for a caption of another image.
+    Attributes:
+        good: the answer, or range of answers, that control items expect for a caption of the image.
+        bad: the answer, or range of answers, that they expect for a caption of another image or a damaged one.
     """
 
     good: Any
@@ -77,8 +79,8 @@ class ImageCaptionKind(ChoiceKind):
         self, design: StudyDesign, captions: ImageCaptions, rng: np.random.Generator
     ) -> list[UnitSpec]:
         """Return the units of an image whose captions pass the filter, and the units that audit the filter."""
-        audit = rng_for(design.seed, f"audited {captions.image.name}")
-        return self.units(design, captions.image, captions.judged_texts(rng, audit))
+        audit_rng = rng_for(design.seed, f"audited {captions.image.name}")
+        return self.units(design, captions.image, captions.judged_texts(rng, audit_rng))
 
     def unit_keys(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[str]:
         return content_keys("unit", self.name, design.seed, image.name, last=[text.key for text in texts])
@@ -86,9 +88,11 @@ class ImageCaptionKind(ChoiceKind):
     def units(
         self, design: StudyDesign, image: Image, drawn: Sequence[tuple[Text, bool]], *, filtered: bool = False
     ) -> list[UnitSpec]:
-        """Return the units of ``drawn``, which are pairs of a text and whether the text is judged to audit the filter.
+        """Return the units about texts of an image.
 
-        ``filtered`` units have texts that fill up a group and do not pass the filter.
+        Args:
+            drawn: pairs of a text, and whether it is judged to audit the filter.
+            filtered: whether the texts did not pass the filter and only fill up a group.
         """
         keys = self.unit_keys(design, image, [text for text, _ in drawn])
         return [

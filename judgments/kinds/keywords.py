@@ -1,7 +1,7 @@
 """Keywords (MC12 §3.2): workers choose the words of a text that describe its image.
 
-As in the paper, they type words and mark offered collocations (``quorum.phrases``). Answers are stored as
-they are given. Results merge keywords with the same stem.
+As in the paper by Mason and Charniak 2012 (MC12), they type words and mark offered collocations (``quorum.phrases``).
+Answers are stored as they are given. Results merge keywords with the same stem.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ KEYWORD_SEPARATOR = re.compile(r"[;\n\r]|,(?!\d)")
 ABSENT_WORD = gettext_lazy("“%(word)s” does not occur in the text.")
 UNKNOWN_PHRASE = gettext_lazy("“%(word)s” is not among the phrases below. Add its words one by one.")
 RECOVERY_F1 = 0.8  # least F1 with which a rehearsal's keywords match the truth
-RESAMPLES = 1000
+RESAMPLES = 1000  # of the bootstrap
 NO_COMMON_UNIT = "No item has two judgments, so participants cannot be compared."
 OMISSION_PROBABILITY = 0.15  # probability that a careful simulated worker omits a keyword
 
@@ -103,30 +103,30 @@ class KeywordResults(Results):
         # Imported lazily, since the metrics' machine code takes memory in every web process.
         from quorum.metrics.keywords import keyword_forms
 
-        keywords: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
+        keyword_sets: defaultdict[int, list[frozenset[str]]] = defaultdict(list)  # of each answer, by unit
         for judgment in judged:
-            keywords[judgment.unit.pk].append(
+            keyword_sets[judgment.unit.pk].append(
                 frozenset(normalise_phrase(keyword) for keyword in judgment.answer)
             )
-        stems = {
-            unit: [frozenset(keyword_forms(sorted(judgment))) for judgment in answers]
-            for unit, answers in keywords.items()
+        stem_sets = {
+            unit: [frozenset(keyword_forms(sorted(keywords))) for keywords in answers]
+            for unit, answers in keyword_sets.items()
         }
-        counts = {
-            unit: Counter(word for judgment in answers for word in judgment)
-            for unit, answers in keywords.items()
+        keyword_counts = {
+            unit: Counter(keyword for keywords in answers for keyword in keywords)
+            for unit, answers in keyword_sets.items()
         }
         return KindResults(
-            units={unit: {"stems": sum_by_stem(keyword_counts)} for unit, keyword_counts in counts.items()},
+            units={unit: {"stems": sum_by_stem(counts)} for unit, counts in keyword_counts.items()},
             study={
-                "pairwise_f1": pairwise_f1(keywords, seed=seed),
-                "pairwise_f1_of_stems": pairwise_f1(stems, seed=seed),
+                "pairwise_f1": pairwise_f1(keyword_sets, seed=seed),
+                "pairwise_f1_of_stems": pairwise_f1(stem_sets, seed=seed),
             },
         )
 
 
 def f1(first: Collection[str], second: Collection[str]) -> float:
-    """Return 2 |A & B| / (|A| + |B|); 1 for two empty sets."""
+    """Return the F1 of two sets, 2 |A & B| / (|A| + |B|); 1 for two empty sets."""
     sizes = len(first) + len(second)
     return 2 * len(set(first) & set(second)) / sizes if sizes else 1.0
 
@@ -137,15 +137,15 @@ def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) 
     ``floor`` compares the answers of each unit with the answers of the next unit.
 
     Args:
-        answers: the keywords of each worker, by unit.
+        answers: the keywords of each answer, by unit.
     """
     means = []
-    pairs = 0
+    pair_count = 0
     for unit_answers in answers.values():
-        values = [f1(first, second) for first, second in combinations(unit_answers, 2)]
-        pairs += len(values)
-        if values:
-            means.append(sum(values) / len(values))
+        pair_scores = [f1(first, second) for first, second in combinations(unit_answers, 2)]
+        pair_count += len(pair_scores)
+        if pair_scores:
+            means.append(sum(pair_scores) / len(pair_scores))
     interval = bootstrap_interval(means, resamples=RESAMPLES, seed=seed)
     return {
         "value": nan_as_none(interval.value),
@@ -153,7 +153,7 @@ def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) 
         "high": nan_as_none(interval.high),
         "floor": _agreement_between_units(answers),
         "n": len(means),
-        "pairs_of_answers": pairs,
+        "pairs_of_answers": pair_count,
         "confidence": interval.confidence,
         "resamples": RESAMPLES,
         "seed": seed,
@@ -189,8 +189,8 @@ class KeywordRehearsal(Rehearsal):
     ) -> list[str]:
         """Return simulated keywords.
 
-        If ``right``, return the true keywords, some of which are left out; if not, with half of them replaced; if None,
-        random words of the text.
+        If ``right`` is true, these are the true keywords, some of which are left out. If it is false, half of them are
+        replaced. If it is None, they are random words of the text.
         """
         candidates = list(dict.fromkeys(words_of(unit.content["text"])))
         if right is None:
@@ -204,8 +204,8 @@ class KeywordRehearsal(Rehearsal):
     def matches(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether the keywords of the majority agree with the truth with an F1 of ``RECOVERY_F1`` or more."""
         majority = {keyword for keyword, count in (consensus.answer or {}).items() if 2 * count > consensus.n}
-        right = {normalise_phrase(phrase) for phrase in truth}
-        return 2 * len(majority & right) >= RECOVERY_F1 * (len(majority) + len(right))
+        true_keywords = {normalise_phrase(phrase) for phrase in truth}
+        return 2 * len(majority & true_keywords) >= RECOVERY_F1 * (len(majority) + len(true_keywords))
 
 
 class ShownText(ShownContent):
@@ -259,31 +259,35 @@ class Keywords(OpenKind):
         offered = self._offered_collocations(design, images, images_with_text)
         groups = [Group(image.name, (self.unit(design, image, offered[image.name]),)) for image in images]
         hits = self.hits(design, groups)
-        count = sum(map(len, offered.values()))
+        phrase_count = sum(map(len, offered.values()))
         source = (
             f"from the {len(titles):,} titles of the design"
             if titles
             else "frequent ones of the texts, as the design names no titles"
         )
         return Batch(
-            hits=hits, notes={"sentences": [f"Phrases offered to participants: {count:,}, {source}."]}
+            hits=hits, notes={"sentences": [f"Phrases offered to participants: {phrase_count:,}, {source}."]}
         )
 
     def _offered_collocations(
         self, design: StudyDesign, images: Sequence[Image], text_images: Sequence[Image]
     ) -> dict[str, list[str]]:
-        """Return the collocations that the page offers, spelled as in the text, by image."""
+        """Return the collocations that the page offers, spelled as in the text, by image.
+
+        They are the design's titles that occur in the text or, without titles, phrases that are frequent in the texts
+        of ``text_images``.
+        """
         longest = design.keywords.longest
         if titles := frozenset(map(normalise_phrase, design.keywords.titles)):
-            grams = {image.name: titles_in(image.text, titles, longest) for image in images}
+            grams_by_image = {image.name: titles_in(image.text, titles, longest) for image in images}
         else:
             stop_words = _stop_words()
             texts = dict.fromkeys(image.text for image in text_images)
             counts = count_texts_by_ngram(texts, stop_words, longest)
-            grams = {
+            grams_by_image = {
                 image.name: frequent_phrases(image.text, counts, stop_words, longest) for image in images
             }
-        return {image.name: spellings_of_grams(image.text, grams[image.name]) for image in images}
+        return {image.name: spellings_of_grams(image.text, grams_by_image[image.name]) for image in images}
 
     def unit(self, design: StudyDesign, image: Image, collocations: Sequence[str]) -> UnitSpec:
         title = dict(image.fields).get("title")

@@ -1,4 +1,4 @@
-"""The protocol that asks which of ten captions describe an image (H13 §4.3.2)."""
+"""The protocol that asks which of ten captions describe an image (Hodosh et al. 2013, H13, section 4.3.2)."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def relevance_probabilities(qualities: Sequence[float]) -> list[float]:
 
     Both are 0.5 in the middle of the scale; yes has 0.05 at the lowest quality.
     """
-    yes = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
-    return [1 - yes, yes]
+    yes_probability = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
+    return [1 - yes_probability, yes_probability]
 
 
 class Relevance(ImageCaptionKind):
@@ -117,12 +117,13 @@ class Relevance(ImageCaptionKind):
     def groups(
         self, design: StudyDesign, draw: CaptionDraw, captions: ImageCaptions
     ) -> list[tuple[UnitSpec, ...]]:
-        """Split the filtered captions of an image into groups of ten. Fill up the last group (H13)."""
+        """Split the judged captions of an image into groups of ``captions_per_image``. Fill up the last group (H13)."""
         rng = rng_for(design.seed, f"captions {captions.image.name}")
         units = self.judged_units(design, captions, rng)
         size = design.captions_per_image
         fill_to = min(design.filter.fill_to, size)
-        lacking_count = (fill_to - len(units) % size) if len(units) % size else 0
+        last_group_size = len(units) % size  # 0 if the last group is full
+        lacking_count = (fill_to - last_group_size) if last_group_size else 0
         if lacking_count > 0:
             fillers = captions.further_captions(lacking_count, draw.pool, draw.division.judged_images, rng)
             units += self.units(design, captions.image, [(text, False) for text in fillers], filtered=True)
@@ -131,7 +132,7 @@ class Relevance(ImageCaptionKind):
         return [tuple(units[start : start + size]) for start in range(0, len(units), size)]
 
     def reference_control(self, slot: ControlSlot, image: Image) -> Group:
-        """Return a group of control items: one to three captions of the image (right), and captions of other images."""
+        """Return a group of control items: one to three captions of the image (good), and captions of other images."""
         size, rng = slot.design.captions_per_image, slot.rng
         right_count = right_caption_count(image, size, rng)
         captions = shuffle(image.distinct_references, rng)[:right_count]
@@ -141,7 +142,7 @@ class Relevance(ImageCaptionKind):
         return Group(image.name, tuple(shuffle(units, rng)))
 
     def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
-        """Return a group of control items: one to three captions of the image (right), and damaged captions.
+        """Return a group of control items: one to three captions of the image (good), and damaged captions.
 
         Captions of other images fill up the group. Return None if no caption can be damaged.
         """

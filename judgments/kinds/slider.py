@@ -13,7 +13,7 @@ import numpy as np
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
-from judgments.design.numbers import plain_number, range_of
+from judgments.design.numbers import parse_range, plain_number
 from judgments.design.scale import Scale
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.kinds.base import (
@@ -25,7 +25,7 @@ from judgments.kinds.base import (
     Results,
 )
 from judgments.kinds.consensus import nan_as_none
-from judgments.kinds.graded import Graded, MeanGrade, ScaleRehearsal, inner_names
+from judgments.kinds.graded import Graded, MeanGrade, ScaleRehearsal, inner_point_names
 from quorum.statistics.aggregation import standardised_mean
 
 if TYPE_CHECKING:
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
 RECOVERY_TOLERANCE = 0.1  # share of the scale within which a rehearsal's answer is right
 SPREAD = 0.12  # spread of a rehearsal's true answers for equally good captions, as a share of the scale
 MAX_MISTAKE = 0.3  # distance of a mistake from the right range, as a share of the scale
-ROUNDING = 1e-9  # largest rounding error of a difference of answers
+ROUNDING = 1e-9  # more than the rounding error of the difference of two answers
 
 
 class StandardisedMeans(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return ``z`` for each unit: the mean of its answers after they are standardised per worker."""
-        result = standardised_mean(
+        """Return, for each unit, the mean ``z`` of its answers standardised per worker, and their number ``z_n``."""
+        means = standardised_mean(
             [judgment.unit.pk for judgment in judged],
             [judgment.worker for judgment in judged],
             [judgment.answer for judgment in judged],
         )
-        rows = zip(result.units.tolist(), result.z.tolist(), result.z_n.tolist(), strict=True)
+        rows = zip(means.units.tolist(), means.z.tolist(), means.z_n.tolist(), strict=True)
         return KindResults(
             units={unit: {"z": nan_as_none(z), "z_n": n} for unit, z, n in rows},
             study={
                 "standardised": {
-                    "workers": len(result.raters),
-                    "workers_without_z": result.left_out,
-                    "signature": result.signature,
+                    "workers": len(means.raters),
+                    "workers_without_z": means.left_out,
+                    "signature": means.signature,
                 }
             },
         )
@@ -61,12 +61,15 @@ class StandardisedMeans(Results):
 
 @dataclass(frozen=True, slots=True)
 class WithinTolerance:
-    """A function that returns whether an answer is in the expected range, or within ``tolerance`` of a number."""
+    """A function that compares an answer with the expected one.
+
+    The answer is right if it is in the expected range or, if a single number is expected, at most ``tolerance`` away.
+    """
 
     tolerance: float
 
     def __call__(self, answer: float, expected: Any) -> bool:
-        low, high = range_of(str(expected))
+        low, high = parse_range(str(expected))
         return low <= answer <= high if low < high else abs(answer - low) <= self.tolerance + ROUNDING
 
 
@@ -114,8 +117,8 @@ class Slider(Graded):
     results = StandardisedMeans()
     comparison = MetricComparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
     relevance = RelevanceScale.of_means(scale)
-    matches = WithinTolerance(RECOVERY_TOLERANCE * 100)
-    rehearsal = SliderRehearsal(scale, SPREAD, matches)
+    is_within_tolerance = WithinTolerance(RECOVERY_TOLERANCE * 100)
+    rehearsal = SliderRehearsal(scale, SPREAD, is_within_tolerance)
 
     def scale_problem(self, scale: Scale) -> str:
         return (
@@ -123,7 +126,7 @@ class Slider(Graded):
         )
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        inner_labels = inner_names(design.scale, design.scale.labels) if design.scale else []
+        inner_labels = inner_point_names(design.scale, design.scale.labels) if design.scale else []
         if inner_labels:
             yield pgettext(
                 "staff", "scale.labels contains %(name)s, but a slider has labels only at both ends"
@@ -132,9 +135,9 @@ class Slider(Graded):
     @property
     def default_poles(self) -> list[str]:
         assert self.wording is not None
-        return self.wording.ends
+        return self.wording.translated_poles
 
-    def answer_on(self, scale: Scale) -> None:
+    def adapt_to_scale(self, scale: Scale) -> None:
         self.page = replace(
             self.page,
             keys=(
@@ -147,8 +150,8 @@ class Slider(Graded):
         )
         cuts = (scale.low + scale.length * tenths / 10 for tenths in range(9, 0, -1))
         self.comparison = replace(self.comparison, cuts=tuple(cuts))
-        self.matches = WithinTolerance(RECOVERY_TOLERANCE * scale.length)
-        self.rehearsal = SliderRehearsal(scale, SPREAD, self.matches)
+        self.is_within_tolerance = WithinTolerance(RECOVERY_TOLERANCE * scale.length)
+        self.rehearsal = SliderRehearsal(scale, SPREAD, self.is_within_tolerance)
 
     def is_right(self, answer: float, expected: Any) -> bool:
-        return self.matches(answer, expected)
+        return self.is_within_tolerance(answer, expected)

@@ -1,6 +1,7 @@
 """Score captions by metrics against the other captions of their image (WG16 §4 and §5).
 
-This score is the human upper bound. The score of a caption of another image is the lower bound.
+This score is the human upper bound. The score of a caption of another image is the lower bound, or floor. WG16 is Wang
+and Gaizauskas 2016, V15 is Vedantam et al. 2015.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from quorum.statistics.significance import ScoreSummary, bootstrap_interval, sum
 METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
 RESAMPLES = 1000
 
-WORDS = gettext_noop("number of words")
+WORDS = gettext_noop("number of words")  # the row of the texts' lengths among the rank correlations
 FLOOR = "other-image"  # the name of the lower bound in results
 NO_TWO_CAPTIONS = "No item has two captions, so none can be compared with the others."
 
@@ -46,7 +47,14 @@ class UpperBound(ScoreSummary):
 
 @dataclass(frozen=True, slots=True)
 class LeaveOneOutScores:
-    """Upper bounds by metric. ``left_out`` is the number of images that have a single caption."""
+    """Upper bounds by metric.
+
+    Attributes:
+        images: the number of images with at least two captions.
+        captions: the number of scored captions.
+        left_out: the number of images that have a single caption.
+        orders: the rank correlations of metrics (``rank_correlations``).
+    """
 
     bounds: tuple[UpperBound, ...]
     images: int
@@ -79,6 +87,7 @@ def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: An
         sizes: (items,) number of texts of each item.
 
     Returns:
+        ``names``: the names of the rows of ``rho``.
         ``rho``: (metrics + 1, metrics) means over items, with intervals over items. The last row has the correlation
             of each metric with the number of words.
     """
@@ -86,7 +95,10 @@ def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: An
 
     starts = np.concatenate(([0], np.cumsum(sizes)))
     columns = {**scores, WORDS: np.array([float(count_words(text)) for text in texts])}
-    rows = [[mean_within(x, y, starts).as_json() for y in scores.values()] for x in columns.values()]
+    rows = [
+        [mean_within(column, metric_scores, starts).as_json() for metric_scores in scores.values()]
+        for column in columns.values()
+    ]
     return {"names": list(columns), "rho": rows}
 
 
@@ -105,7 +117,7 @@ def leave_one_out_scores(
 
     groups = [texts for texts in captions if len(texts) > 1]
     if not groups:
-        return LeaveOneOutScores((), 0, 0, sum(map(len, captions)), seed)
+        return LeaveOneOutScores(bounds=(), images=0, captions=0, left_out=sum(map(len, captions)), seed=seed)
     captions_left_out = hold_out([texts for texts in captions if texts])
     replacements = {}
     if len(groups) > 1:
@@ -113,28 +125,37 @@ def leave_one_out_scores(
     result = score_held_out(captions_left_out, metrics, instead=replacements)
     floors = result.replacement_scores.get(FLOOR, {})
     bounds = tuple(
-        _upper_bound(name, scores, floors.get(name), captions_left_out.counts, result.signatures[name], seed)
+        _upper_bound(
+            scores,
+            floors.get(name),
+            sizes=captions_left_out.counts,
+            metric=name,
+            signature=result.signatures[name],
+            seed=seed,
+        )
         for name, scores in result.caption_scores.items()
     )
     return LeaveOneOutScores(
-        bounds,
-        len(groups),
-        len(captions_left_out.texts),
-        captions_left_out.single_caption_images,
-        seed,
-        result.warnings,
-        rank_correlations(result.caption_scores, captions_left_out.texts, captions_left_out.counts),
+        bounds=bounds,
+        images=len(groups),
+        captions=len(captions_left_out.texts),
+        left_out=captions_left_out.single_caption_images,
+        seed=seed,
+        warnings=result.warnings,
+        orders=rank_correlations(result.caption_scores, captions_left_out.texts, captions_left_out.counts),
     )
 
 
 def _upper_bound(
-    metric: str,
     scores: npt.NDArray[np.float64],
     floor_scores: npt.NDArray[np.float64] | None,
+    *,
     sizes: npt.NDArray[np.int64],
+    metric: str,
     signature: str,
     seed: int,
 ) -> UpperBound:
+    """Return the summary of a metric's scores of captions, which are image by image; ``sizes`` is their number each."""
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     means = np.add.reduceat(scores, starts) / sizes
     floors, interval = np.full(1, math.nan), None

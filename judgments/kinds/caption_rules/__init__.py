@@ -6,7 +6,8 @@ lookbehind).
 
 V15 §5 asks for the main aspects, descriptions instead of dialogue, nothing overly descriptive, and good grammar. H13
 §2.2 and §2.3 ask for visible content in sentences: no names of people or places, no commentary, not several sentences,
-nothing lengthy. COCO is Chen et al. 2015, arXiv:1504.00325, section 2. All numbers and word lists are Quorum's own. The
+nothing lengthy. V15 is Vedantam et al. 2015, H13 is Hodosh et al. 2013, COCO is Chen et al. 2015, arXiv:1504.00325,
+section 2. All numbers and word lists are Quorum's own. The
 source "Quorum's choice" marks a rule without a paper.
 """
 
@@ -24,6 +25,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+# white space of Unicode as a class of a regular expression, since Python and JavaScript interpret "\\s" differently
 BLANKS = "\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _BLANK_RUN = re.compile(f"[{BLANKS}]+")
 # Values of {start}, {end} and {quote} in the file's patterns.
@@ -42,7 +44,7 @@ class CaptionRule:
         message: the message to the worker.
         bad_example, good_example: captions that break and obey the rule.
         pattern: a regular expression; a caption breaks the rule if it matches anywhere.
-        counts: "words" or "characters" for a rule about their number.
+        counts: "words" or "characters" for a rule about their number, which must be from ``least`` to ``most``.
         languages: the primary subtags of the languages to which the rule applies; if empty, all except
             ``excluded_languages``.
     """
@@ -140,9 +142,9 @@ def rules_for(language: str) -> tuple[CaptionRule, ...]:
 
 
 def broken_rules(text: str, language: str) -> tuple[CaptionRule, ...]:
-    """Return the rules that a text breaks, in the order of the file. The text may have extra blanks."""
-    tidy = tidy_text(text)
-    return tuple(rule for rule in rules_for(language) if rule.is_broken_by(tidy))
+    """Return the rules that a text breaks, in the order of the file. White space is tidied before."""
+    tidied_text = tidy_text(text)
+    return tuple(rule for rule in rules_for(language) if rule.is_broken_by(tidied_text))
 
 
 def first_refusal(rules: Iterable[CaptionRule]) -> CaptionRule | None:

@@ -1,4 +1,6 @@
-"""Find words of a text that a dictionary lacks (V15 §5: work with poor grammar is refused; H13 §2.3: spelling).
+"""Find words of a text that a dictionary lacks, to advise people who write captions.
+
+Vedantam et al. 2015, section 5, refuse work with poor grammar; Hodosh et al. 2013, section 2.3, test spelling.
 
 pyspellchecker's dictionary has words of English subtitles. A misspelling that equals another of its words is not found
 ("mann" is a name), and a rare correct word may be reported. Therefore the check only advises.

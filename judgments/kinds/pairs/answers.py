@@ -17,7 +17,15 @@ from judgments.drawing.draws import balanced_sides
 from judgments.kinds.base import Aggregation, Answers, Choice, Sides, Units
 from judgments.kinds.consensus import ConsensusColumns
 from quorum.statistics.aggregation import majority_vote
-from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, sides_of
+from quorum.statistics.aggregation.pair_answers import (
+    FIRST,
+    MUCH,
+    NEITHER,
+    NO_DIFFERENCE,
+    SECOND,
+    SURE,
+    sides_of,
+)
 from quorum.statistics.stopping import majority_range, plurality_range
 
 # The keys of a design's table ``answers`` that add answers to the two sides, in the order of settings.
@@ -26,9 +34,9 @@ NO_DIFFERENCE_CHOICE = Choice(NO_DIFFERENCE, gettext_noop("No difference"), "0")
 NEITHER_CHOICE = Choice(NEITHER, gettext_noop("Neither of the two"), "5")
 SLIGHTLY, BY_FAR = gettext_noop("%(letter)s, slightly"), gettext_noop("%(letter)s, by far")
 CONFIDENCE_CHOICES = (
-    Choice(100, gettext_noop("A guess"), "7"),
-    Choice(200, gettext_noop("Fairly sure"), "8"),
-    Choice(300, gettext_noop("Certain"), "9"),
+    Choice(SURE, gettext_noop("A guess"), "7"),
+    Choice(2 * SURE, gettext_noop("Fairly sure"), "8"),
+    Choice(3 * SURE, gettext_noop("Certain"), "9"),
 )
 
 
@@ -43,7 +51,7 @@ class TwoSides(Sides):
 
     def to_canonical(self, answer: int, *, side: Any) -> int:
         """Swap first and second if the worker saw the second candidate first. Keep strength and confidence."""
-        chosen_side = answer % MUCH
+        chosen_side = answer % MUCH  # the last digit
         if not side or chosen_side not in (FIRST, SECOND):
             return answer
         return answer - chosen_side + (SECOND if chosen_side == FIRST else FIRST)
@@ -53,7 +61,7 @@ class TwoSides(Sides):
 
 
 class Majority(Aggregation):
-    """The consensus is the side with most votes, or a tie (V15 §3). Strength does not count.
+    """The consensus is the side with most votes, or a tie (Vedantam et al. 2015, section 3). Strength does not count.
 
     "No difference" (0) and "neither" (3) can win. Such an outcome is not a tie of votes, but has no better candidate.
     """
@@ -81,7 +89,7 @@ class Majority(Aggregation):
         )
 
     def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
-        counts = Counter(value % MUCH for value in values)
+        counts = Counter(value % MUCH for value in values)  # by side, the last digit of an answer
         if len(self._labels) == 2:
             return majority_range(counts[FIRST], counts[SECOND], remaining)
         most_other_votes = max(counts[label] for label in self._labels if label not in (FIRST, SECOND))

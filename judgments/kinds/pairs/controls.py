@@ -1,6 +1,6 @@
-"""Control items that are pairs: the right candidate is a reference, or the one that the study's owner says.
+"""Make control items that are pairs: the right candidate is a reference, or the one that the study's owner says.
 
-Each is on either side with equal probability.
+It is on either side with equal probability.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class PairControls:
     """Makes the control items of a kind.
 
     Attributes:
-        references: the number of references that a control item needs; if it is more than 1, one is shown.
+        min_references: the number of references that an image needs; if it is more than 1, one of them is shown.
         other_reference: returns the reference to show beside a caption that is right; None if none is shown.
     """
 
     kind: Kind
-    references: int
+    min_references: int
     other_reference: Callable[[Image, Text, np.random.Generator], Text | None]
 
     def makers(self) -> Makers:
@@ -44,7 +44,7 @@ class PairControls:
             reference=self._foreign_pair,
             degraded=self._damaged_pair,
             known=self._known_pair,
-            least_references=self.references,
+            least_references=self.min_references,
         )
 
     def _foreign_pair(self, slot: ControlSlot, image: Image) -> Group:
@@ -70,12 +70,12 @@ class PairControls:
         outcomes = self.kind.outcomes
         if item.first is None or item.second is None or item.first.text == item.second.text:
             raise known_item_error(item, "needs two different texts, first and second")
-        if self.references > 1 and item.reference is None:
+        if self.min_references > 1 and item.reference is None:
             raise known_item_error(item, "needs sentence A under reference")
         if item.expected not in outcomes:
             outcome_list = " and ".join(f"{outcome} is {SIDE_NAMES[outcome]}" for outcome in outcomes)
             raise known_item_error(item, f"expects {item.expected!r}; {outcome_list}")
-        reference = item.reference if self.references > 1 else None
+        reference = item.reference if self.min_references > 1 else None
         first_is_right = item.expected != SECOND
         right, wrong = (item.first, item.second) if first_is_right else (item.second, item.first)
         outcome = int(item.expected) if item.expected in (NO_DIFFERENCE, NEITHER) else None
@@ -97,13 +97,14 @@ class PairControls:
         """Return a control item with its texts on random sides.
 
         Args:
+            reference: the reference that is shown with the two texts; None if there is none.
             outcome: the expected answer, if the right answer names no side.
         """
-        side = int(slot.rng.integers(FIRST, SECOND + 1))  # of the right text
-        first, second = (right, wrong) if side == FIRST else (wrong, right)
+        right_side = int(slot.rng.integers(FIRST, SECOND + 1))
+        first, second = (right, wrong) if right_side == FIRST else (wrong, right)
         keys = (reference.key if reference else None, first.key, second.key)
         texts_shown = {"reference": reference, "first": first, "second": second}
-        expected = side if outcome is None else outcome
+        expected = right_side if outcome is None else outcome
         return Group(
             image.name, (self.kind.control_unit(slot, image, keys, expected, control_kind, **texts_shown),)
         )

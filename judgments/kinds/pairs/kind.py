@@ -49,13 +49,14 @@ from quorum.statistics.aggregation.pair_answers import (
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
+# Sentences about notes of a batch, by the key of the note, whose value is a number.
 NOTE_SENTENCES = {
     "pairs_of_equal_texts_left_out": "Published pairs that were left out because both texts are equal: {}.",
     "repeated_pairs_left_out": "Published pairs that were left out because an earlier pair has the same texts: {}.",
     "pairs_short_of_references": "Pairs that were left out because their items have too few references: {}.",
     "hits_with_an_image_twice": "Pages of work with an item more than once, because too few other items are left: {}.",
 }
-ALL_PAIRS = 2**31 - 1  # more pairs than any dataset has
+ALL_PAIRS = 2**31 - 1  # asks for all pairs, since no dataset has so many
 OUTCOME_ORDER = (FIRST, SECOND, NO_DIFFERENCE, NEITHER)  # of columns of tables
 
 
@@ -72,7 +73,7 @@ class PairChoiceKind(ChoiceKind):
     rehearsal = ChoiceRehearsal((FIRST, SECOND), side_probabilities, is_same_side)
     own_keys = (*(f"answers.{name}" for name in FURTHER_ANSWERS), "arena.pages", "arena.even")
     control_references: ClassVar[int] = 1  # references that a control item needs
-    extras: tuple[str, ...] = ()  # members of FURTHER_ANSWERS that the design allows
+    further_answers: tuple[str, ...] = ()  # members of FURTHER_ANSWERS that the design allows
 
     @abstractmethod
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
@@ -98,6 +99,7 @@ class PairChoiceKind(ChoiceKind):
             raise ValueError("expected an answer to a pair (docs/ties.md)")
         if before is not None and ("confidence" in before) != (answer >= SURE):
             raise ValueError("other answers say how sure they are, or do not; expected it of all, or of none")
+        # the last digit is the side, the tens digit the strength, the hundreds digit the confidence
         needs_answer = {
             "no_difference": answer % MUCH == NO_DIFFERENCE,
             "neither": answer % MUCH == NEITHER,
@@ -114,16 +116,18 @@ class PairChoiceKind(ChoiceKind):
         if not setting:
             return self
         kind = copy(self)
-        kind.extras = tuple(setting.split(","))
-        kind.choices = tuple(self._choices(kind.extras))
-        kind.confidences = CONFIDENCE_CHOICES if "confidence" in kind.extras else ()
+        kind.further_answers = tuple(setting.split(","))
+        kind.choices = tuple(self._choices(kind.further_answers))
+        kind.confidences = CONFIDENCE_CHOICES if "confidence" in kind.further_answers else ()
         levels = CONFIDENCES if kind.confidences else (0,)
         kind.values = tuple(SURE * level + int(choice.value) for choice in kind.choices for level in levels)
         kind.aggregation = Majority(kind.outcomes)
         probabilities = partial(answer_probabilities, kind.values)
         kind.rehearsal = ChoiceRehearsal(kind.values, probabilities, is_same_side)
         keys = tuple(choice.key for choice in kind.choices)
-        letters = () if "strength" in kind.extras else tuple(choice.letter for choice in self.choices)
+        letters = (
+            () if "strength" in kind.further_answers else tuple(choice.letter for choice in self.choices)
+        )
         sure_keys = ((tuple(choice.key for choice in kind.confidences), _("choose how sure you are")),)
         kind.page = replace(
             self.page,
@@ -134,15 +138,15 @@ class PairChoiceKind(ChoiceKind):
         )
         return kind
 
-    def _choices(self, extras: Sequence[str]) -> list[Choice]:
+    def _choices(self, further_answers: Sequence[str]) -> list[Choice]:
         """Return the choices in the order of the page, from the first side to the second, for some FURTHER_ANSWERS."""
         first, second = self.choices
         neutral_choices = [
             choice
             for name, choice in (("no_difference", NO_DIFFERENCE_CHOICE), ("neither", NEITHER_CHOICE))
-            if name in extras
+            if name in further_answers
         ]
-        if "strength" not in extras:
+        if "strength" not in further_answers:
             return [first, *neutral_choices, second]
         return [
             Choice(MUCH + FIRST, BY_FAR, "1", first.letter),
@@ -159,14 +163,14 @@ class PairChoiceKind(ChoiceKind):
     @property
     def has_side_buttons(self) -> bool:
         """Whether workers choose by clicking one of the two texts. Other answers are in a row below the texts."""
-        return "strength" not in self.extras
+        return "strength" not in self.further_answers
 
     @property
     def neutral_choices(self) -> list[Choice]:
         return [choice for choice in self.choices if choice.value in (NO_DIFFERENCE, NEITHER)]
 
     @property
-    def ends(self) -> tuple[Choice, Choice]:
+    def side_choices(self) -> tuple[Choice, Choice]:
         """The first and the last choice, which name the two sides."""
         return self.choices[0], self.choices[-1]
 
@@ -186,10 +190,11 @@ class PairChoiceKind(ChoiceKind):
     def describe_answer(self, answer: Any) -> str:
         if not isinstance(answer, int) or answer < SURE:
             return super().describe_answer(answer)
-        level = next(choice.text for choice in CONFIDENCE_CHOICES if choice.value == answer // SURE * SURE)
+        confidence = answer // SURE * SURE  # without the digits of side and strength
+        label = next(choice.text for choice in CONFIDENCE_CHOICES if choice.value == confidence)
         return gettext("%(answer)s (%(confidence)s)") % {
             "answer": super().describe_answer(answer % SURE),
-            "confidence": level,
+            "confidence": label,
         }
 
     def is_right(self, answer: Any, expected: Any) -> bool:
@@ -197,7 +202,7 @@ class PairChoiceKind(ChoiceKind):
         return is_same_side(answer, expected)
 
     def outcome_of(self, answer: int) -> int:
-        return answer % MUCH
+        return answer % MUCH  # the last digit, which is the side
 
     def expected_on_repeat(self, answer: int) -> int:
         """Expect the same side, with any strength."""
@@ -211,16 +216,18 @@ class PairChoiceKind(ChoiceKind):
         check_split(design, material)
         division = divide_images(design, material)
         pairs_wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
-        options: dict[str, Any] = {
+        draw_options: dict[str, Any] = {
             "references": design.sampling.references,
             "allow_no_references": self.page.shows_picture,
             "source": design.sampling.source,
             "seed": design.seed,
         }
         if design.arena.pages and not pairs_wanted:
-            pairs_wanted = count_pairs(material, division.judged_images, wanted={"MM": ALL_PAIRS}, **options)
+            pairs_wanted = count_pairs(
+                material, division.judged_images, wanted={"MM": ALL_PAIRS}, **draw_options
+            )
         drawn_pairs = draw_pairs(
-            material, division.judged_images, wanted=pairs_wanted, only=design.sampling.only, **options
+            material, division.judged_images, wanted=pairs_wanted, only=design.sampling.only, **draw_options
         )
         pairs = drawn_pairs.pairs
         texts = {text.key: text for image in division.judged_images for text in image.references}

@@ -1,4 +1,4 @@
-"""Pairwise (V15 App. I): which of two candidates describes the image better?"""
+"""Pairwise (Vedantam et al. 2015, appendix I): which of two candidates describes the image better?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triplet (V15 §3): which of B and C is more similar to A? No image is shown."""
+"""Triplet (Vedantam et al. 2015, section 3): which of B and C is more similar to A? No image is shown."""
 
 from __future__ import annotations
 
