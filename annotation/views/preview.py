@@ -30,7 +30,7 @@ from common.errors import QuorumError, WrongState
 from judgments.access.rights import Right, has_right
 from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import number_in, signed_in
-from judgments.design.editing.previews import find_preview, find_row
+from judgments.design.editing.previews import find_preview, find_preview_row
 from judgments.design.study_design import StudyDesign, translate_design
 from judgments.drawing.draws import rng_for
 from judgments.drawing.material import UnitSpec
@@ -85,7 +85,7 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
         raise Http404("This design is not looked at any more.")
     design = translate_design(design, get_language())
     try:
-        row = find_row(request.session, key)  # a row of a table, in a form that has no dataset yet
+        row = find_preview_row(request.session, key)  # a row of a table, in a form that has no dataset yet
         if row is None:
             user = signed_in(request)
             dataset = find_dataset(design.dataset, user=user)

@@ -18,7 +18,7 @@ from common.errors import WrongState
 from contrib.choosing.population import PEOPLE, Population, judged_population, score_population
 from contrib.choosing.selecting import USUAL_METRICS
 from evaluation.models import DEFAULT_TOKENIZER
-from judgments.design.tables.sampling import Chosen
+from judgments.design.tables.sampling import ItemSelection
 from judgments.models import Study
 from judgments.studies.designs import design_of
 from judgments.studies.generation.progress import Progress, no_progress
@@ -31,7 +31,7 @@ ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"
 MAX_DIFFERENCES = 45  # number of pairs of metrics, or of systems, in a result
 
 
-def choice_of_study(study: Study) -> Chosen:
+def choice_of_study(study: Study) -> ItemSelection:
     """Return the record of how a study's items were chosen. Raise WrongState if the study judges all items."""
     record = design_of(study).chosen
     if record is None:

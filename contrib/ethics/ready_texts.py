@@ -22,7 +22,7 @@ from common.errors import WrongState
 from common.parameters import Parameters
 from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign, translate_design
-from judgments.design.tables.translations import Texts
+from judgments.design.tables.translations import StudyTexts
 from judgments.drawing.keys import content_key
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -128,7 +128,9 @@ def fill_consent_templates(*, study: Study, by: User | None, case: str, replace:
     }
     if is_draft:
         translations = {
-            language: design.translations.get(language, Texts()).model_copy(update={"consent": translated})
+            language: design.translations.get(language, StudyTexts()).model_copy(
+                update={"consent": translated}
+            )
             for language, translated in consents.items()
         }
         filled_design = design.model_copy(update={"consent": text, "translations": translations})

@@ -28,7 +28,7 @@ from contrib.hit_templates.importing import (
 from judgments.admin.base import signed_in
 from judgments.datasets import uploads
 from judgments.datasets.views.forms import short_name
-from judgments.design.editing.previews import find_preview, keep_row, store_preview
+from judgments.design.editing.previews import find_preview, store_preview, store_preview_row
 from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Study
 from judgments.studies.pages import Context, StartPage
@@ -133,7 +133,7 @@ def _show_checked(
     for earlier_upload in set(request.session.get(CHECKED_UPLOAD_KEY, {}).values()) - {upload}:
         uploads.discard_upload(earlier_upload)
     key = store_preview(request.session, design)
-    keep_row(request.session, key, checked.first_row)
+    store_preview_row(request.session, key, checked.first_row)
     request.session[CHECKED_UPLOAD_KEY] = {key: upload}
     return {
         "brought": checked,

@@ -14,7 +14,7 @@ from common.incoming.archives import UploadRefused
 from common.incoming.bounded_files import uploaded_text
 from judgments.datasets.table_columns import PEOPLE, TableUse, UploadTable, add_table_use
 from judgments.design.reading.study_files import toml_values
-from judgments.design.scale import InferredScale, bounds_of, scale_of
+from judgments.design.scale import InferredScale, bounds_from_text, scale_from_text
 from judgments.importers.mapping import NAMES
 from judgments.kinds import KINDS
 
@@ -75,7 +75,7 @@ def _scale_of_first_rows(table: UploadTable, protocol: str) -> str:
     try:
         numbers = [float(cell) for cell in cells if cell]
         extent = reduce(InferredScale.with_number, numbers[1:], InferredScale.from_number(numbers[0]))
-        return extent.scale_by_values(kind.scale).in_words
+        return extent.scale_like(kind.scale).in_words
     except (ValueError, IndexError):
         return ""
 
@@ -107,6 +107,6 @@ add_table_use(
 def parse_scale(text: str) -> str:
     """Return LOW:HIGH or LOW:HIGH:STEP without outer blanks. Accept "". Raise ValueError for other texts."""
     text = text.strip()
-    if text and bounds_of(text).step:
-        scale_of(text)  # refuses steps that do not divide the scale
+    if text and bounds_from_text(text).step:
+        scale_from_text(text)  # refuses steps that do not divide the scale
     return text

@@ -15,7 +15,7 @@ from common.errors import DataConflict
 from judgments.datasets.importing import names_by_text
 from judgments.design.numbers import number_text
 from judgments.design.reading.checking import make_design
-from judgments.design.scale import Scale, scale_of
+from judgments.design.scale import Scale, scale_from_text
 from judgments.design.study_design import StudyDesign
 from judgments.importers import (
     JUDGMENT_FORMATS,
@@ -113,7 +113,7 @@ def scale_of_design(keys: Mapping[str, Any]) -> str:
 def stated_scale(scale: str, keys: Mapping[str, Any]) -> str:
     """Return the scale that an option or a study file states. Raise an error if they differ."""
     design_scale = scale_of_design(keys)
-    if scale and design_scale and not scale_of(scale).has_same_points(scale_of(design_scale)):
+    if scale and design_scale and not scale_from_text(scale).has_same_points(scale_from_text(design_scale)):
         raise DataConflict(
             f"The scale is stated as {scale}, and as {design_scale} in the design; expected one of them."
         )

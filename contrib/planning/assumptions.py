@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from pydantic import Field, ValidationError
 
 from evaluation.errors import EvaluationError
-from judgments.design.tables.base import Listed, Part
+from judgments.design.tables.base import DesignTable, Listed
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of
@@ -21,7 +21,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Amount = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
-class Assumptions(Part):
+class Assumptions(DesignTable):
     """The assumptions and the designs to try (contrib/planning/README.md defines each)."""
 
     question: Literal["systems", "metrics"] = "systems"

@@ -1,4 +1,4 @@
-"""Check whether a feature that draws the pages of arenas is active. Pages are drawn when they are claimed."""
+"""Tell whether arenas are on: whether an active feature draws their pages when participants claim them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from common.errors import FeatureIsOff
 from common.features import of_features
 
 
-def draws_arenas() -> bool:
+def is_arena_on() -> bool:
     """Return whether a feature that draws pages when they are claimed is active."""
     return bool(of_features("arena_drawings"))
 
 
-def refuse_absent_arena() -> None:
+def require_arena() -> None:
     """Raise FeatureIsOff if no feature that draws pages when they are claimed is active."""
-    if not draws_arenas():
+    if not is_arena_on():
         raise FeatureIsOff(
             pgettext(
                 "staff",

@@ -35,13 +35,17 @@ class CrowdOffer:
     keys: tuple[str, ...] = ()
 
     @property
-    def named_by(self) -> str:
+    def study_file_line(self) -> str:
         """The line of a study file that chooses the crowd."""
         return "panel.api = true" if self.panel else f'crowd.backend = "{self.name}"'
 
 
 class Crowds(dict[str, CrowdOffer]):
-    """Crowds by name, including those of disabled features. An unknown name returns a crowd without requirements."""
+    """The crowds that are on, by name.
+
+    A name that is not among them returns the crowd of a disabled feature or, if there is none, a crowd that checks no
+    requirement, so that stored designs can still be read.
+    """
 
     def __missing__(self, name: str) -> CrowdOffer:
         return installed_crowds().get(name, CrowdOffer(name, name, frozenset()))
@@ -90,7 +94,7 @@ def crowd_labels() -> dict[str, str]:
     return {name: offer.label for name, offer in CROWDS.items() if not offer.panel}
 
 
-def keys_of_absent_crowds() -> frozenset[str]:
+def keys_of_disabled_crowds() -> frozenset[str]:
     """Return the study-file keys that are only for crowds of disabled features."""
-    absent_offers = [offer for name, offer in installed_crowds().items() if name not in CROWDS]
-    return frozenset(key for offer in absent_offers for key in offer.keys)
+    disabled_offers = [offer for name, offer in installed_crowds().items() if name not in CROWDS]
+    return frozenset(key for offer in disabled_offers for key in offer.keys)

@@ -15,7 +15,7 @@ from common.errors import ObjectNotFound, did_you_mean
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
 from judgments.design.reading.study_files import read_toml
-from judgments.design.saved_presets import PRESET_GAPS, saved_presets
+from judgments.design.saved_presets import KEYS_OF_ONE_STUDY, saved_presets
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study, StudyEvent
 from judgments.studies.designs import design_of
@@ -34,10 +34,10 @@ class NamedDesign:
     is_complete: bool = True
 
     def comparable_values(self, other: NamedDesign) -> dict[str, Any]:
-        """Return the design's values, without the keys that presets lack if one of the two designs is a preset."""
+        """Return the design's values. Leave out the keys that presets lack if one of the two designs is a preset."""
         values = self.design.model_dump(mode="json")
         if not (self.is_complete and other.is_complete):
-            for key in PRESET_GAPS:
+            for key in KEYS_OF_ONE_STUDY:
                 del values[key]
         return values
 
@@ -78,16 +78,17 @@ def find_design(name: str, *, studies: QuerySet[Study], files: bool = False) -> 
 
 
 def earlier_designs(study: Study) -> list[StudyEvent]:
-    return list(_changes(study).select_related("by")[:MAX_EARLIER_DESIGNS])
+    """Return the newest log entries about a change of the design, each with the earlier design in its details."""
+    return list(_design_changes(study).select_related("by")[:MAX_EARLIER_DESIGNS])
 
 
-def _changes(study: Study) -> QuerySet[StudyEvent]:
+def _design_changes(study: Study) -> QuerySet[StudyEvent]:
     return StudyEvent.objects.filter(study=study, what=CHANGE_EVENT, details__has_key="before")
 
 
 def _earlier_design(study: Study, number: str) -> NamedDesign:
     is_id = number.isdecimal() and len(number) <= MAX_ID_DIGITS
-    event = _changes(study).filter(pk=number).first() if is_id else None
+    event = _design_changes(study).filter(pk=number).first() if is_id else None
     if event is None:
         raise ObjectNotFound(
             gettext("Study %(slug)r has no earlier design %(number)r.")

@@ -9,9 +9,9 @@ from functools import lru_cache
 
 from django.utils.formats import number_format
 
-_DIGITS = r"-?(?:\d{1,7}(?:\.\d{1,6})?|\.\d{1,6})"
-NUMBER = re.compile(_DIGITS)
-RANGE = re.compile(rf"({_DIGITS})(?:-({_DIGITS}))?")
+_NUMBER = r"-?(?:\d{1,7}(?:\.\d{1,6})?|\.\d{1,6})"
+NUMBER = re.compile(_NUMBER)
+RANGE = re.compile(rf"({_NUMBER})(?:-({_NUMBER}))?")
 
 
 def plain_number(number: float) -> float:
@@ -34,7 +34,7 @@ def exact_fraction(number: float) -> Fraction:
 
 
 @lru_cache(maxsize=4096)
-def range_of(text: str) -> tuple[float, float]:
+def parse_range(text: str) -> tuple[float, float]:
     """Return the ends of a range such as "3-4" or "-1--0.5"; a single number is both ends.
 
     Raises:

@@ -33,14 +33,17 @@ def project_parameter(panel: Panel) -> str:
 
 
 def entry_query(panel: Panel) -> str:
-    """Return the query of the address that a panel opens, with the panel's placeholders for ids."""
+    """Return the query of the address that a panel opens.
+
+    The value of each parameter is the placeholder that the panel replaces by an id; "" if the panel has none.
+    """
     preset = PANEL_PRESETS[panel.preset]
-    pairs = (
+    parameters = (
         (worker_parameter(panel), preset.values.get(preset.worker, "")),
         (project_parameter(panel), preset.values.get(preset.project, "")),
         (session_parameter(panel), preset.values.get(preset.session, "")),
     )
-    return "&".join(f"{name}={value}" for name, value in pairs if name and value)
+    return "&".join(f"{name}={placeholder}" for name, placeholder in parameters if name and placeholder)
 
 
 def return_address(panel: Panel, outcome: str, *, code: str, worker: str, session: str) -> str:

@@ -35,7 +35,7 @@ class PanelPreset:
 
     Attributes:
         worker, session, project: names of the parameters in its links.
-        values: the panel's placeholders for the values of the parameters.
+        values: the placeholders that the panel replaces by ids, by the names of its parameters.
         addresses: the return addresses by outcome, if they are the same for every study.
         currency: the panel's usual currency.
         pays_by_session: whether its payment lists name submissions instead of people.

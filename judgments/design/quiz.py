@@ -8,12 +8,12 @@ from django.utils.translation import gettext, pgettext
 from pydantic import Field, field_validator, model_validator
 
 from common.features import of_features
-from judgments.design.tables.base import Listed, Part
+from judgments.design.tables.base import DesignTable, Listed
 
 QUIZ_PRESETS = {preset.name: preset for preset in of_features("quiz_presets")}
 
 
-class StudyQuestion(Part):
+class StudyQuestion(DesignTable):
     """A question written for this study, with one right answer."""
 
     text: Annotated[str, Field(min_length=1, max_length=1000)]
@@ -35,7 +35,7 @@ class StudyQuestion(Part):
         return self
 
 
-class Quiz(Part):
+class Quiz(DesignTable):
     """The quiz that a worker must pass before the work. A quiz without questions is off."""
 
     preset: str = Field(

@@ -25,7 +25,7 @@ from judgments.design.crowds import (
     QUOTAS,
     RESIDENCE,
 )
-from judgments.design.tables.base import Count, Listed, Part
+from judgments.design.tables.base import Count, DesignTable, Listed
 
 MAX_GROUPS = 75  # groups of a quota at Prolific ("How do I balance my sample within demographics?")
 
@@ -65,7 +65,7 @@ REQUIREMENT_PRESETS: dict[str, RequirementPreset] = {
 }
 
 
-class Quota(Part):
+class Quota(DesignTable):
     """A group of participants, and its weight among the groups of the same trait."""
 
     by: Literal["sex", "age", "country"]
@@ -100,7 +100,7 @@ def is_qualification(name: str) -> bool:
     return re.fullmatch(f"{QUALIFICATION}+", name) is not None and len(name) <= MAX_QUALIFICATION_LENGTH
 
 
-class Workers(Part):
+class Workers(DesignTable):
     """The requirements for participants (docs/workers.md). A study is refused if its crowd cannot check one of them."""
 
     requirements: str = Field(
@@ -244,7 +244,7 @@ class Workers(Part):
         return self
 
 
-def requirements_of(workers: Workers) -> dict[str, str]:
+def requirement_phrases(workers: Workers) -> dict[str, str]:
     """Return a phrase about each requirement, by the key of ``workers`` that states the requirement."""
     phrases: dict[str, str] = {}
     if workers.countries:
@@ -301,7 +301,7 @@ def why_nobody_may_qualify(workers: Workers, backend: str) -> str:
 def unsupported_requirements(workers: Workers, crowd: str) -> list[str]:
     """Return a phrase about each requirement that neither the crowd nor Quorum can check there."""
     supported = CROWDS[crowd].requirements
-    return [phrase for name, phrase in requirements_of(workers).items() if name not in supported]
+    return [phrase for name, phrase in requirement_phrases(workers).items() if name not in supported]
 
 
 def approval_is_enough(approved: int, rejected: int, threshold: float) -> bool:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext, pgettext
 from pydantic import AfterValidator, Field, PlainSerializer, ValidationError, model_validator
 
 from judgments.design.numbers import NUMBER, display_number, exact_fraction, number_text, plain_number
-from judgments.design.tables.base import Part
+from judgments.design.tables.base import DesignTable
 
 MAX_POINTS = 100_001  # from 0 to 1 in steps of 0.00001
 MAX_NUMBER = 1_000_000
@@ -27,7 +27,7 @@ Number = Annotated[_PlainNumber, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class Scale(Part):
+class Scale(DesignTable):
     """The points of the answers of a graded or slider study, and their labels."""
 
     omitted = frozenset({"labels"})
@@ -51,7 +51,7 @@ class Scale(Part):
         labels = values.get("labels") if isinstance(values, Mapping) else None
         if not isinstance(labels, Mapping):
             return values
-        by_number: dict[str, Any] = {}
+        labels_by_number: dict[str, Any] = {}
         for name, label in labels.items():
             if isinstance(label, Mapping):
                 raise ValueError(
@@ -67,8 +67,11 @@ class Scale(Part):
                     pgettext("staff", "“labels” contains %(name)r; expected a number on the scale")
                     % {"name": name}
                 )
-            by_number[number_text(float(name))] = label
-        return {**values, "labels": {name: by_number[name] for name in sorted(by_number, key=float)}}
+            labels_by_number[number_text(float(name))] = label
+        return {
+            **values,
+            "labels": {name: labels_by_number[name] for name in sorted(labels_by_number, key=float)},
+        }
 
     @model_validator(mode="after")
     def _check_points(self) -> Scale:
@@ -121,8 +124,10 @@ class Scale(Part):
     @cached_property
     def points(self) -> tuple[float, ...]:
         low, step = Decimal(number_text(self.low)), Decimal(number_text(self.step))
-        count = int((exact_fraction(self.high) - exact_fraction(self.low)) / exact_fraction(self.step)) + 1
-        return tuple(plain_number(float(low + number * step)) for number in range(count))
+        point_count = (
+            int((exact_fraction(self.high) - exact_fraction(self.low)) / exact_fraction(self.step)) + 1
+        )
+        return tuple(plain_number(float(low + number * step)) for number in range(point_count))
 
     @cached_property
     def _point_set(self) -> frozenset[float]:
@@ -153,7 +158,7 @@ class Scale(Part):
         return gettext("%(low)s to %(high)s by %(step)s") % {**ends, "step": display_number(self.step)}
 
     @property
-    def keypad(self) -> str:
+    def input_mode(self) -> str:
         """The HTML attribute ``inputmode`` for the answers. "" asks for a keyboard that has a minus sign."""
         if self.low < 0:
             return ""
@@ -167,8 +172,8 @@ class Scale(Part):
         """Return the number of steps from the lowest point to the point nearest to a mean; halves round down."""
         return math.ceil((mean - self.low) / self.step - 0.5)
 
-    def neighbourhood(self, point: float, share: float) -> tuple[float, float]:
-        """Return the lowest and the highest point near ``point``.
+    def points_near(self, point: float, share: float) -> tuple[float, float]:
+        """Return the lowest and the highest point whose distance from ``point`` is small.
 
         The distance is at most ``share`` of the scale's length, but at least one step.
         """
@@ -182,9 +187,9 @@ class Scale(Part):
 
 
 @lru_cache(maxsize=64)
-def scale_of(text: str) -> Scale:
+def scale_from_text(text: str) -> Scale:
     """Parse LOW:HIGH or LOW:HIGH:STEP as a scale, with step 1 by default. Raise ValueError for other texts."""
-    bounds = bounds_of(text)
+    bounds = bounds_from_text(text)
     try:
         return Scale(low=bounds.low, high=bounds.high, step=bounds.step or 1)
     except ValidationError as error:
@@ -204,7 +209,7 @@ class ScaleBounds:
     step: float | None = None
 
 
-def bounds_of(text: str) -> ScaleBounds:
+def bounds_from_text(text: str) -> ScaleBounds:
     """Parse LOW:HIGH or LOW:HIGH:STEP. Raise ValueError for other texts."""
     parts = text.strip().split(":")
     if len(parts) not in (2, 3) or not all(NUMBER.fullmatch(part.strip()) for part in parts):
@@ -245,22 +250,22 @@ class InferredScale:
         return cls(low, high, origin=low).with_number(bounds.high)
 
     def with_number(self, number: float) -> InferredScale:
-        """Return the scale that also reaches ``number``."""
+        """Return the scale extended to ``number``. Its step becomes smaller if the present step misses the number."""
         value = exact_fraction(number)
         distance = abs(value - self.origin)
-        # the greatest common divisor of two fractions with a common denominator
+        # The new step is the greatest common divisor of step and distance, as fractions with a common denominator.
         numerator = math.gcd(
             self.step.numerator * distance.denominator, distance.numerator * self.step.denominator
         )
         step = Fraction(numerator, self.step.denominator * distance.denominator)
         return replace(self, low=min(self.low, value), high=max(self.high, value), step=step)
 
-    def scale_by_values(self, usual: Scale) -> Scale:
-        """Return a scale that has all numbers as points.
+    def scale_like(self, usual: Scale) -> Scale:
+        """Return a scale that has all numbers as points and is as similar to ``usual`` as possible.
 
-        Return ``usual`` if it fits, or a scale with the same ends and a smaller step. If a number is outside the usual
-        scale, or if all are in its first tenth and some are between its points, return the smallest scale that ends at
-        a whole number and begins at 1, at 0, or at the negative of its end.
+        It is ``usual`` itself if that fits, or a scale with the same ends and a smaller step. If a number is outside
+        the usual scale, or if all are in its first tenth and some are between its points, it is the smallest scale
+        that ends at a whole number and begins at 1, at 0, or at the negative of its end.
 
         Raises:
             ValueError: the scale has too many points, or the numbers are too large.

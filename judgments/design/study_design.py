@@ -17,7 +17,7 @@ from judgments.design.panels import PANEL_PRESETS
 from judgments.design.quiz import Quiz
 from judgments.design.requirements import Workers
 from judgments.design.scale import Scale
-from judgments.design.tables.base import Listed, Part, Slug
+from judgments.design.tables.base import DesignTable, Listed, Slug
 from judgments.design.tables.controls import Controls, RuleSetting, Stopping, Writing
 from judgments.design.tables.crowd import Crowd
 from judgments.design.tables.panel import Panel
@@ -32,11 +32,11 @@ from judgments.design.tables.questions import (
     Template,
     check_text_type,
 )
-from judgments.design.tables.sampling import Arena, Chosen, Filter, HandChange, ItemSampling
-from judgments.design.tables.translations import Language, Texts
+from judgments.design.tables.sampling import Arena, Filter, HandChange, ItemSampling, ItemSelection
+from judgments.design.tables.translations import Language, StudyTexts
 from judgments.design.wordings import CAPTION
 
-# lists of the table [translations.de], which have as many rows as the lists that they translate
+# Lists of a table such as [translations.de]. Each has as many rows as the list that it translates.
 TRANSLATED_LISTS = ("labels", "examples", "questions")
 USUAL_CURRENCY = "USD"
 
@@ -57,13 +57,13 @@ PURPOSES = {
 }
 
 
-def stated_currency(crowd: Crowd, panel: Panel) -> str:
-    """Return the crowd's currency, else the study's, else the panel's usual currency; "" if none is stated."""
+def currency_named_by(crowd: Crowd, panel: Panel) -> str:
+    """Return the crowd's currency, else the study's, else the panel's usual currency; "" if none of them names one."""
     panel_currency = PANEL_PRESETS[panel.preset].currency if crowd.backend == "external" else ""
     return CROWDS[crowd.backend].currency or crowd.currency or panel_currency
 
 
-class StudyDesign(Part):
+class StudyDesign(DesignTable):
     """The settings that decide which HITs a study gets and how their answers are used."""
 
     omitted = frozenset(
@@ -77,7 +77,8 @@ class StudyDesign(Part):
         title="Name", description="Participants see this name on the study’s page."
     )
     slug: Slug = Field(
-        title="Short name", description="Part of the study's link. Empty: it is made from the study's name."
+        title="Short name",
+        description="Part of the study's link. Empty: it is made from the study's name.",
     )
     dataset: Slug = Field(title="Dataset")
     protocol: str
@@ -180,13 +181,13 @@ class StudyDesign(Part):
     erasure: Erasing = Erasing()
     retention: Retention = Retention()
     ethics: Ethics = Ethics()
-    translations: dict[Language, Texts] = Field(
+    translations: dict[Language, StudyTexts] = Field(
         default_factory=dict,
         title="Translations of the texts",
         description="Participants see the texts in the language of their page.",
     )
     registration: RegistrationPlan | None = None
-    chosen: Chosen | None = None
+    chosen: ItemSelection | None = None
     by_hand: Listed[HandChange] = ()
 
     @property
@@ -207,15 +208,17 @@ class StudyDesign(Part):
 
     @property
     def currency(self) -> str:
+        """The currency of amounts that researchers see; ``USUAL_CURRENCY`` if nothing names one."""
         return self.named_currency or USUAL_CURRENCY
 
     @property
     def named_currency(self) -> str:
-        """The currency that crowd, study or panel states, or "". Workers must not see a guessed currency."""
-        return stated_currency(self.crowd, self.panel)
+        """The currency that crowd, study or panel names, or "". Workers see this one, since they must see no guess."""
+        return currency_named_by(self.crowd, self.panel)
 
 
 def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
+    """Yield a clause about each translation that does not match the original texts."""
     labels = tuple(design.scale.labels) if design.scale else design.labels
     originals = {"labels": labels, "examples": design.examples, "questions": design.quiz.questions}
     for language, texts in design.translations.items():
@@ -225,6 +228,7 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
                 yield gettext(
                     "translations.%(language)s.%(name)s (entries: %(given)s): expected %(wanted)s, as in the design"
                 ) % {"language": language, "name": name, "given": count, "wanted": expected}
+        # a different number of questions is reported above
         for number, (translation, question) in enumerate(
             zip(texts.questions, design.quiz.questions, strict=False), start=1
         ):
@@ -253,7 +257,7 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
 
 def translate_design(design: StudyDesign, language: str | None) -> StudyDesign:
     """Return the design with its texts translated to ``language``, if it has translations."""
-    texts: Texts | None = design.translations.get(language or "")
+    texts: StudyTexts | None = design.translations.get(language or "")
     if texts is None:
         return design
     changed_fields: Mapping[str, object] = {
@@ -261,6 +265,7 @@ def translate_design(design: StudyDesign, language: str | None) -> StudyDesign:
         for name in ("name", "question", "instructions", "consent", "labels")
         if (text := getattr(texts, name))
     }
+    # a language without translated examples has the original ones
     examples = [
         example.model_copy(update=translation.filled_texts)
         for example, translation in zip(design.examples, texts.examples, strict=False)

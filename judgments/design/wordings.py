@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 CAPTION: Final = "caption"
-JUDGED_TEXTS = (CAPTION, "summary", "translation", "text")
+TEXT_TYPES = (CAPTION, "summary", "translation", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class Wording:
     Attributes:
         title: the protocol's name for researchers.
         choices: the English labels of the answers, in the kind's order.
-        former_choices: the labels before version 0.7, for designs whose own texts refer to them.
-        poles: the meaning of 0 and 100, in English.
+        former_choices: other labels, for designs whose own texts refer to the candidates as B and C.
+        poles: the labels of the two ends of a slider, in English.
         label: the heading above a judged text.
         hint: a sentence about how to get to the next item.
         keys: a sentence about the page's keyboard shortcuts.
@@ -41,7 +41,7 @@ class Wording:
     contradiction: str | Promise = ""
 
     @property
-    def ends(self) -> list[str]:
+    def translated_poles(self) -> list[str]:
         return [gettext(pole) for pole in self.poles]
 
 

@@ -127,7 +127,7 @@ def make_hits(
     return hits
 
 
-def hits_of(
+def build_hits(
     groups: Sequence[Group],
     *,
     design: StudyDesign,

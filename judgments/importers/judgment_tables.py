@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from common.files import unguard_formula
 from common.incoming import quote_value
 from common.texts import one_text, quote_difference
-from judgments.design.numbers import number_text, range_of
-from judgments.design.scale import InferredScale, Scale, ScaleBounds, bounds_of, scale_of
+from judgments.design.numbers import number_text, parse_range
+from judgments.design.scale import InferredScale, Scale, ScaleBounds, bounds_from_text, scale_from_text
 from judgments.design.tables.sampling import SIDES
 from judgments.drawing.keys import text_key
 from judgments.importers.names import NamesOfImages
@@ -84,10 +84,10 @@ class AnswerRule:
             raise ValueError(f"expected no scale, which {self.plain_kind.name} has not")
         if self.scale_text:
             raise ValueError(f"expected {self.scale_text}, as before")
-        self.scale_text, self._limits = text, bounds_of(text)
+        self.scale_text, self._limits = text, bounds_from_text(text)
         self._inferred_scale = InferredScale.from_bounds(self._limits)
         if self._limits.step:
-            self._set_scale(scale_of(text))
+            self._set_scale(scale_from_text(text))
 
     def clean(self, answer: Any, *, unit: Any = None) -> Any:
         """Return an answer in its stored form. Raise ValueError, with the expected form, if it is invalid."""
@@ -122,7 +122,7 @@ class AnswerRule:
         limits, default_scale = self._limits, self.plain_kind.scale
         assert default_scale is not None
         if limits is not None and limits.step:
-            if value not in (scale := scale_of(self.scale_text)):
+            if value not in (scale := scale_from_text(self.scale_text)):
                 raise ValueError(f"expected {scale.in_words}")
             return
         if limits is not None and not limits.low <= value <= limits.high:
@@ -139,7 +139,7 @@ class AnswerRule:
                 scale = Scale(low=scale.low, high=scale.high, step=(scale.high - scale.low) / 2)
             self._set_scale(scale)
         else:
-            self._set_scale(inferred_scale.scale_by_values(default_scale))
+            self._set_scale(inferred_scale.scale_like(default_scale))
         self._inferred_scale = inferred_scale
 
     def _set_scale(self, scale: Scale) -> None:
@@ -505,7 +505,7 @@ def _read_expected(record: Record) -> object | None:
         return value
     text = str(value).strip() if type(value) in (int, float, str) else ""
     with suppress(ValueError):
-        low, high = range_of(text)
+        low, high = parse_range(text)
         return low if low == high and "-" not in text[1:] else text
     raise record.problem("expected", quote_value(value), 'a value, or a range of grades such as "3-4"')
 

@@ -108,10 +108,10 @@ class DiffDesigns(QuorumCommand):
         this, that = (find_design(name, studies=Study.objects.all(), files=True) for name in names)
         difference = compare_designs(this.comparable_values(that), that.comparable_values(this), names=names)
         if options["unified"]:
-            for line in difference.lines:
+            for line in difference.diff_lines:
                 self.say(line)
             return
-        if not difference.count:
+        if not difference.difference_count:
             self.say("The two designs are the same, key for key.")
         for rows in difference.tables.values():
             for row in rows:

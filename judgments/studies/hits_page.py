@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 
 from judgments.access.rights import Right
 from judgments.cached_figures import MIN_CACHED_ROWS, cached_figures, required_figures
-from judgments.design.editing.fitter import PAIR_WORDS
+from judgments.design.editing.fitter import PAIR_KIND_LABELS
 from judgments.figures import Figures, add_figures
 from judgments.models import HIT, Study, Unit
 from judgments.operations import discard
@@ -30,7 +30,7 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     counts = cached_figures(study, COUNTS)
     context |= required_figures(counts) | {"counted": counts, "can_go_back": can_be_discarded(study)}
     kinds = context["pair_kinds"]
-    context["pair_kinds"] = [row | {"about": PAIR_WORDS.get(row["kind"], "")} for row in kinds]
+    context["pair_kinds"] = [row | {"about": PAIR_KIND_LABELS.get(row["kind"], "")} for row in kinds]
     return TemplateResponse(request, "judgments/study/hits.html", context)
 
 

@@ -30,11 +30,14 @@ def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def plan_context(study: Study) -> Context:
-    """Return the context of the plan: the design with its amounts or a problem. ``waits`` means "being computed"."""
+    """Return the context of the plan: the design's amounts, a problem, or that a job is computing them.
+
+    If there is a problem, ``blocked_step`` names the step whose button is disabled.
+    """
     design = design_of(study)
     plan = cached_figures(study, PLAN).value
     if plan is None:
-        return {"design": design, "waits": True}
+        return {"design": design, "is_computing": True}
     if isinstance(plan, StudyPlan):
         try:
             return {"design": design, "plan": plan, "plan_parts": parts_of_plan(design, plan)}
@@ -44,7 +47,7 @@ def plan_context(study: Study) -> Context:
         "design": design,
         "problem": replace_keys_by_labels(str(plan), design),
         "problem_link": address_of_problem(study, plan.field),
-        "step_waits": generate.name,
+        "blocked_step": generate.name,
     }
 
 

@@ -66,13 +66,13 @@ def expected_share(design: StudyDesign, *, references: int, accuracy: float = AS
         ).share  # fmt: skip
     else:
 
-        def range_of(first: int, second: int, remaining: int) -> tuple[int, int]:
+        def bounds_after(first: int, second: int, remaining: int) -> tuple[int, int]:
             values = [kind.values[0]] * first + [kind.values[-1]] * second
             return outcome_bounds(kind, stopping, values, remaining)
 
         # If the two answers are not symmetric, as in relevance, assume that each is right for half of the units.
         expected_counts = [
-            expected_votes(range_of, votes=votes, accuracy=probability)
+            expected_votes(bounds_after, votes=votes, accuracy=probability)
             for probability in (accuracy, 1 - accuracy)
         ]
         share = sum(expected_counts) / 2 / votes

@@ -15,7 +15,7 @@ from common.errors import DataConflict, DesignError, ObjectNotFound, WrongState,
 from judgments.access.dataset_roles import refuse_other_readers
 from judgments.access.study_log import note_event
 from judgments.access.visible_rows import visible_rows
-from judgments.design.arena import refuse_absent_arena
+from judgments.design.arena import require_arena
 from judgments.design.quiz import why_quiz_is_off
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.comparing import changed_keys
@@ -257,7 +257,7 @@ def refuse_opening(*, study: Study) -> None:
             % {"slug": study.slug}
         )
     if draws_at_claim(study):
-        refuse_absent_arena()
+        require_arena()
 
 
 def refuse_absent_quiz(*, study: Study) -> None:

@@ -22,7 +22,7 @@ from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
-from judgments.design.scale import scale_of
+from judgments.design.scale import scale_from_text
 from judgments.importers import ColumnMapping, ImportProblem
 from judgments.kinds.graded import Graded
 from judgments.models import Dataset, Study, Unit
@@ -330,7 +330,7 @@ def test_no_answer_changes_on_its_way_through_a_scale(
     low: int, points: int, step: str, data: st.DataObject
 ) -> None:
     high = low + (points - 1) * Decimal(step)
-    scale = scale_of(f"{low}:{high.normalize():f}:{step}")
+    scale = scale_from_text(f"{low}:{high.normalize():f}:{step}")
     assert len(scale) == points
     place = data.draw(st.integers(0, points - 1))
     answer = float(low + place * Decimal(step))

@@ -12,9 +12,9 @@ from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
+from judgments.design.editing.dataset_counts import count_contents
 from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.values import starting_values
-from judgments.design.editing.holdings import holdings_of
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
 from judgments.design.study_design import PURPOSES
@@ -44,8 +44,8 @@ def test_what_a_card_offers_can_be_drawn(designer: Client, shape: str) -> None:
         System.objects.filter(dataset=dataset).delete()
     if shape == "other splits":
         Item.objects.filter(dataset=dataset).update(split="spring")
-    holdings = holdings_of(dataset, designer.get("/admin/").wsgi_request.user)
-    offered = [name for name in PRESETS if not holdings.missing_for(PRESETS[name])]
+    counts = count_contents(dataset, designer.get("/admin/").wsgi_request.user)
+    offered = [name for name in PRESETS if not counts.missing_for(PRESETS[name])]
     for preset in offered:
         values, _ = cut(preset, dataset)
         design = make_design(values | {"name": "Own", "slug": "own"})
@@ -146,7 +146,7 @@ def test_other_protocols_judge_every_text(texts: Dataset, preset: str, units: in
 
 def test_what_needs_pictures_is_not_offered_for_texts(designer: Client, texts: Dataset) -> None:
     response = designer.get(reverse(NEW))
-    kinds = {card["preset"].values["protocol"] for card in response.context["published"]}
+    kinds = {card["preset"].values["protocol"] for card in response.context["published_cards"]}
     assert kinds == {"triplet", "pairwise", "relevance", "graded", "best-worst", "slider", "spans"}
     needs = "Needs references to compare with."
     assert f"{needs} Items in this dataset that meet this requirement: 0 of 36." in words(response)
@@ -185,9 +185,9 @@ class TestWhatYouWantToKnow:
     ) -> None:
         dataset = make_dataset()
         shown = designer.get(reverse(NEW), {"dataset": dataset.name})
-        (answer,) = (answer for answer in shown.context["answers"] if answer["name"] == purpose)
-        assert answer["plain"][0]["preset"].suits[purpose] == 1
-        offered = [card for card in answer["plain"] + answer["more"] if not card["lacks"]]
+        (answer,) = (answer for answer in shown.context["aims"] if answer["name"] == purpose)
+        assert answer["shown_cards"][0]["preset"].suits[purpose] == 1
+        offered = [card for card in answer["shown_cards"] + answer["folded_cards"] if not card["missing"]]
         for card in offered:
             assert (
                 f"?preset={card['name']}&amp;dataset={dataset.name}&amp;purpose={purpose}"

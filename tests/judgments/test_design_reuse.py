@@ -185,12 +185,12 @@ class TestDifferences:
             ("sampling.pairs.MM", "", "4"),
             ("controls.per_hit", "1", "0"),
         ]
-        assert "-seed = 1" in found.lines
-        assert "+seed = 2" in found.lines
+        assert "-seed = 1" in found.diff_lines
+        assert "+seed = 2" in found.diff_lines
 
     def test_equal_designs_do_not_differ(self) -> None:
         found = compare_designs(design(), design())
-        assert (found.count, found.lines) == (0, [])
+        assert (found.difference_count, found.diff_lines) == (0, [])
 
     def test_a_change_of_a_draft_keeps_what_was_before_and_after(self, designer: Client) -> None:
         study = make_study(opened=False)

@@ -15,7 +15,7 @@ from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
 from judgments.design.requirements import (
     approval_is_enough,
-    requirements_of,
+    requirement_phrases,
     unsupported_requirements,
     why_nobody_may_qualify,
 )
@@ -35,7 +35,7 @@ def test_the_requirements_of_v15_are_those_of_its_footnote() -> None:
     asked = design(requirements="vedantam-2015").workers
     assert (asked.countries, asked.approval_above, asked.approved_at_least) == (("US",), 0.95, 500)
     assert asked.hits_at_most == 0
-    assert "United States" in requirements_of(asked)["countries"]
+    assert "United States" in requirement_phrases(asked)["countries"]
 
 
 def test_a_named_set_fills_only_what_the_file_leaves_empty() -> None:
@@ -64,7 +64,7 @@ def test_a_preset_asks_of_workers_what_its_paper_asked(name: str) -> None:
 def test_a_study_file_takes_them_off(name: str) -> None:
     off = {"workers": {"requirements": ""}, "quiz": {"preset": ""}}
     made = make_design({"name": "n", "dataset": "d", "preset": name} | off)
-    assert requirements_of(made.workers) == {}
+    assert requirement_phrases(made.workers) == {}
     assert made.quiz.preset == ""
 
 
@@ -73,7 +73,7 @@ def test_a_stored_design_stays_as_it_is() -> None:
     stored = make_design(
         {"name": "n", "dataset": "d", "preset": "vedantam-2015-triplet", "workers": {"requirements": ""}}
     ).model_dump(mode="json")
-    assert requirements_of(make_design(stored).workers) == {}
+    assert requirement_phrases(make_design(stored).workers) == {}
 
 
 @pytest.mark.parametrize(

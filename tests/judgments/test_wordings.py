@@ -13,7 +13,7 @@ from judgments.design.editing.form.values import starting_values, value_at
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
 from judgments.design.reading.study_files import read_toml, write_toml
-from judgments.design.wordings import JUDGED_TEXTS
+from judgments.design.wordings import TEXT_TYPES
 from judgments.kinds import KINDS, Kind
 from tests.judgments.desk import filled
 
@@ -57,7 +57,7 @@ def said_by(kind: Kind) -> list[str]:
     """All the words of a kind's page that go by what is judged."""
     wording = kind.wording
     assert wording is not None
-    words = [wording.question, *(choice.label for choice in kind.choices), *wording.ends]
+    words = [wording.question, *(choice.label for choice in kind.choices), *wording.translated_poles]
     return [
         *words,
         *map(str, (wording.label, wording.hint, wording.contradiction)),
@@ -68,7 +68,7 @@ def said_by(kind: Kind) -> list[str]:
 def test_the_kinds_whose_words_go_by_what_is_judged() -> None:
     assert set(WORDED) == {"pairwise", "relevance", "graded", "slider", "best-worst", "spans"}
     for name in WORDED:
-        assert tuple(KINDS[name].wordings) == JUDGED_TEXTS
+        assert tuple(KINDS[name].wordings) == TEXT_TYPES
 
 
 @pytest.mark.parametrize("protocol", [one for one in WORDED if one != "spans"])  # spans came later
@@ -81,7 +81,7 @@ def test_captions_are_asked_for_in_the_words_of_always(protocol: str) -> None:
     assert bare.wording.title == bare.title
 
 
-@pytest.mark.parametrize("judged", [one for one in JUDGED_TEXTS if one != "caption"])
+@pytest.mark.parametrize("judged", [one for one in TEXT_TYPES if one != "caption"])
 @pytest.mark.parametrize("protocol", WORDED)
 def test_no_word_speaks_of_captions_or_images_where_others_are_judged(protocol: str, judged: str) -> None:
     kind = asked(protocol, judged=judged)
@@ -93,7 +93,7 @@ def test_no_word_speaks_of_captions_or_images_where_others_are_judged(protocol: 
         assert judged[:-1] in words
 
 
-@pytest.mark.parametrize("judged", JUDGED_TEXTS)
+@pytest.mark.parametrize("judged", TEXT_TYPES)
 @pytest.mark.parametrize("protocol", WORDED)
 def test_every_word_is_translated(protocol: str, judged: str) -> None:
     kind = asked(protocol, judged=judged)
@@ -128,7 +128,7 @@ def test_a_study_s_own_labels_replace_the_grades() -> None:
 def test_a_study_s_own_labels_replace_the_poles() -> None:
     kind = asked("slider", labels=["none of it", "all of it"])
     assert kind.wording is not None
-    assert kind.wording.ends == ["none of it", "all of it"]
+    assert kind.wording.translated_poles == ["none of it", "all of it"]
 
 
 @pytest.mark.parametrize(

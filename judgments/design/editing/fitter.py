@@ -15,8 +15,8 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 
 from common.amounts import thousands
 from common.errors import DesignError
-from judgments.design.arena import draws_arenas
-from judgments.design.editing.data_sorts import can_ask_about_texts, has_only_source_texts, judged_text_type
+from judgments.design.arena import is_arena_on
+from judgments.design.editing.text_types import can_ask_about_texts, has_only_source_texts, judged_text_type
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
@@ -34,10 +34,10 @@ from judgments.models import Dataset
 from judgments.studies.generation.batches import divide_for_quiz
 from judgments.studies.generation.material import load_material
 
-ROUNDS = 3  # judgments of each pair for which an arena is opened
+ARENA_JUDGMENTS_PER_PAIR = 3  # number of judgments of each pair for which an arena has pages
 MIN_EQUAL_SHARE = 0.5  # least share of repeated items that must get the same answer
 MAX_CAPTIONS = 200_000  # captions of a dataset; sampling from more is too slow for a request
-PAIR_WORDS = {
+PAIR_KIND_LABELS = {
     "HC": gettext_noop("two people's texts for an item"),
     "HI": gettext_noop("two people's texts, one of them for another item"),
     "HM": gettext_noop("a person and a system"),
@@ -46,7 +46,10 @@ PAIR_WORDS = {
 
 
 class DatasetReader:
-    """Read a dataset once for several fittings."""
+    """Reads the contents of a dataset once for several fittings.
+
+    ``maker`` is the row id of the study's author. Unpublished systems of others are not read.
+    """
 
     def __init__(self, dataset: Dataset, maker: int | None) -> None:
         self.dataset, self.maker = dataset, maker
@@ -61,15 +64,18 @@ class DatasetReader:
         return has_only_source_texts(self.dataset)
 
     def material(self, ranked: int | None) -> Material:
+        """Return the contents with the first ``ranked`` places of ranked lists (``load_material``)."""
         if ranked not in self._materials:
             self._materials[ranked] = load_material(self.dataset, ranked=ranked, maker=self.maker)
         return self._materials[ranked]
 
 
 class DesignFitter:
-    """One way to fit a design to its dataset.
+    """One way to fit a design to its dataset. The fitting is done when the object is created.
 
     Attributes:
+        values: the fitted design as nested dicts.
+        sentences: sentences for the designer about the changes.
         checks_per_page: number of check questions that a page should have.
         item_count: number of judged items; 0 if the design cannot be drawn.
         pages_before_repeat: number of pages that a worker can do before a check question repeats.
@@ -83,6 +89,12 @@ class DesignFitter:
         per_hit: int | None = None,
         repeating: bool = False,
     ) -> None:
+        """Fit the design ``values``.
+
+        Args:
+            per_hit: number of check questions per page; None for the number that suits the study's purpose.
+            repeating: whether check questions only repeat items.
+        """
         self.values = deepcopy(values) | {"dataset": reader.dataset.name}
         self.dataset, self.reader, self.purpose = reader.dataset, reader, values.get("purpose", "")
         self.sentences: list[str] = []
@@ -226,23 +238,27 @@ class DesignFitter:
         images = divide_images(design, work_material).judged_images
         sampling = self.values["sampling"]
         shows_picture = KINDS[design.protocol].page.shows_picture
-        # the numbers that the design asks for; all contests of systems if they are to be compared
-        requested = {str(name): count for name, count in design.sampling.pairs.items() if count}
+        # numbers of pairs by kind: those of the design; if systems are to be compared, all contests of systems
+        requested = {str(kind): count for kind, count in design.sampling.pairs.items() if count}
         if self.purpose in ("systems", "ranking") and contests_of_systems(images):
             requested = {"MM": contests_of_systems(images)}
-        pairs_wanted = requested or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
+        pairs_wanted = requested or dict.fromkeys(PAIR_KIND_LABELS, DEFAULT_PER_KIND)
         if not work_material.published_pairs or sampling["source"] == "references":
             pairs_wanted = _pairs_per_image(pairs_wanted, requested, images, systems_meet=shows_picture)
         references = design.sampling.references
-        drawing: dict[str, Any] = {
+        draw_options: dict[str, Any] = {
             "source": design.sampling.source,
             "seed": design.seed,
             "allow_no_references": shows_picture,
         }
         # if the references do not suffice for all pairs, use every reference of an item
-        available = count_pairs(work_material, images, wanted=pairs_wanted, references=references, **drawing)
+        available = count_pairs(
+            work_material, images, wanted=pairs_wanted, references=references, **draw_options
+        )
         if references != "all" and sum(available.values()) < sum(pairs_wanted.values()):
-            all_pairs = count_pairs(work_material, images, wanted=pairs_wanted, references="all", **drawing)
+            all_pairs = count_pairs(
+                work_material, images, wanted=pairs_wanted, references="all", **draw_options
+            )
             if sum(all_pairs.values()) > sum(available.values()):
                 available, sampling["references"] = all_pairs, "all"
                 self.sentences.append(
@@ -255,17 +271,17 @@ class DesignFitter:
         if not any(available.values()):
             return
         # an arena samples its pairs while it runs, so only their number is set
-        if self.purpose == "ranking" and available["MM"] and draws_arenas():
+        if self.purpose == "ranking" and available["MM"] and is_arena_on():
             sampling["pairs"] = {"MM": available["MM"]}
-            pages = ceil(ROUNDS * available["MM"] / self.values["units_per_hit"])
+            pages = ceil(ARENA_JUDGMENTS_PER_PAIR * available["MM"] / self.values["units_per_hit"])
             self.values["arena"] = {"pages": pages, "even": Arena().even}
             return
         # keep a 0 for a kind that the design names, so that the form shows its field
         designed_kinds = {str(name) for name in design.sampling.pairs}
         sampling["pairs"] = {
-            name: available.get(name, 0)
-            for name in PAIR_WORDS
-            if name in designed_kinds or available.get(name)
+            kind: available.get(kind, 0)
+            for kind in PAIR_KIND_LABELS
+            if kind in designed_kinds or available.get(kind)
         }
         if any(available[name] < count for name, count in requested.items()):
             self.sentences.append(_pairs_sentence(requested, available))
@@ -278,10 +294,11 @@ class DesignFitter:
         sampling, filter_ = self.values["sampling"], self.values["filter"]
         has_outputs = any(image.outputs for image in material.images)
         has_retrievals = any(image.retrievals for image in material.images)
-        source = sampling["pairs_from"]
-        task = sampling["task"]
-        has_lists = (task != "search" and has_outputs) or (task != "annotation" and has_retrievals)
-        if (source == "top-k" and not has_lists) or (source in ("outputs", "crossed") and not has_outputs):
+        source, task = sampling["pairs_from"], sampling["task"]
+        has_ranked_lists = (task != "search" and has_outputs) or (task != "annotation" and has_retrievals)
+        if (source == "top-k" and not has_ranked_lists) or (
+            source in ("outputs", "crossed") and not has_outputs
+        ):
             sampling["pairs_from"] = "outputs" if has_outputs else "references"
             judged_texts = (
                 gettext("the captions of each system")
@@ -348,12 +365,12 @@ class DesignFitter:
                 self.pages_before_repeat = pool_of(batch.hits, grouped=kind.grouped).lasts
                 units = chain(batch.pool, *(hit.units for hit in batch.hits))
                 self.item_count = sum(not (unit.control or unit.filtered) for unit in units)
-                if 0 < (n := controls["per_hit"]) < self.checks_per_page:
+                if 0 < (check_count := controls["per_hit"]) < self.checks_per_page:
                     fewer_checks = gettext(
                         "Check questions on each page: %(n)s instead of %(checks)s, because the "
                         "dataset has too few items."
                     )
-                    self.sentences.append(fewer_checks % {"n": n, "checks": self.checks_per_page})
+                    self.sentences.append(fewer_checks % {"n": check_count, "checks": self.checks_per_page})
                 return
 
 
@@ -377,7 +394,9 @@ def _pairs_per_image(
 
 def _pairs_sentence(requested: Mapping[str, int], available: Mapping[str, int]) -> str:
     pair_phrases = "; ".join(
-        f"{available[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested if available[name]
+        f"{available[name]} × {gettext(PAIR_KIND_LABELS[name])} ({name})"
+        for name in requested
+        if available[name]
     )
     requested_counts = ", ".join(thousands(count) for count in sorted(set(requested.values())))
     sentence = gettext(

@@ -15,8 +15,9 @@ from judgments.kinds import KINDS
 from judgments.models import Dataset
 
 CHECKS_PER_PAGE = 2
-ITEMS_PER_RESERVED = 10  # one in this many items may be left out for check questions
-RESERVE = "reserve"  # check questions come from items that are left out
+ITEMS_PER_RESERVED = 10  # one in ten items may be left out for check questions
+# the possible answers to a ChecksQuestion
+RESERVE = "reserve"  # check questions come from items that are then not judged
 REPEAT = "repeat"  # check questions repeat items
 OMIT = "omit"  # there are no check questions
 TOO_FEW_TEXTS = {
@@ -76,17 +77,20 @@ def fit_to_dataset(
         if checking_fitter.has_enough_checks():
             note = gettext("Check questions on each page of work: %(n)s. The paper does not give a number.")
             checking_fitter.sentences.append(note % {"n": CHECKS_PER_PAGE})
-            return _keep_items(checking_fitter, values, reader, checks)
-    return _keep_items(DesignFitter(values, reader), values, reader, checks)
+            return _choose_controls(checking_fitter, values, reader, checks)
+    return _choose_controls(DesignFitter(values, reader), values, reader, checks)
 
 
-def _keep_items(
+def _choose_controls(
     reserve_fitter: DesignFitter, values: dict[str, Any], reader: DatasetReader, checks: str
 ) -> FittedDesign:
-    """Return the design that reserves items for check questions or, if these need too many, one that does not.
+    """Return the design that reserves items for check questions, or one that repeats items or has no check questions.
+
+    The designer's choice decides; without a choice, items are reserved only if few suffice.
 
     Args:
-        reserve_fitter: the way to fit that reserves items for check questions.
+        reserve_fitter: the fitted design that reserves items for check questions.
+        values: the design before it is fitted.
         checks: the designer's choice, as in `fit_to_dataset`.
     """
     controls = reserve_fitter.values["controls"]

@@ -8,9 +8,10 @@ from typing import Any
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.keys import content_key
 
-PREVIEWS = "quorum-looks"  # the session's key of the designs, by preview key
+PREVIEWS_KEY = "quorum-looks"  # the session's key of the designs, by the key of their preview
 
-ROWS = "quorum-look-rows"  # the session's key of rows to show, for designs whose dataset does not exist yet
+# The session's key of rows of inputs, by the key of their preview. Designs whose dataset does not exist yet have one.
+ROWS_KEY = "quorum-look-rows"
 
 MAX_PREVIEWS = 4  # two open forms, with the previous preview of each
 
@@ -19,23 +20,24 @@ def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str
     """Store a design in the session as its newest preview, and return the preview's key."""
     values = design.model_dump(mode="json")
     key = content_key("look", design.model_dump_json())[:32]
-    previews: dict[str, Any] = session.get(PREVIEWS, {})
-    if list(previews)[-1:] != [key]:
+    previews: dict[str, Any] = session.get(PREVIEWS_KEY, {})
+    if list(previews)[-1:] != [key]:  # it is not the newest one already
         other_previews = [(name, stored) for name, stored in previews.items() if name != key]
-        session[PREVIEWS] = dict([*other_previews[1 - MAX_PREVIEWS :], (key, values)])
+        session[PREVIEWS_KEY] = dict([*other_previews[1 - MAX_PREVIEWS :], (key, values)])
     return key
 
 
-def keep_row(session: MutableMapping[str, Any], key: str, cells: Mapping[str, str]) -> None:
+def store_preview_row(session: MutableMapping[str, Any], key: str, cells: Mapping[str, str]) -> None:
     """Store a row of inputs in the session; the preview of the design shows it instead of an item of the dataset."""
-    session[ROWS] = {key: dict(cells)}
+    session[ROWS_KEY] = {key: dict(cells)}
 
 
-def find_row(session: MutableMapping[str, Any], key: str) -> dict[str, str] | None:
-    row: dict[str, str] | None = session.get(ROWS, {}).get(key)
+def find_preview_row(session: MutableMapping[str, Any], key: str) -> dict[str, str] | None:
+    """Return the row that the preview shows; None if it shows items of the dataset."""
+    row: dict[str, str] | None = session.get(ROWS_KEY, {}).get(key)
     return row
 
 
 def find_preview(session: MutableMapping[str, Any], key: str) -> StudyDesign | None:
-    values = session.get(PREVIEWS, {}).get(key)
+    values = session.get(PREVIEWS_KEY, {}).get(key)
     return StudyDesign.model_validate(values) if values is not None else None

@@ -39,21 +39,22 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RowColumn:
-    """An input of each row. ``shape`` says which input it is, and how its text is read."""
+    """A column of the rows: an input with a label. ``input_type`` says which input it is, and how its text is read."""
 
     key: str
     label: str
     help: str
-    shape: InputType
+    input_type: InputType
     is_needed: bool
     choices: tuple[tuple[str, str], ...] = ()
 
     @property
     def marks_use(self) -> bool:
         """Whether a filled cell shows that the row is used; false for a choice with a default, which is never empty."""
-        return self.shape != "choice" or self.is_needed
+        return self.input_type != "choice" or self.is_needed
 
     def text_of(self, value: Any) -> str:
+        """Return the text of the input for a stored value. ``read`` is the inverse."""
         if isinstance(value, Mapping):
             return ", ".join(f"{name} = {setting}" for name, setting in value.items())
         if isinstance(value, list | tuple):
@@ -61,25 +62,26 @@ class RowColumn:
         return "" if value is None else str(value)
 
     def display_text(self, value: Any) -> str:
+        """Return the value as a person reads it, with the label of a choice."""
         text = self.text_of(value)
         label = dict(self.choices).get(text)
         return gettext(label) if label else text
 
     def read(self, text: str, where: str) -> Any:
         """Return the value that a person typed. Raise ValidationError, which names ``where``, if it is invalid."""
-        if self.shape == "lines":
+        if self.input_type == "lines":
             return [line.strip() for line in text.splitlines() if line.strip()]
-        if self.shape == "settings":
+        if self.input_type == "settings":
             return _read_settings(text, where)
-        if self.shape == "paragraphs":
+        if self.input_type == "paragraphs":
             return text.replace("\r\n", "\n")
         whole_number = re.fullmatch(r"-?\d{1,12}", text)
-        if self.shape == "whole" and not whole_number:
+        if self.input_type == "whole" and not whole_number:
             raise forms.ValidationError(
                 gettext("%(where)s: found %(text)r, expected a whole number.")
                 % {"where": f"{where}, {gettext(self.label)}", "text": text}
             )
-        return int(text) if whole_number and self.shape in ("whole", "whole-or-text") else text
+        return int(text) if whole_number and self.input_type in ("whole", "whole-or-text") else text
 
 
 def row_columns_of(model: type[BaseModel]) -> list[RowColumn]:
@@ -88,29 +90,29 @@ def row_columns_of(model: type[BaseModel]) -> list[RowColumn]:
 
 def _make_column(key: str, field: FieldInfo) -> RowColumn:
     """Return the column for a design's field, with an input that suits the field's type."""
-    shape: InputType = "text"
+    input_type: InputType = "text"
     choices: list[tuple[str, str]] = []
     annotation = field.annotation
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     if key == "rule" and DETECTORS:
-        shape, choices = "choice", list(DETECTORS.items())
+        input_type, choices = "choice", list(DETECTORS.items())
     elif get_origin(annotation) is Literal:
-        shape, choices = "choice", [(choice, choice) for choice in get_args(annotation)]
+        input_type, choices = "choice", [(choice, choice) for choice in get_args(annotation)]
     elif get_origin(annotation) is tuple:
-        shape = "lines"
+        input_type = "lines"
     elif "rows" in extra:
-        shape = "paragraphs"
+        input_type = "paragraphs"
     elif get_origin(annotation) is dict:
-        shape = "settings"
+        input_type = "settings"
     elif annotation is int:
-        shape = "whole"
+        input_type = "whole"
     elif int in get_args(annotation):
-        shape = "whole-or-text"
+        input_type = "whole-or-text"
     is_needed = field.is_required()
     if is_needed and choices:
         choices.insert(0, ("", "Choose"))
     label = field.title or LABELS.get(key, key.capitalize())
-    return RowColumn(key, label, field.description or "", shape, is_needed, tuple(choices))
+    return RowColumn(key, label, field.description or "", input_type, is_needed, tuple(choices))
 
 
 def _read_settings(text: str, where: str) -> dict[str, Any]:
@@ -194,10 +196,10 @@ class RowsWidget(InputRows):
         context = {
             "name": name,
             "id": (attrs or {}).get("id", f"id_{name}"),
-            "too_many": len(rows) if len(rows) > MAX_ROWS else 0,
+            "excess_row_count": len(rows) if len(rows) > MAX_ROWS else 0,
             "rows": [_row_context(name, shown_columns, str(number), row) for number, row in enumerate(rows)],
-            "blank": _row_context(name, shown_columns, BLANK_NUMBER, {}),
-            "next": _row_context(name, shown_columns, str(len(rows)), {}),
+            "blank_row": _row_context(name, shown_columns, BLANK_NUMBER, {}),
+            "next_row": _row_context(name, shown_columns, str(len(rows)), {}),
         }
         return render_to_string("judgments/parts/rows.html", context)
 
@@ -240,6 +242,7 @@ class RowsField(forms.Field):
         return rows
 
     def as_posted(self, name: str, rows: list[Row]) -> dict[str, str]:
+        """Return the data that a browser would post for these rows."""
         return {
             f"{name}-{number}-{column.key}": column.text_of(row.get(column.key))
             for number, row in enumerate(rows)

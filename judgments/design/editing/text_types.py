@@ -1,4 +1,4 @@
-"""Detect whether a dataset has captions of pictures, or translations, summaries or other texts about source texts."""
+"""Guess the type of a dataset's texts (captions, translations, summaries or others), and word presets for it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def has_only_source_texts(dataset: Dataset) -> bool:
 
 def judged_text_type(dataset: Dataset) -> str:
     """Return "translation", "summary" or "text", guessed by comparing outputs, or references, with sources."""
-    outputs = Output.objects.annotations().filter(system__dataset=dataset).order_by()
-    references = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).order_by()
+    output_rows = Output.objects.annotations().filter(system__dataset=dataset).order_by()
+    reference_rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).order_by()
     for rows in (
-        outputs.values_list("item__text", "caption__text"),
-        references.values_list("item__text", "text"),
+        output_rows.values_list("item__text", "caption__text"),
+        reference_rows.values_list("item__text", "text"),
     ):
         pairs = [pair for pair in rows[:MAX_TEXTS_READ] if all(pair)]
         if pairs:
@@ -44,6 +44,7 @@ def judged_text_type(dataset: Dataset) -> str:
 
 
 def _share_of_words(source: str, text: str) -> float:
+    """Return the share of the words of ``text`` that ``source`` also has."""
     words = set(WORD.findall(text.lower()))
     return len(words & set(WORD.findall(source.lower()))) / len(words) if words else 1.0
 

@@ -28,7 +28,7 @@ from judgments.design.editing.rows import (
     describe_rows,
     row_columns_of,
 )
-from judgments.design.tables.translations import ExampleTexts, QuestionTexts, Texts
+from judgments.design.tables.translations import ExampleTexts, QuestionTexts, StudyTexts
 
 TEXTS, EXAMPLES, QUESTIONS = "texts", "examples", "questions"
 TITLES = {
@@ -38,7 +38,7 @@ TITLES = {
 }
 LANGUAGE_COLUMN = RowColumn("language", "Language", "", "choice", True, (("", "Choose"), *settings.LANGUAGES))
 MARKDOWN_KEYS = ("question", "instructions", "consent")
-MAX_ROW_NUMBER = 100  # rows are filled up to the highest number
+MAX_ROW_NUMBER = 100  # limits the empty rows that are added below the highest number that is typed
 NUMBER_COLUMNS = {
     EXAMPLES: RowColumn("number", "Example", "Position in the design, starting at 1.", "whole", True),
     QUESTIONS: RowColumn("number", "Question", "Position in the design, starting at 1.", "whole", True),
@@ -47,16 +47,18 @@ NUMBER_COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class TranslationRows:
-    """Rows of the form by part: TEXTS, EXAMPLES or QUESTIONS."""
+    """The rows of the form by part: TEXTS, EXAMPLES or QUESTIONS."""
 
     rows_by_part: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
     def max_rows(self) -> int:
+        """The number of rows of the longest part."""
         return max(map(len, self.rows_by_part.values()), default=0)
 
 
 def input_name(name: str, part: str) -> str:
+    """Return the name of a part's field, which begins with the name of the whole field."""
     return name if part == TEXTS else f"{name}_{part}"
 
 
@@ -89,7 +91,7 @@ class TranslationsWidget(InputRows):
         )
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
-        too_many = value.max_rows if value.max_rows > MAX_ROWS else 0
+        excess_row_count = value.max_rows if value.max_rows > MAX_ROWS else 0
         parts = [
             (
                 gettext(TITLES[part]),
@@ -97,7 +99,11 @@ class TranslationsWidget(InputRows):
             )
             for part, rows_field in self.parts.items()
         ]
-        context = {"parts": parts, "too_many": too_many, "id": (attrs or {}).get("id", f"id_{name}")}
+        context = {
+            "parts": parts,
+            "excess_row_count": excess_row_count,
+            "id": (attrs or {}).get("id", f"id_{name}"),
+        }
         return render_to_string("judgments/parts/translations.html", context)
 
 
@@ -108,13 +114,13 @@ class TranslationsField(forms.Field):
 
     def __init__(self, **options: Any) -> None:
         # If scripts are off, the page shows all rows, next to the study's original name.
-        texts = [
+        text_columns = [
             replace(column, label="Name in this language") if column.key == "name" else column
-            for column in row_columns_of(Texts)
+            for column in row_columns_of(StudyTexts)
             if column.key not in NUMBER_COLUMNS
         ]
         self.parts = {
-            TEXTS: RowsField([LANGUAGE_COLUMN, *texts]),
+            TEXTS: RowsField([LANGUAGE_COLUMN, *text_columns]),
             EXAMPLES: _numbered_rows_field(EXAMPLES, ExampleTexts),
             QUESTIONS: _numbered_rows_field(QUESTIONS, QuestionTexts),
         }
@@ -151,10 +157,10 @@ class TranslationsField(forms.Field):
 
     def _numbered_rows(self, value: Any, part: str) -> dict[str, list[dict[str, Any]]]:
         """Return the rows of each language in the order of their numbers. Add empty rows for examples without rows."""
-        by_language: dict[str, dict[int, dict[str, Any]]] = {}
+        rows_by_language: dict[str, dict[int, dict[str, Any]]] = {}
         for row in self._read_part(value, part):
             language, number = row.pop("language"), row.pop("number")
-            rows = by_language.setdefault(language, {})
+            rows = rows_by_language.setdefault(language, {})
             if number in rows or not 1 <= number <= MAX_ROW_NUMBER:
                 raise forms.ValidationError(
                     gettext(
@@ -165,7 +171,7 @@ class TranslationsField(forms.Field):
                 )
             rows[number] = row
         rows_in_order = {}
-        for language, rows in by_language.items():
+        for language, rows in rows_by_language.items():
             missing_numbers = [number for number in range(1, max(rows)) if number not in rows]
             if part == QUESTIONS and missing_numbers:
                 raise forms.ValidationError(

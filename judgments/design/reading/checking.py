@@ -29,7 +29,7 @@ def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRES
         design = StudyDesign.model_validate(complete_values(values, saved))
     except ValidationError as error:
         raise design_errors(error)[0] from None
-    for sentence in contradictions_of(design):  # stop at the first one
+    for sentence in contradictions_of(design):  # raise the first one; further ones are not even computed
         raise sentence_error([], sentence)
     return design
 

@@ -26,10 +26,10 @@ class DesignComparison:
     """The differences by table ("" for top-level keys), and a unified diff of the study files."""
 
     tables: dict[str, list[DesignDifference]]
-    lines: list[str]
+    diff_lines: list[str]
 
     @property
-    def count(self) -> int:
+    def difference_count(self) -> int:
         return sum(map(len, self.tables.values()))
 
 
@@ -39,11 +39,15 @@ def compare_designs(
     *,
     names: tuple[str, str] = ("this", "that"),
 ) -> DesignComparison:
-    """Compare two designs, or two study files as nested dicts."""
+    """Compare two designs, or two study files as nested dicts.
+
+    Args:
+        names: the names of the two study files in the head of the unified diff.
+    """
     first, second = _values_of(first_design), _values_of(second_design)
     tables: dict[str, list[DesignDifference]] = {}
     first_values, second_values = dict(_dotted_items(first)), dict(_dotted_items(second))
-    for key in _sort_as_in_file(first_values, second_values):
+    for key in _keys_in_file_order(first_values, second_values):
         if key in first_values and key in second_values and first_values[key] == second_values[key]:
             continue
         table, _, _ = key.rpartition(".")
@@ -53,13 +57,14 @@ def compare_designs(
             second_value=_toml_value(second_values[key]) if key in second_values else "",
         )
         tables.setdefault(table, []).append(difference)
-    lines = difflib.unified_diff(
+    diff_lines = difflib.unified_diff(
         dump_toml(first).splitlines(), dump_toml(second).splitlines(), *names, lineterm="", n=2
     )
-    return DesignComparison(tables=tables, lines=list(lines))
+    return DesignComparison(tables=tables, diff_lines=list(diff_lines))
 
 
 def changed_keys(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Return the dotted keys whose values differ between two study files."""
     return [difference.key for rows in compare_designs(before, after).tables.values() for difference in rows]
 
 
@@ -77,14 +82,15 @@ def _dotted_items(values: dict[str, Any], table: str = "") -> Iterator[tuple[str
             yield dotted_key, value
 
 
-def _sort_as_in_file(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Return the keys in the order of a study file: top-level keys first, then tables in the order of the design."""
-    keys = [*before, *(key for key in after if key not in before)]
-    roots = [*StudyDesign.model_fields]
+def _keys_in_file_order(first_values: dict[str, Any], second_values: dict[str, Any]) -> list[str]:
+    """Return the dotted keys of both designs: top-level keys first, then tables in the order of the design."""
+    keys = [*first_values, *(key for key in second_values if key not in first_values)]
+    top_level_names = [*StudyDesign.model_fields]
 
     def position(key: str) -> tuple[int, int]:
         root, _, inner = key.partition(".")
-        return roots.index(root) + 1 if inner and root in roots else 0, keys.index(key)
+        table_number = top_level_names.index(root) + 1 if inner and root in top_level_names else 0
+        return table_number, keys.index(key)
 
     return sorted(keys, key=position)
 

@@ -31,6 +31,9 @@ def slugify_name(name: str) -> str:
 def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str, Any]:
     """Return the values with those of their preset, and with the defaults of their kind.
 
+    Args:
+        saved: presets of this installation.
+
     Raises:
         DesignError: the preset is unknown, or for another protocol.
     """

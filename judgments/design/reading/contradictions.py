@@ -26,6 +26,7 @@ from quorum.numeric.names import nearest_name
 def contradictions_of(design: StudyDesign) -> Iterator[str]:
     """Yield a clause about each contradiction in a design. It begins with a key, which may be in quotes."""
     kind = KINDS.get(design.protocol)
+    # unlike get(), a subscript returns an UnavailableKind for a name that KINDS lacks
     absent_kind = KINDS[design.protocol] if kind is None else None
     if isinstance(absent_kind, UnavailableKind) and absent_kind.feature:
         yield gettext(

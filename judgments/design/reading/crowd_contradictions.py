@@ -51,7 +51,7 @@ def contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
                 yield gettext("%(key)s can be set only for %(crowd)s (%(named_by)s)") % {
                     "key": key,
                     "crowd": gettext(offer.label),
-                    "named_by": offer.named_by,
+                    "named_by": offer.study_file_line,
                 }
     session_pay = design.crowd.reward_cents * design.panel.hits
     if design.panel.api and design.crowd.screen_out_cents >= max(1, session_pay):

@@ -12,7 +12,7 @@ from common.errors import DesignError
 from judgments.design.study_design import StudyDesign
 from quorum.numeric.names import nearest_name
 
-# replacements of pydantic's messages that mention its internals
+# What pydantic expects, in words, by a pattern of a field or by a type of error whose own message has internals.
 PLAIN_WORDS = {
     "^([A-Z]{3})?$": "three capital letters, such as USD",
     "^[A-Z]{2}$": "two capital letters, such as DE",
@@ -87,7 +87,7 @@ def quoted_value(value: Any) -> str:
 
 
 def _key_path(location: tuple[int | str, ...]) -> list[str]:
-    """Return the key to which pydantic's location leads, without the names of types on the way."""
+    """Return the key at pydantic's location, without the names of types in it, such as "constrained-str" or "int"."""
     return [str(part) for part in location if not re.search(r"[\[\]]|^constrained-|^int$", str(part))]
 
 

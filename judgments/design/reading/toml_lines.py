@@ -9,7 +9,10 @@ KEY_ASSIGNMENT = re.compile(r"\s*([\w.-]+)\s*=")
 
 
 def line_of(text: str, key: str) -> int:
-    """Return the line number, from 1, of a dotted key, or else of the innermost table around it; 0 if it has none."""
+    """Return the line number, from 1, of a dotted key or, if the file lacks it, of the innermost table around it.
+
+    Return 0 if the file has none of them.
+    """
     lines: dict[str, int] = {}
     table, inside_text = "", False
     for number, line in enumerate(text.splitlines(), start=1):

@@ -26,7 +26,7 @@ AllOrCount = Literal["all"] | Annotated[int, Field(ge=1, le=10_000_000)]
 Paragraph = Annotated[str, Field(max_length=2000)]
 
 
-class Part(BaseModel):
+class DesignTable(BaseModel):
     """Base class of the tables of a study file.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""The study-file tables about the quality of answers: items with a known answer, detectors, early stopping."""
+"""The study-file tables about the quality of answers: check questions, detectors, records, early stopping."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from judgments.design.scale import MAX_NUMBER
-from judgments.design.tables.base import Listed, Part
+from judgments.design.tables.base import DesignTable, Listed
 
 CAREFUL_ACCURACY = 0.95  # accuracy of careful people
 GUESSING_ACCURACY = 0.5  # accuracy of guesses between two answers
 MAX_WRONG_EXCLUSION = 0.01  # probability with which the rule may exclude a careful person
-MAX_CHECKS = 100  # check questions up to which this probability is kept
+MAX_CHECKS = 100  # number of check questions up to which MAX_WRONG_EXCLUSION holds
 
 
-class KnownItem(Part):
+class KnownItem(DesignTable):
     """An item whose right answer the designer knows.
 
     Texts are as workers see them, and an image is its name in the dataset. The used keys depend on the protocol.
@@ -35,7 +35,7 @@ class KnownItem(Part):
     why: str = Field("", max_length=500, description="This text is shown with the explanation of the answer.")
 
 
-class Controls(Part):
+class Controls(DesignTable):
     """The settings of control items, whose right answer is known."""
 
     omitted = frozenset({"least"})
@@ -123,7 +123,7 @@ def usual_least(threshold: float) -> int:
     return least if least <= MAX_CHECKS else 1
 
 
-class RuleSetting(Part):
+class RuleSetting(DesignTable):
     """A detector that watches participants from the opening of the study (docs/quality.md)."""
 
     rule: Annotated[str, Field(min_length=1, max_length=40)]
@@ -131,8 +131,8 @@ class RuleSetting(Part):
     settings: dict[str, int | float | str] = Field(default_factory=dict)
 
 
-class Writing(Part):
-    """The settings of what the page records while answers are written (docs/honest-answers.md)."""
+class Writing(DesignTable):
+    """The settings of what the page records while participants write their answers (docs/honest-answers.md)."""
 
     record: bool = Field(
         False,
@@ -150,7 +150,7 @@ class Writing(Part):
     )
 
 
-class Stopping(Part):
+class Stopping(DesignTable):
     """The settings of early stopping: no further judgments of a unit whose outcome is clear (docs/stopping.md)."""
 
     rule: Literal["none", "settled", "margin"] = Field(

@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 from pydantic import Field, model_validator
 
 from judgments.design.crowds import crowd_labels
-from judgments.design.tables.base import Count, Listed, Part
+from judgments.design.tables.base import Count, DesignTable, Listed
 
 DEMOGRAPHICS = {
     "age": "Age",
@@ -23,7 +23,7 @@ DEMOGRAPHICS = {
 }
 
 
-class Crowd(Part):
+class Crowd(DesignTable):
     """The crowd that the workers come from, and their pay."""
 
     backend: str = Field(

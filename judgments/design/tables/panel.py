@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from pydantic import AfterValidator, Field, model_validator
 
 from judgments.design.panels import OUTCOMES, PANEL_PRESETS, Outcome
-from judgments.design.tables.base import Part
+from judgments.design.tables.base import DesignTable
 
 PLACEHOLDERS = frozenset({"code", "worker", "session"})
 
@@ -53,15 +53,16 @@ WebAddress = Annotated[str, Field(max_length=1000), AfterValidator(checked_addre
 
 def _keys_by_outcome(title: str, description: str) -> dict[str, Any]:
     """Return titles and descriptions for the form by outcome. Only the first outcome has a description."""
-    outcomes = ("finished", "screened out", "timed out", "returned", "no place left")
-    keys = zip(OUTCOMES, outcomes, strict=True)
+    outcome_labels = ("finished", "screened out", "timed out", "returned", "no place left")
+    labelled_outcomes = zip(OUTCOMES, outcome_labels, strict=True)
     return {
-        name: (f"{title}: {outcome}", description if name == "completed" else "") for name, outcome in keys
+        outcome: (f"{title}: {label}", description if outcome == "completed" else "")
+        for outcome, label in labelled_outcomes
     }
 
 
-class Panel(Part):
-    """Settings: how a panel sends participants, and how they return to it (docs/crowds)."""
+class Panel(DesignTable):
+    """The settings of how a panel sends participants, and how they return to it (docs/crowds)."""
 
     preset: Literal["plain", "prolific", "connect", "sona"] = Field(
         "plain",
@@ -163,7 +164,7 @@ class Panel(Part):
         return self
 
     @property
-    def knows_its_people(self) -> bool:
+    def can_detect_invented_ids(self) -> bool:
         """Whether an invented participant id can be detected."""
         return self.api or bool(self.signature)
 

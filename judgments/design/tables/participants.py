@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from judgments.design.tables.base import Paragraph, Part
+from judgments.design.tables.base import DesignTable, Paragraph
 
 MIN_CODE_LENGTH = 8  # characters; the rate limit LIMIT_CODE alone would not protect a shorter code
 
 BoardAnswer = Annotated[Paragraph, Field(json_schema_extra={"rows": 3})]
 
 
-class Access(Part):
+class Access(DesignTable):
     """The settings of who may join the study."""
 
     omitted = frozenset({"address_share"})
@@ -51,7 +51,7 @@ class Access(Part):
         return self.join == "code" and len(self.code.strip()) < MIN_CODE_LENGTH
 
 
-class Erasing(Part):
+class Erasing(DesignTable):
     """The settings of how participants can have their data erased (docs/privacy.md)."""
 
     offered: Literal["no", "on-request", "at-once"] = Field(
@@ -78,7 +78,7 @@ class Erasing(Part):
     )
 
 
-class Retention(Part):
+class Retention(DesignTable):
     """The times for which data that identify participants are stored (docs/privacy.md)."""
 
     identities_days: Annotated[int, Field(ge=0, le=3650)] = Field(
@@ -88,7 +88,7 @@ class Retention(Part):
     )
 
 
-class Ethics(Part):
+class Ethics(DesignTable):
     """Answers to questions of an ethics board that no other field answers (contrib/ethics/README.md)."""
 
     board: str = Field(

@@ -9,7 +9,7 @@ from typing import Annotated
 from django.utils.translation import gettext
 from pydantic import Field, field_validator
 
-from judgments.design.tables.base import Listed, Paragraph, Part
+from judgments.design.tables.base import DesignTable, Listed, Paragraph
 
 CLAIM_PATTERN = re.compile(
     r"\s*(?P<better>[^\s<>]+)\s*>\s*(?P<worse>[^\s<>=][^\s<>]*)(?:\s+on\s+(?P<kind>HC|HI|HM|MM|all))?\s*"
@@ -36,7 +36,7 @@ def read_claim(text: str) -> HypothesisClaim:
     return HypothesisClaim(match["better"], match["worse"], match["kind"] or "all")
 
 
-class Hypothesis(Part):
+class Hypothesis(DesignTable):
     """An expected result in words. A claim such as ``cider-d > rouge-l on HC`` makes it testable automatically."""
 
     text: Annotated[str, Field(min_length=1, max_length=2000)]
@@ -50,7 +50,7 @@ class Hypothesis(Part):
         return claim
 
 
-class RegistrationPlan(Part):
+class RegistrationPlan(DesignTable):
     """The plan of a study. The operation `register` fixes it by a hash before the study opens."""
 
     hypotheses: Listed[Hypothesis] = Field(min_length=1, max_length=100, description="What is expected.")

@@ -1,4 +1,7 @@
-"""The study-file tables about the page of work: what participants see, and what the page asks them."""
+"""The study-file tables about the page of work: what participants see, and what the page asks them.
+
+MC12 is Mason and Charniak 2012.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from typing import Annotated, Any, Literal
 from django.utils.translation import gettext
 from pydantic import Field
 
-from judgments.design.tables.base import Listed, Part
-from judgments.design.wordings import JUDGED_TEXTS
+from judgments.design.tables.base import DesignTable, Listed
+from judgments.design.wordings import TEXT_TYPES
 from quorum.numeric.names import nearest_name
 
 
-class AnswerOptions(Part):
+class AnswerOptions(DesignTable):
     """Optional parts of an answer: ties, strength and confidence for pairs, and the worst text for lists."""
 
     omitted = frozenset({"worst"})
@@ -44,7 +47,7 @@ class AnswerOptions(Part):
     )
 
 
-class Example(Part):
+class Example(DesignTable):
     """A worked example in the instructions: an item, its right answer, and the reason."""
 
     image: str = Field("", description="Name of an item of the dataset.")
@@ -58,7 +61,7 @@ class Example(Part):
     why: str = Field("", max_length=1000)
 
 
-class Source(Part):
+class Source(DesignTable):
     """The settings of the source text of an item, which is shown with the judged texts."""
 
     show: bool = Field(False, title="Show the source text", description="Every item must have a source text.")
@@ -77,16 +80,16 @@ class Source(Part):
 
 def check_text_type(value: Any) -> Any:
     """Check a type of judged text, and return it. Raise ValueError, with the most similar name, if it is unknown."""
-    if value in JUDGED_TEXTS:
+    if value in TEXT_TYPES:
         return value
-    nearest = nearest_name(value, JUDGED_TEXTS, cutoff=0.0)
+    nearest = nearest_name(value, TEXT_TYPES, cutoff=0.0)
     raise ValueError(
         gettext("%(value)r is not one of %(listed)s; the nearest one is %(near)r")
-        % {"value": value, "listed": ", ".join(JUDGED_TEXTS), "near": nearest}
+        % {"value": value, "listed": ", ".join(TEXT_TYPES), "near": nearest}
     )
 
 
-class KeywordsPage(Part):
+class KeywordsPage(DesignTable):
     """The phrases that a page of keywords offers (MC12 §3.2)."""
 
     titles: Listed[str] = Field(
@@ -99,7 +102,7 @@ class KeywordsPage(Part):
     longest: Annotated[int, Field(ge=2, le=7)] = Field(7, title="Maximum number of words in a phrase")
 
 
-class ErrorWeights(Part):
+class ErrorWeights(DesignTable):
     """The weights of one category's errors, by severity."""
 
     category: str = Field(
@@ -113,7 +116,7 @@ class ErrorWeights(Part):
     )
 
 
-class Spans(Part):
+class Spans(DesignTable):
     """The kinds of errors that are marked in a text (contrib/error_spans/README.md)."""
 
     severities: Listed[Literal["minor", "major", "critical"]] = Field(
@@ -177,7 +180,7 @@ class Spans(Part):
         return {row.category: row.weights for row in self.weights}
 
 
-class Template(Part):
+class Template(DesignTable):
     """The page of a study whose protocol is ``template``."""
 
     html: str = Field(

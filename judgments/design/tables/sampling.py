@@ -1,4 +1,7 @@
-"""The study-file tables about what is drawn from a dataset."""
+"""The study-file tables about what is drawn from a dataset.
+
+V15 is Vedantam et al. 2015, H13 is Hodosh et al. 2013.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,15 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from judgments.design.tables.base import AllOrCount, Count, Listed, Part
+from judgments.design.tables.base import AllOrCount, Count, DesignTable, Listed
 
 PairKind = Literal["HC", "HI", "HM", "MM"]
 PAIR_KINDS: tuple[str, ...] = get_args(PairKind)
-SIDES = ("first", "second")
-CROSSED = "crossed"
+SIDES = ("first", "second")  # the candidates of a pair, as in names of columns and attributes
+CROSSED = "crossed"  # the value of ``pairs_from`` by which each text is judged for each image
 
 
-class ItemSampling(Part):
+class ItemSampling(DesignTable):
     """The settings of what is drawn from the dataset. ``split`` is ignored if no image has a split."""
 
     omitted = frozenset({"not_in"})
@@ -127,7 +130,7 @@ class ItemSampling(Part):
     )
 
 
-class Chosen(Part):
+class ItemSelection(DesignTable):
     """The rule that selected the items of ``sampling.only``, and the probability of each item (docs/choosing.md).
 
     The operation `select_items` writes this table. Results weight each item by the inverse of its probability.
@@ -151,7 +154,7 @@ class Chosen(Part):
     )
 
 
-class Arena(Part):
+class Arena(DesignTable):
     """The settings of an arena, which draws pairs of systems by the answers so far (contrib/arena/README.md)."""
 
     pages: Count = Field(
@@ -169,8 +172,8 @@ class Arena(Part):
     )
 
 
-class HandChange(Part):
-    """A manual change of a drawn item: it is removed, shown differently, or moved to a page made by hand."""
+class HandChange(DesignTable):
+    """A manual change of a drawn item: the item is removed, shown differently, or moved to a page made by hand."""
 
     item: Annotated[str, Field(min_length=1, max_length=80)] = Field(
         description="The id of the item, as drawn or as the changes before left it."
@@ -186,7 +189,7 @@ class HandChange(Part):
     )
 
 
-class Filter(Part):
+class Filter(DesignTable):
     """The settings of H13's Bleu-pre filter: a pair below the threshold is judged only to fill the last group."""
 
     bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(

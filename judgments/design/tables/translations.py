@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 from pydantic import AfterValidator, Field
 
-from judgments.design.tables.base import Listed, Part
+from judgments.design.tables.base import DesignTable, Listed
 
 
 def _check_language(language: str) -> str:
@@ -24,7 +24,9 @@ def _check_language(language: str) -> str:
 Language = Annotated[str, AfterValidator(_check_language)]
 
 
-class _TranslatedTexts(Part):
+class _TranslatedTexts(DesignTable):
+    """The base class of translated texts. An empty text is not translated."""
+
     @property
     def filled_texts(self) -> dict[str, Any]:
         return {name: text for name, text in self if text}
@@ -46,7 +48,7 @@ class QuestionTexts(_TranslatedTexts):
     why: str = Field("", max_length=1000)
 
 
-class Texts(Part):
+class StudyTexts(DesignTable):
     """The texts of a study in one language. A text that is left out is shown in the original language."""
 
     name: str = Field("", max_length=200)

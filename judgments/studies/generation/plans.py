@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from judgments.design.requirements import requirements_of, unsupported_requirements
+from judgments.design.requirements import requirement_phrases, unsupported_requirements
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls.pool import ControlPool, pool_of
 from judgments.kinds import KINDS
@@ -54,6 +54,6 @@ def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = Non
         ),
         pool=pool_of(batch.hits, grouped=KINDS[design.protocol].grouped),
         notes=batch.notes,
-        asks=list(requirements_of(design.workers).values()),
+        asks=list(requirement_phrases(design.workers).values()),
         unsaid=unsupported_requirements(design.workers, design.crowd_name),
     )

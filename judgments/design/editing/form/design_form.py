@@ -33,15 +33,15 @@ from judgments.design.reading.checking import make_design, problems_in
 from judgments.design.reading.completing import slugify_name
 from judgments.design.reading.presets import PRESETS
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
-from judgments.design.study_design import USUAL_CURRENCY, StudyDesign, stated_currency
-from judgments.design.tables.base import Part
+from judgments.design.study_design import USUAL_CURRENCY, StudyDesign, currency_named_by
+from judgments.design.tables.base import DesignTable
 from judgments.design.tables.crowd import Crowd
 from judgments.design.tables.panel import Panel
 from judgments.design.tables.sampling import PAIR_KINDS
 from judgments.kinds import KINDS
 
-REQUIREMENTS = "workers.requirements"
-MAX_FOLDED_VALUES = 6  # values that are shown next to "Advanced"
+REQUIREMENTS = "workers.requirements"  # the key that names a predefined set of requirements
+MAX_FOLDED_VALUES = 6  # values of folded fields that are shown next to "Advanced"
 MAX_FOLDED_LENGTH = 40  # characters of such a value
 
 
@@ -49,7 +49,7 @@ def field_of_key(key: str, design: StudyDesign) -> str:
     """Return the name of the form field for a key of the design; "" if the design's kind does not use the key."""
     form = DesignForm(base=design.model_dump(mode="json"), datasets=[design.dataset])
     if key == "sampling.pairs":  # the first visible field of a kind of pairs
-        key = next(iter(form.pair_keys_in_sight()), key)
+        key = next(iter(form.visible_pair_keys()), key)
     name = html_name(key)
     return name if name in form.fields else ""
 
@@ -57,13 +57,15 @@ def field_of_key(key: str, design: StudyDesign) -> str:
 def _currency(base: Mapping[str, Any]) -> str:
     """Return the currency of a design whose other values may be missing or invalid."""
     crowd = Crowd(**{key: base["crowd"][key] for key in ("backend", "currency")})
-    return stated_currency(crowd, Panel(preset=base["panel"]["preset"])) or USUAL_CURRENCY
+    return currency_named_by(crowd, Panel(preset=base["panel"]["preset"])) or USUAL_CURRENCY
 
 
 class DesignForm(forms.Form):
     """A study design as form fields.
 
     Attributes:
+        base: the complete values from which the form starts.
+        sections: the sections with the keys that the design's kind uses.
         values: set by validation: the entered values as in a study file, valid or not.
         design: set by validation, if the form is valid.
         currency: the currency of all amounts.
@@ -79,23 +81,23 @@ class DesignForm(forms.Form):
         # a design leaves out tables and keys that have their defaults
         tables = {name: field.default for name, field in StudyDesign.model_fields.items()}
         base = base | {
-            name: dict(usual) | base.get(name, {})
-            for name, usual in tables.items()
-            if isinstance(usual, Part)
+            name: dict(default) | base.get(name, {})
+            for name, default in tables.items()
+            if isinstance(default, DesignTable)
         }
         self.base = base
         self.kind = KINDS[base["protocol"]]
         self.sections = sections_for(self.kind, base)
-        ours = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
+        unpublished_keys = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
         sources = sources_by_key(base)
         for section in self.sections:
             for key, schema in section.fields.items():
                 field = form_field(key, schema, datasets)
                 if key in SOURCE_TEXT_TITLES:
                     field.label = label_of(key, schema, base)
-                if key in ours:
-                    chosen_note = gettext("The paper gives no value. Quorum chose this one.")
-                    field.help_text = f"{field.help_text} {chosen_note}".strip()
+                if key in unpublished_keys:
+                    note = gettext("The paper gives no value. Quorum chose this one.")
+                    field.help_text = f"{field.help_text} {note}".strip()
                 if key in sources:
                     source = gettext("This value is from the paper: %(source)s.") % {"source": sources[key]}
                     field.help_text = f"{field.help_text} {source}".strip()
@@ -112,11 +114,11 @@ class DesignForm(forms.Form):
         if self.is_bound:
             self._clear_former_requirements()
 
-    def groups(self) -> Iterator[tuple[FormSection, list[BoundField]]]:
+    def fields_by_section(self) -> Iterator[tuple[FormSection, list[BoundField]]]:
         for section in self.sections:
             yield section, [self[html_name(key)] for key in section.fields]
 
-    def pair_keys_in_sight(self) -> list[str]:
+    def visible_pair_keys(self) -> list[str]:
         """Return the keys of the kinds of pairs that have a number or an error; all keys if none has."""
         keys = [f"sampling.pairs.{name}" for name in PAIR_KINDS] if self.kind.compares_pairs else []
         requested_keys = [key for key in keys if self[html_name(key)].value() not in (0, "0", "", None)]
@@ -124,7 +126,7 @@ class DesignForm(forms.Form):
         return [key for key in keys if key in requested_keys or key in wrong_keys] or keys
 
     def folded_values(self, sections: Iterable[FormSection]) -> list[tuple[str, str]]:
-        """Return titles and short values of folded fields that are not empty, at most MAX_FOLDED_VALUES."""
+        """Return (title, value) of some fields below "Advanced" that are not empty and whose values are short."""
         titled_values = []
         for section in sections:
             for key, schema in section.fields.items():
@@ -199,8 +201,10 @@ class DesignForm(forms.Form):
 
     def problems(self) -> list[tuple[BoundField | None, list[str]]]:
         """Return (field, errors) in the order of the fields; None stands for the form as a whole."""
-        general = [str(error) for error in self.non_field_errors()]
-        problems: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
+        general_errors = [str(error) for error in self.non_field_errors()]
+        problems: list[tuple[BoundField | None, list[str]]] = (
+            [(None, general_errors)] if general_errors else []
+        )
         return problems + [
             (self[name], [str(message) for message in self.errors[name]])
             for name in self.fields
@@ -209,10 +213,11 @@ class DesignForm(forms.Form):
 
     def _clear_former_requirements(self) -> None:
         """Clear the values of the previous requirements preset if another preset is chosen and no value was edited."""
-        former = value_at(self.base, REQUIREMENTS)
-        if former not in REQUIREMENT_PRESETS or self.data.get(html_name(REQUIREMENTS)) in (None, former):
+        former_name = value_at(self.base, REQUIREMENTS)
+        posted_name = self.data.get(html_name(REQUIREMENTS))
+        if former_name not in REQUIREMENT_PRESETS or posted_name in (None, former_name):
             return
-        keys_by_name = {html_name(f"workers.{key}"): key for key in REQUIREMENT_PRESETS[former].values}
+        keys_by_name = {html_name(f"workers.{key}"): key for key in REQUIREMENT_PRESETS[former_name].values}
         if all(self._is_as_before(name, f"workers.{key}") for name, key in keys_by_name.items()):
             defaults = Workers().model_dump(mode="json")
             data: Any = self.data
@@ -222,6 +227,7 @@ class DesignForm(forms.Form):
             self.data = data
 
     def _is_as_before(self, name: str, key: str) -> bool:
+        """Return whether the posted field has the value that the form started with."""
         try:
             return bool(self.fields[name].clean(self.data.get(name)) == value_at(self.base, key))
         except ValidationError:

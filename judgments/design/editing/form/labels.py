@@ -22,8 +22,10 @@ from judgments.templatetags.judgments_tags import cents
 
 QUOTED_KEY = re.compile(r"""(['"])([\w-]*)\1""")
 BOOLEAN_WORD = re.compile(r"\b(true|false)\b")
-TABLE_PREFIX = re.compile(rf"^(?:{'|'.join(StudyDesign.model_fields)}): ")  # begins a sentence about a table
-ROW_PATH = r"(?P<row_path>(?:\.\d+)?(?:\.[a-z_]+)*)"  # optional row number and column after the key of a list
+# The beginning of a sentence about a table, such as "crowd: ", which the page does not need.
+TABLE_PREFIX = re.compile(rf"^(?:{'|'.join(StudyDesign.model_fields)}): ")
+# An optional row number and column after the key of a list, such as ".2.options".
+ROW_PATH = r"(?P<row_path>(?:\.\d+)?(?:\.[a-z_]+)*)"
 
 # Labels for designs whose participants see a source text instead of a picture.
 SOURCE_TEXT_TITLES = {
@@ -87,10 +89,10 @@ def _fields_by_name(protocol: str, shows_source: bool) -> tuple[dict[str, FieldI
         fields[key] = copy(fields[key])
         fields[key].title = title
     # a key is also found without its tables, if no other key ends like this
-    last_parts = [key.rpartition(".")[2] for key in fields]
-    for key, last in zip(list(fields), last_parts, strict=True):
-        if "_" in last and last_parts.count(last) == 1:
-            fields.setdefault(last, fields[key])
+    last_names = [key.rpartition(".")[2] for key in fields]
+    for key, last_name in zip(list(fields), last_names, strict=True):
+        if "_" in last_name and last_names.count(last_name) == 1:
+            fields.setdefault(last_name, fields[key])
     names = sorted(fields, key=len, reverse=True)
     technical_names = "|".join(re.escape(name) for name in names if "." in name or "_" in name)
     first_word = "|".join(re.escape(name) for name in names)
@@ -130,5 +132,6 @@ def describe_value(key: str, value: Any) -> str:
 
 
 def label_of(key: str, field: FieldInfo, values: dict[str, Any]) -> str:
+    """Return the label of a key in a design with these values."""
     labels = SOURCE_TEXT_TITLES if value_at(values, "source.show") else {}
     return gettext(labels.get(key, (field.title or "").removesuffix(CENTS_SUFFIX)))

@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from judgments.design.crowds import keys_of_absent_crowds
+from judgments.design.crowds import keys_of_disabled_crowds
 from judgments.design.editing.form.values import value_at
 from judgments.design.quiz import is_quiz_on
 from judgments.design.study_design import StudyDesign
@@ -32,7 +32,7 @@ UNFOLDED_FIELDS = {
     "crowd.reward_cents", "crowd.budget_cents",
 }  # fmt: skip
 
-KIND_SECTION = "Options of this protocol"
+KIND_SECTION = "Options of this protocol"  # the section with ``Kind.own_keys``
 
 # By key, table or mapping, a function that returns whether a kind uses it. If a feature is off, no kind uses its keys.
 KEY_USES: dict[str, Callable[[Kind], object]] = {
@@ -60,9 +60,12 @@ KEY_USES: dict[str, Callable[[Kind], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class FormSection:
-    """A section of the form, for one crowd, or for all crowds if ``crowd`` is "".
+    """A section of the form.
 
     Attributes:
+        step: the key of ``DESIGN_STEPS`` to which the section belongs.
+        text: an explanation below the title.
+        crowd: the backend for whose studies the section is shown; "" for all studies.
         keys: dotted keys, separated by spaces; ``table.*`` stands for all keys of a table or mapping.
         fields: the fields of the keys that the kind uses, by key, with the kind's titles and descriptions.
     """
@@ -200,13 +203,13 @@ def sections_for(kind: Kind, values: dict[str, Any] | None = None) -> list[FormS
     Args:
         values: the design. Keys of disabled crowds are left out unless the design sets them.
     """
-    absent_keys = set()
+    disabled_keys = set()
     if values is not None:
-        absent_keys = {key for key in keys_of_absent_crowds() if not value_at(values, key)}
+        disabled_keys = {key for key in keys_of_disabled_crowds() if not value_at(values, key)}
     sections = []
     for section in SECTIONS:
         used_keys = kind.own_keys if section.title == KIND_SECTION else _used_keys(section, kind)
-        keys = [key for key in used_keys if key not in absent_keys]
+        keys = [key for key in used_keys if key not in disabled_keys]
         text = section.text
         if section.title == "Sampling" and kind.judges_one_caption:
             text = "The texts to be judged for each item."
@@ -261,7 +264,7 @@ def field_of(key: str) -> FieldInfo:
 
 
 def extra_of(field: FieldInfo) -> dict[str, Any]:
-    """Return the settings of a field besides title and description.
+    """Return what the form needs to know of a field besides title and description.
 
     They are ``words``, the labels of the choices by value; ``radio``, whether to show radio buttons; ``rows``, the
     height of the text area; and ``keys``, the titles and descriptions of a mapping's keys.

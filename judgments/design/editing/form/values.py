@@ -1,4 +1,4 @@
-"""The initial values of a design's form, by dotted study-file keys."""
+"""Make the values from which the form of a design starts, and read and set values by dotted keys."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
     if not isinstance(editor, EditorPage):
         return editor
     if "problem" in editor.numbers:
-        context["step_waits"] = generate.name
+        context["blocked_step"] = generate.name
     return TemplateResponse(request, "judgments/study/design.html", context | form_context(editor, saved))
 
 

@@ -13,15 +13,21 @@ from django.urls import reverse
 from common.errors import DesignError
 from common.incoming.json_documents import load_json
 from judgments.access.visible_rows import visible_rows
-from judgments.design.editing.data_sorts import preset_titles
 from judgments.design.editing.fitting import ChecksQuestion, FittedDesign, fit_to_dataset
 from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.editing.form.fields import html_name
 from judgments.design.editing.form.sections import DESIGN_STEPS, UNFOLDED_FIELDS
 from judgments.design.editing.form.values import values_from_toml
 from judgments.design.editing.previews import find_preview, store_preview
+from judgments.design.editing.text_types import preset_titles
 from judgments.design.editing.views.numbers import numbers_address, numbers_context
-from judgments.design.editing.views.saving import PREVIEW_BUTTONS, REHEARSAL, is_save, next_page, store_design
+from judgments.design.editing.views.saving import (
+    PREVIEW_BUTTONS,
+    REHEARSAL,
+    is_save,
+    redirect_to_next_page,
+    store_design,
+)
 from judgments.design.editing.views.settings import SectionSettings, describe_design
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS, Preset
@@ -32,9 +38,11 @@ from judgments.kinds.base import with_wording
 from judgments.models import Dataset, Study
 from judgments.studies.study_page import STEPS
 
-# positions of unfolded fields in their step, by key or, if it has a table, by HTML name; 0 for the others
+# Positions of visible fields in their step, by HTML name. All other fields come first, with position 0.
 UNFOLDED_ORDER = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
-COUNT_PARAMETER = "look"  # parameter of the address: count at once, and show each problem at its field
+COUNT_PARAMETER = (
+    "look"  # this parameter of the address asks to count at once and to show problems at their fields
+)
 MAX_TOML_LENGTH = 200_000  # characters; the rest is cut off
 
 
@@ -45,18 +53,19 @@ class EditorPage:
     Attributes:
         base: values that the form does not ask for.
         toml: the study file of the form, or the invalid text that the person typed.
-        key: the key of the design for preview and numbers; "" if it has none.
+        preview_key: the key by which preview and numbers find the design; "" if the design is invalid.
         is_preview: whether the person requested a preview; the numbers are then counted at once.
         can_be_saved: whether the form is valid, apart from problems that only counting finds.
         adjustments: sentences about how the design was fitted to the dataset.
         question: a question about the fitting that the person must answer; None if there is none.
+        numbers: the context of the numbers (``numbers_context``), if they are counted at once.
     """
 
     form: DesignForm
     base: dict[str, Any]
     toml: str
     toml_problem: str = ""
-    key: str = ""
+    preview_key: str = ""
     is_preview: bool = False
     can_be_saved: bool = False
     adjustments: list[str] = field(default_factory=list)
@@ -70,10 +79,10 @@ class EditorPage:
             "form": self.form,
             "editor": self,
             "base_json": json.dumps(self.base),
-            "path": _steps_of(self.form),
+            "design_steps": _steps_of(self.form),
             "problems": self.form.problems() if self.form.is_bound else [],
-            "preview_address": preview_address(self.key),
-            "numbers_address": numbers_address(self.key),
+            "preview_address": preview_address(self.preview_key),
+            "numbers_address": numbers_address(self.preview_key),
             "settings": self.settings,
             "can_rehearse": REHEARSAL in STEPS,
             **self.numbers,
@@ -81,36 +90,38 @@ class EditorPage:
 
 
 def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
-    """Return the steps for the template, each with the fields in sight, the numbers of pairs, and the folded groups."""
+    """Return the steps for the template: visible fields, fields for numbers of pairs, and groups of folded fields."""
     steps: dict[str, dict[str, Any]] = {
         step: {
             "title": step,
-            "at": f"s-{step.lower()}",
-            "words": text,
-            "in_sight": [],
-            "pairs": [],
-            "groups": [],
+            "anchor": f"s-{step.lower()}",
+            "description": text,
+            "visible_fields": [],
+            "pair_fields": [],
+            "folded_groups": [],
         }
         for step, text in DESIGN_STEPS.items()
     }
-    pairs = {html_name(key) for key in form.pair_keys_in_sight()}
-    unfolded_names = {html_name(key) for key in UNFOLDED_FIELDS} | pairs
-    for section, fields in form.groups():
+    pair_names = {html_name(key) for key in form.visible_pair_keys()}
+    unfolded_names = {html_name(key) for key in UNFOLDED_FIELDS} | pair_names
+    for section, fields in form.fields_by_section():
         step = steps[section.step]
-        step["in_sight"] += [
-            field for field in fields if field.name in unfolded_names and field.name not in pairs
+        step["visible_fields"] += [
+            field for field in fields if field.name in unfolded_names and field.name not in pair_names
         ]
-        step["pairs"] += [field for field in fields if field.name in pairs]
-        folded = [field for field in fields if field.name not in unfolded_names]
-        if folded:
-            step["groups"].append({"section": section, "fields": folded})
+        step["pair_fields"] += [field for field in fields if field.name in pair_names]
+        folded_fields = [field for field in fields if field.name not in unfolded_names]
+        if folded_fields:
+            step["folded_groups"].append({"section": section, "fields": folded_fields})
     for step, next_step in zip(steps.values(), [*list(steps)[1:], None], strict=True):
-        step["in_sight"].sort(key=lambda field: UNFOLDED_ORDER.get(field.name, 0))
-        folded = [field for group in step["groups"] for field in group["fields"]]
-        step["wrong_folded"] = any(field.errors for field in folded)
-        step["wrong"] = any(field.errors for field in [*step["in_sight"], *step["pairs"], *folded])
-        step["said"] = form.folded_values(group["section"] for group in step["groups"])
-        step["next"] = f"s-{next_step.lower()}" if next_step else "panes"
+        step["visible_fields"].sort(key=lambda field: UNFOLDED_ORDER.get(field.name, 0))
+        folded_fields = [field for group in step["folded_groups"] for field in group["fields"]]
+        step["has_folded_errors"] = any(field.errors for field in folded_fields)
+        step["has_errors"] = any(
+            field.errors for field in [*step["visible_fields"], *step["pair_fields"], *folded_fields]
+        )
+        step["folded_values"] = form.folded_values(group["section"] for group in step["folded_groups"])
+        step["next_anchor"] = f"s-{next_step.lower()}" if next_step else "panes"
     return list(steps.values())
 
 
@@ -127,7 +138,7 @@ def edit_design(
     if "_look" in request.POST and request.headers.get("Accept", "") == "application/json":
         return _answer_script(editor)
     if is_save(request) and editor.form.is_valid() and (study := store_design(editor.form, store)):
-        return next_page(request, study)
+        return redirect_to_next_page(request, study)
     _add_numbers(editor, request)
     return editor
 
@@ -148,7 +159,7 @@ def _open_editor(
             editor.adjustments, editor.question = fitted_design.sentences, fitted_design.question
     design = editor.form.design_to_preview()
     if design is not None:
-        editor.key = store_preview(request.session, design)
+        editor.preview_key = store_preview(request.session, design)
         editor.settings = describe_design(design)
     return editor
 
@@ -173,15 +184,15 @@ def _answer_script(editor: EditorPage) -> JsonResponse:
             ],
             "toml": editor.toml,
             "currency": editor.form.currency,
-            "preview": preview_address(editor.key),
-            "numbers": numbers_address(editor.key),
+            "preview": preview_address(editor.preview_key),
+            "numbers": numbers_address(editor.preview_key),
         }
     )
 
 
 def _add_numbers(editor: EditorPage, request: HttpRequest) -> None:
     """Add the design's numbers to the page, for browsers without scripts."""
-    design = find_preview(request.session, editor.key) if editor.key else None
+    design = find_preview(request.session, editor.preview_key) if editor.preview_key else None
     if design is None or not editor.is_preview:
         return
     # check this before notes are added, since notes do not prevent saving a draft
@@ -243,10 +254,11 @@ def _posted_base(request: HttpRequest) -> dict[str, Any] | None:
 
 
 def form_context(editor: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]:
+    """Return the context of the templates that include design_desk.html."""
     return editor.context | {
         "form_kind": with_wording(KINDS[editor.base["protocol"]], editor.base["judged"], ()),
         "preset": {**saved, **PRESETS}.get(editor.base.get("preset", "")),
-        "preset_ships": editor.base.get("preset", "") in PRESETS,
-        "presets": preset_titles(editor.base["judged"]),
-        "saved": saved,
+        "is_built_in_preset": editor.base.get("preset", "") in PRESETS,
+        "preset_titles": preset_titles(editor.base["judged"]),
+        "saved_presets": saved,
     }

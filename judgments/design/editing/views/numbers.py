@@ -1,4 +1,4 @@
-"""The numbers of a design that its form shows: the result of a draw, and the problems of the design."""
+"""Draw an unsaved design to show its numbers (items, pages, hours) and its problems next to its form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judgments.design.editing.form.design_form import field_of_key
 from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.editing.previews import find_preview
 from judgments.design.editing.views.settings import describe_design
-from judgments.design.requirements import requirements_of, unsupported_requirements
+from judgments.design.requirements import requirement_phrases, unsupported_requirements
 from judgments.design.study_design import StudyDesign
 from judgments.models import Dataset, Study
 from judgments.studies.generation.plans import plan_study
@@ -33,7 +33,7 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
     """Draw the design, and return its numbers and problems as a template context."""
     context: dict[str, Any] = {
         "design": design,
-        "counted": True,
+        "has_numbers": True,
         "notes": [],
         "settings": describe_design(design),
     }
@@ -51,7 +51,7 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
     except DesignError as error:
         context |= {
             "problem": replace_keys_by_labels(str(error), design),
-            "misfit": error.field.startswith(("sampling", "controls", "filter")),
+            "can_be_fitted": error.field.startswith(("sampling", "controls", "filter")),
         }
         problems.append(error)
     except QuorumError as error:
@@ -85,6 +85,6 @@ def _requirement_errors(design: StudyDesign) -> list[DesignError]:
             % {"backend": design.crowd.backend, "words": phrase},
             field=f"workers.{name}",
         )
-        for name, phrase in requirements_of(design.workers).items()
+        for name, phrase in requirement_phrases(design.workers).items()
         if phrase in unsupported
     ]

@@ -16,8 +16,8 @@ from django.utils.translation import gettext
 
 from common.errors import QuorumError
 from judgments.admin.base import QuorumAdmin, signed_in
-from judgments.design.editing.data_sorts import preset_titles
 from judgments.design.editing.form.sections import sections_for
+from judgments.design.editing.text_types import preset_titles
 from judgments.design.named_designs import NamedDesign, earlier_designs, find_design
 from judgments.design.reading.comparing import compare_designs
 from judgments.design.saved_presets import newest_presets
@@ -44,10 +44,10 @@ def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResp
     context |= {
         "copy_name": f"{study.name[:190]} ({number})",
         "copy_slug": f"{study.slug[:75]}-{number}",
-        "others": other_studies.values_list("slug", "name")[:MAX_STUDIES_OFFERED],
-        "shipped": preset_titles(design_of(study).judged),
-        "saved": newest_presets(MAX_STUDIES_OFFERED),
-        "earlier": earlier_designs(study),
+        "other_studies": other_studies.values_list("slug", "name")[:MAX_STUDIES_OFFERED],
+        "preset_titles": preset_titles(design_of(study).judged),
+        "saved_presets": newest_presets(MAX_STUDIES_OFFERED),
+        "earlier_designs": earlier_designs(study),
         "is_designed": study.source == Study.Source.DESIGNED,  # published judgments have no design
     }
     if refusal is not None:
@@ -75,9 +75,9 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     context |= {
         "this_title": gettext(first.title),
         "that_title": gettext(second.title),
-        "found": comparison,
+        "comparison": comparison,
         "groups": _group_tables(comparison.tables, first, second),
-        "turned": f"{reverse('admin:judgments_study_compare')}?{urlencode({'this': names[1], 'that': names[0]})}",
+        "swap_address": f"{reverse('admin:judgments_study_compare')}?{urlencode({'this': names[1], 'that': names[0]})}",
     }
     return TemplateResponse(request, "judgments/study/compare.html", context)
 
@@ -85,7 +85,7 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 def _group_tables(
     tables: dict[str, list[Any]], first: NamedDesign, second: NamedDesign
 ) -> list[dict[str, Any]]:
-    """Return the differences by section of the form, with values as HTML."""
+    """Return the differences by section of the form, with the values of both designs as HTML."""
     titles = {
         key: (gettext(section.title), gettext(field.title or ""))
         for design in (second.design, first.design)
@@ -98,7 +98,7 @@ def _group_tables(
             title, label = titles.get(row.key, (gettext("Other keys"), ""))
             first_html, second_html = mark_differences(row.first_value, row.second_value)
             groups.setdefault(title, []).append(
-                {"label": label, "key": row.key, "before": first_html, "after": second_html}
+                {"label": label, "key": row.key, "first_value": first_html, "second_value": second_html}
             )
     return [{"title": title, "rows": rows} for title, rows in groups.items()]
 
@@ -113,12 +113,15 @@ def mark_differences(first_text: str, second_text: str) -> tuple[SafeString, Saf
         first, second = [first_text], [second_text]
     first_parts: list[SafeString] = []
     second_parts: list[SafeString] = []
-    for step, i1, i2, j1, j2 in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
-        is_equal = step == "equal"
-        if i1 < i2:
-            first_parts.append(format_html("{}" if is_equal else "<del>{}</del>", "".join(first[i1:i2])))
-        if j1 < j2:
-            second_parts.append(format_html("{}" if is_equal else "<ins>{}</ins>", "".join(second[j1:j2])))
+    for change, start, end, second_start, second_end in difflib.SequenceMatcher(
+        None, first, second, autojunk=False
+    ).get_opcodes():
+        is_equal = change == "equal"
+        if start < end:
+            first_parts.append(format_html("{}" if is_equal else "<del>{}</del>", "".join(first[start:end])))
+        if second_start < second_end:
+            words = "".join(second[second_start:second_end])
+            second_parts.append(format_html("{}" if is_equal else "<ins>{}</ins>", words))
     return format_html_join("", "{}", ((part,) for part in first_parts)), format_html_join(
         "", "{}", ((part,) for part in second_parts)
     )

@@ -12,10 +12,10 @@ from django.utils.translation import gettext
 
 from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
-from judgments.design.editing.data_sorts import can_ask_about_texts, card_title, judged_text_type
+from judgments.design.editing.dataset_counts import count_contents
 from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.values import starting_values
-from judgments.design.editing.holdings import holdings_of
+from judgments.design.editing.text_types import can_ask_about_texts, card_title, judged_text_type
 from judgments.design.editing.views.editor import EditorPage, edit_design, form_context
 from judgments.design.reading.completing import slugify_name
 from judgments.design.reading.presets import PRESETS, Preset
@@ -79,10 +79,10 @@ def _show_start(
     """Show the presets for a dataset, grouped by the aims of studies."""
     newest_datasets = list(datasets.order_by("-pk")[:MAX_DATASETS])
     dataset = dataset or next(iter(newest_datasets), None)
-    holdings = holdings_of(dataset, request.user) if dataset else None
-    has_only_texts = holdings is not None and holdings.has_only_texts
+    counts = count_contents(dataset, request.user) if dataset else None
+    has_only_texts = counts is not None and counts.has_only_texts
     text_type = judged_text_type(dataset) if dataset and has_only_texts else CAPTION
-    kinds = {name for name, kind in KINDS.items() if not has_only_texts or can_ask_about_texts(kind)}
+    kind_names = {name for name, kind in KINDS.items() if not has_only_texts or can_ask_about_texts(kind)}
 
     def make_cards(presets: dict[str, Preset]) -> list[dict[str, Any]]:
         return [
@@ -92,11 +92,11 @@ def _show_start(
                 "title": card_title(preset, text_type),
                 "thumbnail": f"judgments/thumbnails/{preset.values['protocol']}.html",
                 "seconds": starting_values(preset=name, saved=saved)["seconds_per_unit"],
-                "lacks": holdings.missing_for(preset) if holdings else "",
-                "other_sort": preset.values.get("judged", CAPTION) not in (CAPTION, text_type),
+                "missing": counts.missing_for(preset) if counts else "",
+                "has_other_text_type": preset.values.get("judged", CAPTION) not in (CAPTION, text_type),
             }
             for name, preset in presets.items()
-            if preset.values["protocol"] in kinds
+            if preset.values["protocol"] in kind_names
         ]
 
     published_cards = make_cards(PRESETS)
@@ -104,22 +104,26 @@ def _show_start(
     for purpose, about in PURPOSES.items():
         suitable_cards = [card for card in published_cards if purpose in card["preset"].suits]
         suitable_cards.sort(
-            key=lambda card: (bool(card["lacks"]), card["other_sort"], card["preset"].suits[purpose])
+            key=lambda card: (
+                bool(card["missing"]),
+                card["has_other_text_type"],
+                card["preset"].suits[purpose],
+            )
         )
         # suitable protocols come first; show one even if the dataset suits none
-        plain_count = sum(not card["lacks"] for card in suitable_cards[:MAX_PROTOCOLS_SHOWN]) or 1
-        folds = {"plain": suitable_cards[:plain_count], "more": suitable_cards[plain_count:]}
-        aims.append({"name": purpose, "title": about.title, **folds})
+        shown_count = sum(not card["missing"] for card in suitable_cards[:MAX_PROTOCOLS_SHOWN]) or 1
+        cards = {"shown_cards": suitable_cards[:shown_count], "folded_cards": suitable_cards[shown_count:]}
+        aims.append({"name": purpose, "title": about.title, **cards})
     context = page_context(admin, request) | {
         "subtitle": gettext("New study"),
-        "answers": aims,
-        "published": published_cards,
-        "saved": make_cards(saved),
-        "kinds": [name for name in KINDS if name in kinds],
-        "of_texts": has_only_texts,
+        "aims": aims,
+        "published_cards": published_cards,
+        "saved_cards": make_cards(saved),
+        "kind_names": [name for name in KINDS if name in kind_names],
+        "of_texts": has_only_texts,  # also of the thumbnails
         "datasets": newest_datasets,
         "dataset": dataset,
-        "holdings": holdings,
+        "counts": counts,
         "may_add_dataset": signed_in(request).has_perm("judgments.add_dataset"),
         "start_pages": list(START_PAGES.values()),
     }
@@ -132,6 +136,7 @@ def _title_of(base: dict[str, Any], saved: dict[str, Preset]) -> str:
 
 
 def _free_name(name: str) -> str:
+    """Return the name, with the smallest number for which no study has the slug."""
     names = (name[:180] if number == 1 else f"{name[:180]} ({number})" for number in count(1))
     return next(free for free in names if not Study.objects.filter(slug=slugify_name(free)).exists())
 
