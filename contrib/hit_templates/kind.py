@@ -23,7 +23,7 @@ from contrib.hit_templates.filling import filled_questions
 from contrib.hit_templates.questions import FormQuestion
 from contrib.hit_templates.reading import TemplateForm, TemplateProblem, read_template
 from contrib.hit_templates.results import AnswersByQuestion, ResultsByQuestion, TemplatePart
-from judgments.drawing.controls.makers import KNOWN_GOOD, Makers
+from judgments.drawing.controls.makers import KNOWN_GOOD, ControlMakers
 from judgments.drawing.draws import draw_images, rng_for
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec
@@ -218,8 +218,8 @@ class HITTemplate(OpenKind):
         hits = self.hits(design, groups, known=rows_with_answers)
         return Batch(hits=hits, notes={"sentences": list(template.omission_notes)})
 
-    def control_items(self, design: StudyDesign) -> Makers:
-        return Makers(known=known_control)
+    def control_items(self, design: StudyDesign) -> ControlMakers:
+        return ControlMakers(known=known_control)
 
     def unit(self, design: StudyDesign, image: Image) -> UnitSpec:
         fields = dict(image.fields)

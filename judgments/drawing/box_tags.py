@@ -1,4 +1,4 @@
-"""Keyboard keys for the boxes of a picture, and the places of the tags that show them.
+"""Keyboard keys for the boxes of a picture, and the positions of the tags that show them.
 
 A box has ``id``, ``label``, and ``x``, ``y``, ``width`` and ``height`` as fractions of the picture's sides.
 """
@@ -12,7 +12,9 @@ from typing import Any
 
 KEYS = "123456789abcdefghijklmopqrtvwxy"  # keys that link a word to a box; N, S, U and Z have other uses on the page
 TAG_SIZE = 0.09  # largest size of a tag as a share of the picture's sides: 26 of 300 pixels on a phone
-_STEPS = 12  # steps in which places for a tag are tried along a side of a box, and rings around its corner
+_STEPS = (
+    12  # number of steps along each side of a box, and of rings around its corner, that are tried for a tag
+)
 _SYNSET = re.compile(r"\.[nvars]\.\d+$")
 
 
@@ -30,29 +32,29 @@ def label_words(label: str) -> str:
     return _SYNSET.sub("", label).replace("_", " ").strip() or label
 
 
-def key_of(number: int) -> str:
-    """Return the keyboard key for the box with this index, from 0. Without a key, return the box's number, from 1."""
-    return KEYS[number] if number < len(KEYS) else str(number + 1)
+def key_of(index: int) -> str:
+    """Return the keyboard key for the box with this index, from 0; its number, from 1, if there are too few keys."""
+    return KEYS[index] if index < len(KEYS) else str(index + 1)
 
 
 def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
     """Place each box's tag inside its box and away from other tags, if possible. Place tags of small boxes first."""
     corners: dict[int, tuple[float, float]] = {}
-    order = sorted(
-        range(len(boxes)), key=lambda number: (boxes[number]["width"] * boxes[number]["height"], number)
+    smallest_first = sorted(
+        range(len(boxes)), key=lambda index: (boxes[index]["width"] * boxes[index]["height"], index)
     )
-    for number in order:
+    for index in smallest_first:
         placed = list(corners.values())
-        # min() returns the first of several places without overlap; rounding makes equal sums equal
-        corners[number] = min(
-            _places(boxes[number]),
+        # min() returns the first of several corners without overlap; rounding makes equal sums equal
+        corners[index] = min(
+            _possible_corners(boxes[index]),
             key=lambda corner: round(sum(_overlap(corner, other) for other in placed), 9),
         )
-    return [Tag(key_of(number), *corners[number]) for number in range(len(boxes))]
+    return [Tag(key_of(index), *corners[index]) for index in range(len(boxes))]
 
 
-def _places(box: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
-    """Yield places for the corner of a tag, the best first: inside the box, then around its upper left corner."""
+def _possible_corners(box: Mapping[str, Any]) -> Iterator[tuple[float, float]]:
+    """Yield positions for a tag's corner, the best first: inside the box, then around the box's upper left corner."""
     left, top = box["x"], box["y"]
     free_width, free_height = max(0.0, box["width"] - TAG_SIZE), max(0.0, box["height"] - TAG_SIZE)
     for down in range(_STEPS + 1):

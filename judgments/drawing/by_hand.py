@@ -48,14 +48,14 @@ def apply_by_hand(batch: Batch, design: StudyDesign, material: Material, kind: K
         try:
             draw.apply(change)
         except ValueError as error:
-            about = {"number": number, "item": change.item, "problem": error}
-            problem = gettext("by_hand: change %(number)d of item %(item)r: %(problem)s.") % about
+            details = {"number": number, "item": change.item, "problem": error}
+            problem = gettext("by_hand: change %(number)d of item %(item)r: %(problem)s.") % details
             raise DesignError(problem, field="by_hand") from None
     return draw.batch()
 
 
 class _ChangedDraw:
-    """The pages of a draw by number, from 1. Pages made by hand have negative numbers."""
+    """The pages of a draw by number, from 1, to which changes are applied. Pages made by hand have negative numbers."""
 
     def __init__(self, batch: Batch, design: StudyDesign, material: Material, kind: Kind) -> None:
         self._batch, self._design, self._kind = batch, design, kind
@@ -124,8 +124,8 @@ class _ChangedDraw:
         old_texts = shown_texts(unit)
         for name, text in change.texts.items():
             if name not in old_texts:
-                about = {"name": name, "names": ", ".join(old_texts) or gettext("none")}
-                raise ValueError(gettext("the item has no text %(name)r; expected %(names)s") % about)
+                details = {"name": name, "names": ", ".join(old_texts) or gettext("none")}
+                raise ValueError(gettext("the item has no text %(name)r; expected %(names)s") % details)
             if not text and old_texts[name]:
                 raise ValueError(gettext("the text %(name)r is empty") % {"name": name})
         image = self._images.get(change.image) if change.image != unit.image else None
@@ -148,11 +148,14 @@ class _ChangedDraw:
             or (screen_of(unit) is not None and screen_of(other) == screen_of(unit))
         ]
 
-    def _changed_unit(self, unit: UnitSpec, image: Image, texts: dict[str, str], page: int) -> UnitSpec:
-        """Return a copy of a unit with this image and these texts, for this page made by hand, or 0."""
+    def _changed_unit(self, unit: UnitSpec, image: Image, texts: dict[str, str], hand_page: int) -> UnitSpec:
+        """Return a copy of a unit with this image and these texts.
+
+        ``hand_page`` is the number of the page made by hand for which it is; 0 if it stays on its page.
+        """
         content = dict(unit.content)
         texts_of_image = texts_by_wording([image])
-        texts_by_name = {name: self._text(text, texts_of_image) for name, text in texts.items()}
+        texts_by_name = {name: self._find_or_make_text(text, texts_of_image) for name, text in texts.items()}
         if "options" in content:
             options = [text for name, text in texts_by_name.items() if name not in CAPTIONS]
             content["options"] = [{"key": text.key, "text": text.text} for text in options]
@@ -164,19 +167,22 @@ class _ChangedDraw:
         if "fields" in content:
             content["fields"] = {name: texts[name] for name in content["fields"]}
         captions: dict[str, Any] = {name: texts_by_name[name] for name in CAPTIONS if name in texts}
-        key = content_key("by hand", self._design.seed, unit.key, page, image.name, texts)
+        key = content_key("by hand", self._design.seed, unit.key, hand_page, image.name, texts)
         fields = captions | {"key": key, "image": image.name, "content": content}
         new_unit = replace(unit, filtered=False, audited=False, **fields)
-        return self._pair_unit(new_unit, image) if unit.pair else new_unit
+        return self._with_new_pair(new_unit, image) if unit.pair else new_unit
 
-    def _text(self, text: str, texts_of_image: dict[str, Text]) -> Text:
+    def _find_or_make_text(self, text: str, texts_of_image: dict[str, Text]) -> Text:
         """Return the text of the image or of the dataset with this wording, or else a new text."""
         wording = one_text(text)
         stored_text = texts_of_image.get(wording) or self._texts.get(wording)
         return stored_text or self._new_texts.setdefault(wording, Text(text_key(text), text))
 
-    def _pair_unit(self, unit: UnitSpec, image: Image) -> UnitSpec:
-        """Return the changed unit with a new pair. The pair has no systems if its texts or image were changed."""
+    def _with_new_pair(self, unit: UnitSpec, image: Image) -> UnitSpec:
+        """Add a new pair for the changed unit, and return the unit with it.
+
+        The pair has no systems if its texts or image were changed.
+        """
         old_pair = self._pairs[unit.pair]
         changes: dict[str, Any] = {
             "image": image.name,
@@ -209,12 +215,18 @@ class _ChangedDraw:
                     "key": content_key("by hand", other.key, new_unit.key),
                     "content": {**new_unit.content, ORIGINAL_UNIT: new_unit.key},
                 }
-                control: dict[str, Any] = {"control": True, "control_kind": REPEATED, "kind": "", "pair": ""}
-                self._add_unit(page, replace(new_unit, **repetition_fields, **control))
+                control_fields: dict[str, Any] = {
+                    "control": True,
+                    "control_kind": REPEATED,
+                    "kind": "",
+                    "pair": "",
+                }
+                self._add_unit(page, replace(new_unit, **repetition_fields, **control_fields))
             elif new_unit is not None:
                 self._add_unit(page, new_unit)
 
     def batch(self) -> Batch:
+        """Return the changed draw. Raise DesignError if no page has an item left."""
         hits = tuple(self._hits())
         if not hits:
             raise DesignError(
@@ -225,8 +237,8 @@ class _ChangedDraw:
             references[unit.pair].add(unit.reference.key if unit.reference else "")
         shown_pairs = (pair for pair in self._pairs.values() if pair.key in references)
         pairs = tuple(_with_references(pair, references[pair.key]) for pair in shown_pairs)
-        count = len(self._design.by_hand)
-        sentence = f"Changed by hand after the draw: {count} changes, as by_hand names them."
+        change_count = len(self._design.by_hand)
+        sentence = f"Changed by hand after the draw: {change_count} changes, as by_hand names them."
         notes = self._batch.notes | {"sentences": [*self._batch.notes.get("sentences", []), sentence]}
         new_texts = tuple(self._new_texts.values())
         return replace(self._batch, hits=hits, pairs=pairs, notes=notes, new_texts=new_texts)
@@ -238,8 +250,9 @@ class _ChangedDraw:
             if page not in self._changed_pages:
                 yield self._batch.hits[page - 1]
             elif not all(unit.control for unit in units):
-                parts = "hit", self._design.seed, self._kind.name, [unit.key for unit in units], "by hand"
-                yield HITSpec(key=content_key(*parts), units=tuple(units))
+                unit_keys = [unit.key for unit in units]
+                key = content_key("hit", self._design.seed, self._kind.name, unit_keys, "by hand")
+                yield HITSpec(key=key, units=tuple(units))
 
 
 def _with_references(pair: Pair, shown_keys: set[str]) -> Pair:

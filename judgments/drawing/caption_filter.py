@@ -1,4 +1,4 @@
-"""Filter the captions of images by Bleu-pre (H13)."""
+"""Filter the captions of images by Bleu-pre, their words in common with the references (Hodosh et al. 2013, H13)."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def passes_filter(
 
     Scores are compared exactly, as integers, since thousands of pairs score exactly 1/4 or 1/3.
 
+    Args:
+        captions: the captions of each image.
+        references: the references of each image.
+        order: the key ``filter.order`` of the design, which says how words are prepared.
+
     Returns:
         Flags (N,) of all N captions, in the order of the images.
     """
@@ -37,19 +42,21 @@ def passes_filter(
     from quorum.metrics import bleu_pre_pairs
 
     number_by_text: dict[str, int] = {}
-    # by the id() of the list of texts, which images of a crossed design share
+    # by the id() of the list of texts, since images of a crossed design share one list
     numbers_by_id: dict[int, npt.NDArray[np.int64]] = {}
     for texts in captions:
         if id(texts) not in numbers_by_id:
-            numbers = [number_by_text.setdefault(text.text, len(number_by_text)) for text in texts]
-            numbers_by_id[id(texts)] = np.array(numbers, dtype=np.int64)
-    pairs = [numbers_by_id[id(texts)] for texts in captions]
-    # n-grams of each pair that are in a reference, and n-grams of each distinct text
-    hits, totals = bleu_pre_pairs(list(number_by_text), references, pairs, order=order)
+            text_numbers = [number_by_text.setdefault(text.text, len(number_by_text)) for text in texts]
+            numbers_by_id[id(texts)] = np.array(text_numbers, dtype=np.int64)
+    numbers_by_image = [numbers_by_id[id(texts)] for texts in captions]
+    # the number of n-grams of each pair that are in a reference, and of n-grams of each distinct text
+    matching_counts, text_counts = bleu_pre_pairs(
+        list(number_by_text), references, numbers_by_image, order=order
+    )
     limit = Fraction(str(threshold)).limit_denominator(10_000)
-    pair_totals = totals[np.concatenate(pairs)]
-    reaches_limit: Flags = hits * limit.denominator >= pair_totals * limit.numerator
-    return reaches_limit & (pair_totals > 0)
+    pair_counts = text_counts[np.concatenate(numbers_by_image)]
+    reaches_limit: Flags = matching_counts * limit.denominator >= pair_counts * limit.numerator
+    return reaches_limit & (pair_counts > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +74,16 @@ class ImageCaptions:
     passes_filter: Flags
     is_audited: Flags
 
-    def judged_texts(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
+    def judged_texts(
+        self, rng: np.random.Generator, audit_rng: np.random.Generator
+    ) -> list[tuple[Text, bool]]:
         """Return the judged texts in random order, each with a flag whether it is judged to audit the filter.
 
-        ``audit`` draws the positions of the audited texts, so that the order of the others does not depend on them.
+        ``audit_rng`` draws the positions of the audited texts, so that the order of the others does not depend on them.
         """
         indices = shuffle(np.flatnonzero(self.passes_filter).tolist(), rng)
-        for index in shuffle(np.flatnonzero(self.is_audited).tolist(), audit):
-            indices.insert(int(audit.integers(len(indices) + 1)), index)
+        for index in shuffle(np.flatnonzero(self.is_audited).tolist(), audit_rng):
+            indices.insert(int(audit_rng.integers(len(indices) + 1)), index)
         return [(self.texts[index], bool(self.is_audited[index])) for index in indices]
 
     def further_captions(
@@ -133,6 +142,9 @@ def apply_filter(
     if design.filter.audit:
         removed_indices = np.flatnonzero(~passes)
         is_audited[rng_for(design.seed, "audit").permutation(removed_indices)[: design.filter.audit]] = True
-    bounds = np.cumsum(lengths)[:-1]  # of the images, whose flags are in one array
-    flags = zip(np.split(passes, bounds), np.split(is_audited, bounds), strict=True)
-    return [ImageCaptions(*pair, *image_flags) for pair, image_flags in zip(drawn_texts, flags, strict=True)]
+    ends = np.cumsum(lengths)[:-1]  # the flags of all images are in one array
+    flags_by_image = zip(np.split(passes, ends), np.split(is_audited, ends), strict=True)
+    return [
+        ImageCaptions(image, texts, passes_filter=image_passes, is_audited=image_is_audited)
+        for (image, texts), (image_passes, image_is_audited) in zip(drawn_texts, flags_by_image, strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""The documents whose segments are the items of a dataset."""
+"""Find the document to which an item of a dataset belongs as one of its segments."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def first_of_documents(items: Iterable[tuple[Key, str]]) -> dict[Key, Key]:
     Judgments of the segments of a document are correlated, so confidence intervals treat them as one cluster. With
     a single document, return {}: intervals are then over its segments, and do not generalise to other documents.
     """
-    first: dict[str, Key] = {}
-    clusters = {item: first.setdefault(document, item) for item, document in items if document}
-    return clusters if len(first) > 1 else {}
+    first_items: dict[str, Key] = {}
+    clusters = {item: first_items.setdefault(document, item) for item, document in items if document}
+    return clusters if len(first_items) > 1 else {}

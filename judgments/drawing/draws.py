@@ -19,11 +19,11 @@ T = TypeVar("T")
 
 
 def draw_images(
-    images: Sequence[Image], wanted: str | int, rng: np.random.Generator, *, which: str = ""
+    images: Sequence[Image], wanted: str | int, rng: np.random.Generator, *, sample_phrase: str = ""
 ) -> list[Image]:
     """Return all images, or a sample of ``wanted`` images in import order.
 
-    ``which`` names the sample in the DesignError that is raised if there are too few images.
+    ``sample_phrase`` says in the DesignError about too few images which images are meant, as in " with a text".
     """
     if wanted == "all":
         return list(images)
@@ -31,7 +31,7 @@ def draw_images(
     if count > len(images):
         raise DesignError(
             gettext("sampling.images is %(count)s, but the split has fewer items%(which)s: %(n)s.")
-            % {"count": count, "n": len(images), "which": which},
+            % {"count": count, "n": len(images), "which": sample_phrase},
             field="sampling.images",
         )
     chosen_indices = set(rng.permutation(len(images))[:count].tolist())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judgments.drawing.controls.dealing import control_dealer
-from judgments.drawing.controls.makers import KnownItem, Makers
+from judgments.drawing.controls.makers import ControlMakers, KnownItem
 from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Group, HITSpec, Image, UnitSpec
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-MAX_TRIES = 50  # random orders that are tried for each distance
+MAX_TRIES = 50  # number of random orders that are tried for each distance
 
 
 def pack_groups(
@@ -44,8 +44,9 @@ def pack_groups(
     for group in shuffle(groups, rng):
         queues[group.image].append(group)
     names = shuffle(sorted(queues), rng)
-    # The images, from the one with the most groups left: minus the number of groups, a random order, and the name.
-    heap = [(-len(queues[name]), order, name) for order, name in enumerate(names)]
+    # The image with the most groups left comes first. An entry is minus the number of its groups, a random number that
+    # orders images with as many groups, and its name.
+    heap = [(-len(queues[name]), tie_break, name) for tie_break, name in enumerate(names)]
     heapq.heapify(heap)
     pages: list[list[Group]] = []
     while heap:
@@ -61,10 +62,10 @@ def pack_groups(
         while len(page) < size and heap:
             used_entries: list[tuple[int, int, str]] = []
             while len(page) < size and heap:
-                minus_groups_left, order, name = heapq.heappop(heap)
+                minus_groups_left, tie_break, name = heapq.heappop(heap)
                 page.append(queues[name].pop())
                 if minus_groups_left < -1:
-                    used_entries.append((minus_groups_left + 1, order, name))
+                    used_entries.append((minus_groups_left + 1, tie_break, name))
             for entry in used_entries:
                 heapq.heappush(heap, entry)
             if not repeat_images:
@@ -76,7 +77,9 @@ def pack_groups(
     return shuffle(full_pages, rng) + short_pages
 
 
-def order_with_repeats_apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:
+def order_with_repeats_apart(
+    count: int, original_by_repetition: Mapping[int, int], rng: np.random.Generator
+) -> list[int]:
     """Return an order of the numbers 0 to ``count`` - 1 that separates each repetition from its original.
 
     The distance is at least a third of the page. The order 0, 1, 2 and so on is kept if it fits. If no order fits, the
@@ -84,7 +87,7 @@ def order_with_repeats_apart(count: int, twins: Mapping[int, int], rng: np.rando
     left out.
 
     Args:
-        twins: the number of the original, by the number of the repetition.
+        original_by_repetition: the number of each repetition's original, by the number of the repetition.
     """
     order = np.arange(count)
     for min_distance in range(max(2, count // 3), 1, -1):
@@ -92,11 +95,11 @@ def order_with_repeats_apart(count: int, twins: Mapping[int, int], rng: np.rando
             positions = np.argsort(order)  # the position of each number in the order
             if all(
                 abs(int(positions[repetition]) - int(positions[original])) >= min_distance
-                for repetition, original in twins.items()
+                for repetition, original in original_by_repetition.items()
             ):
                 return [int(number) for number in order]
             order = rng.permutation(count)
-    return [number for number in range(count) if number not in twins]
+    return [number for number in range(count) if number not in original_by_repetition]
 
 
 def hits_with_an_image_twice(hits: Sequence[HITSpec]) -> int:
@@ -135,7 +138,7 @@ def build_hits(
     repeat_images: bool,
     evenly: bool,
     control_images: Sequence[Image],
-    makers: Makers,
+    makers: ControlMakers,
     known: Sequence[KnownItem],
 ) -> tuple[HITSpec, ...]:
     """Build HITs of ``size`` groups, including the design's control groups.

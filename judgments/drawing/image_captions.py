@@ -1,4 +1,7 @@
-"""Draw the pairs of image and caption that a study asks about."""
+"""Draw the pairs of image and caption that a study asks about.
+
+H13 is Hodosh et al. 2013, whose section 4.3.2 judges the first captions of ranked lists.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,10 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-# Number of images that are searched first for each foil. If they have too few captions, all images are searched.
+# Number of random images that are searched first for each foil. If they have too few captions, all images are searched.
 IMAGES_PER_FOIL = 8
 
-DrawnTexts = Iterator[tuple[Image, list[Text]]]
+DrawnTexts = Iterator[tuple[Image, list[Text]]]  # images with the texts that are judged for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class CaptionDraw:
     """The image-caption pairs of a study.
 
     Attributes:
+        division: the images that are judged, and those for control items.
+        images: the captions drawn for each judged image.
         pool: every distinct text drawn for any image.
         pair_count: number of pairs before the filter.
     """
@@ -75,8 +80,8 @@ def draw_captions(
         texts_by_image = {image.name: texts for image, texts in draw_texts(design, material, division)}
         images = [image for image in division.judged_images if texts_by_image.get(image.name)]
         pool = _distinct_texts(text for image in images for text in texts_by_image[image.name])
-        which = f" with texts to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
-        sample = draw_images(images, image_count, rng, which=which)
+        sample_phrase = f" with texts to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
+        sample = draw_images(images, image_count, rng, sample_phrase=sample_phrase)
         drawn_images = [(image, texts_by_image[image.name]) for image in sample]
     if not pool:
         raise _no_captions_error(design, material)
@@ -101,13 +106,14 @@ def _texts_of_systems(images: Sequence[Image]) -> list[Text]:
     return list(texts.values())
 
 
+# The functions of ``_SOURCES``, by the values of ``sampling.pairs_from``, have the same parameters.
 def _outputs(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     for image in division.judged_images:
         yield image, _distinct_texts(text for _, text in image.outputs)
 
 
 def _top_captions(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
-    """Yield, for each image, the captions that any ranked list pairs with it among the first k (H13 §4.3.2).
+    """Yield, for each image, the captions that any ranked list pairs with it among the first k (H13).
 
     A list has captions for an image or, if the task is search, images for a caption.
     """
@@ -124,7 +130,7 @@ def _top_captions(design: StudyDesign, material: Material, division: Division) -
 
 def _references(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     """Draw references of each image, and captions of other images as foils."""
-    reference_count, foils = design.sampling.references, design.sampling.foils
+    reference_count, foil_count = design.sampling.references, design.sampling.foils
     images = division.judged_images
     for image in images:
         rng = rng_for(design.seed, f"references of {image.name}")
@@ -133,10 +139,10 @@ def _references(design: StudyDesign, material: Material, division: Division) -> 
             indices = sorted(rng.permutation(len(references))[: int(reference_count)].tolist())
             references = [references[index] for index in indices]
         # A sample of the images usually suffices; scanning all of them for each image is slow.
-        sample = rng.choice(len(images), size=min(len(images), IMAGES_PER_FOIL * foils), replace=False)
-        foil_texts = foreign_captions(image, [images[index] for index in sample.tolist()], foils, rng)
-        if len(foil_texts) < foils:
-            foil_texts = foreign_captions(image, images, foils, rng)
+        sample = rng.choice(len(images), size=min(len(images), IMAGES_PER_FOIL * foil_count), replace=False)
+        foil_texts = foreign_captions(image, [images[index] for index in sample.tolist()], foil_count, rng)
+        if len(foil_texts) < foil_count:
+            foil_texts = foreign_captions(image, images, foil_count, rng)
         yield image, references + foil_texts
 
 

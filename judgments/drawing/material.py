@@ -13,14 +13,19 @@ from typing import Any
 
 NO_CONTENT: Mapping[str, Any] = {}  # shared by all units, of which there may be a million
 
-# Keys of a batch's notes: the number of units on its largest page, if documents stay whole or pages are drawn later,
-# and the largest number of screens on a page, if a screen can show two units.
-LARGEST_PAGE, SCREENS = "largest_page", "screens"
+# Keys of a batch's notes.
+# the number of units on the largest page, if documents stay whole or pages are drawn later
+LARGEST_PAGE = "largest_page"
+# the largest number of screens on a page, if a screen can show two units
+SCREENS = "screens"
+
 SCREEN = "screen"  # the key in the content of units that one screen shows together, which have the same value
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
+    """A caption or another judged text. ``key`` is its id in the dataset."""
+
     key: str
     text: str
 
@@ -31,8 +36,8 @@ class Image:
 
     Attributes:
         retrievals: (system, caption, rank from 1) for each ranking that returned the image.
-        text: the text of the item (MC12).
-        boxes: the labelled boxes of the image (WG15).
+        text: the text of the item, as in Mason and Charniak 2012.
+        boxes: the labelled boxes of the image, as in Wang and Gaizauskas 2015.
         fields: (column, text) pairs of an input row, in order.
     """
 
@@ -52,6 +57,8 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
+    """A candidate pair. A system is None for a person's caption; ``references`` has the ids of texts."""
+
     key: str
     kind: str
     image: str
@@ -83,8 +90,10 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Division:
+    """The images that are judged, and the images from which control items are made."""
+
     judged_images: tuple[Image, ...]
-    controls: tuple[Image, ...]
+    control_images: tuple[Image, ...]
 
 
 @dataclass(slots=True)  # not frozen: creating a million frozen units takes twice as long
@@ -92,6 +101,9 @@ class UnitSpec:
     """A unit that is not stored yet. Treat it as immutable.
 
     Attributes:
+        key: derived from content and seed (``keys.content_key``).
+        kind: the kind of the pair, such as HC; "" for other units.
+        filtered: whether the unit only fills up a group.
         audited: whether the filter removed the unit, which is judged to audit the filter.
         content: further JSON for the kind's page.
         source_text: the source text of the item; only for previews.
@@ -123,6 +135,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class HITSpec:
+    """A HIT that is not stored yet, with its units in order."""
+
     key: str
     units: tuple[UnitSpec, ...]
 
@@ -157,9 +171,10 @@ class Batch:
 
     def first_page(self) -> tuple[UnitSpec, ...]:
         """Return the units of the first page. For an arena, return an example of a page."""
-        drawn_later = self.notes[LARGEST_PAGE] - len(self.hits[0].units) if self.pool else 0
-        step = max(1, len(self.pool) // max(1, drawn_later))
-        return (*self.hits[0].units, *self.pool[::step][:drawn_later])
+        missing_count = self.notes[LARGEST_PAGE] - len(self.hits[0].units) if self.pool else 0
+        # take units at equal distances from the pool, to show different pairs of systems
+        step = max(1, len(self.pool) // max(1, missing_count))
+        return (*self.hits[0].units, *self.pool[::step][:missing_count])
 
     @cached_property
     def control_count(self) -> int:

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict
 from judgments.design.numbers import display_number, number_text, plain_number
 from judgments.design.scale import Scale
 from judgments.design.wordings import Wording
-from judgments.drawing.controls.makers import ControlSlot, KnownItem, Makers
+from judgments.drawing.controls.makers import ControlMakers, ControlSlot, KnownItem
 from judgments.drawing.hits import build_hits
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec
@@ -522,9 +522,9 @@ class Kind(ABC):
         """Return the number of groups on a full page, including control items."""
         return design.images_per_hit if self.grouped else design.units_per_hit
 
-    def control_items(self, design: StudyDesign) -> Makers:
+    def control_items(self, design: StudyDesign) -> ControlMakers:
         """Return the functions that make items with a known answer, for HITs and for a quiz."""
-        return Makers()
+        return ControlMakers()
 
     def control_unit(
         self,

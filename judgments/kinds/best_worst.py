@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from common.errors import DesignError
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.controls.captions import degraded_text, foreign_captions
-from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlSlot, Makers
+from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlMakers, ControlSlot
 from judgments.drawing.controls.splits import divide_images
 from judgments.drawing.draws import draw_images, rng_for, shuffle
 from judgments.drawing.keys import content_key
@@ -455,12 +455,12 @@ class BestWorst(OpenKind):
             for image in images
             for drawn_list in self._draw_lists(design, image, texts[image.name])
         ]
-        hits = self.hits(design, groups, control_images=division.controls)
+        hits = self.hits(design, groups, control_images=division.control_images)
         left_out = len(division.judged_images) - len(usable_images)
         return Batch(hits=hits, notes={"images_with_too_few_captions": left_out} if left_out else {})
 
-    def control_items(self, design: StudyDesign) -> Makers:
-        return Makers(reference=self._reference_control, degraded=self._degraded_control)
+    def control_items(self, design: StudyDesign) -> ControlMakers:
+        return ControlMakers(reference=self._reference_control, degraded=self._degraded_control)
 
     def _draw_lists(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[list[Text]]:
         """Draw lists of the image's texts. Images with the same number of texts share a balanced design."""

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError
 from judgments.drawing.box_tags import label_words, tags_of
-from judgments.drawing.controls.makers import REFERENCE, ControlSlot, Makers
+from judgments.drawing.controls.makers import REFERENCE, ControlMakers, ControlSlot
 from judgments.drawing.controls.splits import divide_images, needs_split
 from judgments.drawing.draws import draw_images, rng_for, shuffle
 from judgments.drawing.keys import content_key
@@ -271,7 +271,7 @@ class Grounding(OpenKind):
             for image in images
             for text in self._draw_texts(design, image)
         ]
-        control_images = [image for image in division.controls if certain_links(image)]
+        control_images = [image for image in division.control_images if certain_links(image)]
         if needs_split(design) and len(control_images) < 2:
             raise DesignError(
                 f"controls.per_hit asks for check questions, but the control split {design.controls.split!r} has "
@@ -281,8 +281,8 @@ class Grounding(OpenKind):
             )
         return Batch(hits=self.hits(design, groups, control_images=control_images))
 
-    def control_items(self, design: StudyDesign) -> Makers:
-        return Makers(reference=self._control, quiz_usable=lambda image: bool(certain_links(image)))
+    def control_items(self, design: StudyDesign) -> ControlMakers:
+        return ControlMakers(reference=self._control, quiz_usable=lambda image: bool(certain_links(image)))
 
     def _draw_texts(self, design: StudyDesign, image: Image) -> list[Text]:
         """Return the references of an image that are judged: all, or a random sample in their order."""

@@ -16,9 +16,9 @@ from judgments.drawing.controls.makers import (
     DEGRADED,
     KNOWN_GOOD,
     REFERENCE,
+    ControlMakers,
     ControlSlot,
     KnownItem,
-    Makers,
     known_item_error,
     known_items,
 )
@@ -58,7 +58,7 @@ class ImageCaptionKind(ChoiceKind):
         hits = self.hits(
             design,
             groups,
-            control_images=draw.division.controls,
+            control_images=draw.division.control_images,
             known=known_items(design.controls.known, material),
         )
         filler_count = sum(unit.filtered for group in groups for unit in group.units)
@@ -104,8 +104,8 @@ class ImageCaptionKind(ChoiceKind):
     def expectations(self) -> tuple[Any, ...]:
         return (self.good, self.bad)
 
-    def control_items(self, design: StudyDesign) -> Makers:
-        return Makers(
+    def control_items(self, design: StudyDesign) -> ControlMakers:
+        return ControlMakers(
             reference=self.reference_control,
             degraded=self.degraded_control,
             known=self.known_control,

@@ -53,7 +53,7 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
     }
     drawn_runs = [run for run in runs if run.document in drawn_documents]
     groups = _group_passages(design, drawn_runs, division.judged_images)
-    hits = kind.hits(design, groups, control_images=division.controls)
+    hits = kind.hits(design, groups, control_images=division.control_images)
     sentences = [
         f"Documents: {len(drawn_documents):,}, judged as {len(drawn_runs):,} texts of systems, "
         f"each by one person in its order."

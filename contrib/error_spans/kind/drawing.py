@@ -38,7 +38,7 @@ def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
             ],
         )
     ]
-    hits = kind.hits(design, groups, control_images=draw.division.controls)
+    hits = kind.hits(design, groups, control_images=draw.division.control_images)
     if not design.spans.contrastive:
         return Batch(hits=hits, notes=draw.notes)
     sentences = [*draw.notes.get("sentences", []), *notes_of_screens(design, hits)]

@@ -42,7 +42,7 @@ from contrib.error_spans.kind.rehearsal import SpanRehearsal
 from contrib.error_spans.kind.screens import with_control_screens
 from judgments.design.wordings import CAPTION, WORDINGS, read_wordings
 from judgments.drawing.controls.dealing import control_dealer
-from judgments.drawing.controls.makers import KnownItem, Makers
+from judgments.drawing.controls.makers import ControlMakers, KnownItem
 from judgments.drawing.draws import rng_for
 from judgments.drawing.hits import make_hits
 from judgments.drawing.material import SCREEN, Batch, Group, HITSpec, Image, Material
@@ -196,8 +196,8 @@ class SpanAnnotation(OpenKind):
         document = {} if unit.control else unit.content.get("document", {})
         return str(document.get("passage") or document.get("name", ""))
 
-    def control_items(self, design: StudyDesign) -> Makers:
-        return Makers(
+    def control_items(self, design: StudyDesign) -> ControlMakers:
+        return ControlMakers(
             reference=partial(reference_control, self),
             degraded=partial(degraded_control, self),
             least_references=0,

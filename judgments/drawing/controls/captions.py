@@ -1,4 +1,7 @@
-"""Make captions for control items: damaged captions, and captions of other images."""
+"""Make captions for control items: damaged captions, and captions of other images.
+
+H13 is Hodosh et al. 2013.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from judgments.drawing.keys import candidate_key
 from judgments.drawing.material import Image, Text
 
 MAX_RIGHT_CAPTIONS = 3  # H13: one to three right captions among ten
-MIN_EXCHANGED_WORDS = 2
-SHARE_EXCHANGED = 0.5  # share of content words to exchange in a text that is compared with the intact text
+MIN_EXCHANGED_WORDS = 2  # content words to exchange at least in a text that is compared with the intact text
+SHARE_EXCHANGED = 0.5  # share of the content words of such a text to exchange
 MAX_SHORT_WORD = 2  # letters of the longest word that is too short to be a content word
-MAX_DONORS = 40  # number of other images searched for words
+MAX_DONORS = 40  # number of other images from whose captions words are taken
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -61,6 +64,7 @@ def degrade(
 
 
 def _first_word(piece: str) -> str:
+    """Return the first word in a piece of text between blanks, without punctuation; "" if it has none."""
     match = _WORD.search(piece)
     return match.group() if match else ""
 
@@ -96,6 +100,7 @@ def _replacement_words(
 
 
 def _replace_word(piece: str, word: str) -> str:
+    """Replace the first word of a piece of text, and keep its capital letter and punctuation."""
     old = _first_word(piece)
     new = word.lower()
     return piece.replace(old, new[:1].upper() + new[1:] if old[:1].isupper() else new, 1)

@@ -17,10 +17,10 @@ from judgments.drawing.controls.makers import (
     REFERENCE,
     REPEATED,
     SPLIT_CONTROLS,
+    ControlMakers,
     ControlSlot,
     KnownItem,
     MakeOptionalControl,
-    Makers,
 )
 from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.keys import content_key
@@ -34,14 +34,16 @@ if TYPE_CHECKING:
 ORIGINAL_UNIT = "repeats"  # the key in a repetition's content under which it has the original's key
 MIN_GROUPS_TO_REPEAT = 2  # least number of groups on a page of which one is repeated
 T = TypeVar("T")
-Dealer = Callable[[int, Sequence[Group]], list[Group]]
+Dealer = Callable[
+    [int, Sequence[Group]], list[Group]
+]  # from a page's number and groups to its control groups
 
 
 def control_dealer(
     design: StudyDesign,
     images: Sequence[Image],
     *,
-    makers: Makers,
+    makers: ControlMakers,
     known: Sequence[KnownItem],
     shows_picture: bool,
 ) -> Dealer:
@@ -101,8 +103,9 @@ def control_dealer(
 
 
 def _check_controls(
-    controls: Controls, usable_images: Sequence[Image], makers: Makers, known: Sequence[KnownItem]
+    controls: Controls, usable_images: Sequence[Image], makers: ControlMakers, known: Sequence[KnownItem]
 ) -> None:
+    """Raise DesignError if the kind of HIT or the material cannot supply the design's control items."""
     makers_by_kind = {REFERENCE: makers.reference, DEGRADED: makers.degraded, KNOWN_GOOD: makers.known}
     for kind, maker in makers_by_kind.items():
         if kind in controls.kinds and maker is None:
@@ -179,6 +182,7 @@ def repeat_group(group: Group, *, slot_key: str, seed: int, rng: np.random.Gener
 
 
 def _group_by_image(items: Sequence[KnownItem]) -> list[list[KnownItem]]:
+    """Return the known items of each image, in the order of their first item."""
     groups: defaultdict[str, list[KnownItem]] = defaultdict(list)
     for item in items:
         groups[item.image.name].append(item)
@@ -189,6 +193,7 @@ class Deck(Generic[T]):
     """Deals items in random order. Every item is dealt once before an item is repeated."""
 
     def __init__(self, items: Sequence[T], rng: np.random.Generator, *, name: Callable[[T], str]) -> None:
+        """Shuffle the items when they are needed. ``name`` returns the name by which ``besides`` leaves an item out."""
         self._items = list(items)
         self._rng = rng
         self._remaining: list[T] = []  # dealt from the end
@@ -207,6 +212,9 @@ class Deck(Generic[T]):
             if all(self._name(item) in names for item in self._remaining):
                 self._remaining = shuffle(self._items, self._rng) + self._remaining
             indices = reversed(range(len(self._remaining)))
-            last = next((index for index in indices if self._name(self._remaining[index]) not in names), -1)
-            dealt_items.append(self._remaining.pop(last))
+            # the last remaining item without such a name, or else the last one
+            position = next(
+                (index for index in indices if self._name(self._remaining[index]) not in names), -1
+            )
+            dealt_items.append(self._remaining.pop(position))
         return dealt_items

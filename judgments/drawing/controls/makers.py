@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
+# kinds of control items (``controls.kinds``)
 REFERENCE, DEGRADED, REPEATED, KNOWN_GOOD = "reference", "degraded", "repeated", "known-good"
 
-SPLIT_CONTROLS = (REFERENCE, DEGRADED)  # the kinds that need a control split
+SPLIT_CONTROLS = (
+    REFERENCE,
+    DEGRADED,
+)  # the kinds that are made from images of a control split, which are not judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +64,13 @@ MakeKnownControl = Callable[[ControlSlot, Sequence[KnownItem]], Group]
 
 
 @dataclass(frozen=True, slots=True)
-class Makers:
-    """A kind's functions that make control items. A function that the kind does not support is None.
+class ControlMakers:
+    """The functions by which a kind makes control items; None for items that it does not support.
 
     Attributes:
         reference: a function that makes an item with a reference; also used for quizzes.
         degraded: a function that makes an item with a damaged caption; it returns None if that is impossible.
+        known: a function that makes items from the known items of the study file.
         groups_known_items: whether the known items of an image form one group.
         least_references: number of references that an image needs for a control item.
         quiz_usable: whether an image can be in a quiz.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from judgments.drawing.controls.makers import REPEATED
 from judgments.drawing.material import HITSpec
 
-Mark = tuple[Hashable, ...]
+RecognisableParts = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,8 @@ class ControlPool:
     """The distinct control items of a study.
 
     Attributes:
-        lasts: HITs that a worker can do before an item repeats, if HITs with new items come first.
+        items: number of distinct control items.
+        lasts: number of HITs that a worker can do before an item repeats, if HITs with new items come first.
         comes_again: whether an item is in two HITs.
     """
 
@@ -25,8 +26,8 @@ class ControlPool:
     comes_again: bool
 
 
-def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
-    """Return the parts by which a worker can recognise a control item: its image and, unless ``grouped``, its captions.
+def recognisable_parts(image: Hashable, *texts: Hashable, grouped: bool) -> RecognisableParts:
+    """Return what a worker can recognise a control item by: its image and, unless ``grouped``, its captions.
 
     Image and texts are names or row ids; None stands for a missing caption.
     """
@@ -36,13 +37,15 @@ def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
 
 
 def pool_of(hits: Sequence[HITSpec], *, grouped: bool) -> ControlPool:
-    all_items: set[Mark] = set()
-    used_items: set[Mark] = set()
+    all_items: set[RecognisableParts] = set()
+    used_items: set[RecognisableParts] = set()
     lasts, comes_again = 0, False
     for hit in hits:
         # a repetition is as new as its original
         items = {
-            mark_of(unit.image, *(text and text.key for text in (unit.first, unit.second)), grouped=grouped)
+            recognisable_parts(
+                unit.image, *(text and text.key for text in (unit.first, unit.second)), grouped=grouped
+            )
             for unit in hit.units
             if unit.control and unit.control_kind != REPEATED
         }

@@ -30,17 +30,19 @@ def divide_images(design: StudyDesign, material: Material) -> Division:
     if material.has_splits and judged_split != control_split:
         return Division(
             judged_images=tuple(image for image in images if image.split == judged_split),
-            controls=tuple(image for image in images if image.split == control_split),
+            control_images=tuple(image for image in images if image.split == control_split),
         )
     if material.has_splits:
         images = tuple(image for image in images if image.split == judged_split)
     if not needs_split(design):
-        return Division(judged_images=images, controls=())
-    count = max(2, len(images) // 10)
-    drawn_names = {image.name for image in shuffle(images, rng_for(design.seed, "control split"))[:count]}
+        return Division(judged_images=images, control_images=())
+    control_count = max(2, len(images) // 10)
+    control_names = {
+        image.name for image in shuffle(images, rng_for(design.seed, "control split"))[:control_count]
+    }
     return Division(
-        judged_images=tuple(image for image in images if image.name not in drawn_names),
-        controls=tuple(image for image in images if image.name in drawn_names),
+        judged_images=tuple(image for image in images if image.name not in control_names),
+        control_images=tuple(image for image in images if image.name in control_names),
     )
 
 

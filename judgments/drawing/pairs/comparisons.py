@@ -16,7 +16,15 @@ Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
 
 @dataclass
 class AcceptedPairs:
-    """The pairs drawn so far, by kind. ``skipped_pairs`` counts pairs with fewer than ``min_references`` references."""
+    """The pairs drawn so far, and which further pairs are accepted.
+
+    Attributes:
+        min_references: number of references that a pair needs.
+        allow_no_references: whether a pair of an image without references is accepted.
+        by_kind: the drawn pairs by kind.
+        comparisons: the images and texts of the drawn pairs.
+        skipped_pairs: number of pairs that were not accepted because of too few references.
+    """
 
     min_references: int
     allow_no_references: bool = False

@@ -1,9 +1,9 @@
-"""Draw candidate pairs of the kinds HC, HI, HM and MM (V15 §6).
+"""Draw candidate pairs of the kinds HC, HI, HM and MM of Vedantam et al. 2015 (V15), section 6.
 
 HC pairs two human captions of one image, HI a caption of the image with a caption of another image, HM a human with a
 machine caption, and MM two machine captions. A human candidate is a reference; the pair's references include neither
-it nor an equal text. Equal texts are never paired. Two texts are compared for an image once per study. Machines take
-part about equally often.
+it nor an equal text. Equal texts are never paired. Two texts are compared for an image once per study. Machines,
+that is systems, take part about equally often.
 """
 
 from __future__ import annotations
@@ -76,7 +76,14 @@ def draw_pairs(
         published_pairs = tuple(pair for pair in material.published_pairs if pair.key in set(only))
         material = replace(material, published_pairs=published_pairs)
         wanted = dict(Counter(pair.kind for pair in material.published_pairs))
-    draw = _Draw(material, images, wanted, uses_published, seed, allow_no_references)
+    draw = _Draw(
+        material=material,
+        images=images,
+        pair_counts=wanted,
+        uses_published=uses_published,
+        seed=seed,
+        allow_no_references=allow_no_references,
+    )
     min_references = 0 if references == "all" else int(references)
     accepted_pairs = draw.draw_kinds(min_references)
     if not (only and uses_published):  # ids that no published pair has are reported below
@@ -111,7 +118,14 @@ def count_pairs(
 ) -> dict[str, int]:
     """Return the number of pairs of each kind that ``draw_pairs`` can draw, up to ``wanted``."""
     uses_published = source == "published" or (source == "auto" and bool(material.published_pairs))
-    draw = _Draw(material, images, wanted, uses_published, seed, allow_no_references)
+    draw = _Draw(
+        material=material,
+        images=images,
+        pair_counts=wanted,
+        uses_published=uses_published,
+        seed=seed,
+        allow_no_references=allow_no_references,
+    )
     accepted_pairs = draw.draw_kinds(0 if references == "all" else int(references))
     return {
         kind: draw.available_count(accepted_pairs, kind) if kind in accepted_pairs.by_kind else 0
@@ -158,7 +172,7 @@ def _with_references(pair: Pair, count: str | int, rng: np.random.Generator) -> 
 
 @dataclass(frozen=True)
 class _Draw:
-    """The inputs of a draw, without the number of references."""
+    """The inputs of a draw, which is repeated with other numbers of references to find one that suffices."""
 
     material: Material
     images: Sequence[Image]
@@ -168,6 +182,7 @@ class _Draw:
     allow_no_references: bool
 
     def draw_kinds(self, min_references: int) -> AcceptedPairs:
+        """Draw the pairs of all kinds."""
         accepted_pairs = AcceptedPairs(min_references, self.allow_no_references)
         for kind in PAIR_KINDS:
             count = self.pair_counts.get(kind, 0) if self.pair_counts else self.default_count(kind)
@@ -182,6 +197,7 @@ class _Draw:
         return accepted_pairs
 
     def default_count(self, kind: str) -> int:
+        """Return the number of pairs of a kind to draw if the design has no numbers."""
         if kind == "MM" and self.allow_no_references and not self.uses_published:
             return max(DEFAULT_PER_KIND, contests_of_systems(self.images))
         return DEFAULT_PER_KIND
@@ -199,6 +215,7 @@ class _Draw:
         return {kind: count for kind, count in available.items() if count < self.pair_counts[kind]}
 
     def is_enough(self, accepted_pairs: AcceptedPairs) -> bool:
+        """Return whether pairs were drawn, as many of each kind as the design wants."""
         return any(accepted_pairs.by_kind.values()) and not self.shortages_of(accepted_pairs)
 
     def refuse_too_few(self, accepted_pairs: AcceptedPairs, min_references: int) -> None:
@@ -274,6 +291,7 @@ class _Draw:
 
     def _most_references(self, min_references: int) -> int:
         """Return the largest number of references below ``min_references`` with enough pairs; 0 if there is none."""
+        # binary search, since fewer references never give fewer pairs
         low, high = 0, min_references - 1
         while low < high:
             middle = (low + high + 1) // 2

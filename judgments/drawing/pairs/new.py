@@ -15,7 +15,7 @@ from judgments.drawing.keys import content_key
 from judgments.drawing.material import Image, Pair, Text
 from judgments.drawing.pairs.comparisons import AcceptedPairs, SystemNames, least_used
 
-# the least number of a pair's candidates that are references, by kind
+# number of a pair's candidates that are references of its image, by kind
 CANDIDATE_REFERENCES = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}
 
 
@@ -62,10 +62,10 @@ def _next_pair(
     Options, which are by the names of their systems, are used up.
     """
     while options:
-        machines = least_used(options, draw_counts)
-        option = next(options[machines], None)
+        systems = least_used(options, draw_counts)
+        option = next(options[systems], None)
         if option is None:
-            del options[machines]
+            del options[systems]
             continue
         texts = frozenset((one_text(option.first.text), one_text(option.second.text)))
         if len(texts) < 2 or (image.name, texts) in accepted_pairs.comparisons:
@@ -77,7 +77,7 @@ def _next_pair(
         pair = _make_pair(image, kind, option, rng)
         may_lack_references = accepted_pairs.allow_no_references and not image.references
         if (pair.references or may_lack_references) and accepted_pairs.accept(pair):
-            draw_counts.update(machines)
+            draw_counts.update(systems)
             return pair
     return None
 

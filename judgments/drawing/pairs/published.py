@@ -27,7 +27,7 @@ def draw_published(
     accepted_pairs: AcceptedPairs,
     rng: np.random.Generator,
 ) -> list[Pair]:
-    """Return up to ``count`` published pairs in random order. Prefer pairs of rarely drawn machines."""
+    """Return up to ``count`` published pairs in random order. Prefer pairs of rarely drawn systems."""
     pool: dict[SystemNames, list[Pair]] = {}
     usable = [pair for pair in _published_pairs(material, images, kind) if not has_equal_texts(pair)]
     for pair in shuffle(usable, rng):
@@ -36,13 +36,13 @@ def draw_published(
     draw_counts: Counter[str] = Counter()
     drawn_pairs: list[Pair] = []
     while pool and len(drawn_pairs) < count:
-        machines = least_used(pool, draw_counts)
-        pair = pool[machines].pop()
-        if not pool[machines]:
-            del pool[machines]
+        systems = least_used(pool, draw_counts)
+        pair = pool[systems].pop()
+        if not pool[systems]:
+            del pool[systems]
         if accepted_pairs.accept(pair):
             drawn_pairs.append(pair)
-            draw_counts.update(machines)
+            draw_counts.update(systems)
     return drawn_pairs
 
 

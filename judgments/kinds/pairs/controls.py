@@ -15,9 +15,9 @@ from judgments.drawing.controls.makers import (
     DEGRADED,
     KNOWN_GOOD,
     REFERENCE,
+    ControlMakers,
     ControlSlot,
     KnownItem,
-    Makers,
     known_item_error,
 )
 from judgments.drawing.draws import shuffle
@@ -39,8 +39,8 @@ class PairControls:
     min_references: int
     other_reference: Callable[[Image, Text, np.random.Generator], Text | None]
 
-    def makers(self) -> Makers:
-        return Makers(
+    def makers(self) -> ControlMakers:
+        return ControlMakers(
             reference=self._foreign_pair,
             degraded=self._damaged_pair,
             known=self._known_pair,

@@ -13,7 +13,7 @@ import numpy as np
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from judgments.drawing.controls.makers import Makers, known_items
+from judgments.drawing.controls.makers import ControlMakers, known_items
 from judgments.drawing.controls.splits import check_split, divide_images
 from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.hits import hits_with_an_image_twice
@@ -237,7 +237,7 @@ class PairChoiceKind(ChoiceKind):
         hits = self.hits(
             design,
             groups,
-            control_images=division.controls,
+            control_images=division.control_images,
             known=known_items(design.controls.known, material),
         )
         notes: dict[str, Any] = {}
@@ -261,7 +261,7 @@ class PairChoiceKind(ChoiceKind):
             pool=pool,
         )
 
-    def control_items(self, design: StudyDesign) -> Makers:
+    def control_items(self, design: StudyDesign) -> ControlMakers:
         return PairControls(self, self.control_references, self.control_reference).makers()
 
 
