@@ -32,9 +32,9 @@ class AnnotationConfig(AppConfig):
         from django.conf import settings
 
         from judgments.jobs.registry import CROWD, INTERACTIVE, READING, register, schedule
-        from judgments.models.studies import pages_discarded, pages_in_use
+        from judgments.models.studies import pages_discarded, reasons_against_discarding
 
-        pages_in_use.connect(_describe_taken_work)
+        reasons_against_discarding.connect(_describe_taken_work)
         pages_discarded.connect(_forget_consent)
         schedule(
             "annotation.crowds.sync.schedule.sync_what_is_due",

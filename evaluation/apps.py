@@ -19,13 +19,13 @@ class EvaluationConfig(AppConfig):
     def ready(self) -> None:
         from annotation.models.privacy import erasure_committed, ids_forgotten, person_erased
         from judgments.jobs.registry import HEAVY, INTERACTIVE, register, schedule
-        from judgments.models.studies import pages_discarded, pages_in_use
+        from judgments.models.studies import pages_discarded, reasons_against_discarding
 
         for signal, path in (
             (ids_forgotten, "evaluation.data.export.downloads.remove_personal_files"),
             (person_erased, "evaluation.data.releases.erasure.forget_person"),
             (erasure_committed, "evaluation.data.releases.erasure.remove_files"),
-            (pages_in_use, "evaluation.data.releases.erasure.why_pages_of_work_must_stay"),
+            (reasons_against_discarding, "evaluation.data.releases.erasure.why_pages_of_work_must_stay"),
             (pages_discarded, "evaluation.data.releases.erasure.forget_columns"),
         ):
             signal.connect(lazy_function(path), weak=False)

@@ -37,7 +37,7 @@ from judgments.drawing.material import UnitSpec
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Item, Study, Unit
 from judgments.studies.designs import design_of, draws_at_claim
-from judgments.studies.generation.batches import build_batch, hits_of_row
+from judgments.studies.generation.batches import build_batch, draw_hits_of_row
 from judgments.studies.studies import find_dataset
 
 
@@ -92,7 +92,7 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
             batch = build_batch(design, dataset, maker=user.pk)
             units = batch.first_page() if batch.hits else ()
         else:
-            dataset, hits = Dataset(name=design.dataset), hits_of_row(design, row)
+            dataset, hits = Dataset(name=design.dataset), draw_hits_of_row(design, row)
             units = hits[0].units if hits else ()
         if not units:
             raise WrongState("The design yields no page of work, so there is nothing to show.")

@@ -49,7 +49,7 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
     refusal = ""
     if request.method == "POST":
         try:
-            _start_job(user, dataset, read_posted_parameters(request, LeaveOneOutRequest, empty=False))
+            _start_job(user, dataset, read_posted_parameters(request, LeaveOneOutRequest, keep_empty=False))
         except QuorumError as error:
             refusal = str(error)
         else:

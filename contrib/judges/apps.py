@@ -57,6 +57,8 @@ class JudgesConfig(Feature):
         register("compare_judges", f"{handlers}.compare_judges", queue=HEAVY, scope="reports")
 
     def connect_erasing(self) -> None:
-        from judgments.models.studies import pages_in_use
+        from judgments.models.studies import reasons_against_discarding
 
-        pages_in_use.connect(lazy_function("contrib.judges.stored_answers.why_pages_are_used"), weak=False)
+        reasons_against_discarding.connect(
+            lazy_function("contrib.judges.stored_answers.why_pages_are_used"), weak=False
+        )

@@ -22,7 +22,7 @@ class RegistrationConfig(Feature):
     }
 
     def start(self) -> None:
-        from judgments.models.studies import opening
+        from judgments.models.studies import reasons_against_opening
 
         describe = lazy_function("contrib.registration.plans.describe_missing_registration")
-        opening.connect(describe, weak=False)
+        reasons_against_opening.connect(describe, weak=False)

@@ -161,7 +161,7 @@ class JobRun:
         if isinstance(error, SystemExit) and self._seconds() > settings.JOB_SECONDS[self.queue]:
             error = TookTooLong(self.queue)  # the hard limit
         if not isinstance(error, Exception):  # the worker or its process ends
-            self._row().give_back(counted=False)
+            self._row().requeue(counted=False)
             return isinstance(error, WorkerShutdown)
         if isinstance(error, ServiceBusy):
             self._retry_later(BUSY_RETRY_SECONDS, counted=False)
@@ -185,7 +185,7 @@ class JobRun:
         return is_own_error  # Celery logs other errors with a traceback
 
     def _retry_later(self, seconds: float, *, counted: bool = True) -> None:
-        if self._row().give_back(sent_in=timedelta(seconds=seconds), counted=counted):
+        if self._row().requeue(sent_in=timedelta(seconds=seconds), counted=counted):
             self.retry_in = seconds
 
 
@@ -236,7 +236,7 @@ class _HeartbeatThread(threading.Thread):
     def _leave_job(self) -> None:
         """End this process during the work, and give the job to another worker. The attempt does not count."""
         with suppress(*DATABASE_FAILURES):
-            if self.run_._row().give_back(counted=False):
+            if self.run_._row().requeue(counted=False):
                 os._exit(0)
 
     def _leave_lost(self) -> None:

@@ -40,7 +40,7 @@ def requeue_lost_jobs(at_broker: Callable[[str], int | None] = lambda queue: Non
         if error := _failure_reason(job):
             run.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now())
         else:
-            run.give_back()
+            run.requeue()
     _send_unknown_kinds()
     for queue in QUEUES:
         _requeue_lost_messages(queue, at_broker)

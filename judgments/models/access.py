@@ -67,6 +67,7 @@ class StudyEvent(AppendOnlyRow):
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
     def usable_at(self, now: datetime) -> ApiTokenQuerySet:
+        """Return the tokens of active accounts that are neither revoked nor expired."""
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None, user__is_active=True)
 
 
@@ -101,4 +102,5 @@ class ApiToken(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
     def usable_at(self, now: datetime) -> bool:
+        """Return whether the token is neither revoked nor expired. Its account may be inactive."""
         return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)

@@ -38,7 +38,10 @@ class SystemPair(models.Model):
 
 
 class DrawState(models.Model):
-    """The counts of answers by which pages of an arena were drawn. Rows are never changed."""
+    """The counts of answers from which pages of an arena were drawn, kept so that the draws can be replayed.
+
+    Rows are never changed.
+    """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draw_states", db_index=False)
     number = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""The systems for which judgments of a unit count."""
+"""Find the systems for which judgments of a unit count."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def credited_systems(systems: Sequence[int], output_systems: Iterable[int]) -> l
     """Return the systems for which a judgment of a unit, or of one of its options, counts.
 
     Args:
-        systems: the systems that the rows of an imported file credit; empty if they credit none.
-        output_systems: the systems of the dataset whose output is the text.
+        systems: row ids of the systems that an imported file credits; empty if it credits none.
+        output_systems: row ids of the dataset's systems whose output is the text. They count if the file credits none.
     """
     return [system for system in systems if system != NO_SYSTEM] if systems else list(output_systems)

@@ -1,4 +1,7 @@
-"""Images, captions, and the systems whose captions are judged."""
+"""The models of datasets: images, captions, and the systems whose captions are judged.
+
+Codes of papers: H13 is Hodosh et al. 2013, MC12 is Mason and Charniak 2012, WG15 is Wang and Gaizauskas 2015.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ if TYPE_CHECKING:
 else:
     _CharField = models.CharField
 
-# Sent before a dataset is shared with people who are not its members. Receivers get ``dataset``, which is locked, and
-# raise WrongState to prevent this.
+# Sent before a dataset is shared with people who are not its members. Receivers get ``dataset``, whose row is locked,
+# and raise WrongState to prevent the sharing.
 pre_share = Signal()
 
 
@@ -46,10 +49,10 @@ class NumberField(models.FloatField):
         return "numeric" if connection.vendor == "sqlite" else super().db_type(connection)
 
     def get_db_converters(self, connection: BaseDatabaseWrapper) -> list[Any]:
-        return [] if connection.vendor == "sqlite" else [_as_number]
+        return [] if connection.vendor == "sqlite" else [_int_if_whole]
 
 
-def _as_number(value: float | None, expression: Any, connection: BaseDatabaseWrapper) -> float | None:
+def _int_if_whole(value: float | None, expression: Any, connection: BaseDatabaseWrapper) -> float | None:
     return int(value) if value is not None and value.is_integer() else value
 
 
@@ -89,6 +92,8 @@ def sees_all_datasets(user: Person) -> bool:
 
 
 class Dataset(models.Model):
+    """Images with references, and the outputs of systems, as they were imported."""
+
     class Sharing(models.TextChoices):
         MEMBERS = "members", "only its members"
         INSTALLATION = "installation", "all researchers of this installation"
@@ -128,9 +133,9 @@ class Dataset(models.Model):
 
     @property
     def known_in_part(self) -> dict[str, list[str]]:
-        """The names of systems of which only some outputs are known, from a file of judgments, by task.
+        """The names of systems of which only those outputs are known that a file of judgments has, by task.
 
-        Their ranks are positions in the list, even if earlier positions are missing.
+        The rank of such an output is its position in the system's list, even if earlier positions are missing.
         """
         return dict(self.notes.get("known_in_part", {}))
 
@@ -240,7 +245,7 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
 
 
 class TextKeyField(_CharField):
-    """The key of a row's text in normal form. It is set when the row is saved."""
+    """The key of the row's ``text`` in normal form (``text_key``). It is set when the row is saved."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
         key = text_key(model_instance.text)  # type: ignore[attr-defined]
@@ -292,9 +297,10 @@ class SystemQuerySet(models.QuerySet["System"]):
         )
 
     def open_to(self, maker: int | None) -> SystemQuerySet:
-        """Return the systems that a study of this account may draw from.
+        """Return the systems from which a study of this account may draw.
 
-        If ``maker`` is None, since a command made the study or the account was deleted, return published systems.
+        ``maker`` is the account's row id. If it is None, since a command made the study or the account was deleted,
+        return published systems.
         """
         is_own = Q() if maker is None else Q(owner=maker)
         return self.filter(Q(private=False) | is_own)
@@ -306,8 +312,10 @@ class SystemQuerySet(models.QuerySet["System"]):
     def captioners(self) -> SystemQuerySet:
         """Return all systems except those whose only outputs are search results, boxes or keywords."""
         outputs = Output.objects.filter(system=OuterRef("pk"))
-        has_others = Exists(outputs.searches()) | Exists(SystemContent.objects.filter(system=OuterRef("pk")))
-        return self.exclude(has_others & ~Exists(outputs.annotations()))
+        has_other_outputs = Exists(outputs.searches()) | Exists(
+            SystemContent.objects.filter(system=OuterRef("pk"))
+        )
+        return self.exclude(has_other_outputs & ~Exists(outputs.annotations()))
 
 
 class System(models.Model):
@@ -356,10 +364,12 @@ class OutputQuerySet(models.QuerySet["Output"]):
         return self.filter(system__in=System.objects.visible_to(user).order_by().values("pk"))
 
     def open_to(self, maker: int | None) -> OutputQuerySet:
+        """Return the outputs of the systems that ``SystemQuerySet.open_to`` returns."""
         is_own = Q() if maker is None else Q(system__owner=maker)
         return self.filter(Q(system__private=False) | is_own)
 
     def of_study(self, study: Any) -> OutputQuerySet:
+        """Return the outputs of the systems from which a study may draw."""
         return self.filter(system__dataset=study.dataset_id).open_to(study.created_by_id)
 
     def annotations(self) -> OutputQuerySet:

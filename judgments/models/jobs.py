@@ -16,10 +16,10 @@ from judgments.models.studies import Study
 
 IMPORTS_STUDY = "import_judgments"  # the kind of job that imports judgments as a new study
 
-DELETED_STUDY = "deleted_study"  # the argument that replaces "study" when the study is deleted
+DELETED_STUDY = "deleted_study"  # the name in ``Job.args`` that replaces "study" when the study is deleted
 
-# Kinds of jobs that start automatically while a page is open. A job of a feature may still wait
-# while the feature is off.
+# Kinds of jobs that start automatically while a page is open, so pages do not list them. The kind of a feature stands
+# here, too, since one of its jobs may still be queued after the feature was turned off.
 QUIET_JOBS = frozenset({"board", "figures"})
 
 
@@ -40,13 +40,15 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(is_due, state=Job.State.QUEUED).order_by("pk")
 
     def under_way(self) -> JobQuerySet:
+        """Return the jobs that are queued or running."""
         return self.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
 
-    def give_back(self, *, sent_in: timedelta | None = None, counted: bool = True) -> int:
+    def requeue(self, *, sent_in: timedelta | None = None, counted: bool = True) -> int:
         """Queue running jobs again. Return their number.
 
         Args:
-            sent_in: the time until the messages that were sent for the jobs are due; None if none were sent.
+            sent_in: the time after which the broker delivers the messages that were sent for the jobs; None if no
+                messages were sent.
             counted: whether the attempt counts.
         """
         return self.update(

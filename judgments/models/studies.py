@@ -11,14 +11,16 @@ from django.utils import timezone
 
 from judgments.models.datasets import Dataset, account_key
 
-# Receivers get ``study`` and return a sentence about why it cannot be opened yet, or "". They also add a check to the
-# page "Launch" (``annotation.launch.views.points.add_check``).
-opening = Signal()
+# Sent before a study opens. Receivers get ``study`` and return a sentence about why it cannot be opened yet, or "".
+# They also add a check to the page "Launch" (``annotation.launch.views.points.add_check``).
+reasons_against_opening = Signal()
 
-# Receivers get ``study`` and return a sentence if they have rows about its pages of work, or "".
-pages_in_use = Signal()
+# Sent before the pages of work of a study are discarded. Receivers get ``study`` and return a sentence about why the
+# pages cannot be discarded, such as that they have rows about them, or "".
+reasons_against_discarding = Signal()
 
-# Receivers get ``study``. In the transaction that discards its pages of work, they delete rows derived from the pages.
+# Sent in the transaction that discards the pages of work of a study. Receivers get ``study`` and delete rows that are
+# derived from the pages.
 pages_discarded = Signal()
 
 
@@ -33,6 +35,8 @@ class StudyQuerySet(models.QuerySet["Study"]):
 
 
 class Study(models.Model):
+    """A study: its design, its state, and the dataset from which it is drawn."""
+
     class State(models.TextChoices):
         DRAFT = "draft", "draft"
         GENERATED = "generated", "generated"

@@ -1,4 +1,7 @@
-"""The models of a study's candidate pairs, units, HITs and outcome bounds."""
+"""The models of a study's candidate pairs, units, HITs and outcome bounds.
+
+Codes of papers: V15 is Vedantam et al. 2015, H13 is Hodosh et al. 2013.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +120,7 @@ class Unit(models.Model):
             ),
         ]
         indexes = [
-            # partial indexes, since most units have only one caption, or no pair
+            # partial indexes, since most units have only one caption and many have no pair
             *(
                 models.Index(fields=[name], condition=Q((f"{name}__isnull", False)), name=f"units_by_{name}")
                 for name in ("reference", "first", "second", "pair")
@@ -138,7 +141,10 @@ class Unit(models.Model):
 
 
 class HIT(models.Model):
-    """A page of work, which a worker accepts as a whole (*human intelligence task*)."""
+    """A page of work, which a worker accepts as a whole (*human intelligence task*).
+
+    ``required`` counts the planned places, ``spared`` those of them that will not be offered any more.
+    """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits", db_index=False)
     key = models.CharField(max_length=80)
@@ -193,6 +199,8 @@ class HIT(models.Model):
 
 
 class HITUnit(models.Model):
+    """A unit's position on a HIT. A unit is on at most one place of a HIT, but may be on several HITs."""
+
     hit = models.ForeignKey(
         HIT, verbose_name="page of work", on_delete=models.CASCADE, related_name="places", db_index=False
     )
@@ -215,9 +223,9 @@ class HITUnit(models.Model):
 
 
 class OutcomeBounds(models.Model):
-    """The lowest and highest possible outcome of a judged unit: 1 for its first answer, -1 for its second, 0 for a tie.
+    """The lowest and highest outcome that a judged unit can still get, for early stopping.
 
-    This is a cache that can be recomputed from the judgments.
+    Outcome 1 is the first answer, -1 the second, and 0 a tie. The rows can be recomputed from the judgments.
     """
 
     unit = models.OneToOneField(

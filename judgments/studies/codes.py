@@ -9,7 +9,7 @@ from judgments.design.reading.access_codes import refuse_guessable_code
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables.participants import MIN_CODE_LENGTH, Access
 
-# characters of codes that people type, without characters that look alike
+# Characters of codes that people type. They lack characters that look alike, such as 0 and o.
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 CAPITALS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 CODE_LENGTH = 10  # length of a generated code, which has 49 bits
@@ -20,7 +20,10 @@ def random_code(letters: str, length: int) -> str:
 
 
 def with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesign:
-    """Return the design with an access code if it needs one and has none: its previous code, or a new one."""
+    """Return the design with an access code: if it needs one and has none, its previous code or a new one.
+
+    Raise DesignError if a code that was entered now can be guessed. ``before`` has the previous settings, if any.
+    """
     access = design.access
     if before is None or access.code != before.code:
         refuse_guessable_code(access)
@@ -33,6 +36,7 @@ def with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesi
 
 
 def without_short_code(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of a design with an empty access code if theirs is so short that it could be guessed."""
     if Access.model_validate(values["access"]).is_guessable:
         return values | {"access": values["access"] | {"code": ""}}
     return values

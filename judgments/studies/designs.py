@@ -41,6 +41,7 @@ def installed_kind_of(study: Study) -> Kind:
 
 
 def stops_early(study: Study) -> bool:
+    """Return whether the study has a rule of early stopping."""
     return bool(study.design.get("stopping", {}).get("rule", "none") != "none")
 
 

@@ -24,16 +24,18 @@ from judgments.models import (
     Unit,
 )
 from judgments.models.jobs import QUIET_JOBS, of_studies
-from judgments.models.studies import pages_discarded, pages_in_use
+from judgments.models.studies import pages_discarded, reasons_against_discarding
 from judgments.studies.designs import is_registered
 from judgments.studies.studies import lock_study
 
-TEMPLATE_NOTES = ("left_out",)  # a note of an imported template; all other notes are about the draw
+TEMPLATE_NOTES = (
+    "left_out",
+)  # notes about an imported template, which stay; all other notes are about the draw
 UNOPENED_STATES = (Study.State.DRAFT, Study.State.GENERATED)
 
 
 def count_discarded_rows(study: Study) -> dict[str, Any]:
-    """Return the numbers of rows that are deleted if a study's pages of work are discarded."""
+    """Count the rows that are deleted if a study's pages of work are discarded."""
     units = Unit.objects.filter(study=study)
     return {
         "hits": HIT.objects.filter(study=study).count(),
@@ -52,7 +54,7 @@ def why_not_discarded(study: Study) -> str:
         )
     if study.state == Study.State.DRAFT:
         return gettext("Study %(slug)r is a draft, so it has no pages of work to discard.") % names
-    for _receiver, reason in pages_in_use.send(sender=Study, study=study):
+    for _receiver, reason in reasons_against_discarding.send(sender=Study, study=study):
         if reason:
             return str(reason)
     if study.state not in UNOPENED_STATES or study.opened_at is not None:
@@ -108,7 +110,7 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
         CachedFigures.objects.filter(study=study),
     )
     for rows in querysets:
-        # This does not load the rows. It fails if a foreign key of another table refers to them.
+        # unlike delete(), this does not load the rows; it fails if a foreign key of another table refers to them
         rows._raw_delete(rows.db)
     generated_at = study.generated_at
     study.state, study.generated_at = Study.State.DRAFT, None

@@ -1,4 +1,4 @@
-"""The frame of a study's pages: sections with tabs, steps and jobs; and the page shown while figures are computed."""
+"""The frame of a study's pages (tabs by section, buttons of steps, jobs), and the page while figures are computed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from judgments.studies.study_page import PAGE_PARTS, PAGES, STEPS, first_page, s
 
 POLL_SECONDS = 2  # time between polls for figures that are being computed
 
-MAX_JOBS = 20  # newest jobs of a study that are looked at
+MAX_JOBS = 20  # number of a study's newest jobs among which the newest of each kind is sought
 
 
 def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active: str) -> Context:
@@ -36,7 +36,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         and step.job not in busy_kinds
         and (not step.requires or signed_in(request).has_perm(step.requires))
     ]
-    next_step = next_step_of(steps, study, active)
+    next_step = primary_step(steps, study, active)
     other_steps = [step for step in steps if step is not next_step]
     may_preview = study.source == Study.Source.DESIGNED
     is_unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
@@ -46,7 +46,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         "title": study.name,
         "study": study,
         "kind": kind_of(study),
-        "of_criteria": _studies_of_criteria(study, request),
+        "criterion_studies": _studies_of_criteria(study, request),
         "currency": design_of(study).currency,
         "steps": STEPS,
         "parts": [
@@ -56,13 +56,13 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         ],
         "study_groups": tab_groups(study, rights, active),
         "next_step": next_step,
-        "next_link": study_page_address(study, "launch")
+        "launch_link": study_page_address(study, "launch")
         if _waits_for_its_launch(study, next_step, active)
         else "",
         "other_steps": other_steps,
         "may_preview": may_preview,
         "may_delete": may_delete,
-        "in_menu": len(other_steps) + may_preview + may_delete > 1,  # a single action is a button
+        "shows_menu": len(other_steps) + may_preview + may_delete > 1,  # a single action is a button
         "active_page": active,
         "preview_link": preview_address(study),
         "rights": rights,
@@ -83,6 +83,7 @@ def _studies_of_criteria(study: Study, request: HttpRequest) -> list[tuple[str, 
 
 
 def _waits_for_its_launch(study: Study, next_step: StudyStep | None, active: str) -> bool:
+    """Return whether the page should lead to the page "Launch", since no step can be done here."""
     is_generated = study.state == Study.State.GENERATED and not study.simulated
     return is_generated and next_step is None and active != "launch"
 
@@ -116,7 +117,8 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
     return groups
 
 
-def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
+def primary_step(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
+    """Return the step whose button is filled on the page ``active``; None if there is none."""
     page_steps = [step for step in steps if active in step.primary_on]
     state_steps = [step for step in steps if study.state in step.primary_in]
     return next(iter([*page_steps, *state_steps]), None)
@@ -131,13 +133,13 @@ def jobs_to_show(study: Study) -> list[Job]:
 
 
 def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show that figures are being computed. The page's script polls this view, which answers 204 until then."""
+    """Show that figures are being computed. The page's script polls the address, which answers 204 until they are."""
     job = newest_figures_job(study)
     has_failed = job is not None and job.has_failed
     if request.headers.get("HX-Request") and not has_failed:
         return HttpResponse(status=204)
-    context |= {"counting": job, "failed": has_failed, "address": request.get_full_path()}
-    context["every"] = POLL_SECONDS
+    context |= {"figures_job": job, "has_failed": has_failed, "address": request.get_full_path()}
+    context["poll_seconds"] = POLL_SECONDS
     response = TemplateResponse(request, "judgments/study/counting.html", context)
     response["Cache-Control"] = "no-store"
     return response

@@ -30,7 +30,7 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     counts = cached_figures(study, COUNTS)
     context |= required_figures(counts) | {"counted": counts, "can_go_back": can_be_discarded(study)}
     kinds = context["pair_kinds"]
-    context["pair_kinds"] = [row | {"about": PAIR_KIND_LABELS.get(row["kind"], "")} for row in kinds]
+    context["pair_kinds"] = [row | {"kind_label": PAIR_KIND_LABELS.get(row["kind"], "")} for row in kinds]
     return TemplateResponse(request, "judgments/study/hits.html", context)
 
 
@@ -43,13 +43,17 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     help="designing.md#from-a-draft-to-an-open-study-and-back",
 )
 def ask_before_discarding(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    context |= {"obstacle": why_not_discarded(study), "gone": count_discarded_rows(study)}
-    context["by_hand"] = len(study.design.get("by_hand", ()))
+    context |= {"obstacle": why_not_discarded(study), "discarded_counts": count_discarded_rows(study)}
+    context["hand_change_count"] = len(study.design.get("by_hand", ()))
     return TemplateResponse(request, "judgments/study/discard.html", context)
 
 
-def counts_of(study: Study) -> dict[str, Any]:
-    """Return the counts of units, HITs and judgments for the page, in four queries."""
+def count_pages_of_work(study: Study) -> dict[str, Any]:
+    """Return the counts of units, HITs and judgments for the page, in four queries.
+
+    ``live`` says whether the pages are drawn when they are claimed, ``asked`` is the expected share of judgments that
+    are asked for under early stopping.
+    """
     units = Unit.objects.filter(study=study).aggregate(
         judged=Count("pk", filter=Q(control=False)),
         controls=Count("pk", filter=Q(control=True, withdrawn=False) & ~Q(control_kind="quiz")),
@@ -83,7 +87,12 @@ def has_many_units(study: Study) -> Exists:
 
 
 COUNTS: Figures[dict[str, Any]] = add_figures(
-    Figures("hits", counts_of, rows=lambda counts: int(counts["units"]["judged"]), is_large=has_many_units)
+    Figures(
+        "hits",
+        count_pages_of_work,
+        rows=lambda counts: int(counts["units"]["judged"]),
+        is_large=has_many_units,
+    )
 )
 
 add_operation(discard, label="Discard the pages of work", leads_to=lambda study: "change")

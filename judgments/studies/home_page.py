@@ -1,4 +1,4 @@
-"""The admin's first page: a person's studies, their open tasks in these studies, and a study's next action."""
+"""The admin's first page: a person's studies, with the tasks that wait for the person and each study's next action."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from judgments.studies.study_page import PAGES, first_page, study_page_address
 PAGE_SIZE = 20
 FINISHED_STATES = ("submitted", "approved", "rejected")
 
-NEEDS: dict[str, Need] = {}  # in order of urgency; apps fill it (add_needs)
+NEEDS: dict[str, Need] = {}  # by name, from the most urgent; apps fill it (``add_needs``)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +145,16 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
         )
         counts = dict(studies.order_by().values_list("state").annotate(n=Count("pk")))
         context |= {
-            "states": [(label, counts[value]) for value, label in Study.State.choices if counts.get(value)],
+            "state_counts": [
+                (label, counts[value]) for value, label in Study.State.choices if counts.get(value)
+            ],
             "page": page,
             "studies": _entries(user, list(page.object_list)),
             "may_add_study": user.has_perm("judgments.add_study"),
         }
     if may_view(user, Dataset):
         context |= {
-            "datasets": visible_rows(Dataset.objects.all(), user).count(),
+            "dataset_count": visible_rows(Dataset.objects.all(), user).count(),
             "may_add_dataset": user.has_perm("judgments.add_dataset"),
         }
     if user.is_active and user.is_staff:
@@ -169,8 +171,8 @@ def _entries(user: Person, studies: list[Study]) -> list[dict[str, Any]]:
             {
                 "study": study,
                 "link": first_page(study),
-                "waiting": tasks,
-                "next": next_action(study, tasks, rights[study.pk]),
+                "open_tasks": tasks,
+                "next_action": next_action(study, tasks, rights[study.pk]),
             }
         )
     return entries

@@ -53,6 +53,8 @@ STATE_COLOURS = {
 
 @admin.register(Study)
 class StudyAdmin(QuorumAdmin):
+    """The list of studies, and the addresses of their pages and steps (``judgments.studies.study_page``)."""
+
     help = "designing.md"
     empty_words = "In a study, people judge the texts of a dataset."
     list_display = (
@@ -110,7 +112,10 @@ class StudyAdmin(QuorumAdmin):
             url("numbers/<slug:key>/", "numbers", numbers.show_numbers),
             url("compare/", "compare", partial(reuse.show_comparison, self), "designing.md#use-again"),
             url(
-                "from-file/", "from_file", self._check_adding(from_file.add_study_from_file), "study-files.md"
+                "from-file/",
+                "from_file",
+                self._require_add_permission(from_file.add_study_from_file),
+                "study-files.md",
             ),
             url("<int:pk>/do/<slug:name>/", "do", require_POST(self.step_view)),
             *(
@@ -179,13 +184,13 @@ class StudyAdmin(QuorumAdmin):
             return self._redirect_back(request, study)
         if step.permission != Right.VIEW:
             self.log_change(request, study, step.label)
-            self._keep_in_log(request, study, step, last_event_id)
+            self._log_step(request, study, step, last_event_id)
         if step.message:
             messages.success(request, gettext(step.message))
         return response or self._redirect_back(request, study)
 
     @staticmethod
-    def _keep_in_log(request: HttpRequest, study: Study, step: StudyStep, last_event_id: int) -> None:
+    def _log_step(request: HttpRequest, study: Study, step: StudyStep, last_event_id: int) -> None:
         """Log the step, unless its service already added an entry after the one with this id."""
         person = signed_in(request)
         if not Study.objects.filter(pk=study.pk).exists():
@@ -239,9 +244,11 @@ class StudyAdmin(QuorumAdmin):
             raise PermissionDenied
         return start.add_study(self, request)
 
-    def _check_adding(
+    def _require_add_permission(
         self, view: Callable[[StudyAdmin, HttpRequest], HttpResponse]
     ) -> Callable[[HttpRequest], HttpResponse]:
+        """Return the view with a check that the person may create studies."""
+
         def checked_view(request: HttpRequest) -> HttpResponse:
             if not self.has_add_permission(request):
                 raise PermissionDenied
@@ -276,6 +283,7 @@ class StudyAdmin(QuorumAdmin):
 
 
 def _help_of(page: StudyPage | StartPage) -> str:
+    """Return the documentation page about a page: its own, its feature's, or that of studies."""
     return getattr(page, "help", "") or page_of_feature(page.view) or StudyAdmin.help
 
 

@@ -1,4 +1,4 @@
-"""The plan of a draft: the amounts of its design, and the address at which a problem of the design is shown."""
+"""The plan of a draft: how many items, pages and hours its design comes to, or why it cannot be drawn."""
 
 from __future__ import annotations
 
@@ -72,7 +72,10 @@ def _plan_from_json(value: dict[str, Any]) -> StudyPlan | DesignError:
 
 
 def _draw_dependencies(study: Study) -> object:
-    """Return the values on which a draw depends. The last caption suffices, since captions are only added."""
+    """Return the values on which a draw depends; the plan is computed anew if they change.
+
+    Of the captions the last one suffices, since captions are only added.
+    """
     systems = System.objects.of_study(study).order_by("pk").values_list("pk", flat=True)
     last_caption_id = study.dataset.captions.aggregate(last=Max("pk"))["last"]
     return study.design, study.dataset_id, last_caption_id, list(systems)

@@ -20,7 +20,7 @@ from judgments.operations import Operation, Outcome
 from judgments.studies.pages import StepForm, StudyStep, never_shown
 from judgments.studies.study_page import add_step, study_page_address
 
-REFUSAL_KEY = "quorum-refusal"  # the session's key of the last refusal
+REFUSAL_KEY = "quorum-refusal"  # the session's key of the last refused form
 MAX_KEPT_LENGTH = 5000  # characters of a field that are kept
 
 
@@ -126,14 +126,14 @@ def read_posted_parameters(
     parameters: type[Parameters] | Operation,
     *,
     needed: Collection[str] = (),
-    empty: bool = True,
+    keep_empty: bool = True,
 ) -> dict[str, Any]:
     """Return the checked parameters of a posted form. Raise QuorumError if one is missing or wrong.
 
-    If ``empty`` is false, parameters with empty fields get their defaults.
+    If ``keep_empty`` is false, parameters with empty fields get their defaults.
     """
     posted_values = request.POST.copy()
-    if not empty:
+    if not keep_empty:
         for name in [name for name in posted_values if not any(posted_values.getlist(name))]:
             del posted_values[name]
     try:

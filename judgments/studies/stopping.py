@@ -11,7 +11,7 @@ from judgments.drawing.draws import rng_for
 from judgments.kinds import KINDS, Kind
 from quorum.statistics.stopping import expected_votes, leads_enough, simulate_stopping
 
-ASSUMED_ACCURACY = 0.8  # assumed probability that an answer is right, for plans
+ASSUMED_ACCURACY = 0.8  # probability that an answer is right, which plans assume
 SIMULATED_PAIRS = 400  # pairs whose votes are simulated to estimate the share
 
 
@@ -49,7 +49,7 @@ def full_depth_hits(design: StudyDesign, hit_count: int) -> frozenset[int]:
 
 
 def expected_share(design: StudyDesign, *, references: int, accuracy: float = ASSUMED_ACCURACY) -> float:
-    """Return the expected share of votes that a study uses.
+    """Return the expected share of the planned judgments that a study asks for under its stopping rule.
 
     Args:
         references: the number of units of a candidate pair; 1 for single units.

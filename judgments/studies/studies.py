@@ -22,7 +22,7 @@ from judgments.design.reading.comparing import changed_keys
 from judgments.design.study_design import StudyDesign
 from judgments.models import Dataset, Job, Study, StudyRole
 from judgments.models.jobs import DELETED_STUDY, of_studies
-from judgments.models.studies import opening
+from judgments.models.studies import reasons_against_opening
 from judgments.studies.codes import with_code, without_short_code
 from judgments.studies.designs import design_of, draws_at_claim, is_registered
 
@@ -70,7 +70,7 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
         DataConflict: the slug is taken.
     """
     design = with_code(design)
-    dataset = _dataset_to_draw_from(design, user)
+    dataset = _usable_dataset(design, user)
     try:
         with transaction.atomic():
             study = Study.objects.create(
@@ -109,8 +109,8 @@ def change_design(
     require_state(study, Study.State.DRAFT, gettext("its design can no longer be changed"))
     if not (all_by_hand or design.by_hand) and (by_hand := study.design.get("by_hand")):
         design = make_design(design.model_dump(mode="json") | {"by_hand": by_hand})
-    design = with_code(_with_the_registered_plan(study, design), before=design_of(study).access)
-    dataset = _dataset_to_draw_from(design, user)
+    design = with_code(_with_registered_plan(study, design), before=design_of(study).access)
+    dataset = _usable_dataset(design, user)
     if Study.objects.filter(slug=design.slug).exclude(pk=study.pk).exists():
         raise DataConflict(
             gettext("A study %(slug)r already exists; choose another slug.") % {"slug": design.slug}
@@ -122,8 +122,8 @@ def change_design(
     study.protocol, study.design = design.protocol, new_values
     study.save()
     if keys := changed_keys(old_values, new_values):
-        more = f" and {len(keys) - MAX_NAMED_KEYS} more" if len(keys) > MAX_NAMED_KEYS else ""
-        sentence = f"The design was changed: {', '.join(keys[:MAX_NAMED_KEYS])}{more}."
+        rest = f" and {len(keys) - MAX_NAMED_KEYS} more" if len(keys) > MAX_NAMED_KEYS else ""
+        sentence = f"The design was changed: {', '.join(keys[:MAX_NAMED_KEYS])}{rest}."
         note_event(
             study=study,
             what="design-changed",
@@ -135,7 +135,7 @@ def change_design(
     return study
 
 
-def _dataset_to_draw_from(design: StudyDesign, user: User | None) -> Dataset:
+def _usable_dataset(design: StudyDesign, user: User | None) -> Dataset:
     """Return the design's dataset. Raise DesignError if ``user`` may not use it for a study.
 
     A study shows the dataset's captions to its members, to workers and to readers of the results.
@@ -148,7 +148,7 @@ def _dataset_to_draw_from(design: StudyDesign, user: User | None) -> Dataset:
     return dataset
 
 
-def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
+def _with_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
     """Return the design with the study's registered plan. Raise DesignError if the design has another plan."""
     plan = design_of(study).registration
     if plan is None or design.registration == plan or not is_registered(study):
@@ -229,14 +229,14 @@ def mark_open(*, study: Study) -> Study:
     """Change the state of a generated or closed study to open. ``annotation.crowds.opening`` then publishes it.
 
     Raises:
-        WrongState: the study cannot be opened, or a receiver of the signal ``opening`` returns a reason against it.
+        WrongState: the study cannot be opened, or a receiver of ``reasons_against_opening`` returns a reason.
     """
     lock_study(study)
     if study.state == Study.State.OPEN:
         return study
     refuse_opening(study=study)
     refuse_absent_quiz(study=study)
-    for _receiver, reason in opening.send(sender=Study, study=study):
+    for _receiver, reason in reasons_against_opening.send(sender=Study, study=study):
         if reason:
             raise WrongState(reason)
     study.state = Study.State.OPEN

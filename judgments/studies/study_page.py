@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from judgments.studies.generation.plans import StudyPlan
 
 
-View = TypeVar("View", bound=Callable[[HttpRequest, Study, Context], HttpResponseBase])
+StudyView = TypeVar("StudyView", bound=Callable[[HttpRequest, Study, Context], HttpResponseBase])
 
+# The apps fill these when they are loaded.
 PAGES: dict[str, StudyPage] = {}
 STEPS: dict[str, StudyStep] = {}
 START_PAGES: dict[str, StartPage] = {}
@@ -26,10 +27,10 @@ PLAN_PARTS: list[PlanPart] = []
 PAGE_PARTS: list[PagePart] = []
 
 
-def study_page(name: str, label: str = "", **options: Any) -> Callable[[View], View]:
+def study_page(name: str, label: str = "", **options: Any) -> Callable[[StudyView], StudyView]:
     """Register a view as a page of a study. The options are attributes of ``StudyPage``."""
 
-    def register(view: View) -> View:
+    def register(view: StudyView) -> StudyView:
         PAGES[name] = StudyPage(name=name, label=label, view=view, **options)
         return view
 
@@ -53,8 +54,11 @@ def add_page_part(part: PagePart) -> None:
 
 
 def parts_of_plan(design: StudyDesign, plan: StudyPlan) -> list[dict[str, Any]]:
-    items = plan.judgments // design.judgments_per_unit  # number of items on all pages
-    return [{"template": part.template, "facts": part.facts(design, plan.hits, items)} for part in PLAN_PARTS]
+    """Return the template and facts of each app's addition to a plan."""
+    item_count = plan.judgments // design.judgments_per_unit  # on all pages, including control items
+    return [
+        {"template": part.template, "facts": part.facts(design, plan.hits, item_count)} for part in PLAN_PARTS
+    ]
 
 
 def study_page_address(study: Study, name: str) -> str:

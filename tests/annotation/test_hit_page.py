@@ -221,7 +221,7 @@ def test_saving_the_design_keeps_changes_and_what_is_not_drawn_any_more_is_said(
     study = change_design(study=study, design=bare.model_copy(update={"seed": 6}))
     with refuses(DesignError, field="by_hand"):
         generate_hits(study=study)
-    study = change_by_hand(study=study, change=None, every=True)
+    study = change_by_hand(study=study, change=None, undo_all=True)
     generate_hits(study=study)
     assert fresh(study).state == "generated"
 

@@ -187,7 +187,7 @@ class TestWhat:
         request = rf.get("/", headers={"HX-Request": "true"})
         request.user = User.objects.get()
         answer: Any = show_counting(request, study, {"study": study})
-        assert (answer.status_code, answer.context_data["failed"]) == (200, True)
+        assert (answer.status_code, answer.context_data["has_failed"]) == (200, True)
 
     @pytest.mark.parametrize("kind", ["export", "report"])
     def test_a_file_that_is_there_when_its_job_is_cancelled_goes(

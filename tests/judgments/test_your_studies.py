@@ -33,7 +33,7 @@ def test_each_state_has_one_next_action(designer: Client) -> None:
     seen = []
     for state in ("draft", "generated", "open", "closed"):
         Study.objects.filter(pk=study.pk).update(state=state)
-        action = entry_of(designer, study)["next"]
+        action = entry_of(designer, study)["next_action"]
         seen.append((action.label, action.link))
     assert seen == [
         ("Continue the design", page(study, "change")),
@@ -56,21 +56,24 @@ def test_progress_is_counted_and_what_waits_comes_before_everything_else(designe
         )
     StudyAlarm.objects.create(study=study, what="controls-used-up", worker=worker)
     entry = entry_of(designer, study)
-    assert [(one.text, one.link) for one in entry["waiting"]] == [
+    assert [(one.text, one.link) for one in entry["open_tasks"]] == [
         ("2 messages to the crowd failed", page(study, "crowd")),
         ("one flag to review", page(study, "review")),
         ("one page of work to approve and pay", page(study, "work")),
         ("one participant has seen all check questions", page(study, "controls")),
     ]
-    assert (entry["next"].label, entry["next"].link) == ("View the failed messages", page(study, "crowd"))
+    assert (entry["next_action"].label, entry["next"].link) == (
+        "View the failed messages",
+        page(study, "crowd"),
+    )
     mark_closed(study=study)
-    assert entry_of(designer, study)["next"].label == "View the failed messages"
+    assert entry_of(designer, study)["next_action"].label == "View the failed messages"
 
 
 def test_work_that_is_not_paid_waits_for_nobody(designer: Client) -> None:
     study = make_study()
     hand_in(study, "w-1")
-    assert entry_of(designer, study)["waiting"] == []
+    assert entry_of(designer, study)["open_tasks"] == []
 
 
 def test_an_account_sees_the_studies_in_which_it_has_a_role(client: Client) -> None:
@@ -92,7 +95,7 @@ def test_what_waits_is_shown_to_those_who_may_do_it(client: Client) -> None:
     def next_as(role: str, **values: Any) -> str:
         give_role(study=study, user=person, role=role)
         Study.objects.filter(pk=study.pk).update(**values)
-        label: str = entry_of(client, study)["next"].label
+        label: str = entry_of(client, study)["next_action"].label
         return label
 
     assert next_as("viewer") == "Open the dashboard"

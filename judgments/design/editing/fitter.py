@@ -63,11 +63,11 @@ class DatasetReader:
     def has_only_texts(self) -> bool:
         return has_only_source_texts(self.dataset)
 
-    def material(self, ranked: int | None) -> Material:
-        """Return the contents with the first ``ranked`` places of ranked lists (``load_material``)."""
-        if ranked not in self._materials:
-            self._materials[ranked] = load_material(self.dataset, ranked=ranked, maker=self.maker)
-        return self._materials[ranked]
+    def material(self, max_rank: int | None) -> Material:
+        """Return the contents, with ranked lists up to ``max_rank`` (``load_material``)."""
+        if max_rank not in self._materials:
+            self._materials[max_rank] = load_material(self.dataset, max_rank=max_rank, maker=self.maker)
+        return self._materials[max_rank]
 
 
 class DesignFitter:

@@ -21,10 +21,10 @@ from judgments.kinds import KINDS
 from judgments.models import Dataset, Study, Unit
 from judgments.studies.generation.material import load_material
 
-MAX_PLACES = 2**31 - 1  # all places of a ranked list, as the database stores a rank in 32 bits
+MAX_RANK = 2**31 - 1  # of the database, which stores a rank in 32 bits
 
 
-def hits_of_row(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
+def draw_hits_of_row(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
     """Draw the HITs of a preview from a single row of inputs, without a dataset."""
     image = Image(name="row-1", split="", references=(), fields=tuple(cells.items()))
     kind = KINDS[design.protocol].for_design(design)
@@ -57,10 +57,10 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
     Raises:
         DesignError: the dataset cannot supply the batch.
     """
-    ranked_places = None  # places of ranked lists, which only some kinds judge
+    max_rank = None  # no ranked lists are read, since only some kinds judge them
     if KINDS[design.protocol].judges_one_caption:
-        ranked_places = {"top-k": design.sampling.k, CROSSED: MAX_PLACES}.get(design.sampling.pairs_from)
-    material = load_material(dataset, ranked=ranked_places, maker=maker)
+        max_rank = {"top-k": design.sampling.k, CROSSED: MAX_RANK}.get(design.sampling.pairs_from)
+    material = load_material(dataset, max_rank=max_rank, maker=maker)
     if design.sampling.not_in:
         material = _without_items_of(design.sampling.not_in, material, dataset)
     _check_examples(design, material)

@@ -1,4 +1,4 @@
-"""Change drawn pages of work manually, and withdraw control items."""
+"""Change single items of drawn pages of work manually, and withdraw control items."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def change_by_hand(
     *,
     study: Study,
     change: Mapping[str, Any] | None,
-    every: bool = False,
-    seen: str = "",
+    undo_all: bool = False,
+    seen_state: str = "",
     by: User | None = None,
 ) -> Study:
     """Add a ``HandChange`` to the design, and draw the pages of work again if there are any.
@@ -71,15 +71,15 @@ def change_by_hand(
     A withdrawn control item stays withdrawn.
 
     Args:
-        change: the change as a dict; None to undo the last change or, with ``every``, all changes.
-        seen: the hash of the state that the person saw (``state_of_hand_changes``); "" accepts any state.
+        change: the change as a dict; None to undo the last change or, with ``undo_all``, all changes.
+        seen_state: the hash of the state that the person saw (``state_of_hand_changes``); "" accepts any state.
 
     Raises:
         WrongState: the study was changed since the person saw it, or it was opened or registered.
         DesignError: the change cannot be applied.
     """
     lock_study(study, no_key=False)
-    if seen and seen != state_of_hand_changes(study):
+    if seen_state and seen_state != state_of_hand_changes(study):
         raise WrongState(
             gettext(
                 "Nothing was changed, because somebody else changed study %(slug)r after you "
@@ -94,7 +94,7 @@ def change_by_hand(
             % {"slug": study.slug}
         )
     if change is None:
-        del changes[0 if every else -1 :]
+        del changes[0 if undo_all else -1 :]
     if is_generated := study.state != Study.State.DRAFT:
         withdrawn_controls = Unit.objects.filter(study=study, withdrawn=True, places=None).order_by(
             "position"

@@ -1,4 +1,4 @@
-"""Write a batch as canonical JSON lines."""
+"""Write a batch as canonical JSON lines, which are equal byte for byte for the same dataset, design and seed."""
 
 from __future__ import annotations
 

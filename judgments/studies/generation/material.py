@@ -10,14 +10,15 @@ from judgments.models import Caption, Dataset, Item, Output, PublishedPair, Syst
 ROWS_PER_BATCH = 2_000
 
 
-def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | None = None) -> Material:
+def load_material(dataset: Dataset, *, max_rank: int | None = None, maker: int | None = None) -> Material:
     """Read a dataset for generation with six queries, in import order.
 
     Args:
         maker: row id of the account that made the study; None for a command. Unpublished systems of other accounts are
             left out.
-        ranked: the number of places to read of each ranked list. If it is None, a ranked reference counts as an output
-            only if it is first, and ``retrievals`` of images are empty.
+        max_rank: the last rank to read of the lists of images that systems found for captions. If it is None, none are
+            read (``Image.retrievals`` is empty), and of the references that a system ranks for an image only the first
+            is an output.
     """
     references: dict[int, list[Text]] = {}
     texts: dict[int, Text] = {}
@@ -27,7 +28,7 @@ def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | N
         if item is not None:
             references.setdefault(item, []).append(texts[pk])
     systems = {system.pk: system for system in System.objects.filter(dataset=dataset).open_to(maker)}
-    outputs, retrievals = _outputs_and_retrievals(dataset, maker, systems, texts, ranked)
+    outputs, retrievals = _outputs_and_retrievals(dataset, maker, systems, texts, max_rank)
     images: list[Image] = []
     names: dict[int, str] = {}
     items = Item.objects.filter(dataset=dataset).order_by("position")
@@ -73,7 +74,7 @@ def _outputs_and_retrievals(
     maker: int | None,
     systems: Mapping[int, System],
     texts: Mapping[int, Text],
-    ranked: int | None,
+    max_rank: int | None,
 ) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
     """Return two dicts by an image's row id: its outputs (system, text), and its retrievals (system, text, rank).
 
@@ -87,14 +88,14 @@ def _outputs_and_retrievals(
     pairs_with_output: set[tuple[int, int]] = set()
     for system, item, caption, role in annotations.values_list(*columns).iterator(ROWS_PER_BATCH):
         # rows are in the order of ranks, so an output is first if its system has no output for the item yet
-        if ranked is None and role == Caption.Role.REFERENCE and (system, item) in pairs_with_output:
+        if max_rank is None and role == Caption.Role.REFERENCE and (system, item) in pairs_with_output:
             continue
         pairs_with_output.add((system, item))
         outputs.setdefault(item, []).append((machines[system], texts[caption]))
     for item_outputs in outputs.values():
         item_outputs.sort(key=lambda output: output[0])
     retrievals: dict[int, list[tuple[str, Text, int]]] = {}
-    searches = rows.searches().filter(rank__lte=ranked or 0)
+    searches = rows.searches().filter(rank__lte=max_rank or 0)
     for system, caption, item, rank in searches.values_list(
         "system_id", "caption_id", "item_id", "rank"
     ).iterator(ROWS_PER_BATCH):

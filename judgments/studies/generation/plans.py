@@ -19,12 +19,15 @@ class StudyPlan:
     """The amounts of a design.
 
     Attributes:
+        units: the number of items, without control items.
+        controls: the number of control items on all pages.
         judgments: the number of answers, including answers to control items.
-        asked: the expected share of judgments that are asked for, if the design stops early.
+        hours: the expected time of all participants together.
+        asked: the expected share of ``judgments`` that are asked for; below 1 if the design stops early.
         pool: the number of distinct control items, and of HITs that a worker can do before a control item repeats.
         notes: the kind's notes on the draw, such as numbers of the filter.
-        asks: the requirements for workers, in words.
-        unsaid: the requirements that the crowd can neither state nor check. They prevent opening the study.
+        asks: a phrase about each requirement for workers.
+        unsaid: those of ``asks`` that the crowd can neither state nor check. They prevent opening the study.
     """
 
     units: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-Progress = Callable[[float, str], None]
+Progress = Callable[[float, str], None]  # gets the share that is done, and the current step in words
 
 
 def no_progress(share: float, message: str) -> None:

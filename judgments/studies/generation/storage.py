@@ -101,15 +101,15 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
         ),
     )
     hits, units = _ids_in_order(HIT, study), _ids_in_order(Unit, study)
-    sizes = [len(hit.units) for hit in batch.hits]
-    starts = list(accumulate(sizes, initial=0))
-    with indexes_built_after(HITUnit, rows=sum(sizes)):
+    unit_counts = [len(hit.units) for hit in batch.hits]
+    starts = list(accumulate(unit_counts, initial=0))
+    with indexes_built_after(HITUnit, rows=sum(unit_counts)):
         insert_columns(
             HITUnit,
             {
-                "hit_id": np.repeat(hits, sizes).tolist(),
-                "unit_id": units[: sum(sizes)].tolist(),
-                "position": chain.from_iterable(range(1, size + 1) for size in sizes),
+                "hit_id": np.repeat(hits, unit_counts).tolist(),
+                "unit_id": units[: sum(unit_counts)].tolist(),
+                "position": chain.from_iterable(range(1, size + 1) for size in unit_counts),
             },
         )
     if design.stopping.rule != "none":
@@ -135,16 +135,16 @@ def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *
     The pool must list the units of a system pair one after another.
     """
     names = {pair.key: system_names(pair) for pair in batch.pairs}
-    sizes = Counter(names[unit.pair] for unit in batch.pool)
-    starts = accumulate(sizes.values(), initial=start)
+    unit_counts = Counter(names[unit.pair] for unit in batch.pool)
+    starts = accumulate(unit_counts.values(), initial=start)
     insert_rows(
         SystemPair,
         ("study_id", "position", "first_system_id", "second_system_id", "start", "units", "wins", "ties",
          "losses"),
         (
-            (study.pk, position, systems[first], systems[second], pair_start, size, 0, 0, 0)
-            for position, (((first, second), size), pair_start) in enumerate(
-                zip(sizes.items(), starts, strict=False)  # the last start is the end of the pool
+            (study.pk, position, systems[first], systems[second], pair_start, unit_count, 0, 0, 0)
+            for position, (((first, second), unit_count), pair_start) in enumerate(
+                zip(unit_counts.items(), starts, strict=False)  # the last start is the end of the pool
             )
         ),
     )  # fmt: skip
