@@ -195,11 +195,11 @@ def _staff_texts() -> Iterator[tuple[str, str]]:
 
 
 def _study_page_texts() -> Iterator[tuple[str, str]]:
-    from judgments.studies.pages import StudyPlace
+    from judgments.studies.pages import StudySection
     from judgments.studies.study_page import PAGES, START_PAGES, STEPS
 
     path = "judgments/studies/study_page.py"
-    yield from ((path, group.value) for group in StudyPlace)
+    yield from ((path, group.value) for group in StudySection)
     yield from ((path, page.label) for page in PAGES.values() if page.label)
     for start in START_PAGES.values():
         yield from ((path, text) for text in (start.label, start.text) if text)

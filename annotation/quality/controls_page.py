@@ -24,7 +24,7 @@ from judgments.cached_figures import cached_figures, required_figures
 from judgments.kinds import Kind
 from judgments.models import Item, Study, Unit
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -88,8 +88,8 @@ def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCo
     "Check questions",
     order=30,
     has_tab=lambda study: study.state != Study.State.DRAFT and design_of(study).controls.per_hit > 0,
-    group=StudyPlace.LIVE,
-    place_before_opening=StudyPlace.DESIGN,
+    section=StudySection.LIVE,
+    section_before_opening=StudySection.DESIGN,
     help="controls.md",
 )
 def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

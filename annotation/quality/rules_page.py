@@ -19,7 +19,7 @@ from common.errors import WrongState
 from judgments.design.editing.rows import DETECTORS
 from judgments.models import Study
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -68,8 +68,8 @@ ACTION_LABELS = {
     "rules",
     "Detectors",
     order=46,
-    group=StudyPlace.LIVE,
-    place_before_opening=StudyPlace.DESIGN,
+    section=StudySection.LIVE,
+    section_before_opening=StudySection.DESIGN,
     help="quality.md",
 )
 def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

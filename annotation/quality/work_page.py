@@ -17,7 +17,7 @@ from annotation.snapshots import has_many_assignments
 from judgments.cached_figures import cached_figures
 from judgments.figures import Figures, add_figures
 from judgments.models import Study
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -41,7 +41,7 @@ CONTROL_TALLIES = add_figures(
 )
 
 
-@study_page("work", "Work", order=43, group=StudyPlace.LIVE, help="quality.md#review")
+@study_page("work", "Work", order=43, section=StudySection.LIVE, help="quality.md#review")
 def show_work(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     finished_work = Assignment.objects.filter(study=study, state__in=STATE_LABELS, submitted_at__isnull=False)
     counts = dict.fromkeys(STATE_LABELS, 0) | dict(

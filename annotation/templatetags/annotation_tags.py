@@ -19,7 +19,7 @@ from annotation.work.sheet import texts
 from common.markup import render_inline
 from common.texts import is_empty, text_or_placeholder
 from judgments.design.numbers import display_number, number_text
-from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
+from judgments.kinds.caption_rules import ENGLISH, primary_subtag, rules_for
 from judgments.kinds.keywords import ABSENT_WORD, UNKNOWN_PHRASE
 from judgments.studies.designs import design_of
 from quorum.phrases import normalise_phrase
@@ -206,5 +206,5 @@ def refusing_rules(language: str) -> list[dict[str, Any]]:
         # "at most 50 words" needs no example; the examples of general rules are in English
         example_languages = rule.languages or ENGLISH
         if rule.hard and not rule.counts and str(rule.message) not in rules:
-            rules[str(rule.message)] = {"rule": rule, "shown": first_part(language) in example_languages}
+            rules[str(rule.message)] = {"rule": rule, "shown": primary_subtag(language) in example_languages}
     return list(rules.values())

@@ -34,7 +34,7 @@ from judgments.studies.designs import design_of, kind_of
 from judgments.studies.discarding import why_not_discarded
 from judgments.studies.generation.batches import build_batch
 from judgments.studies.generation.hand_changes import state_of_hand_changes
-from judgments.studies.pages import Context, StudyPlace, was_opened
+from judgments.studies.pages import Context, StudySection, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import page_of_open_study, study_page
 
@@ -54,8 +54,8 @@ TEXT_LABELS = {
     "Participants",
     order=40,
     has_tab=lambda study: was_opened(study) or design_of(study).access.join == "invited",
-    group=StudyPlace.LIVE,
-    place_before_opening=StudyPlace.LAUNCH,
+    section=StudySection.LIVE,
+    section_before_opening=StudySection.LAUNCH,
     help="workers.md",
 )
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -111,7 +111,9 @@ add_operation(
 )
 
 
-@study_page("hit", order=23, group=StudyPlace.DESIGN, parent_page="hits", help="designing.md#hits-by-hand")
+@study_page(
+    "hit", order=23, section=StudySection.DESIGN, parent_page="hits", help="designing.md#hits-by-hand"
+)
 def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show the HIT with the ``number`` in the address. For a draft, generate the HITs without storing them."""
     design, kind, is_draft = design_of(study), kind_of(study), study.state == Study.State.DRAFT

@@ -22,7 +22,7 @@ from evaluation.results.reopening import MARGIN
 from judgments.admin.base import BoundedPaginator
 from judgments.models import Study
 from judgments.studies.designs import kind_of
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -50,7 +50,7 @@ class DisputeForm(forms.Form):
     )
 
 
-@study_page("disputes", "Disputes", order=55, has_tab=can_be_adjudicated, group=StudyPlace.FINDINGS)
+@study_page("disputes", "Disputes", order=55, has_tab=can_be_adjudicated, section=StudySection.FINDINGS)
 def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
     choices = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}

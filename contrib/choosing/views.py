@@ -18,7 +18,7 @@ from evaluation.results.views.drawings import as_markup
 from judgments.admin.base import signed_in
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.pages import Context, PagePart, StudyPlace, was_opened
+from judgments.studies.pages import Context, PagePart, StudySection, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import add_page_part, study_page
 
@@ -50,7 +50,7 @@ MIN_PLOTTED_SAVING = -1.0
     "Choosing items",
     order=58,
     has_tab=lambda study: KINDS[study.protocol].supports_unit_ids,
-    group=StudyPlace.DESIGN,
+    section=StudySection.DESIGN,
 )
 def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     done_jobs = Job.objects.filter(state=Job.State.DONE, args__study=study.slug)

@@ -32,7 +32,7 @@ from judgments.api.resources import COUNTING_RESPONSE
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.studies.designs import kind_of
-from judgments.studies.pages import Context, PagePart, StudyPlace, can_be_evaluated
+from judgments.studies.pages import Context, PagePart, StudySection, can_be_evaluated
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import add_page_part, study_page, study_page_address
 
@@ -68,7 +68,7 @@ def has_numbers(study: Study) -> bool:
     return not KINDS[study.protocol].is_open
 
 
-@study_page("compare", "Compare", order=54, has_tab=has_numbers, group=StudyPlace.FINDINGS)
+@study_page("compare", "Compare", order=54, has_tab=has_numbers, section=StudySection.FINDINGS)
 @require_safe
 def show_study_comparison(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     visible_studies = comparable_studies(study, Study.objects.visible_to(request.user))

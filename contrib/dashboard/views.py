@@ -23,7 +23,7 @@ from evaluation.results.views.workers_in_words import worker_note
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
 from judgments.models import Study
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import take_refusal
 from judgments.studies.study_page import study_page
 
@@ -35,7 +35,7 @@ STANDING_WORDS = {
 }
 
 
-@study_page("board", "Dashboard", order=1, has_tab=has_dashboard, group=StudyPlace.LIVE)
+@study_page("board", "Dashboard", order=1, has_tab=has_dashboard, section=StudySection.LIVE)
 @require_safe
 def show_dashboard(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     mark = _current_mark(study)

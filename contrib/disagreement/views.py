@@ -25,7 +25,7 @@ from judgments.datasets.views.page import import_or_queue
 from judgments.importers.textio import read_whole
 from judgments.models import Study
 from judgments.studies.designs import kind_of
-from judgments.studies.pages import Context, StudyPlace, StudyStep
+from judgments.studies.pages import Context, StudySection, StudyStep
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import add_step, study_page
 
@@ -40,7 +40,7 @@ ATTRIBUTE_LABELS = {"country": gettext_noop("Country"), "source": gettext_noop("
 
 
 @study_page(
-    "soft-labels", order=55, has_tab=has_soft_labels, group=StudyPlace.FINDINGS, parent_page="results"
+    "soft-labels", order=55, has_tab=has_soft_labels, section=StudySection.FINDINGS, parent_page="results"
 )
 @require_safe
 def show_disagreement(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -24,7 +24,7 @@ from judgments.admin.base import picture_address
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
-from judgments.studies.pages import Context, StudyPlace, can_be_evaluated
+from judgments.studies.pages import Context, StudySection, can_be_evaluated
 from judgments.studies.study_page import study_page, study_page_address
 
 PAGE_SIZE = 25
@@ -43,7 +43,7 @@ class ErrorAnalysisForm(forms.Form):
             )  # fmt: skip
 
 
-@study_page("closer", "Error analysis", order=52, has_tab=can_be_evaluated, group=StudyPlace.FINDINGS)
+@study_page("closer", "Error analysis", order=52, has_tab=can_be_evaluated, section=StudySection.FINDINGS)
 def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     compares_pairs = KINDS[study.protocol].compares_pairs
     analysis = newest_evaluation(study)

@@ -32,7 +32,7 @@ from judgments.access.permissions import study_for
 from judgments.cached_figures import cached_figures, required_figures
 from judgments.models import Study
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.study_page import study_page
 
 PAGE_SIZE = 10
@@ -48,7 +48,7 @@ class SystemsForm(forms.Form):
             )
 
 
-@study_page("errors", "Errors by system", order=51, has_tab=marks_errors, group=StudyPlace.FINDINGS)
+@study_page("errors", "Errors by system", order=51, has_tab=marks_errors, section=StudySection.FINDINGS)
 def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     if not marks_errors(study):
         raise Http404

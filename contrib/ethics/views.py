@@ -25,7 +25,7 @@ from judgments.access.permissions import study_for
 from judgments.design.editing.form.fields import html_name
 from judgments.models import Study
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, PagePart, StudyPlace
+from judgments.studies.pages import Context, PagePart, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import add_page_part, study_page, study_page_address
 
@@ -60,7 +60,7 @@ add_page_part(PagePart("launch", "ethics/launch.html", _launch_context))
 add_operation(fill_consent_templates, label="Fill in the texts", inline=False)
 
 
-@study_page("ethics", "Ethics board", order=84, group=StudyPlace.SHARE)
+@study_page("ethics", "Ethics board", order=84, section=StudySection.SHARE)
 def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     sections = build_checklist(study)
     is_editable = study.state == Study.State.DRAFT and context["may_change"]

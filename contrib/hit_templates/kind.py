@@ -148,7 +148,7 @@ class HITTemplate(OpenKind):
     def with_setting(self, setting: str) -> Kind:
         return HITTemplate(setting)
 
-    def setting_with(self, before: str | None, answer: Any) -> str:
+    def extend_setting(self, setting: str | None, answer: Any) -> str:
         return self._source
 
     @property

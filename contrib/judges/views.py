@@ -29,7 +29,7 @@ from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import kind_of
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import study_page
 from judgments.templatetags.judgments_tags import coefficient
@@ -41,7 +41,7 @@ def can_have_judges(study: Study) -> bool:
     return is_for_judges(kind_of(study))
 
 
-@study_page("judges", "Judges", order=55, has_tab=can_have_judges, group=StudyPlace.FINDINGS)
+@study_page("judges", "Judges", order=55, has_tab=can_have_judges, section=StudySection.FINDINGS)
 def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     answered = Count("answers", filter=Q(answers__state=JudgeAnswer.State.ANSWERED))
     failed = Count("answers", filter=Q(answers__state=JudgeAnswer.State.FAILED))

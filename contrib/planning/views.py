@@ -21,7 +21,7 @@ from judgments.design.study_design import USUAL_CURRENCY
 from judgments.jobs.queues import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.pages import Context, StartPage, StudyPlace, StudyStep, was_opened
+from judgments.studies.pages import Context, StartPage, StudySection, StudyStep, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import add_start_page, add_step, study_page, study_page_address
 
@@ -35,7 +35,7 @@ BIGINT_DIGITS = 19  # shorter numbers fit into a row id
     "Plan",
     order=15,
     has_tab=lambda study: not was_opened(study) and KINDS[study.protocol].compares_pairs,
-    group=StudyPlace.DESIGN,
+    section=StudySection.DESIGN,
 )
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     plan, refusal = Analysis.objects.newest(study, Analysis.Kind.PLAN), take_refusal(request, study)

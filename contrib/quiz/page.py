@@ -21,7 +21,7 @@ from judgments.design.quiz import asks_anything
 from judgments.kinds import Kind
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.study_page import study_page
 
 PAGE_SIZE = 50
@@ -96,8 +96,8 @@ def question_results(sheets: Iterable[QuizSheet]) -> dict[str, QuestionResult]:
     "Quiz",
     order=44,
     has_tab=lambda study: asks_anything(design_of(study).quiz),
-    group=StudyPlace.LIVE,
-    place_before_opening=StudyPlace.DESIGN,
+    section=StudySection.LIVE,
+    section_before_opening=StudySection.DESIGN,
 )
 def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     design = design_of(study)

@@ -32,7 +32,7 @@ from judgments.admin.base import signed_in
 from judgments.design.tables.plan import RegistrationPlan, read_claim
 from judgments.models import Study
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, StudyPlace, StudyStep, was_opened
+from judgments.studies.pages import Context, StudySection, StudyStep, was_opened
 from judgments.studies.step_form import take_refusal
 from judgments.studies.study_page import add_step, study_page, study_page_address
 from judgments.templatetags.judgments_tags import percent
@@ -49,8 +49,8 @@ def _has_registration_page(study: Study) -> bool:
     "Registration",
     order=57,
     has_tab=_has_registration_page,
-    group=StudyPlace.FINDINGS,
-    place_before_opening=StudyPlace.LAUNCH,
+    section=StudySection.FINDINGS,
+    section_before_opening=StudySection.LAUNCH,
 )
 def show_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     registration = Registration.objects.filter(study=study).select_related("registered_by").first()

@@ -18,7 +18,7 @@ from evaluation.results.agreement import side_sentence
 from evaluation.results.consensus.clusters import scope_sentence
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.study_page import study_page
 from judgments.templatetags.judgments_tags import coefficient
 
@@ -48,7 +48,7 @@ def ranks_systems(study: Study) -> bool:
     return KINDS[study.protocol].compares_pairs or KINDS[study.protocol].names_best
 
 
-@study_page("ranking", order=53, has_tab=ranks_systems, group=StudyPlace.FINDINGS, parent_page="results")
+@study_page("ranking", order=53, has_tab=ranks_systems, section=StudySection.FINDINGS, parent_page="results")
 def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     options: dict[str, Any] = {"model": DEFAULT_MODEL, "control": NO_CONTROL, "order_effect": False}
     form = RankingForm({name: request.GET.get(name, default) for name, default in options.items()})

@@ -18,7 +18,7 @@ from judgments.access.rights import Right
 from judgments.models import Study
 from judgments.operations import Outcome
 from judgments.studies.frame_page import study_context
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -26,7 +26,7 @@ PAGE_SIZE = 50
 TEMPLATE = "admin/annotation/study_webhooks.html"
 
 
-@study_page("webhooks", "Webhooks", order=84, permission=Right.CHANGE, group=StudyPlace.SHARE)
+@study_page("webhooks", "Webhooks", order=84, permission=Right.CHANGE, section=StudySection.SHARE)
 def show_webhooks(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     return TemplateResponse(request, TEMPLATE, context | _log_context(request, study))
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from judgments.models import Study
-from judgments.studies.pages import Context, StudyPlace, can_be_evaluated
+from judgments.studies.pages import Context, StudySection, can_be_evaluated
 from judgments.studies.step_form import take_refusal
 from judgments.studies.study_page import study_page
 
@@ -20,7 +20,7 @@ METRICS_PAGE = "metrics"  # name of the page
     METRICS_PAGE,
     order=53,
     has_tab=can_be_evaluated,
-    group=StudyPlace.FINDINGS,
+    section=StudySection.FINDINGS,
     parent_page="results",
     help="metrics.md",
 )

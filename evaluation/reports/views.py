@@ -20,7 +20,7 @@ from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import is_outdated_report, make_report, read_report_texts, report_archive
 from evaluation.results.views.drawings import as_markup
 from judgments.models import Study
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -28,7 +28,7 @@ MAX_UNFOLDED_ROWS = 25  # tables with more rows are folded
 MAX_COPIED_ROWS = 60  # tables with more rows cannot be copied, only downloaded
 
 
-@study_page("report", "Report", order=60, group=StudyPlace.FINDINGS, help="reports.md")
+@study_page("report", "Report", order=60, section=StudySection.FINDINGS, help="reports.md")
 def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     analysis = Analysis.objects.newest(study, Analysis.Kind.REPORT)
     context |= {"report": analysis, "link": full_link(request, study), "parts": optional_parts().values()}

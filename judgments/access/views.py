@@ -57,7 +57,7 @@ from judgments.api.filters import filters_of, study_filter
 from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.models import ApiToken, Study, StudyEvent, StudyRole
 from judgments.operations import grant_role_operation, revoke_role_operation
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -77,7 +77,7 @@ ROLES = [
 COLUMNS = ["at", "what", "words", "why", "by", "details"]
 
 
-@study_page("people", "Access", order=80, group=StudyPlace.SHARE, help="roles.md#roles")
+@study_page("people", "Access", order=80, section=StudySection.SHARE, help="roles.md#roles")
 def show_people(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     roles = StudyRole.objects.filter(study=study).select_related("user", "given_by")
     page = BoundedPaginator(roles.order_by("given_at", "pk"), PAGE_SIZE).get_page(request.GET.get("page"))
@@ -92,7 +92,7 @@ def offered_accounts() -> Context:
     return {"accounts": accounts[:MAX_OFFERED], "many_accounts": len(accounts) > MAX_OFFERED}
 
 
-@study_page("log", "Log", order=81, group=StudyPlace.SHARE, help="roles.md#the-log")
+@study_page("log", "Log", order=81, section=StudySection.SHARE, help="roles.md#the-log")
 def show_log(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     events = StudyEvent.objects.filter(study=study)
     kinds = list(events.order_by("what").values_list("what", flat=True).distinct()[:MAX_OFFERED])

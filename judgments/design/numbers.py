@@ -10,8 +10,8 @@ from functools import lru_cache
 from django.utils.formats import number_format
 
 _NUMBER = r"-?(?:\d{1,7}(?:\.\d{1,6})?|\.\d{1,6})"
-NUMBER = re.compile(_NUMBER)
-RANGE = re.compile(rf"({_NUMBER})(?:-({_NUMBER}))?")
+NUMBER_PATTERN = re.compile(_NUMBER)
+RANGE_PATTERN = re.compile(rf"({_NUMBER})(?:-({_NUMBER}))?")
 
 
 def plain_number(number: float) -> float:
@@ -40,7 +40,7 @@ def parse_range(text: str) -> tuple[float, float]:
     Raises:
         ValueError: the text is neither a number nor a range.
     """
-    match = RANGE.fullmatch(text)
+    match = RANGE_PATTERN.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no number and no range")
     low = plain_number(float(match[1]))

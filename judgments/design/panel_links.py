@@ -9,7 +9,7 @@ from urllib.parse import quote
 from judgments.design.panels import PANEL_PRESETS
 from judgments.design.tables.panel import Panel, placeholders_in
 
-SIGNATURE = "sig"  # the parameter with the signature in links that Quorum makes
+SIGNATURE_PARAMETER = "sig"  # the parameter with the signature in links that Quorum makes
 
 
 def makes_own_links(values: Mapping[str, Any]) -> bool:

@@ -27,7 +27,8 @@ from judgments.design.crowds import (
 )
 from judgments.design.tables.base import Count, DesignTable, Listed
 
-MAX_GROUPS = 75  # groups of a quota at Prolific ("How do I balance my sample within demographics?")
+# of Prolific ("How do I balance my sample within demographics?"); each combination of traits is a group
+MAX_QUOTA_GROUPS = 75
 
 # in a sentence about a requirement
 DEVICE_PHRASES = {
@@ -38,8 +39,10 @@ DEVICE_PHRASES = {
 # as choices of the form
 DEVICE_LABELS = {"desktop": "Desktop computer", "tablet": "Tablet", "mobile": "Mobile phone"}
 MAX_QUALIFICATION_LENGTH = 80
-QUALIFICATION = "[-a-zA-Z0-9_.]"  # the characters of a qualification's name
-QualificationName = Annotated[str, Field(pattern=f"^{QUALIFICATION}+$", max_length=MAX_QUALIFICATION_LENGTH)]
+QUALIFICATION_CHARACTER = "[-a-zA-Z0-9_.]"  # a pattern for each character of a qualification's name
+QualificationName = Annotated[
+    str, Field(pattern=f"^{QUALIFICATION_CHARACTER}+$", max_length=MAX_QUALIFICATION_LENGTH)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,10 @@ class Quota(DesignTable):
 
 
 def is_qualification(name: str) -> bool:
-    return re.fullmatch(f"{QUALIFICATION}+", name) is not None and len(name) <= MAX_QUALIFICATION_LENGTH
+    return (
+        re.fullmatch(f"{QUALIFICATION_CHARACTER}+", name) is not None
+        and len(name) <= MAX_QUALIFICATION_LENGTH
+    )
 
 
 class Workers(DesignTable):
@@ -154,7 +160,7 @@ class Workers(DesignTable):
     )
     grants: str = Field(
         "",
-        pattern=f"^{QUALIFICATION}*$",
+        pattern=f"^{QUALIFICATION_CHARACTER}*$",
         max_length=MAX_QUALIFICATION_LENGTH,
         title="Qualification that the study grants",
         description="Every participant who submits a page of work gets this qualification.",
@@ -236,10 +242,10 @@ class Workers(DesignTable):
                 )
             )
         group_count = math.prod(Counter(quota.by for quota in self.quotas).values())
-        if group_count > MAX_GROUPS:
+        if group_count > MAX_QUOTA_GROUPS:
             raise ValueError(
                 gettext("“quotas” makes too many groups (%(groups)s); expected at most %(most_groups)s")
-                % {"groups": group_count, "most_groups": MAX_GROUPS}
+                % {"groups": group_count, "most_groups": MAX_QUOTA_GROUPS}
             )
         return self
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from django.utils.translation import gettext, pgettext
 from pydantic import AfterValidator, Field, PlainSerializer, ValidationError, model_validator
 
-from judgments.design.numbers import NUMBER, display_number, exact_fraction, number_text, plain_number
+from judgments.design.numbers import NUMBER_PATTERN, display_number, exact_fraction, number_text, plain_number
 from judgments.design.tables.base import DesignTable
 
 MAX_POINTS = 100_001  # from 0 to 1 in steps of 0.00001
@@ -62,7 +62,7 @@ class Scale(DesignTable):
                     )
                     % {"name": name}
                 )
-            if not NUMBER.fullmatch(str(name)):
+            if not NUMBER_PATTERN.fullmatch(str(name)):
                 raise ValueError(
                     pgettext("staff", "“labels” contains %(name)r; expected a number on the scale")
                     % {"name": name}
@@ -212,7 +212,7 @@ class ScaleBounds:
 def bounds_from_text(text: str) -> ScaleBounds:
     """Parse LOW:HIGH or LOW:HIGH:STEP. Raise ValueError for other texts."""
     parts = text.strip().split(":")
-    if len(parts) not in (2, 3) or not all(NUMBER.fullmatch(part.strip()) for part in parts):
+    if len(parts) not in (2, 3) or not all(NUMBER_PATTERN.fullmatch(part.strip()) for part in parts):
         raise ValueError(
             pgettext("staff", "%(text)r is not a scale; expected LOW:HIGH or LOW:HIGH:STEP, such as 1:5:0.5")
             % {"text": text[:80]}

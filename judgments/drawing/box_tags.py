@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-KEYS = "123456789abcdefghijklmopqrtvwxy"  # keys that link a word to a box; N, S, U and Z have other uses on the page
+# Keys that link a word to a box. N, S, U and Z have other uses on the page.
+BOX_KEYS = "123456789abcdefghijklmopqrtvwxy"
 TAG_SIZE = 0.09  # largest size of a tag as a share of the picture's sides: 26 of 300 pixels on a phone
-_STEPS = (
-    12  # number of steps along each side of a box, and of rings around its corner, that are tried for a tag
-)
+_STEPS = 12  # number of steps along each side of a box, and of rings around its corner, that are tried
 _SYNSET = re.compile(r"\.[nvars]\.\d+$")
 
 
@@ -32,12 +31,12 @@ def label_words(label: str) -> str:
     return _SYNSET.sub("", label).replace("_", " ").strip() or label
 
 
-def key_of(index: int) -> str:
+def box_key(index: int) -> str:
     """Return the keyboard key for the box with this index, from 0; its number, from 1, if there are too few keys."""
-    return KEYS[index] if index < len(KEYS) else str(index + 1)
+    return BOX_KEYS[index] if index < len(BOX_KEYS) else str(index + 1)
 
 
-def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
+def place_tags(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
     """Place each box's tag inside its box and away from other tags, if possible. Place tags of small boxes first."""
     corners: dict[int, tuple[float, float]] = {}
     smallest_first = sorted(
@@ -50,7 +49,7 @@ def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
             _possible_corners(boxes[index]),
             key=lambda corner: round(sum(_overlap(corner, other) for other in placed), 9),
         )
-    return [Tag(key_of(index), *corners[index]) for index in range(len(boxes))]
+    return [Tag(box_key(index), *corners[index]) for index in range(len(boxes))]
 
 
 def _possible_corners(box: Mapping[str, Any]) -> Iterator[tuple[float, float]]:

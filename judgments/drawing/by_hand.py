@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from judgments.design.tables.sampling import HandChange
     from judgments.kinds import Kind
 
-CAPTIONS = ("reference", "first", "second")
+CAPTION_FIELDS = ("reference", "first", "second")
 
 
 def shown_texts(unit: Any) -> dict[str, str]:
     """Return the texts that a ``Unit`` row or a ``UnitSpec`` shows, by their keys in ``HandChange.texts``."""
-    captions = {name: text.text for name in CAPTIONS if (text := getattr(unit, name)) is not None}
+    captions = {name: text.text for name in CAPTION_FIELDS if (text := getattr(unit, name)) is not None}
     options = {f"option{n}": option["text"] for n, option in enumerate(unit.content.get("options", ()), 1)}
     text = {"text": unit.content["text"]} if "text" in unit.content else {}
     return {**captions, **options, **text, **unit.content.get("fields", {})}
@@ -157,7 +157,7 @@ class _ChangedDraw:
         texts_of_image = texts_by_wording([image])
         texts_by_name = {name: self._find_or_make_text(text, texts_of_image) for name, text in texts.items()}
         if "options" in content:
-            options = [text for name, text in texts_by_name.items() if name not in CAPTIONS]
+            options = [text for name, text in texts_by_name.items() if name not in CAPTION_FIELDS]
             content["options"] = [{"key": text.key, "text": text.text} for text in options]
         if "boxes" in content:
             content["boxes"] = [dict(box) for box in image.boxes]
@@ -166,7 +166,7 @@ class _ChangedDraw:
             content |= {"text": texts["text"], "collocations": phrases}
         if "fields" in content:
             content["fields"] = {name: texts[name] for name in content["fields"]}
-        captions: dict[str, Any] = {name: texts_by_name[name] for name in CAPTIONS if name in texts}
+        captions: dict[str, Any] = {name: texts_by_name[name] for name in CAPTION_FIELDS if name in texts}
         key = content_key("by hand", self._design.seed, unit.key, hand_page, image.name, texts)
         fields = captions | {"key": key, "image": image.name, "content": content}
         new_unit = replace(unit, filtered=False, audited=False, **fields)

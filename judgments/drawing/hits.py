@@ -102,7 +102,7 @@ def order_with_repeats_apart(
     return [number for number in range(count) if number not in original_by_repetition]
 
 
-def hits_with_an_image_twice(hits: Sequence[HITSpec]) -> int:
+def count_hits_with_an_image_twice(hits: Sequence[HITSpec]) -> int:
     """Return the number of HITs in which an image occurs twice, control items aside."""
     images = ([unit.image for unit in hit.units if not unit.control] for hit in hits)
     return sum(len(set(names)) < len(names) for names in images)

@@ -52,7 +52,7 @@ class AnswerRule:
     The scale is inferred from the answers, unless ``hold_to_scale`` sets it.
 
     Attributes:
-        setting: the design options that the answers need (`Kind.setting_with`); None before the first answer.
+        setting: the design options that the answers need (`Kind.extend_setting`); None before the first answer.
     """
 
     def __init__(self, kind: Kind) -> None:
@@ -96,7 +96,7 @@ class AnswerRule:
                 return self.kind.clean_answer(answer, unit=unit, design=None)
             except ValueError:
                 pass  # other design options may allow the answer
-        setting = self.plain_kind.setting_with(self.setting, answer)
+        setting = self.plain_kind.extend_setting(self.setting, answer)
         stored_answer = self.plain_kind.with_setting(setting).clean_answer(answer, unit=unit, design=None)
         self.setting = setting
         return stored_answer

@@ -462,11 +462,11 @@ class Kind(ABC):
     def with_setting(self, setting: str) -> Kind:
         return self
 
-    def setting_with(self, before: str | None, answer: Any) -> str:
-        """Return the setting that an answer of a file and all earlier answers need.
+    def extend_setting(self, setting: str | None, answer: Any) -> str:
+        """Return the setting that an answer of a file needs in addition to all earlier answers.
 
         Args:
-            before: the setting that the earlier answers need; None for the first answer.
+            setting: the setting that the earlier answers need; None for the first answer.
 
         Raises:
             ValueError: no setting allows all of these answers.

@@ -49,9 +49,7 @@ from quorum.statistics.balanced_lists import balanced_lists
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
-PRIOR = (
-    0.5  # pseudo-wins in both directions; without them, a caption that always won has an infinite strength
-)
+PRIOR = 0.5  # pseudo-wins in both directions, so that a caption that always won has a finite strength
 BEST, WORST = "best", "worst"
 ENDS = (BEST, WORST)  # the ends of the ranking that an answer names, which are the keys of answers
 MAX_OPTIONS = 8  # captions in a list; number keys choose them
@@ -398,11 +396,11 @@ class BestWorst(OpenKind):
         kind.rehearsal = BestWorstRehearsal((BEST,))
         return kind
 
-    def setting_with(self, before: str | None, answer: Any) -> str:
-        setting = BEST if set(answer) == {BEST} else ""
-        if before not in (None, setting):
+    def extend_setting(self, setting: str | None, answer: Any) -> str:
+        needed_setting = BEST if set(answer) == {BEST} else ""
+        if setting not in (None, needed_setting):
             raise ValueError('other answers name another end; expected "worst" in all of them, or in none')
-        return setting
+        return needed_setting
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
         return {"answers": {WORST: False}} if setting == BEST else {}

@@ -34,8 +34,8 @@ from judgments.kinds.caption_rules import (
     RULES,
     CaptionRule,
     broken_rules,
-    first_part,
     first_refusal,
+    primary_subtag,
     tidy_text,
 )
 from judgments.kinds.caption_rules.spelling import misspellings
@@ -199,7 +199,7 @@ class CaptionWriting(OpenKind):
         return text if isinstance(text, str) and tidy_text(text) else None
 
     def advise(self, answer: Any, design: StudyDesign) -> str:
-        suggestions = misspellings(str(answer), first_part(design.language))
+        suggestions = misspellings(str(answer), primary_subtag(design.language))
         if not suggestions:
             return ""
         advice = ", ".join(

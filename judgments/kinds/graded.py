@@ -16,7 +16,7 @@ import numpy as np
 from django.utils.translation import gettext, pgettext
 
 from judgments.design.numbers import (
-    NUMBER,
+    NUMBER_PATTERN,
     display_number,
     number_text,
     parse_range,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 # The answer to a repeated caption is right if it differs by at most this share of the scale, or by one point.
 REPEAT_TOLERANCE = 0.15
 MAX_GRADES = 11  # largest number of grades, which a page shows as choices
-KEYS = "1234567890x"  # keyboard keys of the choices, by position
+KEYS_BY_POSITION = "1234567890x"  # keyboard keys of the choices, by position
 
 
 class MeanGrade(Aggregation):
@@ -143,7 +143,7 @@ def keyboard_keys_of(points: Sequence[float]) -> list[str]:
     """
     if all(point in range(10) for point in points):
         return [str(point) for point in points]
-    return list("0123456789x" if points == tuple(range(11)) else KEYS)[: len(points)]
+    return list("0123456789x" if points == tuple(range(11)) else KEYS_BY_POSITION)[: len(points)]
 
 
 class Graded(ImageCaptionKind):
@@ -245,7 +245,7 @@ class Graded(ImageCaptionKind):
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
         text = form.get(f"u{position}")
-        if self.study_scale is not None and isinstance(text, str) and NUMBER.fullmatch(text.strip()):
+        if self.study_scale is not None and isinstance(text, str) and NUMBER_PATTERN.fullmatch(text.strip()):
             return plain_number(float(text))
         return super().read_form(form, position, unit)
 

@@ -14,7 +14,7 @@ import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
-from judgments.drawing.box_tags import label_words, tags_of
+from judgments.drawing.box_tags import label_words, place_tags
 from judgments.drawing.controls.makers import REFERENCE, ControlMakers, ControlSlot
 from judgments.drawing.controls.splits import divide_images, needs_split
 from judgments.drawing.draws import draw_images, rng_for, shuffle
@@ -332,7 +332,7 @@ class Grounding(OpenKind):
             ],
             "boxes": [
                 {**box, "label": label_words(box["label"]), "tag": {"key": tag.key, "x": tag.x, "y": tag.y}}
-                for box, tag in zip(boxes, tags_of(boxes), strict=True)
+                for box, tag in zip(boxes, place_tags(boxes), strict=True)
             ],
         }
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 RECOVERY_TOLERANCE = 0.1  # share of the scale within which a rehearsal's answer is right
-SPREAD = 0.12  # spread of a rehearsal's true answers for equally good captions, as a share of the scale
+TRUTH_SPREAD = 0.12  # spread of a rehearsal's true answers for equally good captions, as a share of the scale
 MAX_MISTAKE = 0.3  # distance of a mistake from the right range, as a share of the scale
-ROUNDING = 1e-9  # more than the rounding error of the difference of two answers
+MAX_ROUNDING_ERROR = 1e-9  # more than the rounding error of the difference of two answers
 
 
 class StandardisedMeans(Results):
@@ -70,7 +70,9 @@ class WithinTolerance:
 
     def __call__(self, answer: float, expected: Any) -> bool:
         low, high = parse_range(str(expected))
-        return low <= answer <= high if low < high else abs(answer - low) <= self.tolerance + ROUNDING
+        return (
+            low <= answer <= high if low < high else abs(answer - low) <= self.tolerance + MAX_ROUNDING_ERROR
+        )
 
 
 class SliderRehearsal(ScaleRehearsal):
@@ -118,7 +120,7 @@ class Slider(Graded):
     comparison = MetricComparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
     relevance = RelevanceScale.of_means(scale)
     is_within_tolerance = WithinTolerance(RECOVERY_TOLERANCE * 100)
-    rehearsal = SliderRehearsal(scale, SPREAD, is_within_tolerance)
+    rehearsal = SliderRehearsal(scale, TRUTH_SPREAD, is_within_tolerance)
 
     def scale_problem(self, scale: Scale) -> str:
         return (
@@ -151,7 +153,7 @@ class Slider(Graded):
         cuts = (scale.low + scale.length * tenths / 10 for tenths in range(9, 0, -1))
         self.comparison = replace(self.comparison, cuts=tuple(cuts))
         self.is_within_tolerance = WithinTolerance(RECOVERY_TOLERANCE * scale.length)
-        self.rehearsal = SliderRehearsal(scale, SPREAD, self.is_within_tolerance)
+        self.rehearsal = SliderRehearsal(scale, TRUTH_SPREAD, self.is_within_tolerance)
 
     def is_right(self, answer: float, expected: Any) -> bool:
         return self.is_within_tolerance(answer, expected)

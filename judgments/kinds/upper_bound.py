@@ -22,7 +22,7 @@ from quorum.statistics.significance import ScoreSummary, bootstrap_interval, sum
 METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
 RESAMPLES = 1000
 
-WORDS = gettext_noop("number of words")  # the row of the texts' lengths among the rank correlations
+WORD_COUNT_ROW = gettext_noop("number of words")  # the row of the texts' lengths among the rank correlations
 FLOOR = "other-image"  # the name of the lower bound in results
 NO_TWO_CAPTIONS = "No item has two captions, so none can be compared with the others."
 
@@ -94,7 +94,7 @@ def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: An
     from quorum.statistics.meta.grouped import mean_within
 
     starts = np.concatenate(([0], np.cumsum(sizes)))
-    columns = {**scores, WORDS: np.array([float(count_words(text)) for text in texts])}
+    columns = {**scores, WORD_COUNT_ROW: np.array([float(count_words(text)) for text in texts])}
     rows = [
         [mean_within(column, metric_scores, starts).as_json() for metric_scores in scores.values()]
         for column in columns.values()

@@ -19,7 +19,7 @@ def random_code(letters: str, length: int) -> str:
     return "".join(secrets.choice(letters) for _ in range(length))
 
 
-def with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesign:
+def with_access_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesign:
     """Return the design with an access code: if it needs one and has none, its previous code or a new one.
 
     Raise DesignError if a code that was entered now can be guessed. ``before`` has the previous settings, if any.

@@ -15,7 +15,7 @@ from judgments.cached_figures import newest_figures_job
 from judgments.models import Job, Study
 from judgments.models.jobs import QUIET_JOBS, of_studies
 from judgments.studies.designs import design_of, kind_of
-from judgments.studies.pages import Context, StudyPlace, StudyStep
+from judgments.studies.pages import Context, StudySection, StudyStep
 from judgments.studies.study_page import PAGE_PARTS, PAGES, STEPS, first_page, study_page_address
 
 POLL_SECONDS = 2  # time between polls for figures that are being computed
@@ -54,7 +54,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
             for part in PAGE_PARTS
             if part.page == active
         ],
-        "study_groups": tab_groups(study, rights, active),
+        "study_sections": tabs_by_section(study, rights, active),
         "next_step": next_step,
         "launch_link": study_page_address(study, "launch")
         if _waits_for_its_launch(study, next_step, active)
@@ -88,15 +88,15 @@ def _waits_for_its_launch(study: Study, next_step: StudyStep | None, active: str
     return is_generated and next_step is None and active != "launch"
 
 
-def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Context]:
+def tabs_by_section(study: Study, rights: Collection[str], active: str) -> list[Context]:
     """Return the sections of a study with the tabs that the person may open. Leave out sections without tabs.
 
     The current page has a tab even if the study has no content for it.
     """
     page = PAGES.get(active)
     marked_page = page.parent_page if page and page.parent_page else active
-    groups = []
-    for group in StudyPlace:
+    sections = []
+    for section in StudySection:
         tabs = [
             {
                 "label": gettext(page.label),
@@ -106,15 +106,15 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
             }
             for page in sorted(PAGES.values(), key=lambda page: page.order)
             if page.label
-            and page.place_in(study) == group
+            and page.section_in(study) == section
             and page.permission in rights
-            and (page.name == marked_page or (group.has_content(study) and page.has_tab(study)))
+            and (page.name == marked_page or (section.has_content(study) and page.has_tab(study)))
         ]
         if tabs:
             is_active = any(tab["current"] for tab in tabs)
-            label = group.label_for(study)
-            groups.append({"label": label, "link": tabs[0]["link"], "tabs": tabs, "active": is_active})
-    return groups
+            label = section.label_for(study)
+            sections.append({"label": label, "link": tabs[0]["link"], "tabs": tabs, "is_active": is_active})
+    return sections
 
 
 def primary_step(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:

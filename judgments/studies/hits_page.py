@@ -16,18 +16,18 @@ from judgments.models import HIT, Study, Unit
 from judgments.operations import discard
 from judgments.studies.designs import design_of
 from judgments.studies.discarding import can_be_discarded, count_discarded_rows, why_not_discarded
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.stopping import expected_share
 from judgments.studies.study_page import study_page
 
 
-@study_page("hits", "Pages of work", order=20, group=StudyPlace.DESIGN, help="designing.md#hits-by-hand")
+@study_page("hits", "Pages of work", order=20, section=StudySection.DESIGN, help="designing.md#hits-by-hand")
 def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
         return TemplateResponse(request, "judgments/study/hits_draft.html", context)
-    counts = cached_figures(study, COUNTS)
+    counts = cached_figures(study, HITS_PAGE_FIGURES)
     context |= required_figures(counts) | {"counted": counts, "can_go_back": can_be_discarded(study)}
     kinds = context["pair_kinds"]
     context["pair_kinds"] = [row | {"kind_label": PAIR_KIND_LABELS.get(row["kind"], "")} for row in kinds]
@@ -38,7 +38,7 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     "discard",
     order=22,
     permission=Right.CHANGE,
-    group=StudyPlace.DESIGN,
+    section=StudySection.DESIGN,
     parent_page="hits",
     help="designing.md#from-a-draft-to-an-open-study-and-back",
 )
@@ -86,7 +86,7 @@ def has_many_units(study: Study) -> Exists:
     return Exists(study.units.order_by()[MIN_CACHED_ROWS - 1 : MIN_CACHED_ROWS])
 
 
-COUNTS: Figures[dict[str, Any]] = add_figures(
+HITS_PAGE_FIGURES: Figures[dict[str, Any]] = add_figures(
     Figures(
         "hits",
         count_pages_of_work,

@@ -149,7 +149,7 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
                 (label, counts[value]) for value, label in Study.State.choices if counts.get(value)
             ],
             "page": page,
-            "studies": _entries(user, list(page.object_list)),
+            "studies": _study_entries(user, list(page.object_list)),
             "may_add_study": user.has_perm("judgments.add_study"),
         }
     if may_view(user, Dataset):
@@ -163,7 +163,7 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
     return context
 
 
-def _entries(user: Person, studies: list[Study]) -> list[dict[str, Any]]:
+def _study_entries(user: Person, studies: list[Study]) -> list[dict[str, Any]]:
     rights, entries = rights_in(user, studies), []
     for study in studies:
         tasks = open_tasks_of(study, rights[study.pk])

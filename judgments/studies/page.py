@@ -205,7 +205,9 @@ class StudyAdmin(QuorumAdmin):
         """Redirect to the page that had the form. ``fragment`` names a part of this page."""
         page = PAGES.get(request.POST.get("page", ""))
         address = (
-            study_page_address(study, page.name) if page and (page.label or page.group) else first_page(study)
+            study_page_address(study, page.name)
+            if page and (page.label or page.section)
+            else first_page(study)
         )
         number = request.POST.get("number", "")  # number of the page of work that had the form
         return HttpResponseRedirect(

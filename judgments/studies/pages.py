@@ -40,7 +40,7 @@ def can_be_evaluated(study: Study) -> bool:
     return not KINDS[study.protocol].comparison.refusal
 
 
-class StudyPlace(StrEnum):
+class StudySection(StrEnum):
     """The sections of a study in the admin, in the order of the work. The pages of a section are its tabs."""
 
     DESIGN = "Design"
@@ -52,15 +52,15 @@ class StudyPlace(StrEnum):
     def has_content(self, study: Study) -> bool:
         """Return whether the section has anything to show for the study."""
         match self:
-            case StudyPlace.LAUNCH:
+            case StudySection.LAUNCH:
                 return not (study.simulated or study.state == Study.State.CLOSED)
-            case StudyPlace.LIVE | StudyPlace.FINDINGS:
+            case StudySection.LIVE | StudySection.FINDINGS:
                 return was_opened(study)
         return True
 
     def label_for(self, study: Study) -> str:
         """Return the label of the section. The label of "Live" is "Answers" if the study is not open."""
-        if self is StudyPlace.LIVE and study.state != Study.State.OPEN:
+        if self is StudySection.LIVE and study.state != Study.State.OPEN:
             return gettext("Answers")
         return gettext(self.value)
 
@@ -74,8 +74,8 @@ class StudyPage:
         label: the label of the page's tab; "" for a page without a tab.
         order: the position among the tabs of the section. The section links to its first page.
         has_tab: a function that returns whether the page has a tab. The page's address works in any case.
-        group: the section of the page.
-        place_before_opening: the section of the page until the study is opened, if it is another one.
+        section: the section of the page.
+        section_before_opening: the section of the page until the study is opened, if it is another one.
         parent_page: for a page without a tab, the page whose tab is marked as current.
         help: the documentation page about the page, possibly with an anchor; if empty, that of its feature.
     """
@@ -86,13 +86,14 @@ class StudyPage:
     view: Callable[[HttpRequest, Study, Context], HttpResponseBase]
     permission: str = Right.VIEW
     has_tab: Callable[[Study], bool] = always_shown
-    group: StudyPlace = StudyPlace.SHARE
-    place_before_opening: StudyPlace | None = None
+    section: StudySection = StudySection.SHARE
+    section_before_opening: StudySection | None = None
     parent_page: str = ""
     help: str = ""
 
-    def place_in(self, study: Study) -> StudyPlace:
-        return self.group if was_opened(study) else self.place_before_opening or self.group
+    def section_in(self, study: Study) -> StudySection:
+        """Return the section of the page in the present state of the study."""
+        return self.section if was_opened(study) else self.section_before_opening or self.section
 
 
 @dataclass(frozen=True, slots=True)

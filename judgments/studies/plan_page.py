@@ -35,7 +35,7 @@ def plan_context(study: Study) -> Context:
     If there is a problem, ``blocked_step`` names the step whose button is disabled.
     """
     design = design_of(study)
-    plan = cached_figures(study, PLAN).value
+    plan = cached_figures(study, PLAN_FIGURES).value
     if plan is None:
         return {"design": design, "is_computing": True}
     if isinstance(plan, StudyPlan):
@@ -85,7 +85,7 @@ def _is_large(study: Study) -> bool:
     return has_many_rows(study.dataset.captions.all())
 
 
-PLAN: Figures[StudyPlan | DesignError] = add_figures(
+PLAN_FIGURES: Figures[StudyPlan | DesignError] = add_figures(
     Figures(
         "plan",
         _plan_or_error,

@@ -23,7 +23,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Dataset, Job, Study, StudyRole
 from judgments.models.jobs import DELETED_STUDY, of_studies
 from judgments.models.studies import reasons_against_opening
-from judgments.studies.codes import with_code, without_short_code
+from judgments.studies.codes import with_access_code, without_short_code
 from judgments.studies.designs import design_of, draws_at_claim, is_registered
 
 MAX_NAMED_KEYS = 8  # changed keys of a design that the study's log names in its sentence
@@ -69,7 +69,7 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
         DesignError: the dataset is missing, not visible to ``user``, or shared only with its members.
         DataConflict: the slug is taken.
     """
-    design = with_code(design)
+    design = with_access_code(design)
     dataset = _usable_dataset(design, user)
     try:
         with transaction.atomic():
@@ -109,7 +109,7 @@ def change_design(
     require_state(study, Study.State.DRAFT, gettext("its design can no longer be changed"))
     if not (all_by_hand or design.by_hand) and (by_hand := study.design.get("by_hand")):
         design = make_design(design.model_dump(mode="json") | {"by_hand": by_hand})
-    design = with_code(_with_registered_plan(study, design), before=design_of(study).access)
+    design = with_access_code(_with_registered_plan(study, design), before=design_of(study).access)
     dataset = _usable_dataset(design, user)
     if Study.objects.filter(slug=design.slug).exclude(pk=study.pk).exists():
         raise DataConflict(

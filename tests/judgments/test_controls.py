@@ -8,7 +8,7 @@ import pytest
 
 from common.errors import DesignError
 from judgments.drawing.controls.dealing import ORIGINAL_UNIT
-from judgments.drawing.controls.pool import pool_of
+from judgments.drawing.controls.pool import count_control_pool
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
 from tests.judgments import material as material_
@@ -312,10 +312,10 @@ def test_the_pool_says_for_how_many_hits_a_worker_meets_new_items() -> None:
     material = made_up(20, dev=6)
     crossed = {"pairs_from": "crossed"}  # several groups an image, and so enough HITs
     batch = batch_of("relevance", ["reference"], material=material, controls={"per_hit": 1}, sampling=crossed)
-    pool = pool_of(batch.hits, grouped=True)
+    pool = count_control_pool(batch.hits, grouped=True)
     assert (pool.items, pool.lasts, pool.comes_again) == (6, 6, True)
     two = batch_of("relevance", ["reference"], material=material, controls={"per_hit": 2}, sampling=crossed)
-    assert pool_of(two.hits, grouped=True).lasts == 3
+    assert count_control_pool(two.hits, grouped=True).lasts == 3
     alone = batch_of("graded", ["repeated"])
-    assert pool_of(alone.hits, grouped=False).items == 0
-    assert not pool_of(alone.hits, grouped=False).comes_again
+    assert count_control_pool(alone.hits, grouped=False).items == 0
+    assert not count_control_pool(alone.hits, grouped=False).comes_again

@@ -12,7 +12,7 @@ from annotation.rehearsal.run import rehearse
 from judgments.access.roles import give_role
 from judgments.models import Study
 from judgments.studies.generation.hits import generate_hits
-from judgments.studies.pages import StudyPlace
+from judgments.studies.pages import StudySection
 from judgments.studies.studies import mark_closed
 from judgments.studies.study_page import PAGES
 from tests.judgments.desk import page
@@ -76,7 +76,7 @@ def test_every_page_is_two_clicks_away_and_marked_when_it_is_reached(designer: C
     wanted = {
         one.label
         for one in PAGES.values()
-        if one.label and one.place_in(study).has_content(study) and one.has_tab(study)
+        if one.label and one.section_in(study).has_content(study) and one.has_tab(study)
     }
     groups, _ = navigation(designer, page(study, "change"))
     assert list(groups) == ["Design", "Answers", "Findings", "Share"]
@@ -107,8 +107,10 @@ def test_a_place_is_shown_when_it_has_content(designer: Client) -> None:
 
 
 def test_no_place_has_more_pages_than_a_glance_takes_in() -> None:
-    for group in StudyPlace:
-        own = [one for one in PAGES.values() if one.label and group in (one.group, one.place_before_opening)]
+    for group in StudySection:
+        own = [
+            one for one in PAGES.values() if one.label and group in (one.section, one.section_before_opening)
+        ]
         assert 0 < len(own) < 10
 
 
@@ -125,7 +127,7 @@ def test_places_hold_what_the_persons_role_opens(client: Client) -> None:
     client.force_login(viewer)
     groups, pages = navigation(client, page(study, "people"))
     assert "Webhooks" not in pages
-    assert list(groups) == [group.value for group in StudyPlace]
+    assert list(groups) == [group.value for group in StudySection]
 
 
 def test_the_next_step_is_a_button_and_the_rest_a_menu(designer: Client) -> None:

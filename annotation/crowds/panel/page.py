@@ -21,7 +21,7 @@ from common.errors import WrongState
 from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.operations import Outcome
-from judgments.studies.pages import Context, StudyPlace, StudyStep
+from judgments.studies.pages import Context, StudySection, StudyStep
 from judgments.studies.study_page import add_step, study_page, study_page_address
 
 
@@ -34,8 +34,8 @@ def has_panel(study: Study) -> bool:
     "Panel",
     order=42,
     has_tab=has_panel,
-    group=StudyPlace.LIVE,
-    place_before_opening=StudyPlace.LAUNCH,
+    section=StudySection.LIVE,
+    section_before_opening=StudySection.LAUNCH,
     help="crowds/panels.md",
 )
 def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -27,7 +27,7 @@ from judgments.cached_figures import cached_figures, required_figures
 from judgments.design.requirements import Workers
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import Refusal, take_refusal
 from judgments.studies.study_page import STEPS, study_page
 
@@ -49,8 +49,8 @@ def _concerns_a_crowd(study: Study) -> bool:
     "Crowd",
     order=41,
     has_tab=_concerns_a_crowd,
-    group=StudyPlace.LIVE,
-    place_before_opening=StudyPlace.LAUNCH,
+    section=StudySection.LIVE,
+    section_before_opening=StudySection.LAUNCH,
     help="crowds/README.md",
 )
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

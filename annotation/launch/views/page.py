@@ -15,7 +15,7 @@ from annotation.launch.views.launch import Readiness, launch_of
 from annotation.launch.views.points import LAUNCH_JOBS, checklist
 from judgments.admin.base import public_address, signed_in
 from judgments.models import Study
-from judgments.studies.pages import Context, StudyPlace, was_opened
+from judgments.studies.pages import Context, StudySection, was_opened
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import page_of_open_study, study_page
 
@@ -25,7 +25,7 @@ from judgments.studies.study_page import page_of_open_study, study_page
     "Checklist",
     order=20,
     has_tab=lambda study: study.source == Study.Source.DESIGNED,
-    group=StudyPlace.LAUNCH,
+    section=StudySection.LAUNCH,
     help="tutorial.md#8-let-people-in",
 )
 def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

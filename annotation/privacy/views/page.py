@@ -26,14 +26,14 @@ from judgments.models import Study
 from judgments.operations import Outcome
 from judgments.studies.designs import design_of
 from judgments.studies.frame_page import study_context
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
 MAX_ROWS_SHOWN = 100
 
 
-@study_page("privacy", "Personal data", order=83, group=StudyPlace.SHARE, help="privacy.md")
+@study_page("privacy", "Personal data", order=83, section=StudySection.SHARE, help="privacy.md")
 def show_privacy(request: HttpRequest, study: Study, context: Context, **extra_context: Any) -> HttpResponse:
     design = design_of(study)
     requests = ErasureRequest.objects.filter(study=study).select_related("worker")

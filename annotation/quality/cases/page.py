@@ -18,7 +18,7 @@ from annotation.quality.detectors import RULES, describe_evidence
 from annotation.quality.operations import confirm_case, dismiss_case, exclude, readmit
 from judgments.models import Study
 from judgments.studies.designs import kind_of
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -32,7 +32,7 @@ ACTION_WORDS = {
 }
 
 
-@study_page("review", "Review", order=45, group=StudyPlace.LIVE, help="quality.md#review")
+@study_page("review", "Review", order=45, section=StudySection.LIVE, help="quality.md#review")
 def show_review(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     cases = Case.objects.filter(study=study).select_related("worker", "exclusion", "decided_by")
     flag_counts = cases.aggregate(open=Count("pk", filter=Q(state=Case.State.OPEN)), all=Count("pk"))

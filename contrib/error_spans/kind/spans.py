@@ -132,10 +132,10 @@ class SpanAnnotation(OpenKind):
             kind.page = replace(kind.page, keys=(SIDE_KEYS, *kind.page.keys))
         return kind
 
-    def setting_with(self, before: str | None, answer: Any) -> str:
+    def extend_setting(self, setting: str | None, answer: Any) -> str:
         answer = answer if isinstance(answer, Mapping) else {}
         options = (
-            SpanOptions.from_text(before) if before else SpanOptions(severities=(), score="score" in answer)
+            SpanOptions.from_text(setting) if setting else SpanOptions(severities=(), score="score" in answer)
         )
         spans = answer.get("spans")
         marks = [span for span in spans if isinstance(span, Mapping)] if isinstance(spans, list) else []

@@ -17,7 +17,7 @@ from evaluation.models import Analysis
 from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.operations import Outcome
-from judgments.studies.pages import Context, StudyPlace, was_opened
+from judgments.studies.pages import Context, StudySection, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import study_page, study_page_address
 
@@ -41,8 +41,8 @@ def _shows_rehearsals(study: Study) -> bool:
     "Rehearsal",
     order=56,
     has_tab=_shows_rehearsals,
-    group=StudyPlace.FINDINGS,
-    place_before_opening=StudyPlace.LAUNCH,
+    section=StudySection.FINDINGS,
+    section_before_opening=StudySection.LAUNCH,
 )
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show the copies of a study and the newest result. For a copy, show its own result."""

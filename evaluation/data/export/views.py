@@ -36,7 +36,7 @@ from judgments.api.jobs import JobSerializer, jobs_about
 from judgments.api.operations import start_with_study, with_study
 from judgments.api.resources import Resource
 from judgments.models import Job, Study
-from judgments.studies.pages import Context, StudyPlace, was_opened
+from judgments.studies.pages import Context, StudySection, was_opened
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
@@ -212,7 +212,7 @@ def content_type(name: str) -> str:
 MAX_EXPORTS = 20  # newest exports that the page lists
 
 
-@study_page("exports", "Exports", order=65, has_tab=was_opened, group=StudyPlace.SHARE, help="exports.md")
+@study_page("exports", "Exports", order=65, has_tab=was_opened, section=StudySection.SHARE, help="exports.md")
 def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     finished_jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
     rights = context["rights"]

@@ -28,7 +28,7 @@ from judgments.api.jobs import JobSerializer
 from judgments.api.operations import start_with_study, with_study
 from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.models import Job, Study
-from judgments.studies.pages import Context, StudyPlace, was_opened
+from judgments.studies.pages import Context, StudySection, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import study_page
 
@@ -105,7 +105,9 @@ class ReleasesPart:
 RELEASES_PARTS: list[ReleasesPart] = []
 
 
-@study_page("releases", "Releases", order=70, has_tab=was_opened, group=StudyPlace.SHARE, help="releases.md")
+@study_page(
+    "releases", "Releases", order=70, has_tab=was_opened, section=StudySection.SHARE, help="releases.md"
+)
 def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
     rows = Release.objects.filter(study=study).select_related("made_by")

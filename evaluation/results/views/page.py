@@ -52,7 +52,7 @@ from judgments.cached_figures import cached_figures, required_figures
 from judgments.figures import Figures, add_figures
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.pages import Context, StepForm, StudyPlace, StudyStep, never_shown
+from judgments.studies.pages import Context, StepForm, StudySection, StudyStep, never_shown
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import PAGES, add_step, study_page, study_page_address
 
@@ -101,7 +101,7 @@ def _answer_rows(study: Study) -> list[dict[str, Any]]:
     return rows
 
 
-@study_page("results", "Results", order=50, group=StudyPlace.FINDINGS, help="evaluation.md")
+@study_page("results", "Results", order=50, section=StudySection.FINDINGS, help="evaluation.md")
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     aggregation, evaluation = _newest_analyses(study)
     progress_figures = cached_figures(study, PROGRESS)

@@ -25,10 +25,10 @@ from judgments.design.tables.controls import Controls, usual_least
 from judgments.design.tables.sampling import Arena
 from judgments.design.wordings import CAPTION
 from judgments.drawing.controls.makers import REPEATED
-from judgments.drawing.controls.pool import pool_of
+from judgments.drawing.controls.pool import count_control_pool
 from judgments.drawing.controls.splits import divide_images, needs_split
 from judgments.drawing.material import Image, Material
-from judgments.drawing.pairs.drawing import DEFAULT_PER_KIND, contests_of_systems, count_pairs
+from judgments.drawing.pairs.drawing import DEFAULT_PER_KIND, count_pairs, count_pairs_of_systems
 from judgments.kinds import KINDS
 from judgments.models import Dataset
 from judgments.studies.generation.batches import divide_for_quiz
@@ -240,8 +240,8 @@ class DesignFitter:
         shows_picture = KINDS[design.protocol].page.shows_picture
         # numbers of pairs by kind: those of the design; if systems are to be compared, all contests of systems
         requested = {str(kind): count for kind, count in design.sampling.pairs.items() if count}
-        if self.purpose in ("systems", "ranking") and contests_of_systems(images):
-            requested = {"MM": contests_of_systems(images)}
+        if self.purpose in ("systems", "ranking") and count_pairs_of_systems(images):
+            requested = {"MM": count_pairs_of_systems(images)}
         pairs_wanted = requested or dict.fromkeys(PAIR_KIND_LABELS, DEFAULT_PER_KIND)
         if not work_material.published_pairs or sampling["source"] == "references":
             pairs_wanted = _pairs_per_image(pairs_wanted, requested, images, systems_meet=shows_picture)
@@ -362,7 +362,7 @@ class DesignFitter:
                 else:
                     return
             else:
-                self.pages_before_repeat = pool_of(batch.hits, grouped=kind.grouped).lasts
+                self.pages_before_repeat = count_control_pool(batch.hits, grouped=kind.grouped).lasts
                 units = chain(batch.pool, *(hit.units for hit in batch.hits))
                 self.item_count = sum(not (unit.control or unit.filtered) for unit in units)
                 if 0 < (check_count := controls["per_hit"]) < self.checks_per_page:
@@ -387,7 +387,7 @@ def _pairs_per_image(
     """
     pairs = {name: min(count, max(1, len(images))) for name, count in pair_counts.items()}
     if "MM" in pairs and systems_meet:  # all systems are already compared on all images
-        contests = contests_of_systems(images)
+        contests = count_pairs_of_systems(images)
         pairs["MM"] = min(requested.get("MM", contests), contests)
     return pairs
 

@@ -19,7 +19,7 @@ BLANK_NUMBER = "__row__"  # number of the row that the button "Add" copies
 DETECTORS: dict[str, str] = {}  # titles by name; the app annotation fills it
 SETTING_PATTERN = re.compile(r"([A-Za-z_]+)\s*=\s*(\S.*)")
 # labels of the columns whose keys have no title
-LABELS = {
+COLUMN_LABELS = {
     "by": "Trait",
     "expected": "Right answer",
     "first": "First text",
@@ -111,7 +111,7 @@ def _make_column(key: str, field: FieldInfo) -> RowColumn:
     is_needed = field.is_required()
     if is_needed and choices:
         choices.insert(0, ("", "Choose"))
-    label = field.title or LABELS.get(key, key.capitalize())
+    label = field.title or COLUMN_LABELS.get(key, key.capitalize())
     return RowColumn(key, label, field.description or "", input_type, is_needed, tuple(choices))
 
 

@@ -17,7 +17,7 @@ MAX_TEXTS_READ = 200  # texts of a dataset from which the type of its texts is g
 MAX_SHARED_SHARE = 0.4  # share of a translation's words that its source also has, such as names
 MAX_SUMMARY_RATIO = 0.6  # length of a summary as a fraction of its source, in characters
 # A word of at least four letters, since many languages share short words; or a character of a script without blanks.
-WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_]{4,}")
+WORD_OR_CHARACTER = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_]{4,}")
 
 
 def has_only_source_texts(dataset: Dataset) -> bool:
@@ -45,8 +45,8 @@ def judged_text_type(dataset: Dataset) -> str:
 
 def _share_of_words(source: str, text: str) -> float:
     """Return the share of the words of ``text`` that ``source`` also has."""
-    words = set(WORD.findall(text.lower()))
-    return len(words & set(WORD.findall(source.lower()))) / len(words) if words else 1.0
+    words = set(WORD_OR_CHARACTER.findall(text.lower()))
+    return len(words & set(WORD_OR_CHARACTER.findall(source.lower()))) / len(words) if words else 1.0
 
 
 def can_ask_about_texts(kind: Kind) -> bool:

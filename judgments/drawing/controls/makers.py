@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 # kinds of control items (``controls.kinds``)
 REFERENCE, DEGRADED, REPEATED, KNOWN_GOOD = "reference", "degraded", "repeated", "known-good"
 
-SPLIT_CONTROLS = (
-    REFERENCE,
-    DEGRADED,
-)  # the kinds that are made from images of a control split, which are not judged
+SPLIT_CONTROLS = (REFERENCE, DEGRADED)  # the kinds that are made from images that are not judged
 
 
 @dataclass(frozen=True, slots=True)

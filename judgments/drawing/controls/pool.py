@@ -36,7 +36,8 @@ def recognisable_parts(image: Hashable, *texts: Hashable, grouped: bool) -> Reco
     return (image, *sorted((text for text in texts if text is not None), key=str))
 
 
-def pool_of(hits: Sequence[HITSpec], *, grouped: bool) -> ControlPool:
+def count_control_pool(hits: Sequence[HITSpec], *, grouped: bool) -> ControlPool:
+    """Return the counts of a study's control items. ``grouped`` is that of its kind."""
     all_items: set[RecognisableParts] = set()
     used_items: set[RecognisableParts] = set()
     lasts, comes_again = 0, False

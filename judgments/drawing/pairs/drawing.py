@@ -76,7 +76,7 @@ def draw_pairs(
         published_pairs = tuple(pair for pair in material.published_pairs if pair.key in set(only))
         material = replace(material, published_pairs=published_pairs)
         wanted = dict(Counter(pair.kind for pair in material.published_pairs))
-    draw = _Draw(
+    draw = _PairDraw(
         material=material,
         images=images,
         pair_counts=wanted,
@@ -118,7 +118,7 @@ def count_pairs(
 ) -> dict[str, int]:
     """Return the number of pairs of each kind that ``draw_pairs`` can draw, up to ``wanted``."""
     uses_published = source == "published" or (source == "auto" and bool(material.published_pairs))
-    draw = _Draw(
+    draw = _PairDraw(
         material=material,
         images=images,
         pair_counts=wanted,
@@ -133,7 +133,7 @@ def count_pairs(
     }
 
 
-def contests_of_systems(images: Sequence[Image]) -> int:
+def count_pairs_of_systems(images: Sequence[Image]) -> int:
     """Return the number of pairs that compare every two systems once on every image.
 
     Return at most ``USUAL_MAX_PAIRS``, or at most one pair per image if that is more.
@@ -171,7 +171,7 @@ def _with_references(pair: Pair, count: str | int, rng: np.random.Generator) -> 
 
 
 @dataclass(frozen=True)
-class _Draw:
+class _PairDraw:
     """The inputs of a draw, which is repeated with other numbers of references to find one that suffices."""
 
     material: Material
@@ -199,7 +199,7 @@ class _Draw:
     def default_count(self, kind: str) -> int:
         """Return the number of pairs of a kind to draw if the design has no numbers."""
         if kind == "MM" and self.allow_no_references and not self.uses_published:
-            return max(DEFAULT_PER_KIND, contests_of_systems(self.images))
+            return max(DEFAULT_PER_KIND, count_pairs_of_systems(self.images))
         return DEFAULT_PER_KIND
 
     def available_count(self, accepted_pairs: AcceptedPairs, kind: str) -> int:

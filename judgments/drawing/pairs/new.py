@@ -34,7 +34,7 @@ def draw_new(
 ) -> list[Pair]:
     """Return up to ``count`` new pairs of a kind, in rounds with a pair of each image that still has an option."""
     draw_counts: Counter[str] = Counter()
-    remaining = [(image, _options(image, kind, images, rng)) for image in shuffle(images, rng)]
+    remaining = [(image, _options_of_image(image, kind, images, rng)) for image in shuffle(images, rng)]
     drawn_pairs: list[Pair] = []
     while remaining and len(drawn_pairs) < count:
         next_round = []
@@ -82,7 +82,7 @@ def _next_pair(
     return None
 
 
-def _options(
+def _options_of_image(
     image: Image, kind: str, images: Sequence[Image], rng: np.random.Generator
 ) -> dict[SystemNames, Iterator[_Option]]:
     """Return the options of an image for pairs of a kind, by the names of the systems that they compare."""

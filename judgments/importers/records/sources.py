@@ -74,7 +74,7 @@ class JudgmentSource(ImportSource, ABC):
     Attributes:
         protocol: the protocol of every row; None if rows state it.
         anonymous: whether no rater is an identified person.
-        setting: the design options that the rows so far need (`Kind.setting_with`).
+        setting: the design options that the rows so far need (`Kind.extend_setting`).
     """
 
     protocol: str | None = None

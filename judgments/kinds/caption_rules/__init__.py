@@ -64,8 +64,8 @@ class CaptionRule:
     excluded_languages: tuple[str, ...] = ()
 
     def is_for(self, language: str) -> bool:
-        first = first_part(language)
-        return first in self.languages if self.languages else first not in self.excluded_languages
+        subtag = primary_subtag(language)
+        return subtag in self.languages if self.languages else subtag not in self.excluded_languages
 
     def is_broken_by(self, text: str) -> bool:
         """Return whether a text breaks the rule. ``tidy_text`` must have been applied to it."""
@@ -132,7 +132,7 @@ def _make_rule(
 RULES = _read_rules()
 
 
-def first_part(language: str) -> str:
+def primary_subtag(language: str) -> str:
     """Return the primary subtag of a language, such as "pt" for "pt-BR"."""
     return language.split("-")[0].lower()
 

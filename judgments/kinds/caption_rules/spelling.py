@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spellchecker import SpellChecker
 
-LANGUAGES = ("en",)  # dictionaries of other languages lack compounds and inflected forms
+DICTIONARY_LANGUAGES = ("en",)  # dictionaries of other languages lack compounds and inflected forms
 MAX_WORD_LENGTH = 20  # letters of a word for which a suggestion is sought
 MAX_WORDS = 3  # words in one piece of advice
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -33,7 +33,7 @@ def misspellings(text: str, language: str) -> dict[str, str]:
 
     Capitalised words count as names, except the first word of the text.
     """
-    if language not in LANGUAGES:
+    if language not in DICTIONARY_LANGUAGES:
         return {}
     dictionary = _dictionary(language)
     suggestions: dict[str, str] = {}

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from judgments.drawing.controls.makers import ControlMakers, known_items
 from judgments.drawing.controls.splits import check_split, divide_images
 from judgments.drawing.draws import rng_for, shuffle
-from judgments.drawing.hits import hits_with_an_image_twice
+from judgments.drawing.hits import count_hits_with_an_image_twice
 from judgments.drawing.material import LARGEST_PAGE, Batch, Group, Image, Material, Pair, Text, UnitSpec
 from judgments.drawing.pairs.drawing import count_pairs, draw_pairs, system_names
 from judgments.drawing.pairs.published import pairs_left_out
@@ -94,10 +94,10 @@ class PairChoiceKind(ChoiceKind):
     def setting(self, design: StudyDesign) -> str:
         return ",".join(name for name in FURTHER_ANSWERS if getattr(design.answers, name))
 
-    def setting_with(self, before: str | None, answer: Any) -> str:
+    def extend_setting(self, setting: str | None, answer: Any) -> str:
         if answer not in ALL_ANSWERS or type(answer) is not int:
             raise ValueError("expected an answer to a pair (docs/ties.md)")
-        if before is not None and ("confidence" in before) != (answer >= SURE):
+        if setting is not None and ("confidence" in setting) != (answer >= SURE):
             raise ValueError("other answers say how sure they are, or do not; expected it of all, or of none")
         # the last digit is the side, the tens digit the strength, the hundreds digit the confidence
         needs_answer = {
@@ -106,7 +106,7 @@ class PairChoiceKind(ChoiceKind):
             "strength": answer % SURE >= MUCH,
             "confidence": answer >= SURE,
         }
-        earlier_names = (before or "").split(",")
+        earlier_names = (setting or "").split(",")
         return ",".join(name for name in FURTHER_ANSWERS if needs_answer[name] or name in earlier_names)
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
@@ -245,7 +245,7 @@ class PairChoiceKind(ChoiceKind):
             notes |= pairs_left_out(material, division.judged_images, wanted=pairs_wanted, drawn=pairs)
         if drawn_pairs.skipped_pairs:
             notes["pairs_short_of_references"] = drawn_pairs.skipped_pairs
-        if hits_with_repeats := hits_with_an_image_twice(hits):
+        if hits_with_repeats := count_hits_with_an_image_twice(hits):
             notes["hits_with_an_image_twice"] = hits_with_repeats
         pool: tuple[UnitSpec, ...] = ()
         if design.arena.pages:

@@ -12,7 +12,7 @@ from common.amounts import with_noun
 from common.errors import WrongState
 from common.rows.loads import large_cache, many_objects, trusted_keys
 from judgments.access.study_log import note_event
-from judgments.drawing.controls.pool import pool_of
+from judgments.drawing.controls.pool import count_control_pool
 from judgments.drawing.material import Batch
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -58,7 +58,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
     drawn_design = study.design
     notes = study.notes | batch.notes
     if batch.control_count:
-        pool = pool_of(batch.hits, grouped=KINDS[study.protocol].grouped)
+        pool = count_control_pool(batch.hits, grouped=KINDS[study.protocol].grouped)
         notes = notes | {"control_pool": asdict(pool)}
     has_moved = Study.objects.filter(pk=study.pk, state=Study.State.DRAFT).update(
         state=Study.State.GENERATED, generated_at=timezone.now(), notes=notes

@@ -7,7 +7,7 @@ from typing import Any
 
 from judgments.design.requirements import requirement_phrases, unsupported_requirements
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.controls.pool import ControlPool, pool_of
+from judgments.drawing.controls.pool import ControlPool, count_control_pool
 from judgments.kinds import KINDS
 from judgments.models import Dataset
 from judgments.studies.generation.batches import build_batch
@@ -55,7 +55,7 @@ def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = Non
         asked=expected_share(
             design, references=round(batch.unit_count / len(batch.pairs)) if batch.pairs else 1
         ),
-        pool=pool_of(batch.hits, grouped=KINDS[design.protocol].grouped),
+        pool=count_control_pool(batch.hits, grouped=KINDS[design.protocol].grouped),
         notes=batch.notes,
         asks=list(requirement_phrases(design.workers).values()),
         unsaid=unsupported_requirements(design.workers, design.crowd_name),

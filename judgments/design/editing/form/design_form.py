@@ -24,10 +24,10 @@ from judgments.design.editing.form.labels import (
     replace_keys_by_labels,
 )
 from judgments.design.editing.form.sections import UNFOLDED_FIELDS, FormSection, sections_for
-from judgments.design.editing.form.values import NAMES, put_value, value_at
+from judgments.design.editing.form.values import NAME_KEYS, put_value, value_at
 from judgments.design.editing.rows import MAX_ROWS, RowsField
 from judgments.design.editing.translations import TranslationsField
-from judgments.design.panel_links import SIGNATURE, makes_own_links
+from judgments.design.panel_links import SIGNATURE_PARAMETER, makes_own_links
 from judgments.design.quiz import QUIZ_PRESETS
 from judgments.design.reading.checking import make_design, problems_in
 from judgments.design.reading.completing import slugify_name
@@ -40,7 +40,7 @@ from judgments.design.tables.panel import Panel
 from judgments.design.tables.sampling import PAIR_KINDS
 from judgments.kinds import KINDS
 
-REQUIREMENTS = "workers.requirements"  # the key that names a predefined set of requirements
+REQUIREMENTS_KEY = "workers.requirements"  # the key that names a predefined set of requirements
 MAX_FOLDED_VALUES = 6  # values of folded fields that are shown next to "Advanced"
 MAX_FOLDED_LENGTH = 40  # characters of such a value
 
@@ -160,7 +160,7 @@ class DesignForm(forms.Form):
         cleaned = super().clean() or {}
         self.values = self._entered_values(cleaned)
         # replace missing names, so that errors about them hide no other errors
-        open_keys = [key for key in NAMES if key in self.errors]
+        open_keys = [key for key in NAME_KEYS if key in self.errors]
         for problem in problems_in(self.values | dict.fromkeys(open_keys, "open")):
             field = self._field_of(problem.field)
             # fields with errors of their own were checked with their previous value
@@ -213,8 +213,8 @@ class DesignForm(forms.Form):
 
     def _clear_former_requirements(self) -> None:
         """Clear the values of the previous requirements preset if another preset is chosen and no value was edited."""
-        former_name = value_at(self.base, REQUIREMENTS)
-        posted_name = self.data.get(html_name(REQUIREMENTS))
+        former_name = value_at(self.base, REQUIREMENTS_KEY)
+        posted_name = self.data.get(html_name(REQUIREMENTS_KEY))
         if former_name not in REQUIREMENT_PRESETS or posted_name in (None, former_name):
             return
         keys_by_name = {html_name(f"workers.{key}"): key for key in REQUIREMENT_PRESETS[former_name].values}
@@ -258,7 +258,7 @@ class DesignForm(forms.Form):
                 ]
         # choosing one's own links adds a signature; it stays until somebody empties the field
         if makes_own_links(values) and not makes_own_links(self.base) and not values["panel"]["signature"]:
-            values["panel"]["signature"] = SIGNATURE
+            values["panel"]["signature"] = SIGNATURE_PARAMETER
         # the built-in question depends on the type of judged text
         if (
             built_in_wording
@@ -275,10 +275,10 @@ def sources_by_key(base: Mapping[str, Any]) -> dict[str, str]:
     if preset is None:
         return {}
     sources: dict[str, str] = {}
-    requirements_name = value_at(preset.values, REQUIREMENTS)
-    if requirements_name and requirements_name == value_at(dict(base), REQUIREMENTS):
+    requirements_name = value_at(preset.values, REQUIREMENTS_KEY)
+    if requirements_name and requirements_name == value_at(dict(base), REQUIREMENTS_KEY):
         requirements = REQUIREMENT_PRESETS[requirements_name]
-        keys = (REQUIREMENTS, *(f"workers.{key}" for key in requirements.values))
+        keys = (REQUIREMENTS_KEY, *(f"workers.{key}" for key in requirements.values))
         sources |= dict.fromkeys(keys, requirements.source)
     quiz = value_at(preset.values, "quiz.preset")
     if quiz in QUIZ_PRESETS and quiz == value_at(dict(base), "quiz.preset"):

@@ -13,15 +13,15 @@ from judgments.design.reading.presets import NO_PRESETS, Preset
 from judgments.design.reading.study_files import toml_values
 from judgments.design.reading.toml_lines import line_of
 
-NAMES = ("name", "slug", "dataset")  # keys that a design to start from may lack
+NAME_KEYS = ("name", "slug", "dataset")  # keys that a design to start from may lack
 
 
 def starting_values(
     *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
 ) -> dict[str, Any]:
     """Return the values of a new design, without names, by a preset or else by a protocol."""
-    values = dict.fromkeys(NAMES, "new") | ({"preset": preset} if preset else {"protocol": protocol})
-    return make_design(values, saved=saved).model_dump(mode="json") | dict.fromkeys(NAMES, "")
+    values = dict.fromkeys(NAME_KEYS, "new") | ({"preset": preset} if preset else {"protocol": protocol})
+    return make_design(values, saved=saved).model_dump(mode="json") | dict.fromkeys(NAME_KEYS, "")
 
 
 def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
         DesignError: the file is invalid; the message starts with the line number.
     """
     values = toml_values(text, source="This")
-    open_keys = [key for key in NAMES if not values.get(key)]
+    open_keys = [key for key in NAME_KEYS if not values.get(key)]
     try:
         design = make_design(values | dict.fromkeys(open_keys, "new"), saved=saved)
     except DesignError as error:

@@ -20,7 +20,7 @@ from judgments.models import Study
 from judgments.operations import generate
 from judgments.studies.designs import design_of
 from judgments.studies.discarding import can_be_discarded
-from judgments.studies.pages import StudyPlace
+from judgments.studies.pages import StudySection
 from judgments.studies.studies import change_design
 from judgments.studies.study_page import study_page, study_page_address
 
@@ -65,6 +65,6 @@ def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> Ht
     )
 
 
-@study_page("change", "Settings", order=10, group=StudyPlace.DESIGN, help="designing.md")
+@study_page("change", "Settings", order=10, section=StudySection.DESIGN, help="designing.md")
 def _redirect_to_change_page(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
     return redirect(study_page_address(study, "change"))

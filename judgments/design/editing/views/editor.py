@@ -40,9 +40,7 @@ from judgments.studies.study_page import STEPS
 
 # Positions of visible fields in their step, by HTML name. All other fields come first, with position 0.
 UNFOLDED_ORDER = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
-COUNT_PARAMETER = (
-    "look"  # this parameter of the address asks to count at once and to show problems at their fields
-)
+COUNT_PARAMETER = "look"  # in the address, it asks to count at once and to show problems at their fields
 MAX_TOML_LENGTH = 200_000  # characters; the rest is cut off
 
 

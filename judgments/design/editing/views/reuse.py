@@ -25,7 +25,7 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import duplicate, save_preset
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.studies import next_copy_number
 from judgments.studies.study_page import study_page
@@ -36,7 +36,7 @@ MAX_WORD_PAIRS = 1_000_000  # pairs of words of two texts that are compared word
 MAX_STUDIES_OFFERED = 200
 
 
-@study_page("reuse", "Use again", order=95, group=StudyPlace.SHARE, help="designing.md#use-again")
+@study_page("reuse", "Use again", order=95, section=StudySection.SHARE, help="designing.md#use-again")
 def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
     number = next_copy_number(study)

@@ -28,7 +28,8 @@ class SectionSettings(NamedTuple):
     unset_labels: list[str]
 
 
-RENDERERS: dict[str, Callable[[str], str]] = {
+# Functions that render the values of some keys as participants see them, by key.
+TEXT_RENDERERS: dict[str, Callable[[str], str]] = {
     "question": render_inline,
     "instructions": render_markdown,
     "consent": render_markdown,
@@ -62,14 +63,14 @@ def describe_design(design: StudyDesign) -> list[SectionSettings]:
 
 def _render_value(key: str, value: Any, design: StudyDesign) -> str:
     """Return a value as text or, if participants see it on a page, as HTML. Built-in texts are marked as English."""
-    if key in RENDERERS:
+    if key in TEXT_RENDERERS:
         kind, preset = KINDS[design.protocol], PRESETS.get(design.preset)
         usual_question = kind.question_for(
             {"judged": design.judged, "question": kind.defaults.get("question")}
         )
         is_built_in = value in (usual_question, preset and preset.values.get(key))
         markup = '<div class="q-words" lang="{}" dir="auto">{}</div>'
-        return format_html(markup, "en" if is_built_in else "", RENDERERS[key](value))
+        return format_html(markup, "en" if is_built_in else "", TEXT_RENDERERS[key](value))
     return cents(value, design.currency) if is_money(key) else describe_value(key, value)
 
 
