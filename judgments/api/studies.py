@@ -81,9 +81,13 @@ class StudyResource(mixins.CreateModelMixin, Resource):
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Store a design as a draft."""
         body = body_of(request)
-        saved = saved_presets()
+        local_presets = saved_presets()
         toml = toml_of(body)
-        design = make_design(body, saved=saved) if toml is None else read_toml(toml, saved=saved)
+        design = (
+            make_design(body, local_presets=local_presets)
+            if toml is None
+            else read_toml(toml, local_presets=local_presets)
+        )
         study = create_study(design=design, user=staff_of(request))
         address = reverse("api:studies-detail", args=[study.slug], request=request)
         return Response(
