@@ -81,13 +81,9 @@ class StudyResource(mixins.CreateModelMixin, Resource):
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Store a design as a draft."""
         body = body_of(request)
-        local_presets = saved_presets()
+        saved = saved_presets()
         toml = toml_of(body)
-        design = (
-            make_design(body, local_presets=local_presets)
-            if toml is None
-            else read_toml(toml, local_presets=local_presets)
-        )
+        design = make_design(body, saved=saved) if toml is None else read_toml(toml, saved=saved)
         study = create_study(design=design, user=staff_of(request))
         address = reverse("api:studies-detail", args=[study.slug], request=request)
         return Response(

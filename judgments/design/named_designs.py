@@ -60,12 +60,12 @@ def find_design(name: str, *, studies: QuerySet[Study], files: bool = False) -> 
     bare_name = name.removeprefix("preset:")
     if bare_name in presets:
         design = make_design(
-            {"name": "new", "slug": "new", "dataset": "new", "preset": bare_name}, local_presets=presets
+            {"name": "new", "slug": "new", "dataset": "new", "preset": bare_name}, saved=presets
         )
         return NamedDesign(title=presets[bare_name].title, design=design, is_complete=False)
     if files and Path(name).suffix == ".toml":
         text = Path(name).read_text(encoding="utf-8-sig")
-        return NamedDesign(title=name, design=read_toml(text, source=name, local_presets=presets))
+        return NamedDesign(title=name, design=read_toml(text, source=name, saved=presets))
     raise ObjectNotFound(
         (
             gettext("There is no study and no preset %(words)r; a study file ends in .toml.")

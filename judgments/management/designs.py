@@ -53,7 +53,7 @@ class CreateStudy(QuorumCommand):
             if isinstance(sampling, dict):  # another value is refused below
                 pairs = [list(pair) for pair in read_pairs(options["pairs"])]
                 sampling |= {"pairs_from": "list", "listed": pairs}
-        design = make_design(values, local_presets=saved_presets())
+        design = make_design(values, saved=saved_presets())
         if options["titles"] is not None:
             design = self._with_titles(design, options["titles"])
         study = create_study(design=design)

@@ -116,7 +116,7 @@ class TestPresets:
         )
         assert "sesame" not in str(preset.values)
         assert "ABC" not in str(preset.values)
-        begun = make_design({"name": "x", "dataset": "d", "preset": "kept"}, local_presets=saved_presets())
+        begun = make_design({"name": "x", "dataset": "d", "preset": "kept"}, saved=saved_presets())
         assert (begun.seed, begun.crowd.live, begun.crowd.reward_cents) == (0, False, 4)
         assert begun.access.join == "open"
 
@@ -137,9 +137,7 @@ class TestPresets:
         make_dataset()
         maker = somebody("maker")
         store_preset(design=design(units_per_hit=33), slug="mine", title="Mine", by=maker)
-        begun = make_design(
-            {"name": "x", "dataset": "animals", "preset": "mine"}, local_presets=saved_presets()
-        )
+        begun = make_design({"name": "x", "dataset": "animals", "preset": "mine"}, saved=saved_presets())
         study = create_study(design=begun)
         delete_preset(slug="mine", by=maker)
         assert read_toml(write_toml(design_of(study))) == begun

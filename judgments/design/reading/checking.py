@@ -16,17 +16,17 @@ from judgments.design.reading.problems import design_errors, sentence_error
 from judgments.design.study_design import StudyDesign
 
 
-def make_design(values: dict[str, Any], *, local_presets: Mapping[str, Preset] = NO_PRESETS) -> StudyDesign:
+def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRESETS) -> StudyDesign:
     """Check ``values`` (a study file as nested dicts) and complete them from preset and protocol.
 
     Args:
-        local_presets: the presets that were saved on this installation.
+        saved: presets of this installation.
 
     Raises:
         DesignError: a value is invalid; ``field`` is its dotted key.
     """
     try:
-        design = StudyDesign.model_validate(complete_values(values, local_presets))
+        design = StudyDesign.model_validate(complete_values(values, saved))
     except ValidationError as error:
         raise design_errors(error)[0] from None
     for sentence in contradictions_of(design):  # raise the first one; further ones are not even computed

@@ -28,18 +28,18 @@ def slugify_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "study"
 
 
-def complete_values(values: dict[str, Any], local_presets: Mapping[str, Preset]) -> dict[str, Any]:
+def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str, Any]:
     """Return the values with those of their preset, and with the defaults of their kind.
 
     Args:
-        local_presets: the presets that were saved on this installation.
+        saved: presets of this installation.
 
     Raises:
         DesignError: the preset is unknown, or for another protocol.
     """
     preset_name = values.get("preset", "")
     preset: dict[str, Any] = {}
-    presets = {**local_presets, **PRESETS}
+    presets = {**saved, **PRESETS}
     is_complete = values.keys() >= COMPLETE_TABLES
     if is_complete:
         values = with_pairs_from(values)

@@ -17,16 +17,14 @@ NAME_KEYS = ("name", "slug", "dataset")  # keys that a design to start from may 
 
 
 def starting_values(
-    *, preset: str = "", protocol: str = "", local_presets: Mapping[str, Preset] = NO_PRESETS
+    *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
 ) -> dict[str, Any]:
     """Return the values of a new design, without names, by a preset or else by a protocol."""
     values = dict.fromkeys(NAME_KEYS, "new") | ({"preset": preset} if preset else {"protocol": protocol})
-    return make_design(values, local_presets=local_presets).model_dump(mode="json") | dict.fromkeys(
-        NAME_KEYS, ""
-    )
+    return make_design(values, saved=saved).model_dump(mode="json") | dict.fromkeys(NAME_KEYS, "")
 
 
-def values_from_toml(text: str, *, local_presets: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
+def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
     """Return a complete design from a study file that may lack name, slug and dataset.
 
     Raises:
@@ -35,7 +33,7 @@ def values_from_toml(text: str, *, local_presets: Mapping[str, Preset] = NO_PRES
     values = toml_values(text, source="This")
     open_keys = [key for key in NAME_KEYS if not values.get(key)]
     try:
-        design = make_design(values | dict.fromkeys(open_keys, "new"), local_presets=local_presets)
+        design = make_design(values | dict.fromkeys(open_keys, "new"), saved=saved)
     except DesignError as error:
         line = line_of(text, error.field)
         message = gettext("Line %(line)d: %(error)s") % {"line": line, "error": error} if line else str(error)

@@ -33,10 +33,10 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         context["settings"] = describe_design(design_of(study))
         context["can_go_back"] = context["may_change"] and can_be_discarded(study)
         return TemplateResponse(request, "judgments/study/design_read.html", context)
-    local_presets = saved_presets()
+    saved = saved_presets()
     base = study.design
     fitted_design = None
-    if (start_values := values_of_address(request, local_presets, current=study.design)) is not None:
+    if (start_values := values_of_address(request, saved, current=study.design)) is not None:
         checks = request.GET.get("checks", "")
         fitted_design = fit_to_dataset(start_values, study.dataset, maker=study.created_by_id, checks=checks)
         base = fitted_design.values
@@ -48,14 +48,12 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         admin.log_change(request, study, "design")
         return study
 
-    editor = edit_design(request, store, base=base, local_presets=local_presets, fitted_design=fitted_design)
+    editor = edit_design(request, store, base=base, saved=saved, fitted_design=fitted_design)
     if not isinstance(editor, EditorPage):
         return editor
     if "problem" in editor.numbers:
         context["blocked_step"] = generate.name
-    return TemplateResponse(
-        request, "judgments/study/design.html", context | form_context(editor, local_presets)
-    )
+    return TemplateResponse(request, "judgments/study/design.html", context | form_context(editor, saved))
 
 
 @study_page("study-file", order=11)

@@ -128,11 +128,11 @@ def edit_design(
     store: Callable[[StudyDesign], Study],
     *,
     base: dict[str, Any],
-    local_presets: dict[str, Preset],
+    saved: dict[str, Preset],
     fitted_design: FittedDesign | None,
 ) -> EditorPage | HttpResponse:
     """Return the page of a design, or the response to its script, or to its form if ``store`` has saved the design."""
-    editor = _open_editor(request, base, local_presets, fitted_design)
+    editor = _open_editor(request, base, saved, fitted_design)
     if "_look" in request.POST and request.headers.get("Accept", "") == "application/json":
         return _answer_script(editor)
     if is_save(request) and editor.form.is_valid() and (study := store_design(editor.form, store)):
@@ -142,16 +142,13 @@ def edit_design(
 
 
 def _open_editor(
-    request: HttpRequest,
-    base: dict[str, Any],
-    local_presets: dict[str, Preset],
-    fitted_design: FittedDesign | None,
+    request: HttpRequest, base: dict[str, Any], saved: dict[str, Preset], fitted_design: FittedDesign | None
 ) -> EditorPage:
     """Return the page of a design, from the stored values or the posted form. Store only the design's preview."""
     base = _posted_base(request) or base
     datasets = list(visible_rows(Dataset.objects.all(), request.user).values_list("name", flat=True))
     if request.method == "POST":
-        editor = _editor_from_form(request, base, datasets, local_presets)
+        editor = _editor_from_form(request, base, datasets, saved)
     else:
         is_preview = COUNT_PARAMETER in request.GET
         form = (filled_form if is_preview else DesignForm)(base=base, datasets=datasets)
@@ -209,7 +206,7 @@ def preview_address(key: str) -> str:
 
 
 def _editor_from_form(
-    request: HttpRequest, base: dict[str, Any], datasets: list[str], local_presets: dict[str, Preset]
+    request: HttpRequest, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
 ) -> EditorPage:
     """Return the page with the posted form, or with a form made from the study file that the person typed."""
     text, problem = request.POST.get("toml", "")[:MAX_TOML_LENGTH], ""
@@ -217,7 +214,7 @@ def _editor_from_form(
     adjustments: list[str] = []
     if "_apply" in request.POST:
         try:
-            base = values_from_toml(text, local_presets=local_presets)
+            base = values_from_toml(text, saved=saved)
             form = filled_form(base=base, datasets=datasets)
         except DesignError as error:
             problem = str(error)
@@ -254,12 +251,12 @@ def _posted_base(request: HttpRequest) -> dict[str, Any] | None:
     return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")
 
 
-def form_context(editor: EditorPage, local_presets: dict[str, Preset]) -> dict[str, Any]:
+def form_context(editor: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]:
     """Return the context of the templates that include design_desk.html."""
     return editor.context | {
         "form_kind": with_wording(KINDS[editor.base["protocol"]], editor.base["judged"], ()),
-        "preset": {**local_presets, **PRESETS}.get(editor.base.get("preset", "")),
+        "preset": {**saved, **PRESETS}.get(editor.base.get("preset", "")),
         "is_built_in_preset": editor.base.get("preset", "") in PRESETS,
         "preset_titles": preset_titles(editor.base["judged"]),
-        "saved_presets": local_presets,
+        "saved_presets": saved,
     }

@@ -23,8 +23,7 @@ def add_study_from_file(admin: QuorumAdmin, request: HttpRequest) -> HttpRespons
     if request.method == "POST" and form.is_valid():
         try:
             study = create_study(
-                design=read_toml(form.cleaned_data["text"], local_presets=saved_presets()),
-                user=signed_in(request),
+                design=read_toml(form.cleaned_data["text"], saved=saved_presets()), user=signed_in(request)
             )
         except QuorumError as error:
             form.add_error("text", str(error))

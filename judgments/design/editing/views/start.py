@@ -34,33 +34,29 @@ MAX_PROTOCOLS_SHOWN = 4  # protocols that are visible below each purpose; the ot
 
 def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     """Show the page "New study" or, if the address names a preset or protocol, the form of a new design."""
-    local_presets = saved_presets()
-    base = values_of_address(request, local_presets)
+    saved = saved_presets()
+    base = values_of_address(request, saved)
     datasets = visible_rows(Dataset.objects.all(), request.user)
     dataset = _chosen_dataset(request, datasets)
     if base is None:
-        return _show_start(admin, request, datasets, dataset, local_presets)
+        return _show_start(admin, request, datasets, dataset, saved)
     fitted_design = None
     if request.method != "POST" and dataset is not None:
         fitted_design = fit_to_dataset(
             base, dataset, maker=signed_in(request).pk, untouched=True, checks=request.GET.get("checks", "")
         )
         base = fitted_design.values
-        base["name"] = _free_name(f"{_title_of(base, local_presets).partition(':')[0]}, {dataset.name}")
+        base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {dataset.name}")
 
     def store(design: StudyDesign) -> Study:
         study = create_study(design=design, user=signed_in(request))
         admin.log_addition(request, study, "designed")
         return study
 
-    editor = edit_design(request, store, base=base, local_presets=local_presets, fitted_design=fitted_design)
+    editor = edit_design(request, store, base=base, saved=saved, fitted_design=fitted_design)
     if not isinstance(editor, EditorPage):
         return editor
-    context = (
-        page_context(admin, request)
-        | form_context(editor, local_presets)
-        | {"subtitle": gettext("New study")}
-    )
+    context = page_context(admin, request) | form_context(editor, saved) | {"subtitle": gettext("New study")}
     return TemplateResponse(request, "judgments/study/add.html", context)
 
 
@@ -78,7 +74,7 @@ def _show_start(
     request: HttpRequest,
     datasets: QuerySet[Dataset],
     dataset: Dataset | None,
-    local_presets: dict[str, Preset],
+    saved: dict[str, Preset],
 ) -> HttpResponse:
     """Show the presets for a dataset, grouped by the aims of studies."""
     newest_datasets = list(datasets.order_by("-pk")[:MAX_DATASETS])
@@ -95,7 +91,7 @@ def _show_start(
                 "preset": preset,
                 "title": card_title(preset, text_type),
                 "thumbnail": f"judgments/thumbnails/{preset.values['protocol']}.html",
-                "seconds": starting_values(preset=name, local_presets=local_presets)["seconds_per_unit"],
+                "seconds": starting_values(preset=name, saved=saved)["seconds_per_unit"],
                 "missing": counts.missing_for(preset) if counts else "",
                 "has_other_text_type": preset.values.get("judged", CAPTION) not in (CAPTION, text_type),
             }
@@ -122,7 +118,7 @@ def _show_start(
         "subtitle": gettext("New study"),
         "aims": aims,
         "published_cards": published_cards,
-        "saved_cards": make_cards(local_presets),
+        "saved_cards": make_cards(saved),
         "kind_names": [name for name in KINDS if name in kind_names],
         "of_texts": has_only_texts,  # also of the thumbnails
         "datasets": newest_datasets,
@@ -134,8 +130,8 @@ def _show_start(
     return TemplateResponse(request, "judgments/study/start.html", context)
 
 
-def _title_of(base: dict[str, Any], local_presets: dict[str, Preset]) -> str:
-    preset = {**local_presets, **PRESETS}.get(base["preset"])
+def _title_of(base: dict[str, Any], saved: dict[str, Preset]) -> str:
+    preset = {**saved, **PRESETS}.get(base["preset"])
     return preset.title if preset else KINDS[base["protocol"]].title
 
 
@@ -150,15 +146,15 @@ def page_context(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
 
 
 def values_of_address(
-    request: HttpRequest, local_presets: dict[str, Preset], current: dict[str, Any] | None = None
+    request: HttpRequest, saved: dict[str, Preset], current: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
     """Return the values of the preset or protocol in the address, with names and seed of ``current``."""
     preset, protocol = request.GET.get("preset", ""), request.GET.get("protocol", "")
-    if preset not in {**local_presets, **PRESETS}:
+    if preset not in {**saved, **PRESETS}:
         preset = ""
     if not preset and protocol not in KINDS:
         return None
-    base = starting_values(preset=preset, protocol=protocol, local_presets=local_presets)
+    base = starting_values(preset=preset, protocol=protocol, saved=saved)
     if request.GET.get("purpose") in PURPOSES:
         base["purpose"] = request.GET["purpose"]
     if current is not None:
