@@ -10,8 +10,8 @@ from functools import lru_cache
 from django.utils.formats import number_format
 
 _NUMBER = r"-?(?:\d{1,7}(?:\.\d{1,6})?|\.\d{1,6})"
-NUMBER_PATTERN = re.compile(_NUMBER)
-RANGE_PATTERN = re.compile(rf"({_NUMBER})(?:-({_NUMBER}))?")
+NUMBER = re.compile(_NUMBER)
+RANGE = re.compile(rf"({_NUMBER})(?:-({_NUMBER}))?")
 
 
 def plain_number(number: float) -> float:
@@ -34,13 +34,13 @@ def exact_fraction(number: float) -> Fraction:
 
 
 @lru_cache(maxsize=4096)
-def parse_range(text: str) -> tuple[float, float]:
+def ends_of(text: str) -> tuple[float, float]:
     """Return the ends of a range such as "3-4" or "-1--0.5"; a single number is both ends.
 
     Raises:
         ValueError: the text is neither a number nor a range.
     """
-    match = RANGE_PATTERN.fullmatch(text)
+    match = RANGE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no number and no range")
     low = plain_number(float(match[1]))

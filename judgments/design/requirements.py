@@ -39,10 +39,8 @@ DEVICE_PHRASES = {
 # as choices of the form
 DEVICE_LABELS = {"desktop": "Desktop computer", "tablet": "Tablet", "mobile": "Mobile phone"}
 MAX_QUALIFICATION_LENGTH = 80
-QUALIFICATION_CHARACTER = "[-a-zA-Z0-9_.]"  # a pattern for each character of a qualification's name
-QualificationName = Annotated[
-    str, Field(pattern=f"^{QUALIFICATION_CHARACTER}+$", max_length=MAX_QUALIFICATION_LENGTH)
-]
+QUALIFICATION = "[-a-zA-Z0-9_.]"  # a pattern for each character of a qualification's name
+QualificationName = Annotated[str, Field(pattern=f"^{QUALIFICATION}+$", max_length=MAX_QUALIFICATION_LENGTH)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +98,7 @@ class Quota(DesignTable):
 
 
 def is_qualification(name: str) -> bool:
-    return (
-        re.fullmatch(f"{QUALIFICATION_CHARACTER}+", name) is not None
-        and len(name) <= MAX_QUALIFICATION_LENGTH
-    )
+    return re.fullmatch(f"{QUALIFICATION}+", name) is not None and len(name) <= MAX_QUALIFICATION_LENGTH
 
 
 class Workers(DesignTable):
@@ -160,7 +155,7 @@ class Workers(DesignTable):
     )
     grants: str = Field(
         "",
-        pattern=f"^{QUALIFICATION_CHARACTER}*$",
+        pattern=f"^{QUALIFICATION}*$",
         max_length=MAX_QUALIFICATION_LENGTH,
         title="Qualification that the study grants",
         description="Every participant who submits a page of work gets this qualification.",

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from django.utils.translation import gettext, pgettext
 from pydantic import AfterValidator, Field, PlainSerializer, ValidationError, model_validator
 
-from judgments.design.numbers import NUMBER_PATTERN, display_number, exact_fraction, number_text, plain_number
+from judgments.design.numbers import NUMBER, display_number, exact_fraction, number_text, plain_number
 from judgments.design.tables.base import DesignTable
 
 MAX_POINTS = 100_001  # from 0 to 1 in steps of 0.00001
@@ -51,7 +51,7 @@ class Scale(DesignTable):
         labels = values.get("labels") if isinstance(values, Mapping) else None
         if not isinstance(labels, Mapping):
             return values
-        labels_by_number: dict[str, Any] = {}
+        by_number: dict[str, Any] = {}
         for name, label in labels.items():
             if isinstance(label, Mapping):
                 raise ValueError(
@@ -62,16 +62,13 @@ class Scale(DesignTable):
                     )
                     % {"name": name}
                 )
-            if not NUMBER_PATTERN.fullmatch(str(name)):
+            if not NUMBER.fullmatch(str(name)):
                 raise ValueError(
                     pgettext("staff", "“labels” contains %(name)r; expected a number on the scale")
                     % {"name": name}
                 )
-            labels_by_number[number_text(float(name))] = label
-        return {
-            **values,
-            "labels": {name: labels_by_number[name] for name in sorted(labels_by_number, key=float)},
-        }
+            by_number[number_text(float(name))] = label
+        return {**values, "labels": {name: by_number[name] for name in sorted(by_number, key=float)}}
 
     @model_validator(mode="after")
     def _check_points(self) -> Scale:
@@ -124,10 +121,8 @@ class Scale(DesignTable):
     @cached_property
     def points(self) -> tuple[float, ...]:
         low, step = Decimal(number_text(self.low)), Decimal(number_text(self.step))
-        point_count = (
-            int((exact_fraction(self.high) - exact_fraction(self.low)) / exact_fraction(self.step)) + 1
-        )
-        return tuple(plain_number(float(low + number * step)) for number in range(point_count))
+        count = int((exact_fraction(self.high) - exact_fraction(self.low)) / exact_fraction(self.step)) + 1
+        return tuple(plain_number(float(low + number * step)) for number in range(count))
 
     @cached_property
     def _point_set(self) -> frozenset[float]:
@@ -212,7 +207,7 @@ class ScaleBounds:
 def bounds_from_text(text: str) -> ScaleBounds:
     """Parse LOW:HIGH or LOW:HIGH:STEP. Raise ValueError for other texts."""
     parts = text.strip().split(":")
-    if len(parts) not in (2, 3) or not all(NUMBER_PATTERN.fullmatch(part.strip()) for part in parts):
+    if len(parts) not in (2, 3) or not all(NUMBER.fullmatch(part.strip()) for part in parts):
         raise ValueError(
             pgettext("staff", "%(text)r is not a scale; expected LOW:HIGH or LOW:HIGH:STEP, such as 1:5:0.5")
             % {"text": text[:80]}

@@ -77,8 +77,7 @@ class StudyDesign(DesignTable):
         title="Name", description="Participants see this name on the study’s page."
     )
     slug: Slug = Field(
-        title="Short name",
-        description="Part of the study's link. Empty: it is made from the study's name.",
+        title="Short name", description="Part of the study's link. Empty: it is made from the study's name."
     )
     dataset: Slug = Field(title="Dataset")
     protocol: str

@@ -215,13 +215,8 @@ class _ChangedDraw:
                     "key": content_key("by hand", other.key, new_unit.key),
                     "content": {**new_unit.content, ORIGINAL_UNIT: new_unit.key},
                 }
-                control_fields: dict[str, Any] = {
-                    "control": True,
-                    "control_kind": REPEATED,
-                    "kind": "",
-                    "pair": "",
-                }
-                self._add_unit(page, replace(new_unit, **repetition_fields, **control_fields))
+                control: dict[str, Any] = {"control": True, "control_kind": REPEATED, "kind": "", "pair": ""}
+                self._add_unit(page, replace(new_unit, **repetition_fields, **control))
             elif new_unit is not None:
                 self._add_unit(page, new_unit)
 

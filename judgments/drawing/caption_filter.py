@@ -48,13 +48,11 @@ def passes_filter(
         if id(texts) not in numbers_by_id:
             text_numbers = [number_by_text.setdefault(text.text, len(number_by_text)) for text in texts]
             numbers_by_id[id(texts)] = np.array(text_numbers, dtype=np.int64)
-    numbers_by_image = [numbers_by_id[id(texts)] for texts in captions]
+    numbers = [numbers_by_id[id(texts)] for texts in captions]
     # the number of n-grams of each pair that are in a reference, and of n-grams of each distinct text
-    matching_counts, text_counts = bleu_pre_pairs(
-        list(number_by_text), references, numbers_by_image, order=order
-    )
+    matching_counts, text_counts = bleu_pre_pairs(list(number_by_text), references, numbers, order=order)
     limit = Fraction(str(threshold)).limit_denominator(10_000)
-    pair_counts = text_counts[np.concatenate(numbers_by_image)]
+    pair_counts = text_counts[np.concatenate(numbers)]
     reaches_limit: Flags = matching_counts * limit.denominator >= pair_counts * limit.numerator
     return reaches_limit & (pair_counts > 0)
 
@@ -74,16 +72,15 @@ class ImageCaptions:
     passes_filter: Flags
     is_audited: Flags
 
-    def judged_texts(
-        self, rng: np.random.Generator, audit_rng: np.random.Generator
-    ) -> list[tuple[Text, bool]]:
+    def judged_texts(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
         """Return the judged texts in random order, each with a flag whether it is judged to audit the filter.
 
-        ``audit_rng`` draws the positions of the audited texts, so that the order of the others does not depend on them.
+        The stream ``audit`` draws the positions of the audited texts, so that the order of the others does not depend
+        on them.
         """
         indices = shuffle(np.flatnonzero(self.passes_filter).tolist(), rng)
-        for index in shuffle(np.flatnonzero(self.is_audited).tolist(), audit_rng):
-            indices.insert(int(audit_rng.integers(len(indices) + 1)), index)
+        for index in shuffle(np.flatnonzero(self.is_audited).tolist(), audit):
+            indices.insert(int(audit.integers(len(indices) + 1)), index)
         return [(self.texts[index], bool(self.is_audited[index])) for index in indices]
 
     def further_captions(
@@ -144,7 +141,5 @@ def apply_filter(
         is_audited[rng_for(design.seed, "audit").permutation(removed_indices)[: design.filter.audit]] = True
     ends = np.cumsum(lengths)[:-1]  # the flags of all images are in one array
     flags_by_image = zip(np.split(passes, ends), np.split(is_audited, ends), strict=True)
-    return [
-        ImageCaptions(image, texts, passes_filter=image_passes, is_audited=image_is_audited)
-        for (image, texts), (image_passes, image_is_audited) in zip(drawn_texts, flags_by_image, strict=True)
-    ]
+    pairs = zip(drawn_texts, flags_by_image, strict=True)
+    return [ImageCaptions(image, texts, passed, audited) for (image, texts), (passed, audited) in pairs]

@@ -77,9 +77,7 @@ def pack_groups(
     return shuffle(full_pages, rng) + short_pages
 
 
-def order_with_repeats_apart(
-    count: int, original_by_repetition: Mapping[int, int], rng: np.random.Generator
-) -> list[int]:
+def order_with_repeats_apart(count: int, originals: Mapping[int, int], rng: np.random.Generator) -> list[int]:
     """Return an order of the numbers 0 to ``count`` - 1 that separates each repetition from its original.
 
     The distance is at least a third of the page. The order 0, 1, 2 and so on is kept if it fits. If no order fits, the
@@ -87,7 +85,7 @@ def order_with_repeats_apart(
     left out.
 
     Args:
-        original_by_repetition: the number of each repetition's original, by the number of the repetition.
+        originals: the number of each repetition's original, by the number of the repetition.
     """
     order = np.arange(count)
     for min_distance in range(max(2, count // 3), 1, -1):
@@ -95,11 +93,11 @@ def order_with_repeats_apart(
             positions = np.argsort(order)  # the position of each number in the order
             if all(
                 abs(int(positions[repetition]) - int(positions[original])) >= min_distance
-                for repetition, original in original_by_repetition.items()
+                for repetition, original in originals.items()
             ):
                 return [int(number) for number in order]
             order = rng.permutation(count)
-    return [number for number in range(count) if number not in original_by_repetition]
+    return [number for number in range(count) if number not in originals]
 
 
 def count_hits_with_an_image_twice(hits: Sequence[HITSpec]) -> int:

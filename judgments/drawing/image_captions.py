@@ -76,7 +76,7 @@ def draw_captions(
         pool: Sequence[Text] = _texts_of_systems(division.judged_images)
         drawn_images = [(image, pool) for image in draw_images(division.judged_images, image_count, rng)]
     else:
-        draw_texts = _TEXT_SOURCES[design.sampling.pairs_from]
+        draw_texts = _SOURCES[design.sampling.pairs_from]
         texts_by_image = {image.name: texts for image, texts in draw_texts(design, material, division)}
         images = [image for image in division.judged_images if texts_by_image.get(image.name)]
         pool = _distinct_texts(text for image in images for text in texts_by_image[image.name])
@@ -106,13 +106,13 @@ def _texts_of_systems(images: Sequence[Image]) -> list[Text]:
     return list(texts.values())
 
 
-# The functions of ``_TEXT_SOURCES``, by the values of ``sampling.pairs_from``, have the same parameters.
-def _output_texts(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+# The functions of ``_SOURCES``, by the values of ``sampling.pairs_from``, have the same parameters.
+def _outputs(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     for image in division.judged_images:
         yield image, _distinct_texts(text for _, text in image.outputs)
 
 
-def _top_ranked_texts(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+def _top_captions(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     """Yield, for each image, the captions that any ranked list pairs with it among the first k (H13).
 
     A list has captions for an image or, if the task is search, images for a caption.
@@ -128,7 +128,7 @@ def _top_ranked_texts(design: StudyDesign, material: Material, division: Divisio
         yield image, _distinct_texts(texts)
 
 
-def _reference_texts(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+def _references(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     """Draw references of each image, and captions of other images as foils."""
     reference_count, foil_count = design.sampling.references, design.sampling.foils
     images = division.judged_images
@@ -186,12 +186,7 @@ def _listed_texts(design: StudyDesign, material: Material, division: Division) -
         yield judged_images[name], _distinct_texts(texts)
 
 
-_TEXT_SOURCES = {
-    "outputs": _output_texts,
-    "top-k": _top_ranked_texts,
-    "references": _reference_texts,
-    "list": _listed_texts,
-}
+_SOURCES = {"outputs": _outputs, "top-k": _top_captions, "references": _references, "list": _listed_texts}
 
 
 def _no_captions_error(design: StudyDesign, material: Material) -> DesignError:

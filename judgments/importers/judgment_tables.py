@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from common.files import unguard_formula
 from common.incoming import quote_value
 from common.texts import one_text, quote_difference
-from judgments.design.numbers import number_text, parse_range
+from judgments.design.numbers import ends_of, number_text
 from judgments.design.scale import InferredScale, Scale, ScaleBounds, bounds_from_text, scale_from_text
 from judgments.design.tables.sampling import SIDES
 from judgments.drawing.keys import text_key
@@ -505,7 +505,7 @@ def _read_expected(record: Record) -> object | None:
         return value
     text = str(value).strip() if type(value) in (int, float, str) else ""
     with suppress(ValueError):
-        low, high = parse_range(text)
+        low, high = ends_of(text)
         return low if low == high and "-" not in text[1:] else text
     raise record.problem("expected", quote_value(value), 'a value, or a range of grades such as "3-4"')
 

@@ -715,8 +715,6 @@ def with_wording(kind: Kind, judged: str, labels: Sequence[str]) -> Kind:
         replace(choice, label=word) for choice, word in zip(kind.choices, labels_of_choices, strict=True)
     )
     if kind.page.keys and wording.keys:
-        keys_and_words = zip(kind.page.keys, wording.keys, strict=True)
-        worded.page = replace(
-            kind.page, keys=tuple((key_names, words) for (key_names, _), words in keys_and_words)
-        )
+        keys = zip(kind.page.keys, wording.keys, strict=True)
+        worded.page = replace(kind.page, keys=tuple((key_names, words) for (key_names, _), words in keys))
     return worded

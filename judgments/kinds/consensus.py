@@ -123,10 +123,8 @@ class ConsensusColumns(Mapping[int, Consensus]):
         row_size = table.itemsize * table.shape[1]
         # the bytes of a row are its key, since nan does not equal nan
         rows = table.view(np.dtype((np.void, row_size))).ravel().tolist()
-        number_by_row: dict[Any, int] = {}
-        numbers = np.array(
-            [number_by_row.setdefault(row, len(number_by_row)) for row in rows], dtype=np.int64
-        )
+        index: dict[Any, int] = {}  # numbers of outcomes, by row
+        numbers = np.array([index.setdefault(row, len(index)) for row in rows], dtype=np.int64)
         _, first_positions = np.unique(numbers, return_index=True)
         return numbers, indices[first_positions]
 

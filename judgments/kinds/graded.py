@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.utils.translation import gettext, pgettext
 
-from judgments.design.numbers import (
-    NUMBER_PATTERN,
-    display_number,
-    number_text,
-    parse_range,
-    plain_number,
-    range_text,
-)
+from judgments.design.numbers import NUMBER, display_number, ends_of, number_text, plain_number, range_text
 from judgments.design.scale import Scale, scale_from_text
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.kinds.base import (
@@ -92,7 +85,7 @@ class MeanGrade(Aggregation):
 
 def is_in_range(answer: float, expected: Any) -> bool:
     """Return whether an answer is in the expected range ("3-4"), or equals the expected grade."""
-    low, high = parse_range(str(expected))
+    low, high = ends_of(str(expected))
     return low <= answer <= high
 
 
@@ -245,7 +238,7 @@ class Graded(ImageCaptionKind):
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
         text = form.get(f"u{position}")
-        if self.study_scale is not None and isinstance(text, str) and NUMBER_PATTERN.fullmatch(text.strip()):
+        if self.study_scale is not None and isinstance(text, str) and NUMBER.fullmatch(text.strip()):
             return plain_number(float(text))
         return super().read_form(form, position, unit)
 
@@ -265,7 +258,7 @@ class Graded(ImageCaptionKind):
     def describe_expected(self, expected: Any) -> str:
         if self.study_scale is None:
             return super().describe_expected(expected)
-        low, high = parse_range(str(expected))
+        low, high = ends_of(str(expected))
         if low == high:
             return self.describe_answer(low)
         return gettext("%(low)s to %(high)s") % {"low": display_number(low), "high": display_number(high)}

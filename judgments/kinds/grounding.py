@@ -79,11 +79,9 @@ class MajorityOfLinks(OpenAggregation):
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
         """Return the number of each word's box, from 1; 0 for a word without a box."""
-        number_by_box = {
-            box["id"]: float(position) for position, box in enumerate(unit.content["boxes"], start=1)
-        }
+        numbers = {box["id"]: float(number) for number, box in enumerate(unit.content["boxes"], start=1)}
         links = links_by_word(answer)
-        return {str(word): number_by_box.get(links.get(word, ""), 0.0) for word in _linkable_words(unit)}
+        return {str(word): numbers.get(links.get(word, ""), 0.0) for word in _linkable_words(unit)}
 
 
 class NamedBoxes(Results):
@@ -168,9 +166,8 @@ def _floor_figures(
         ("recall", selection.recall),
         ("f1", selection.f1),
     ):
-        sums_by_image = np.bincount(image_numbers, weights=measure.images)
-        means_by_image = sums_by_image / np.maximum(np.bincount(image_numbers), 1)
-        means[name] = float(means_by_image[np.unique(image_numbers)].mean())
+        sums, counts = np.bincount(image_numbers, weights=measure.images), np.bincount(image_numbers)
+        means[name] = float((sums / np.maximum(counts, 1))[np.unique(image_numbers)].mean())
     return means
 
 
@@ -198,9 +195,8 @@ class GroundingRehearsal(Rehearsal):
         links = links_by_word(truth)
         if right is None:
             drawn_words = rng.permutation(len(linkable))[: int(rng.integers(0, 4))].tolist()
-            return links_as_answer(
-                {linkable[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn_words}
-            )
+            links = {linkable[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn_words}
+            return links_as_answer(links)
         if right:
             certain = links if unit.control else labels_in_caption(unit.first.text, unit.content["boxes"])
             kept_words = {word for word in links if word in certain or rng.random() >= OMISSION_PROBABILITY}

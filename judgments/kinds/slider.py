@@ -13,7 +13,7 @@ import numpy as np
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
-from judgments.design.numbers import parse_range, plain_number
+from judgments.design.numbers import ends_of, plain_number
 from judgments.design.scale import Scale
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.kinds.base import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 RECOVERY_TOLERANCE = 0.1  # share of the scale within which a rehearsal's answer is right
 TRUTH_SPREAD = 0.12  # spread of a rehearsal's true answers for equally good captions, as a share of the scale
 MAX_MISTAKE = 0.3  # distance of a mistake from the right range, as a share of the scale
-MAX_ROUNDING_ERROR = 1e-9  # more than the rounding error of the difference of two answers
+ROUNDING = 1e-9  # more than the rounding error of the difference of two answers
 
 
 class StandardisedMeans(Results):
@@ -69,10 +69,8 @@ class WithinTolerance:
     tolerance: float
 
     def __call__(self, answer: float, expected: Any) -> bool:
-        low, high = parse_range(str(expected))
-        return (
-            low <= answer <= high if low < high else abs(answer - low) <= self.tolerance + MAX_ROUNDING_ERROR
-        )
+        low, high = ends_of(str(expected))
+        return low <= answer <= high if low < high else abs(answer - low) <= self.tolerance + ROUNDING
 
 
 class SliderRehearsal(ScaleRehearsal):

@@ -96,8 +96,7 @@ def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: An
     starts = np.concatenate(([0], np.cumsum(sizes)))
     columns = {**scores, WORD_COUNT_ROW: np.array([float(count_words(text)) for text in texts])}
     rows = [
-        [mean_within(column, metric_scores, starts).as_json() for metric_scores in scores.values()]
-        for column in columns.values()
+        [mean_within(row, score, starts).as_json() for score in scores.values()] for row in columns.values()
     ]
     return {"names": list(columns), "rho": rows}
 
@@ -123,16 +122,10 @@ def leave_one_out_scores(
     if len(groups) > 1:
         replacements[FLOOR] = draw_from_other_images(captions_left_out, np.random.default_rng(seed))
     result = score_held_out(captions_left_out, metrics, instead=replacements)
-    floors = result.replacement_scores.get(FLOOR, {})
+    floors, signatures = result.replacement_scores.get(FLOOR, {}), result.signatures
+    sizes = captions_left_out.counts
     bounds = tuple(
-        _upper_bound(
-            scores,
-            floors.get(name),
-            sizes=captions_left_out.counts,
-            metric=name,
-            signature=result.signatures[name],
-            seed=seed,
-        )
+        _upper_bound(scores, floors.get(name), sizes, metric=name, signature=signatures[name], seed=seed)
         for name, scores in result.caption_scores.items()
     )
     return LeaveOneOutScores(
@@ -142,15 +135,15 @@ def leave_one_out_scores(
         left_out=captions_left_out.single_caption_images,
         seed=seed,
         warnings=result.warnings,
-        orders=rank_correlations(result.caption_scores, captions_left_out.texts, captions_left_out.counts),
+        orders=rank_correlations(result.caption_scores, captions_left_out.texts, sizes),
     )
 
 
 def _upper_bound(
     scores: npt.NDArray[np.float64],
     floor_scores: npt.NDArray[np.float64] | None,
-    *,
     sizes: npt.NDArray[np.int64],
+    *,
     metric: str,
     signature: str,
     seed: int,

@@ -312,10 +312,8 @@ class SystemQuerySet(models.QuerySet["System"]):
     def captioners(self) -> SystemQuerySet:
         """Return all systems except those whose only outputs are search results, boxes or keywords."""
         outputs = Output.objects.filter(system=OuterRef("pk"))
-        has_other_outputs = Exists(outputs.searches()) | Exists(
-            SystemContent.objects.filter(system=OuterRef("pk"))
-        )
-        return self.exclude(has_other_outputs & ~Exists(outputs.annotations()))
+        has_others = Exists(outputs.searches()) | Exists(SystemContent.objects.filter(system=OuterRef("pk")))
+        return self.exclude(has_others & ~Exists(outputs.annotations()))
 
 
 class System(models.Model):

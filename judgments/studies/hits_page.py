@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 
 from judgments.access.rights import Right
 from judgments.cached_figures import MIN_CACHED_ROWS, cached_figures, required_figures
-from judgments.design.editing.fitter import PAIR_KIND_LABELS
+from judgments.design.editing.fitter import PAIR_LABELS
 from judgments.figures import Figures, add_figures
 from judgments.models import HIT, Study, Unit
 from judgments.operations import discard
@@ -27,10 +27,10 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
         return TemplateResponse(request, "judgments/study/hits_draft.html", context)
-    counts = cached_figures(study, HITS_PAGE_FIGURES)
+    counts = cached_figures(study, COUNTS)
     context |= required_figures(counts) | {"counted": counts, "can_go_back": can_be_discarded(study)}
     kinds = context["pair_kinds"]
-    context["pair_kinds"] = [row | {"kind_label": PAIR_KIND_LABELS.get(row["kind"], "")} for row in kinds]
+    context["pair_kinds"] = [row | {"kind_label": PAIR_LABELS.get(row["kind"], "")} for row in kinds]
     return TemplateResponse(request, "judgments/study/hits.html", context)
 
 
@@ -48,7 +48,7 @@ def ask_before_discarding(request: HttpRequest, study: Study, context: Context) 
     return TemplateResponse(request, "judgments/study/discard.html", context)
 
 
-def count_pages_of_work(study: Study) -> dict[str, Any]:
+def count_work(study: Study) -> dict[str, Any]:
     """Return the counts of units, HITs and judgments for the page, in four queries.
 
     ``live`` says whether the pages are drawn when they are claimed, ``asked`` is the expected share of judgments that
@@ -86,13 +86,8 @@ def has_many_units(study: Study) -> Exists:
     return Exists(study.units.order_by()[MIN_CACHED_ROWS - 1 : MIN_CACHED_ROWS])
 
 
-HITS_PAGE_FIGURES: Figures[dict[str, Any]] = add_figures(
-    Figures(
-        "hits",
-        count_pages_of_work,
-        rows=lambda counts: int(counts["units"]["judged"]),
-        is_large=has_many_units,
-    )
+COUNTS: Figures[dict[str, Any]] = add_figures(
+    Figures("hits", count_work, rows=lambda counts: int(counts["units"]["judged"]), is_large=has_many_units)
 )
 
 add_operation(discard, label="Discard the pages of work", leads_to=lambda study: "change")

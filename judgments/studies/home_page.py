@@ -145,9 +145,7 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
         )
         counts = dict(studies.order_by().values_list("state").annotate(n=Count("pk")))
         context |= {
-            "state_counts": [
-                (label, counts[value]) for value, label in Study.State.choices if counts.get(value)
-            ],
+            "states": [(label, counts[value]) for value, label in Study.State.choices if counts.get(value)],
             "page": page,
             "studies": _study_entries(user, list(page.object_list)),
             "may_add_study": user.has_perm("judgments.add_study"),

@@ -112,10 +112,7 @@ class StudyAdmin(QuorumAdmin):
             url("numbers/<slug:key>/", "numbers", numbers.show_numbers),
             url("compare/", "compare", partial(reuse.show_comparison, self), "designing.md#use-again"),
             url(
-                "from-file/",
-                "from_file",
-                self._require_add_permission(from_file.add_study_from_file),
-                "study-files.md",
+                "from-file/", "from_file", self._check_adding(from_file.add_study_from_file), "study-files.md"
             ),
             url("<int:pk>/do/<slug:name>/", "do", require_POST(self.step_view)),
             *(
@@ -204,11 +201,7 @@ class StudyAdmin(QuorumAdmin):
     def _redirect_back(self, request: HttpRequest, study: Study, fragment: str = "") -> HttpResponseRedirect:
         """Redirect to the page that had the form. ``fragment`` names a part of this page."""
         page = PAGES.get(request.POST.get("page", ""))
-        address = (
-            study_page_address(study, page.name)
-            if page and (page.label or page.section)
-            else first_page(study)
-        )
+        address = study_page_address(study, page.name) if page else first_page(study)
         number = request.POST.get("number", "")  # number of the page of work that had the form
         return HttpResponseRedirect(
             f"{address}?number={number}" if number.isdecimal() else address + fragment
@@ -246,7 +239,7 @@ class StudyAdmin(QuorumAdmin):
             raise PermissionDenied
         return start.add_study(self, request)
 
-    def _require_add_permission(
+    def _check_adding(
         self, view: Callable[[StudyAdmin, HttpRequest], HttpResponse]
     ) -> Callable[[HttpRequest], HttpResponse]:
         """Return the view with a check that the person may create studies."""

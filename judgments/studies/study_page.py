@@ -55,10 +55,8 @@ def add_page_part(part: PagePart) -> None:
 
 def parts_of_plan(design: StudyDesign, plan: StudyPlan) -> list[dict[str, Any]]:
     """Return the template and facts of each app's addition to a plan."""
-    item_count = plan.judgments // design.judgments_per_unit  # on all pages, including control items
-    return [
-        {"template": part.template, "facts": part.facts(design, plan.hits, item_count)} for part in PLAN_PARTS
-    ]
+    items = plan.judgments // design.judgments_per_unit  # on all pages, including control items
+    return [{"template": part.template, "facts": part.facts(design, plan.hits, items)} for part in PLAN_PARTS]
 
 
 def study_page_address(study: Study, name: str) -> str:

@@ -62,7 +62,7 @@ def test_progress_is_counted_and_what_waits_comes_before_everything_else(designe
         ("one page of work to approve and pay", page(study, "work")),
         ("one participant has seen all check questions", page(study, "controls")),
     ]
-    assert (entry["next_action"].label, entry["next"].link) == (
+    assert (entry["next_action"].label, entry["next_action"].link) == (
         "View the failed messages",
         page(study, "crowd"),
     )

@@ -105,11 +105,7 @@ class ExternalBackend(CrowdBackend):
             "The panel sends participants to /s/%(slug)s/panel/ on this server. The page of the study shows the "
             "link.",
         ) % {"slug": study.slug}
-        return (
-            sentence
-            if design_of(study).panel.can_detect_invented_ids
-            else f"{sentence} {describe_unsigned()}"
-        )
+        return sentence if design_of(study).panel.can_verify_ids else f"{sentence} {describe_unsigned()}"
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
         reward_cents = design.crowd.reward_cents * design.panel.hits

@@ -226,7 +226,7 @@ def _enter_session(
     if session is not None:
         return session
     refuse_paused_study(study)
-    may_be_invented = not design.panel.can_detect_invented_ids
+    may_be_invented = not design.panel.can_verify_ids
     done_count = panel_sessions(study).filter(status__in=[Status.SUBMITTED, Status.APPROVED]).count()
     if may_be_invented and not may_take_seat(study, unfinished=publication.places - done_count):
         raise AddressFull

@@ -107,7 +107,7 @@ def _check_contact(launch: Launch) -> Iterable[ChecklistItem]:
 def _check_links(launch: Launch) -> Iterable[ChecklistItem]:
     """Yield a point if a panel's links do not prove who comes by them."""
     panel = launch.design.panel
-    if launch.design.crowd.backend == ExternalBackend.name and not panel.can_detect_invented_ids:
+    if launch.design.crowd.backend == ExternalBackend.name and not panel.can_verify_ids:
         # the key that mends it: a crowd that is known can be asked, and a panel of one's own can sign its links
         key = "panel.api" if panel.preset in CROWDS else ""
         if panel.preset == "plain":

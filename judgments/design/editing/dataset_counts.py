@@ -87,21 +87,16 @@ class DatasetCounts:
 
 def count_contents(dataset: Dataset, person: Person) -> DatasetCounts:
     """Count the contents of a dataset, in four queries."""
-    item_counts = Item.objects.filter(dataset=dataset).aggregate(
+    items = Item.objects.filter(dataset=dataset).aggregate(
         items=Count("pk"),
         with_picture=Count("pk", filter=~Q(picture="") | ~Q(url="")),
         with_text=Count("pk", filter=~Q(text="")),
         with_boxes=Count("pk", filter=~Q(boxes=[])),
     )
-    references = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE)
-    reference_counts = references.aggregate(
-        references=Count("pk"), with_reference=Count("item", distinct=True)
-    )
+    rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE)
+    captions = rows.aggregate(references=Count("pk"), with_reference=Count("item", distinct=True))
     systems = System.objects.filter(dataset=dataset, human=False).open_to(person.pk)
     systems_with_outputs = Output.objects.filter(system__in=systems).order_by().values("system").distinct()
     return DatasetCounts(
-        **item_counts,
-        **reference_counts,
-        systems=systems_with_outputs.count(),
-        pairs=dataset.published_pairs.count(),
+        **items, **captions, systems=systems_with_outputs.count(), pairs=dataset.published_pairs.count()
     )

@@ -37,7 +37,7 @@ from judgments.studies.generation.material import load_material
 ARENA_JUDGMENTS_PER_PAIR = 3  # number of judgments of each pair for which an arena has pages
 MIN_EQUAL_SHARE = 0.5  # least share of repeated items that must get the same answer
 MAX_CAPTIONS = 200_000  # captions of a dataset; sampling from more is too slow for a request
-PAIR_KIND_LABELS = {
+PAIR_LABELS = {
     "HC": gettext_noop("two people's texts for an item"),
     "HI": gettext_noop("two people's texts, one of them for another item"),
     "HM": gettext_noop("a person and a system"),
@@ -242,23 +242,19 @@ class DesignFitter:
         requested = {str(kind): count for kind, count in design.sampling.pairs.items() if count}
         if self.purpose in ("systems", "ranking") and count_pairs_of_systems(images):
             requested = {"MM": count_pairs_of_systems(images)}
-        pairs_wanted = requested or dict.fromkeys(PAIR_KIND_LABELS, DEFAULT_PER_KIND)
+        pairs_wanted = requested or dict.fromkeys(PAIR_LABELS, DEFAULT_PER_KIND)
         if not work_material.published_pairs or sampling["source"] == "references":
             pairs_wanted = _pairs_per_image(pairs_wanted, requested, images, systems_meet=shows_picture)
         references = design.sampling.references
-        draw_options: dict[str, Any] = {
+        options: dict[str, Any] = {
             "source": design.sampling.source,
             "seed": design.seed,
             "allow_no_references": shows_picture,
         }
         # if the references do not suffice for all pairs, use every reference of an item
-        available = count_pairs(
-            work_material, images, wanted=pairs_wanted, references=references, **draw_options
-        )
+        available = count_pairs(work_material, images, wanted=pairs_wanted, references=references, **options)
         if references != "all" and sum(available.values()) < sum(pairs_wanted.values()):
-            all_pairs = count_pairs(
-                work_material, images, wanted=pairs_wanted, references="all", **draw_options
-            )
+            all_pairs = count_pairs(work_material, images, wanted=pairs_wanted, references="all", **options)
             if sum(all_pairs.values()) > sum(available.values()):
                 available, sampling["references"] = all_pairs, "all"
                 self.sentences.append(
@@ -280,7 +276,7 @@ class DesignFitter:
         designed_kinds = {str(name) for name in design.sampling.pairs}
         sampling["pairs"] = {
             kind: available.get(kind, 0)
-            for kind in PAIR_KIND_LABELS
+            for kind in PAIR_LABELS
             if kind in designed_kinds or available.get(kind)
         }
         if any(available[name] < count for name, count in requested.items()):
@@ -295,10 +291,8 @@ class DesignFitter:
         has_outputs = any(image.outputs for image in material.images)
         has_retrievals = any(image.retrievals for image in material.images)
         source, task = sampling["pairs_from"], sampling["task"]
-        has_ranked_lists = (task != "search" and has_outputs) or (task != "annotation" and has_retrievals)
-        if (source == "top-k" and not has_ranked_lists) or (
-            source in ("outputs", "crossed") and not has_outputs
-        ):
+        has_lists = (task != "search" and has_outputs) or (task != "annotation" and has_retrievals)
+        if (source == "top-k" and not has_lists) or (source in ("outputs", "crossed") and not has_outputs):
             sampling["pairs_from"] = "outputs" if has_outputs else "references"
             judged_texts = (
                 gettext("the captions of each system")
@@ -394,9 +388,7 @@ def _pairs_per_image(
 
 def _pairs_sentence(requested: Mapping[str, int], available: Mapping[str, int]) -> str:
     pair_phrases = "; ".join(
-        f"{available[name]} × {gettext(PAIR_KIND_LABELS[name])} ({name})"
-        for name in requested
-        if available[name]
+        f"{available[name]} × {gettext(PAIR_LABELS[name])} ({name})" for name in requested if available[name]
     )
     requested_counts = ", ".join(thousands(count) for count in sorted(set(requested.values())))
     sentence = gettext(

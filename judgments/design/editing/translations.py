@@ -31,7 +31,7 @@ from judgments.design.editing.rows import (
 from judgments.design.tables.translations import ExampleTexts, QuestionTexts, StudyTexts
 
 TEXTS, EXAMPLES, QUESTIONS = "texts", "examples", "questions"
-PART_TITLES = {
+TITLES = {
     TEXTS: gettext_noop("Languages"),
     EXAMPLES: gettext_noop("Worked examples"),
     QUESTIONS: gettext_noop("Questions of the quiz"),
@@ -68,7 +68,7 @@ def _numbered_rows_field(part: str, model: type[BaseModel]) -> RowsField:
 
 def translation_rows(translations: Mapping[str, Any]) -> TranslationRows:
     """Return the rows of the form for the ``translations`` of a design."""
-    rows: dict[str, list[Row]] = {part: [] for part in PART_TITLES}
+    rows: dict[str, list[Row]] = {part: [] for part in TITLES}
     for language, texts in translations.items():
         rows[TEXTS].append({"language": language} | texts)
         for part in (EXAMPLES, QUESTIONS):
@@ -91,19 +91,15 @@ class TranslationsWidget(InputRows):
         )
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
-        excess_row_count = value.max_rows if value.max_rows > MAX_ROWS else 0
+        excess_rows = value.max_rows if value.max_rows > MAX_ROWS else 0
         parts = [
             (
-                gettext(PART_TITLES[part]),
+                gettext(TITLES[part]),
                 rows_field.widget.render(input_name(name, part), value.rows_by_part.get(part)),
             )
             for part, rows_field in self.parts.items()
         ]
-        context = {
-            "parts": parts,
-            "excess_row_count": excess_row_count,
-            "id": (attrs or {}).get("id", f"id_{name}"),
-        }
+        context = {"parts": parts, "excess_rows": excess_rows, "id": (attrs or {}).get("id", f"id_{name}")}
         return render_to_string("judgments/parts/translations.html", context)
 
 
@@ -152,7 +148,7 @@ class TranslationsField(forms.Field):
             return list(self.parts[part].clean(self.prepare_value(value).rows_by_part.get(part)))
         except forms.ValidationError as error:
             raise forms.ValidationError(
-                [f"{gettext(PART_TITLES[part])}, {sentence}" for sentence in error.messages]
+                [f"{gettext(TITLES[part])}, {sentence}" for sentence in error.messages]
             ) from None
 
     def _numbered_rows(self, value: Any, part: str) -> dict[str, list[dict[str, Any]]]:
@@ -167,11 +163,7 @@ class TranslationsField(forms.Field):
                         "%(part)s, %(language)s: number %(number)d is unexpected; expected the "
                         "numbers 1, 2, 3 and so on, each only once."
                     )
-                    % {
-                        "part": gettext(PART_TITLES[part]),
-                        "language": _language_title(language),
-                        "number": number,
-                    }
+                    % {"part": gettext(TITLES[part]), "language": _language_title(language), "number": number}
                 )
             rows[number] = row
         rows_in_order = {}
@@ -184,7 +176,7 @@ class TranslationsField(forms.Field):
                         "questions or none."
                     )
                     % {
-                        "part": gettext(PART_TITLES[part]),
+                        "part": gettext(TITLES[part]),
                         "language": _language_title(language),
                         "number": missing_numbers[0],
                     }

@@ -85,12 +85,11 @@ def _dotted_items(values: dict[str, Any], table: str = "") -> Iterator[tuple[str
 def _keys_in_file_order(first_values: dict[str, Any], second_values: dict[str, Any]) -> list[str]:
     """Return the dotted keys of both designs: top-level keys first, then tables in the order of the design."""
     keys = [*first_values, *(key for key in second_values if key not in first_values)]
-    top_level_names = [*StudyDesign.model_fields]
+    top_level = [*StudyDesign.model_fields]
 
     def position(key: str) -> tuple[int, int]:
         root, _, inner = key.partition(".")
-        table_number = top_level_names.index(root) + 1 if inner and root in top_level_names else 0
-        return table_number, keys.index(key)
+        return top_level.index(root) + 1 if inner and root in top_level else 0, keys.index(key)
 
     return sorted(keys, key=position)
 

@@ -54,11 +54,8 @@ WebAddress = Annotated[str, Field(max_length=1000), AfterValidator(checked_addre
 def _keys_by_outcome(title: str, description: str) -> dict[str, Any]:
     """Return titles and descriptions for the form by outcome. Only the first outcome has a description."""
     outcome_labels = ("finished", "screened out", "timed out", "returned", "no place left")
-    labelled_outcomes = zip(OUTCOMES, outcome_labels, strict=True)
-    return {
-        outcome: (f"{title}: {label}", description if outcome == "completed" else "")
-        for outcome, label in labelled_outcomes
-    }
+    labels = zip(OUTCOMES, outcome_labels, strict=True)
+    return {name: (f"{title}: {label}", description if name == "completed" else "") for name, label in labels}
 
 
 class Panel(DesignTable):
@@ -164,7 +161,7 @@ class Panel(DesignTable):
         return self
 
     @property
-    def can_detect_invented_ids(self) -> bool:
+    def can_verify_ids(self) -> bool:
         """Whether an invented participant id can be detected."""
         return self.api or bool(self.signature)
 

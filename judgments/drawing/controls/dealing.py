@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 ORIGINAL_UNIT = "repeats"  # the key in a repetition's content under which it has the original's key
 MIN_GROUPS_TO_REPEAT = 2  # least number of groups on a page of which one is repeated
 T = TypeVar("T")
-Dealer = Callable[
-    [int, Sequence[Group]], list[Group]
-]  # from a page's number and groups to its control groups
+# A function from a page's number and its groups to its groups of control items.
+Dealer = Callable[[int, Sequence[Group]], list[Group]]
 
 
 def control_dealer(
@@ -213,8 +212,6 @@ class Deck(Generic[T]):
                 self._remaining = shuffle(self._items, self._rng) + self._remaining
             indices = reversed(range(len(self._remaining)))
             # the last remaining item without such a name, or else the last one
-            position = next(
-                (index for index in indices if self._name(self._remaining[index]) not in names), -1
-            )
-            dealt_items.append(self._remaining.pop(position))
+            last = next((index for index in indices if self._name(self._remaining[index]) not in names), -1)
+            dealt_items.append(self._remaining.pop(last))
         return dealt_items

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from judgments.drawing.controls.makers import REPEATED
 from judgments.drawing.material import HITSpec
 
-RecognisableParts = tuple[Hashable, ...]
+Mark = tuple[Hashable, ...]  # what a worker can recognise a control item by
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class ControlPool:
     comes_again: bool
 
 
-def recognisable_parts(image: Hashable, *texts: Hashable, grouped: bool) -> RecognisableParts:
+def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
     """Return what a worker can recognise a control item by: its image and, unless ``grouped``, its captions.
 
     Image and texts are names or row ids; None stands for a missing caption.
@@ -38,15 +38,13 @@ def recognisable_parts(image: Hashable, *texts: Hashable, grouped: bool) -> Reco
 
 def count_control_pool(hits: Sequence[HITSpec], *, grouped: bool) -> ControlPool:
     """Return the counts of a study's control items. ``grouped`` is that of its kind."""
-    all_items: set[RecognisableParts] = set()
-    used_items: set[RecognisableParts] = set()
+    all_items: set[Mark] = set()
+    used_items: set[Mark] = set()
     lasts, comes_again = 0, False
     for hit in hits:
         # a repetition is as new as its original
         items = {
-            recognisable_parts(
-                unit.image, *(text and text.key for text in (unit.first, unit.second)), grouped=grouped
-            )
+            mark_of(unit.image, *(text and text.key for text in (unit.first, unit.second)), grouped=grouped)
             for unit in hit.units
             if unit.control and unit.control_kind != REPEATED
         }

@@ -37,12 +37,10 @@ def divide_images(design: StudyDesign, material: Material) -> Division:
     if not needs_split(design):
         return Division(judged_images=images, control_images=())
     control_count = max(2, len(images) // 10)
-    control_names = {
-        image.name for image in shuffle(images, rng_for(design.seed, "control split"))[:control_count]
-    }
+    names = {image.name for image in shuffle(images, rng_for(design.seed, "control split"))[:control_count]}
     return Division(
-        judged_images=tuple(image for image in images if image.name not in control_names),
-        control_images=tuple(image for image in images if image.name in control_names),
+        judged_images=tuple(image for image in images if image.name not in names),
+        control_images=tuple(image for image in images if image.name in names),
     )
 
 

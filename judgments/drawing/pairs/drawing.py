@@ -76,14 +76,7 @@ def draw_pairs(
         published_pairs = tuple(pair for pair in material.published_pairs if pair.key in set(only))
         material = replace(material, published_pairs=published_pairs)
         wanted = dict(Counter(pair.kind for pair in material.published_pairs))
-    draw = _PairDraw(
-        material=material,
-        images=images,
-        pair_counts=wanted,
-        uses_published=uses_published,
-        seed=seed,
-        allow_no_references=allow_no_references,
-    )
+    draw = _PairDraw(material, images, wanted, uses_published, seed, allow_no_references)
     min_references = 0 if references == "all" else int(references)
     accepted_pairs = draw.draw_kinds(min_references)
     if not (only and uses_published):  # ids that no published pair has are reported below
@@ -118,14 +111,7 @@ def count_pairs(
 ) -> dict[str, int]:
     """Return the number of pairs of each kind that ``draw_pairs`` can draw, up to ``wanted``."""
     uses_published = source == "published" or (source == "auto" and bool(material.published_pairs))
-    draw = _PairDraw(
-        material=material,
-        images=images,
-        pair_counts=wanted,
-        uses_published=uses_published,
-        seed=seed,
-        allow_no_references=allow_no_references,
-    )
+    draw = _PairDraw(material, images, wanted, uses_published, seed, allow_no_references)
     accepted_pairs = draw.draw_kinds(0 if references == "all" else int(references))
     return {
         kind: draw.available_count(accepted_pairs, kind) if kind in accepted_pairs.by_kind else 0

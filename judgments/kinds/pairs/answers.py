@@ -17,15 +17,7 @@ from judgments.drawing.draws import balanced_sides
 from judgments.kinds.base import Aggregation, Answers, Choice, Sides, Units
 from judgments.kinds.consensus import ConsensusColumns
 from quorum.statistics.aggregation import majority_vote
-from quorum.statistics.aggregation.pair_answers import (
-    FIRST,
-    MUCH,
-    NEITHER,
-    NO_DIFFERENCE,
-    SECOND,
-    SURE,
-    sides_of,
-)
+from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, sides_of
 from quorum.statistics.stopping import majority_range, plurality_range
 
 # The keys of a design's table ``answers`` that add answers to the two sides, in the order of settings.
@@ -33,10 +25,11 @@ FURTHER_ANSWERS = ("no_difference", "neither", "strength", "confidence")
 NO_DIFFERENCE_CHOICE = Choice(NO_DIFFERENCE, gettext_noop("No difference"), "0")
 NEITHER_CHOICE = Choice(NEITHER, gettext_noop("Neither of the two"), "5")
 SLIGHTLY, BY_FAR = gettext_noop("%(letter)s, slightly"), gettext_noop("%(letter)s, by far")
+# The confidence is the hundreds digit of an answer.
 CONFIDENCE_CHOICES = (
-    Choice(SURE, gettext_noop("A guess"), "7"),
-    Choice(2 * SURE, gettext_noop("Fairly sure"), "8"),
-    Choice(3 * SURE, gettext_noop("Certain"), "9"),
+    Choice(100, gettext_noop("A guess"), "7"),
+    Choice(200, gettext_noop("Fairly sure"), "8"),
+    Choice(300, gettext_noop("Certain"), "9"),
 )
 
 

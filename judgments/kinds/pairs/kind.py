@@ -125,9 +125,7 @@ class PairChoiceKind(ChoiceKind):
         probabilities = partial(answer_probabilities, kind.values)
         kind.rehearsal = ChoiceRehearsal(kind.values, probabilities, is_same_side)
         keys = tuple(choice.key for choice in kind.choices)
-        letters = (
-            () if "strength" in kind.further_answers else tuple(choice.letter for choice in self.choices)
-        )
+        letters = tuple(choice.letter for choice in self.choices) if kind.has_side_buttons else ()
         sure_keys = ((tuple(choice.key for choice in kind.confidences), _("choose how sure you are")),)
         kind.page = replace(
             self.page,
@@ -216,18 +214,16 @@ class PairChoiceKind(ChoiceKind):
         check_split(design, material)
         division = divide_images(design, material)
         pairs_wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
-        draw_options: dict[str, Any] = {
+        options: dict[str, Any] = {
             "references": design.sampling.references,
             "allow_no_references": self.page.shows_picture,
             "source": design.sampling.source,
             "seed": design.seed,
         }
         if design.arena.pages and not pairs_wanted:
-            pairs_wanted = count_pairs(
-                material, division.judged_images, wanted={"MM": ALL_PAIRS}, **draw_options
-            )
+            pairs_wanted = count_pairs(material, division.judged_images, wanted={"MM": ALL_PAIRS}, **options)
         drawn_pairs = draw_pairs(
-            material, division.judged_images, wanted=pairs_wanted, only=design.sampling.only, **draw_options
+            material, division.judged_images, wanted=pairs_wanted, only=design.sampling.only, **options
         )
         pairs = drawn_pairs.pairs
         texts = {text.key: text for image in division.judged_images for text in image.references}

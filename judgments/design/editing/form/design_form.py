@@ -201,10 +201,8 @@ class DesignForm(forms.Form):
 
     def problems(self) -> list[tuple[BoundField | None, list[str]]]:
         """Return (field, errors) in the order of the fields; None stands for the form as a whole."""
-        general_errors = [str(error) for error in self.non_field_errors()]
-        problems: list[tuple[BoundField | None, list[str]]] = (
-            [(None, general_errors)] if general_errors else []
-        )
+        general = [str(error) for error in self.non_field_errors()]
+        problems: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
         return problems + [
             (self[name], [str(message) for message in self.errors[name]])
             for name in self.fields

@@ -19,7 +19,7 @@ from unfold.widgets import (
 )
 
 from common.amounts import AmountField
-from judgments.design.editing.form.sections import form_options_of, table_model_of
+from judgments.design.editing.form.sections import extra_of, model_of
 from judgments.design.editing.rows import RowsField, row_columns_of
 from judgments.design.editing.translations import TranslationsField
 
@@ -108,7 +108,7 @@ def html_name(key: str) -> str:
 
 def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
     """Return the form's field for a key, by the type and limits of the design's field."""
-    extra, limits, annotation = form_options_of(field), _limits_of(field), field.annotation
+    extra, limits, annotation = extra_of(field), _limits_of(field), field.annotation
     options: dict[str, Any] = {
         "label": gettext(field.title or ""),
         "help_text": gettext(field.description or ""),
@@ -160,13 +160,13 @@ def list_field(field: FieldInfo, **options: Any) -> forms.Field | None:
     """Return the form's field for a list, by the type of its members; None if the design's field is no list."""
     if get_origin(field.annotation) is not tuple:
         return None
-    rows = form_options_of(field).get("rows", 1)
+    rows = extra_of(field).get("rows", 1)
     (member, *_) = get_args(field.annotation)
     if get_origin(member) is Annotated:
         (member, *_) = get_args(member)
     if get_origin(member) is tuple:
         return PairsField(rows=rows, **options)
-    if (model := table_model_of(field)) is not None:
+    if (model := model_of(field)) is not None:
         return RowsField(row_columns_of(model), **options)
     return LinesField(rows=rows, **options)
 

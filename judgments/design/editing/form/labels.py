@@ -12,13 +12,7 @@ from django.utils.translation import gettext, gettext_noop
 from pydantic.fields import FieldInfo
 
 from judgments.design.editing.form.fields import CENTS_SUFFIX, PairsField, is_money, list_field
-from judgments.design.editing.form.sections import (
-    design_field,
-    fields_in,
-    form_options_of,
-    sections_for,
-    table_model_of,
-)
+from judgments.design.editing.form.sections import extra_of, field_of, fields_in, model_of, sections_for
 from judgments.design.editing.form.values import value_at
 from judgments.design.editing.rows import RowsField, describe_rows
 from judgments.design.editing.translations import describe_translations
@@ -61,16 +55,14 @@ def replace_keys_by_labels(sentence: str, design: StudyDesign | Mapping[str, Any
         number, _, column = (match["row_path"] or "").lstrip(".").partition(".")
         if number.isdecimal():
             text += gettext(", row %(number)d") % {"number": int(number) + 1}
-            columns = table.model_fields if (table := table_model_of(field)) is not None else {}
+            columns = table.model_fields if (table := model_of(field)) is not None else {}
             title = columns[column].title if column in columns else ""
             text += f", “{gettext(title)}”" if title else ""
         return text
 
     sentence = TABLE_PREFIX.sub("", pattern.sub(label, sentence))
     choices = {
-        str(value): text
-        for field in named_fields
-        for value, text in form_options_of(field).get("words", {}).items()
+        str(value): text for field in named_fields for value, text in extra_of(field).get("words", {}).items()
     }
     sentence = QUOTED_KEY.sub(
         lambda match: f"“{gettext(choices[match[2]])}”" if match[2] in choices else match[0], sentence
@@ -129,13 +121,13 @@ def describe_value(key: str, value: Any) -> str:
     if isinstance(value, dict):
         return describe_translations(value)
     if isinstance(value, list):
-        form_field = list_field(design_field(key))
+        form_field = list_field(field_of(key))
         if isinstance(form_field, RowsField):
             return describe_rows(form_field.columns, value)
         if isinstance(form_field, PairsField):
             return str(form_field.prepare_value(value))
         return ", ".join(describe_value(key, entry) for entry in value)
-    choices: dict[Any, str] = {"all": "all"} | form_options_of(design_field(key)).get("words", {})
+    choices: dict[Any, str] = {"all": "all"} | extra_of(field_of(key)).get("words", {})
     return gettext(choices[value]) if value in choices else str(value)
 
 

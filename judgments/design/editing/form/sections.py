@@ -230,11 +230,11 @@ def _used_keys(section: FormSection, kind: Kind) -> list[str]:
     for key in section.keys.split():
         table = key.removesuffix(".*")
         if all(is_used(kind) for name, is_used in KEY_USES.items() if f"{table}.".startswith(f"{name}.")):
-            keys += [key] if table == key else [f"{table}.{name}" for name in fields_in(design_field(table))]
+            keys += [key] if table == key else [f"{table}.{name}" for name in fields_in(field_of(table))]
     return keys
 
 
-def table_model_of(field: FieldInfo) -> type[BaseModel] | None:
+def model_of(field: FieldInfo) -> type[BaseModel] | None:
     """Return the model of a table, or of each row of a list of tables; None for other fields."""
     for member in (field.annotation, *get_args(field.annotation)):
         if isinstance(member, type) and issubclass(member, BaseModel):
@@ -244,17 +244,17 @@ def table_model_of(field: FieldInfo) -> type[BaseModel] | None:
 
 def fields_in(field: FieldInfo) -> dict[str, FieldInfo]:
     """Return the fields of a table, or of the keys that a mapping lists with titles and descriptions."""
-    table = table_model_of(field)
+    table = model_of(field)
     if table is not None and get_origin(field.annotation) is not tuple:
         return table.model_fields
     members = {}
-    for name, (title, description) in form_options_of(field).get("keys", {}).items():
+    for name, (title, description) in extra_of(field).get("keys", {}).items():
         members[name] = FieldInfo.from_annotation(get_args(field.annotation)[1])
         members[name].title, members[name].description = title, description
     return members
 
 
-def design_field(key: str) -> FieldInfo:
+def field_of(key: str) -> FieldInfo:
     """Return the design's field for a dotted key. Raise KeyError if there is none."""
     fields = StudyDesign.model_fields
     for name in key.split("."):
@@ -263,7 +263,7 @@ def design_field(key: str) -> FieldInfo:
     return field
 
 
-def form_options_of(field: FieldInfo) -> dict[str, Any]:
+def extra_of(field: FieldInfo) -> dict[str, Any]:
     """Return what the form needs to know of a field besides title and description.
 
     They are ``words``, the labels of the choices by value; ``radio``, whether to show radio buttons; ``rows``, the
@@ -274,7 +274,7 @@ def form_options_of(field: FieldInfo) -> dict[str, Any]:
 
 def _field_for_kind(key: str, kind: Kind) -> FieldInfo:
     """Return the field for a key, with title and description as the kind words them."""
-    field = copy(design_field(key))
+    field = copy(field_of(key))
     if key == "controls.per_hit" and kind.grouped:
         field.title = "Check questions (items) on each page"
     elif key == "labels":

@@ -21,13 +21,7 @@ from judgments.design.editing.form.values import values_from_toml
 from judgments.design.editing.previews import find_preview, store_preview
 from judgments.design.editing.text_types import preset_titles
 from judgments.design.editing.views.numbers import numbers_address, numbers_context
-from judgments.design.editing.views.saving import (
-    PREVIEW_BUTTONS,
-    REHEARSAL,
-    is_save,
-    redirect_to_next_page,
-    store_design,
-)
+from judgments.design.editing.views.saving import PREVIEW_BUTTONS, REHEARSAL, is_save, show_next, store_design
 from judgments.design.editing.views.settings import SectionSettings, describe_design
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS, Preset
@@ -115,9 +109,8 @@ def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
         step["visible_fields"].sort(key=lambda field: UNFOLDED_ORDER.get(field.name, 0))
         folded_fields = [field for group in step["folded_groups"] for field in group["fields"]]
         step["has_folded_errors"] = any(field.errors for field in folded_fields)
-        step["has_errors"] = any(
-            field.errors for field in [*step["visible_fields"], *step["pair_fields"], *folded_fields]
-        )
+        all_fields = [*step["visible_fields"], *step["pair_fields"], *folded_fields]
+        step["has_errors"] = any(field.errors for field in all_fields)
         step["folded_values"] = form.folded_values(group["section"] for group in step["folded_groups"])
         step["next_anchor"] = f"s-{next_step.lower()}" if next_step else "panes"
     return list(steps.values())
@@ -136,7 +129,7 @@ def edit_design(
     if "_look" in request.POST and request.headers.get("Accept", "") == "application/json":
         return _answer_script(editor)
     if is_save(request) and editor.form.is_valid() and (study := store_design(editor.form, store)):
-        return redirect_to_next_page(request, study)
+        return show_next(request, study)
     _add_numbers(editor, request)
     return editor
 

@@ -44,7 +44,7 @@ def store_design(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Stu
     return None
 
 
-def redirect_to_next_page(request: HttpRequest, study: Study) -> HttpResponse:
+def show_next(request: HttpRequest, study: Study) -> HttpResponse:
     """Redirect to the page, or to the step of the form, that the pressed button names."""
     messages.success(request, gettext("The design of “%(name)s” is saved.") % {"name": study.name})
     destination = request.POST.get("_to", "")

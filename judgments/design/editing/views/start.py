@@ -93,7 +93,7 @@ def _show_start(
                 "thumbnail": f"judgments/thumbnails/{preset.values['protocol']}.html",
                 "seconds": starting_values(preset=name, saved=saved)["seconds_per_unit"],
                 "missing": counts.missing_for(preset) if counts else "",
-                "has_other_text_type": preset.values.get("judged", CAPTION) not in (CAPTION, text_type),
+                "other_type": preset.values.get("judged", CAPTION) not in (CAPTION, text_type),
             }
             for name, preset in presets.items()
             if preset.values["protocol"] in kind_names
@@ -104,11 +104,7 @@ def _show_start(
     for purpose, about in PURPOSES.items():
         suitable_cards = [card for card in published_cards if purpose in card["preset"].suits]
         suitable_cards.sort(
-            key=lambda card: (
-                bool(card["missing"]),
-                card["has_other_text_type"],
-                card["preset"].suits[purpose],
-            )
+            key=lambda card: (bool(card["missing"]), card["other_type"], card["preset"].suits[purpose])
         )
         # suitable protocols come first; show one even if the dataset suits none
         shown_count = sum(not card["missing"] for card in suitable_cards[:MAX_PROTOCOLS_SHOWN]) or 1
