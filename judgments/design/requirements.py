@@ -27,7 +27,7 @@ from judgments.design.crowds import (
 )
 from judgments.design.tables.base import Count, DesignTable, Listed
 
-# of Prolific ("How do I balance my sample within demographics?"); each combination of traits is a group
+# Prolific's limit ("How do I balance my sample within demographics?"). Each combination of traits is a group.
 MAX_QUOTA_GROUPS = 75
 
 # in a sentence about a requirement

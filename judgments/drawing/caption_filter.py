@@ -1,4 +1,4 @@
-"""Filter the captions of images by Bleu-pre, their words in common with the references (Hodosh et al. 2013, H13)."""
+"""Filter the captions of images by Bleu-pre: the words they share with references (Hodosh et al. 2013, H13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The consensus of a unit, and the consensus of many units as columns, which take less memory."""
+"""The consensus of a single unit, and that of many units as columns (arrays)."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
             [column[indices].astype(np.float64) for column in columns if column is not None]
         )
         row_size = table.itemsize * table.shape[1]
-        # the bytes of a row are its key, since nan does not equal nan
+        # the bytes of a row are its key, so that nan equals nan
         rows = table.view(np.dtype((np.void, row_size))).ravel().tolist()
         index: dict[Any, int] = {}  # numbers of outcomes, by row
         numbers = np.array([index.setdefault(row, len(index)) for row in rows], dtype=np.int64)

@@ -120,7 +120,7 @@ class Unit(models.Model):
             ),
         ]
         indexes = [
-            # partial indexes, since most units have only one caption and many have no pair
+            # partial indexes, since most units have only one caption, or no pair
             *(
                 models.Index(fields=[name], condition=Q((f"{name}__isnull", False)), name=f"units_by_{name}")
                 for name in ("reference", "first", "second", "pair")

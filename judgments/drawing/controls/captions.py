@@ -15,7 +15,7 @@ from judgments.drawing.keys import candidate_key
 from judgments.drawing.material import Image, Text
 
 MAX_RIGHT_CAPTIONS = 3  # H13: one to three right captions among ten
-MIN_EXCHANGED_WORDS = 2  # content words to exchange at least in a text that is compared with the intact text
+MIN_EXCHANGED_WORDS = 2  # least number of content words to exchange in a text compared with the intact text
 SHARE_EXCHANGED = 0.5  # share of the content words of such a text to exchange
 MAX_SHORT_WORD = 2  # letters of the longest word that is too short to be a content word
 MAX_DONORS = 40  # number of other images from whose captions words are taken

@@ -277,7 +277,7 @@ class _PairDraw:
 
     def _most_references(self, min_references: int) -> int:
         """Return the largest number of references below ``min_references`` with enough pairs; 0 if there is none."""
-        # binary search, since fewer references never give fewer pairs
+        # binary search: with fewer references, at least as many pairs have enough of them
         low, high = 0, min_references - 1
         while low < high:
             middle = (low + high + 1) // 2

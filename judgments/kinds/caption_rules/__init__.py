@@ -25,7 +25,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-# white space of Unicode as a class of a regular expression, since Python and JavaScript interpret "\\s" differently
+# white space of Unicode as a class of a regular expression, since Python and JavaScript interpret "\s" differently
 BLANKS = "\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _BLANK_RUN = re.compile(f"[{BLANKS}]+")
 # Values of {start}, {end} and {quote} in the file's patterns.

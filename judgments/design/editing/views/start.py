@@ -116,7 +116,7 @@ def _show_start(
         "published_cards": published_cards,
         "saved_cards": make_cards(saved),
         "kind_names": [name for name in KINDS if name in kind_names],
-        "of_texts": has_only_texts,  # also of the thumbnails
+        "of_texts": has_only_texts,  # the templates of thumbnails read it, too
         "datasets": newest_datasets,
         "dataset": dataset,
         "counts": counts,
