@@ -13,7 +13,7 @@ from judgments.importers.textio import ImportProblem
 
 
 class BadRows:
-    """The rows that an import of a table leaves out, for all of the table's criteria."""
+    """The file of the rows that an import of a table leaves out. All criteria of the table share one file."""
 
     def __init__(self, path: Path) -> None:
         check_writable_path(path)
@@ -21,10 +21,21 @@ class BadRows:
         self._lines: list[str] = []
 
     def collect(self, source: JudgmentSource) -> BadRows:
-        """Collect the rows that are refused when ``source`` is read. Return this object."""
+        """Collect the rows that ``source`` refuses while it is read. Return this object.
+
+        Raises:
+            ImportProblem: the source is not a table.
+        """
         if not isinstance(source, TableJudgments):
-            raise ImportProblem(source.path, None, "--bad-rows", "a published set", "it for tables alone")
+            raise ImportProblem(
+                source.path,
+                line=None,
+                column="--bad-rows",
+                actual="a published set",
+                expected="it for tables alone",
+            )
         source.refusals.bad_rows = partial(self._add_row, source)
+        # the source's columns have Quorum's names, none of which looks like a formula
         self._lines = self._lines or [csv_line(("line", "problem", *source.columns))]
         return self
 
@@ -34,5 +45,6 @@ class BadRows:
         self._lines.append(csv_line(guard_formula(as_cell(cell)) for cell in cells))
 
     def write(self) -> None:
-        # without repeated lines, since a file that was imported before is read twice
+        # A file is read once for each criterion, and again to recognise an earlier import, so a row can be refused
+        # several times.
         write_lines(self._path, dict.fromkeys(self._lines))

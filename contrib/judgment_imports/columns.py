@@ -1,4 +1,4 @@
-"""The columns that an import of judgments reads, and the other questions on the page of columns."""
+"""What the page of columns asks before judgments are imported: the columns to read, and options of the import."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DESIGN_HELP = gettext_lazy(
 
 
 class JudgmentTableUse(TableUse):
-    """What the page of columns asks before judgments are imported from a table."""
+    """The fields and checks of the page of columns for an import of judgments."""
 
     def remove_impossible_guesses(self, guesses: dict[str, str]) -> None:
         if "image" in guesses:
@@ -56,12 +56,12 @@ class JudgmentTableUse(TableUse):
         self, args: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]
     ) -> dict[str, Any]:
         try:
-            scale = parse_scale(values.get("scale", ""))
+            scale = normalize_scale(values.get("scale", ""))
         except ValueError as error:
             raise UploadRefused(f"{gettext('Scale of the answers')}: {error}.") from None
         return {
             "good_rows": "good_rows" in values,
-            "design": study_file(files.get("design")) or args.get("design", ""),
+            "design": study_file_text(files.get("design")) or args.get("design", ""),
             "scale": scale,
         }
 
@@ -74,14 +74,14 @@ def _scale_of_first_rows(table: UploadTable, protocol: str) -> str:
     cells = [row[table.names.index(column)].strip() for row in table.rows]
     try:
         numbers = [float(cell) for cell in cells if cell]
-        extent = reduce(InferredScale.with_number, numbers[1:], InferredScale.from_number(numbers[0]))
-        return extent.scale_like(kind.scale).in_words
+        inferred_scale = reduce(InferredScale.with_number, numbers[1:], InferredScale.from_number(numbers[0]))
+        return inferred_scale.scale_like(kind.scale).in_words
     except (ValueError, IndexError):
         return ""
 
 
-def study_file(file: UploadedFile | None) -> str:
-    """Return a study file as text; "" if there is no file. Raise UploadRefused if it is not a study file."""
+def study_file_text(file: UploadedFile | None) -> str:
+    """Return the text of a study file; "" if there is no file. Raise UploadRefused if it is not a study file."""
     if file is None:
         return ""
     try:
@@ -104,8 +104,8 @@ add_table_use(
 )
 
 
-def parse_scale(text: str) -> str:
-    """Return LOW:HIGH or LOW:HIGH:STEP without outer blanks. Accept "". Raise ValueError for other texts."""
+def normalize_scale(text: str) -> str:
+    """Return a scale, LOW:HIGH or LOW:HIGH:STEP or "", without outer blanks. Raise ValueError for other texts."""
     text = text.strip()
     if text and bounds_from_text(text).step:
         scale_from_text(text)  # refuses steps that do not divide the scale

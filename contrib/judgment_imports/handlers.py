@@ -33,9 +33,11 @@ def import_judgment_upload(
     """Import uploaded judgments.
 
     Args:
-        good_rows: whether to import only the valid rows. The others are written to a file that belongs to the
-            upload.
-        design: a study file.
+        upload: the id of the upload, which is kept if ``good_rows`` is true.
+        mapping: the values of a `ColumnMapping`.
+        good_rows: whether to import the valid rows and write the others to a file of the upload. Otherwise, one
+            invalid row prevents the import.
+        design: the text of a study file.
     """
     require_editor(acting_person(), find_dataset(dataset))
     bad_rows = uploads.bad_rows_file(upload) if good_rows else None

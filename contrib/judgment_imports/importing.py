@@ -23,12 +23,12 @@ from common.rows.loads import large_cache, many_objects
 from contrib.judgment_imports.bad_rows import BadRows
 from contrib.judgment_imports.columns import IMPORT_JOB
 from contrib.judgment_imports.reading import (
-    by_criterion,
     captions_of_dataset,
     imported_design,
+    mappings_by_criterion,
     open_judgments_of,
+    scale_sentence,
     stated_scale,
-    words_of_scale,
 )
 from contrib.judgment_imports.writing.judgments import JudgmentWriter
 from contrib.judgment_imports.writing.systems import ROWS_PER_BATCH
@@ -78,9 +78,9 @@ def import_judgments(
     """
     options = _SharedOptions(
         format=format, path=path, dataset=find_dataset(dataset), protocol=protocol, encoding=encoding, scale=scale,
-        keys=design or {}, dry_run=dry_run, progress=progress,
+        design_keys=design or {}, dry_run=dry_run, progress=progress,
     )  # fmt: skip
-    criteria = by_criterion(format, path, encoding=encoding, mapping=mapping)
+    criteria = mappings_by_criterion(format, path, encoding=encoding, mapping=mapping)
     refused_rows = BadRows(bad_rows) if bad_rows is not None else None
     if list(criteria) != [""]:
         summary = _import_criteria(options, criteria, study, mapping, refused_rows)
@@ -95,7 +95,11 @@ def import_judgments(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SharedOptions:
-    """The arguments of `import_judgments` that are the same for all criteria. ``keys`` are those of a study file."""
+    """The arguments of `import_judgments` that are the same for all criteria.
+
+    Attributes:
+        design_keys: keys of a study file.
+    """
 
     format: str
     path: Path
@@ -103,7 +107,7 @@ class _SharedOptions:
     protocol: str | None
     encoding: str | None
     scale: str
-    keys: Mapping[str, Any]
+    design_keys: Mapping[str, Any]
     dry_run: bool
     progress: Progress
 
@@ -114,13 +118,13 @@ def _import_study(
     """Import the answers to one criterion, or to the only one, as the study ``slug``."""
     dataset = options.dataset
     items = by_name(Item.objects.filter(dataset=dataset).values_list("name", "pk"))
-    references = set(
+    reference_keys = set(
         Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
-    scale = stated_scale(options.scale, options.keys)
     open_source = partial(
-        open_judgments_of, dataset, options.format, options.path, options.protocol, options.encoding, mapping, scale,
-        options.keys,
+        open_judgments_of, dataset, format=options.format, path=options.path, protocol=options.protocol,
+        encoding=options.encoding, mapping=mapping, scale=stated_scale(options.scale, options.design_keys),
+        design_keys=options.design_keys,
     )  # fmt: skip
     source = open_source()
     if refused_rows is not None:
@@ -135,12 +139,12 @@ def _import_study(
             rows = fingerprint.hash_rows(source.judgments(items, captions_of_dataset(dataset)))
             first_row = next(rows, None)
             study_protocol = _protocol_of(source, first_row, options)
-            imported_study = _create_imported_study(slug, dataset.name, study_protocol, options.keys)
-            writer = JudgmentWriter(imported_study, dataset, items, references)
+            imported_study = _create_imported_study(slug, dataset.name, study_protocol, options.design_keys)
+            writer = JudgmentWriter(imported_study, dataset, items, reference_keys)
             _write_judgments(writer, chain(() if first_row is None else (first_row,), rows), options.progress)
             writer.add_winners(list(fingerprint.hash_rows(source.winners(items))))
             writer.finish()
-            _store_setting(writer, source)
+            _add_setting_to_design(writer, source)
             if not writer.judgment_count and not writer.pairs.ids:
                 raise DataConflict(f"{options.path} holds no judgments; nothing was imported.")
             notes = _finish_study(writer, source, fingerprint.hexdigest(), options)
@@ -166,8 +170,8 @@ def _protocol_of(source: JudgmentSource, first_row: JudgmentRow | None, options:
     return protocol
 
 
-def _store_setting(writer: JudgmentWriter, source: JudgmentSource) -> None:
-    """Put the setting of the source, such as its scale, into the design of the study, which is not saved here."""
+def _add_setting_to_design(writer: JudgmentWriter, source: JudgmentSource) -> None:
+    """Add the options that the answers need, such as their scale, to the design, which ``_finish_study`` saves."""
     for table, values in writer.kind.tables_of_setting(source.setting).items():
         writer.study.design[table] = {**writer.study.design.get(table, {}), **values}
 
@@ -178,7 +182,7 @@ def _finish_study(
     """Store the design, the fingerprint and the notes of the study, and log the import. Return the notes."""
     notes = source.notes.sentences()
     if options.dry_run or (source.setting and not source.states_scale):
-        notes += filter(None, [words_of_scale(source)])
+        notes += filter(None, [scale_sentence(source)])
     Study.objects.filter(pk=writer.study.pk).update(
         design=writer.study.design, fingerprint=digest, simulated=writer.simulated, notes={"sentences": notes}
     )
@@ -195,16 +199,20 @@ def _refuse_other_judgments(
     open_source: Callable[..., JudgmentSource],
     items: Mapping[str, int],
 ) -> None:
-    """Raise DataConflict if the study is not visible to the acting person, or has other judgments or another scale."""
+    """Raise DataConflict if the study is not visible to the acting person, or has other judgments or another scale.
+
+    Files with foreign columns are compared twice: with the ids as they are derived now, and with those of earlier
+    releases, which may have imported the study.
+    """
     user, slug = acting_person(), existing.slug
     if user is not None and not Study.objects.visible_to(user).filter(pk=existing.pk).exists():
         raise DataConflict(f"There is a study {slug!r} already; choose another name.")
-    readings = [source]
+    sources = [source]
     if isinstance(source, MappedJudgments):
-        former_reading = open_source(as_before=True)
-        former_reading.refusals.bad_rows = source.refusals.bad_rows
-        readings.append(former_reading)
-    if existing.source != Study.Source.IMPORTED or not _gives_judgments_of(existing, readings, items):
+        source_with_former_ids = open_source(as_before=True)
+        source_with_former_ids.refusals.bad_rows = source.refusals.bad_rows
+        sources.append(source_with_former_ids)
+    if existing.source != Study.Source.IMPORTED or not _is_study_in_sources(existing, sources, items):
         raise DataConflict(f"There is a study {slug!r} with other judgments; choose another name.")
     kind = KINDS[existing.protocol]
     if kind.scale and kind.setting(design_of(existing)) != source.setting:
@@ -212,10 +220,10 @@ def _refuse_other_judgments(
 
 
 def _write_judgments(writer: JudgmentWriter, rows: Iterable[JudgmentRow], progress: Progress) -> None:
-    for number, batch in enumerate(batched(rows, ROWS_PER_BATCH)):
+    for batch_number, batch in enumerate(batched(rows, ROWS_PER_BATCH), start=1):
         writer.add(batch)
         # the number of rows is unknown, so the share approaches 1
-        progress(1 - 1 / (number + 2), with_noun(writer.judgment_count, "judgment"))
+        progress(1 - 1 / (batch_number + 1), with_noun(writer.judgment_count, "judgment"))
 
 
 def _import_criteria(
@@ -243,27 +251,27 @@ def _import_criteria(
             summary_of_all.counts.update({f"{what}, {name}": count for what, count in summary.counts.items()})
             summary_of_all.notes.extend(f"{name}: {note}" for note in summary.notes)
             if summary.created:
-                row = find_study(slugs[name])
-                row.notes |= {"criteria": slugs}
-                row.save(update_fields=["notes"])
+                criterion_study = find_study(slugs[name])
+                criterion_study.notes |= {"criteria": slugs}
+                criterion_study.save(update_fields=["notes"])
         remember_mapping(options.dataset, IMPORT_JOB, mapping)
         transaction.set_rollback(options.dry_run)
     return summary_of_all
 
 
-def _gives_judgments_of(study: Study, readings: Sequence[JudgmentSource], items: Mapping[str, int]) -> bool:
-    """Return whether one of several readings of a file gives the study's judgments.
+def _is_study_in_sources(study: Study, sources: Sequence[JudgmentSource], items: Mapping[str, int]) -> bool:
+    """Return whether one of several sources, which read the same file in different ways, has the study's judgments.
 
     Raises:
-        ImportProblem: the first reading is refused, and no other gives these judgments.
+        ImportProblem: the first source refuses the file, and no other has these judgments.
     """
     refusal = None
-    for reading in readings:
+    for source in sources:
         captions = captions_of_dataset(study.dataset)
         try:
-            digest = fingerprint_of(reading.judgments(items, captions), reading.winners(items))
+            digest = fingerprint_of(source.judgments(items, captions), source.winners(items))
         except ImportProblem as problem:
-            refusal = problem if reading is readings[0] else refusal
+            refusal = problem if source is sources[0] else refusal
         else:
             if digest == study.fingerprint:
                 return True
@@ -281,11 +289,11 @@ def _count_rows(study: Study) -> dict[str, int]:
     }
 
 
-def _create_imported_study(slug: str, dataset: str, protocol: str, keys: Mapping[str, Any]) -> Study:
+def _create_imported_study(slug: str, dataset: str, protocol: str, design_keys: Mapping[str, Any]) -> Study:
     try:
-        design = imported_design(slug, dataset, protocol, keys, slug=slug)
+        design = imported_design(slug, dataset, protocol, design_keys, slug=slug)
     except DesignError as error:
-        if keys:
+        if design_keys:
             raise
         raise DataConflict(f"The study cannot be called {slug!r}: {error}") from None
     study = create_study(design=design, user=acting_person())

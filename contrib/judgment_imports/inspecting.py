@@ -13,7 +13,7 @@ from django.utils import translation
 
 from common.amounts import with_noun
 from contrib.judgment_imports.bad_rows import BadRows
-from contrib.judgment_imports.reading import captions_of_dataset, open_judgments_of, words_of_scale
+from contrib.judgment_imports.reading import captions_of_dataset, open_judgments_of, scale_sentence
 from judgments.importers import ColumnMapping
 from judgments.importers.records.values import by_name
 from judgments.models import Item
@@ -26,14 +26,23 @@ ROWS_PER_REPORT = 2_000  # progress is reported once for this many rows
 
 @dataclass(slots=True)
 class FileContent:
-    """The numbers of a file's rows, units and workers. Units and workers are kept as hashes."""
+    """What a file of judgments holds. Units and workers are kept as hashes, which need little memory.
+
+    Attributes:
+        protocol_counts: the number of judgments of each protocol.
+        value_counts: the number of judgments with each value, as text.
+        expected_count: the number of judgments of check questions with a right answer.
+        unused_count: the number of judgments that results leave out.
+        example: the first row, in words.
+        setting: the design options that the answers need.
+    """
 
     path: Path
-    protocols: Counter[str] = field(default_factory=Counter)
-    values: Counter[str] = field(default_factory=Counter)
-    units: set[int] = field(default_factory=set)
-    workers: set[int] = field(default_factory=set)
-    anonymous: bool = False
+    protocol_counts: Counter[str] = field(default_factory=Counter)
+    value_counts: Counter[str] = field(default_factory=Counter)
+    unit_hashes: set[int] = field(default_factory=set)
+    worker_hashes: set[int] = field(default_factory=set)
+    has_anonymous_people: bool = False
     judgment_count: int = 0
     control_count: int = 0
     expected_count: int = 0
@@ -43,14 +52,14 @@ class FileContent:
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        ordered_counts = sorted(self.values.items(), key=lambda item: _number_sort_key(item[0]))
-        value_counts = ", ".join(f"{value}: {n:,}" for value, n in ordered_counts[:MAX_LISTED_VALUES])
-        unlisted_count = len(self.values) - MAX_LISTED_VALUES
+        ordered_counts = sorted(self.value_counts.items(), key=lambda item: _number_sort_key(item[0]))
+        listed_values = ", ".join(f"{value}: {n:,}" for value, n in ordered_counts[:MAX_LISTED_VALUES])
+        unlisted_count = len(self.value_counts) - MAX_LISTED_VALUES
         return [
-            f"{self.path}: {with_noun(self.judgment_count, 'judgment')} on {with_noun(len(self.units), 'unit')} by "
-            f"{'anonymous people' if self.anonymous else with_noun(len(self.workers), 'worker')} "
-            f"({', '.join(self.protocols)}).",
-            f"  values: {value_counts}{f' and {unlisted_count:,} others' if unlisted_count > 0 else ''}",
+            f"{self.path}: {with_noun(self.judgment_count, 'judgment')} on {with_noun(len(self.unit_hashes), 'unit')} "
+            f"by {'anonymous people' if self.has_anonymous_people else with_noun(len(self.worker_hashes), 'worker')} "
+            f"({', '.join(self.protocol_counts)}).",
+            f"  values: {listed_values}{f' and {unlisted_count:,} others' if unlisted_count > 0 else ''}",
             f"  {self.control_count:,} on check questions, {self.expected_count:,} of them with a right answer; "
             f"{self.unused_count:,} are not to be used",
             f"  the first: {self.example}",
@@ -80,20 +89,29 @@ def inspect_judgments(
     scale: str = "",
     progress: Progress = no_progress,
 ) -> FileContent:
-    """Read a file as ``import_judgments`` would, and report its content."""
-    material = find_dataset(dataset)
-    items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
-    source = open_judgments_of(material, format, path, protocol, encoding, mapping, scale, design or {})
+    """Read a file as ``import_judgments`` would, and return what it holds. Nothing is stored."""
+    dataset_row = find_dataset(dataset)
+    items = by_name(Item.objects.filter(dataset=dataset_row).values_list("name", "pk"))
+    source = open_judgments_of(
+        dataset_row,
+        format=format,
+        path=path,
+        protocol=protocol,
+        encoding=encoding,
+        mapping=mapping,
+        scale=scale,
+        design_keys=design or {},
+    )
     refused_rows = None if bad_rows is None else BadRows(bad_rows).collect(source)
     content = FileContent(path)
-    for row in source.judgments(items, captions_of_dataset(material)):
+    for row in source.judgments(items, captions_of_dataset(dataset_row)):
         content.judgment_count += 1
-        content.protocols[row.protocol or source.protocol or "no protocol"] += 1
+        content.protocol_counts[row.protocol or source.protocol or "no protocol"] += 1
         # aligned to the right, so that numbers sort by value
-        content.values["open answer" if row.value is None else f"{row.value:>3}"] += 1
-        content.units.add(hash(row.unit))
-        content.workers.add(hash(row.worker))
-        content.anonymous = content.anonymous or row.anonymous
+        content.value_counts["open answer" if row.value is None else f"{row.value:>3}"] += 1
+        content.unit_hashes.add(hash(row.unit))
+        content.worker_hashes.add(hash(row.worker))
+        content.has_anonymous_people = content.has_anonymous_people or row.anonymous
         content.control_count += row.control
         content.expected_count += row.expected is not None
         content.unused_count += not row.used
@@ -110,8 +128,9 @@ def inspect_judgments(
             )
     if refused_rows is not None:
         refused_rows.write()
-    scale_words = words_of_scale(source)
-    # these words name the scale already
-    content.setting = "" if scale_words else source.setting
-    content.notes = [*source.notes.sentences(), *filter(None, [scale_words])]
+    scale_note = scale_sentence(source)
+    content.setting = (
+        "" if scale_note else source.setting
+    )  # the note states the setting of such a kind, its scale
+    content.notes = [*source.notes.sentences(), *filter(None, [scale_note])]
     return content

@@ -8,7 +8,7 @@ from common.commands import QuorumCommand, progress_bar
 from contrib.judgment_imports.columns import IMPORT_JOB
 from contrib.judgment_imports.importing import import_judgments
 from contrib.judgment_imports.inspecting import inspect_judgments
-from contrib.judgment_imports.reading import by_criterion, scale_of_design
+from contrib.judgment_imports.reading import mappings_by_criterion, scale_of_design
 from judgments.design.reading.study_files import toml_values
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
 from judgments.importers.options import OPTIONS, add_options, mapping_of
@@ -62,27 +62,35 @@ class ImportJudgments(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         mapping = mapping_of(options, options["path"])
-        source = {
+        import_options = {
             name: options[name]
             for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows", "scale")
         }
-        path = options["design"]
-        source["design"] = toml_values(read_whole(path), source=str(path)) if path else None
+        design_path = options["design"]
+        import_options["design"] = (
+            toml_values(read_whole(design_path), source=str(design_path)) if design_path else None
+        )
         study = options["study"]
         if options["dry_run"]:
-            source["scale"] = source["scale"] or scale_of_design(source["design"] or {})
+            import_options["scale"] = import_options["scale"] or scale_of_design(
+                import_options["design"] or {}
+            )
             with progress_bar() as progress, suggesting_columns(IMPORT_JOB, options, options["dataset"]):
                 file_options = {name: options[name] for name in ("format", "path", "encoding")}
                 contents = {
-                    criterion: inspect_judgments(**source, mapping=criterion_mapping, progress=progress)
-                    for criterion, criterion_mapping in by_criterion(**file_options, mapping=mapping).items()
+                    criterion: inspect_judgments(
+                        **import_options, mapping=criterion_mapping, progress=progress
+                    )
+                    for criterion, criterion_mapping in mappings_by_criterion(
+                        **file_options, mapping=mapping
+                    ).items()
                 }
                 # an import refuses more than an inspection
-                import_judgments(**source, study=study, mapping=mapping, dry_run=True)
+                import_judgments(**import_options, study=study, mapping=mapping, dry_run=True)
             for criterion, content in contents.items():
                 self.say("\n".join([*([f"{criterion}:"] if criterion else []), *content.sentences()]))
             self.say("Nothing was stored (--dry-run).")
             return
         with progress_bar() as progress, suggesting_columns(IMPORT_JOB, options, options["dataset"]):
-            summary = import_judgments(**source, study=study, mapping=mapping, progress=progress)
+            summary = import_judgments(**import_options, study=study, mapping=mapping, progress=progress)
         self.say("\n".join(summary.lines("Study")))

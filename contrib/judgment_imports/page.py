@@ -1,4 +1,4 @@
-"""The form that imports judgments about a dataset."""
+"""The form that imports judgments about a dataset, on the dataset's page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from django import forms
 from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from contrib.judgment_imports.columns import DESIGN_HELP, IMPORT_JOB, SCALE_HELP, parse_scale, study_file
+from contrib.judgment_imports.columns import (
+    DESIGN_HELP,
+    IMPORT_JOB,
+    SCALE_HELP,
+    normalize_scale,
+    study_file_text,
+)
 from judgments.datasets.views.forms import UploadForm, add_upload, short_name
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
 from judgments.kinds import KINDS
@@ -53,13 +59,13 @@ class JudgmentsForm(UploadForm):
 
     def clean_scale(self) -> str:
         try:
-            return parse_scale(self.cleaned_data["scale"])
+            return normalize_scale(self.cleaned_data["scale"])
         except ValueError as error:
             raise forms.ValidationError(str(error)) from None
 
     def arguments(self) -> dict[str, str]:
         values = {name: self.cleaned_data[name] for name in ("study", "protocol", "scale")}
-        return values | {"design": study_file(self.cleaned_data["design"])}
+        return values | {"design": study_file_text(self.cleaned_data["design"])}
 
 
 add_upload("judgments", JudgmentsForm)

@@ -35,26 +35,28 @@ from judgments.models import Caption, Dataset, Output
 
 def open_judgments_of(
     dataset: Dataset,
+    *,
     format: str,
     path: Path,
     protocol: str | None,
     encoding: str | None,
     mapping: ColumnMapping | None,
     scale: str,
-    keys: Mapping[str, Any],
+    design_keys: Mapping[str, Any],
     as_before: bool = False,
 ) -> JudgmentSource:
     """Open judgments about a dataset.
 
     Args:
-        keys: keys of a study file.
-        as_before: see `MappedJudgments`.
+        scale: the scale of the answers, LOW:HIGH[:STEP]; "" if the file states it or it is inferred.
+        design_keys: keys of a study file.
+        as_before: whether to derive ids as earlier releases did (`MappedJudgments.as_before`).
     """
-    kind = KINDS.get(protocol or str(keys.get("protocol")))
+    kind = KINDS.get(protocol or str(design_keys.get("protocol")))
     protocol = kind.name if kind is not None else protocol
     own_page = None
-    if keys and kind is not None and kind.page.custom:
-        own_page = kind.for_design(imported_design(path.stem, dataset.name, kind.name, keys))
+    if design_keys and kind is not None and kind.page.custom:
+        own_page = kind.for_design(imported_design(path.stem, dataset.name, kind.name, design_keys))
     source = open_judgments(
         format,
         path,
@@ -66,17 +68,18 @@ def open_judgments_of(
         worker_name=worker_name,
     )
     if isinstance(source, MappedJudgments):
-        names = SimpleLazyObject(partial(names_by_text, dataset))
-        source.items_of = lambda text: names.get(text, ())
-        texts = cache(partial(_texts_of, dataset))
-        source.text_of = lambda system, image: texts(system).get(image)
+        item_names = SimpleLazyObject(partial(names_by_text, dataset))
+        source.items_of = lambda text: item_names.get(text, ())
+        texts_by_item = cache(partial(_texts_by_item, dataset))
+        source.text_of = lambda system, image: texts_by_item(system).get(image)
         source.as_before = as_before
     return source
 
 
-def _texts_of(dataset: Dataset, system: str) -> dict[str, str]:
-    """Return a system's first text for each item, by item."""
+def _texts_by_item(dataset: Dataset, system: str) -> dict[str, str]:
+    """Return a system's first text for each item, by the item's name."""
     rows = Output.objects.annotations().filter(system__dataset=dataset, system__name=system)
+    # of an item's texts, the one with rank 1 comes last, and so replaces the others
     return dict(rows.order_by("-rank").values_list("item__name", "caption__text"))
 
 
@@ -87,32 +90,32 @@ def captions_of_dataset(dataset: Dataset) -> Any:
 
 
 def imported_design(
-    name: str, dataset: str, protocol: str, keys: Mapping[str, Any], **required_keys: str
+    name: str, dataset: str, protocol: str, design_keys: Mapping[str, Any], **required_keys: str
 ) -> StudyDesign:
     """Return the design of a study with imported judgments. By default, control items exclude nobody.
 
     Args:
-        keys: keys of a study file, which cannot replace the dataset, the protocol and `required_keys`.
+        design_keys: keys of a study file, which cannot replace the dataset, the protocol and `required_keys`.
     """
     fixed_keys = {"dataset": dataset, "protocol": protocol, **required_keys}
-    return make_design({"name": name, "controls": {"threshold": 0.0}, **keys, **fixed_keys})
+    return make_design({"name": name, "controls": {"threshold": 0.0}, **design_keys, **fixed_keys})
 
 
-def scale_of_design(keys: Mapping[str, Any]) -> str:
+def scale_of_design(design_keys: Mapping[str, Any]) -> str:
     """Return the scale in the keys of a study file, as LOW:HIGH:STEP; "" if they have no scale or an invalid one.
 
     An invalid scale is reported when the study is created.
     """
     try:
-        scale = Scale.model_validate(keys["scale"]) if "scale" in keys else None
+        scale = Scale.model_validate(design_keys["scale"]) if "scale" in design_keys else None
         return "" if scale is None else ":".join(map(number_text, (scale.low, scale.high, scale.step)))
     except ValidationError:
         return ""
 
 
-def stated_scale(scale: str, keys: Mapping[str, Any]) -> str:
-    """Return the scale that an option or a study file states. Raise an error if they differ."""
-    design_scale = scale_of_design(keys)
+def stated_scale(scale: str, design_keys: Mapping[str, Any]) -> str:
+    """Return the scale that an option or a study file states. Raise DataConflict if they differ."""
+    design_scale = scale_of_design(design_keys)
     if scale and design_scale and not scale_from_text(scale).has_same_points(scale_from_text(design_scale)):
         raise DataConflict(
             f"The scale is stated as {scale}, and as {design_scale} in the design; expected one of them."
@@ -120,7 +123,7 @@ def stated_scale(scale: str, keys: Mapping[str, Any]) -> str:
     return scale or design_scale
 
 
-def words_of_scale(source: JudgmentSource) -> str:
+def scale_sentence(source: JudgmentSource) -> str:
     """Return a sentence about the scale by which answers were read; "" if the answers have no scale."""
     kind = KINDS.get(source.protocol or "")
     scale = None if kind is None else kind.with_setting(source.setting).scale
@@ -132,10 +135,13 @@ def words_of_scale(source: JudgmentSource) -> str:
     return f"The answers are taken for points of the scale {scale.in_words}, {reason}."
 
 
-def by_criterion(
+def mappings_by_criterion(
     format: str, path: Path | str, *, encoding: str | None, mapping: ColumnMapping | None
 ) -> dict[str, ColumnMapping | None]:
-    """Return the mapping that reads a criterion's judgments, by criterion; {"": mapping} if there are no criteria."""
+    """Return for each criterion of a table the mapping that reads its judgments.
+
+    If the mapping names no criteria, return {"": mapping}.
+    """
     path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if mapping is None or not (mapping.criterion or mapping.criteria):
         return {"": mapping}

@@ -48,8 +48,11 @@ class SentJudgments(Parameters):
     )
 
     def get_fields(self) -> dict[str, Any]:
-        texts = OPTIONS.keys() - {"match_names", "header_row"}
-        options = {name: serializers.CharField(required=False, help_text=OPTIONS[name][1]) for name in texts}
+        # "match_names" is no text and has a field above. Rows without a table have no "header_row".
+        text_options = OPTIONS.keys() - {"match_names", "header_row"}
+        options = {
+            name: serializers.CharField(required=False, help_text=OPTIONS[name][1]) for name in text_options
+        }
         return super().get_fields() | dict(sorted(options.items()))
 
 

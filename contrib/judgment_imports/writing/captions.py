@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from common.errors import DataConflict
 from common.rows.batches import KEYS_PER_QUERY, batched
@@ -13,21 +13,21 @@ from judgments.models import Caption, Dataset
 
 
 class CaptionWriter:
-    """A writer that adds candidates as captions of the dataset.
+    """A writer that adds judged texts as captions of the dataset, unless the dataset has them.
 
     Attributes:
-        references: ids of the dataset's references.
+        reference_keys: the ids (`Caption.key`) of the dataset's references.
         ids: the row id of each caption, by its id in the file or by the ``text_key`` of its text.
         texts: the stored text by row id, for captions in which people marked errors.
     """
 
-    def __init__(self, dataset: Dataset, references: set[str]) -> None:
+    def __init__(self, dataset: Dataset, reference_keys: set[str]) -> None:
         self.dataset = dataset
-        self.references = references
+        self.reference_keys = reference_keys
         self.ids: dict[str, int] = {}
         self.texts: dict[int, str] = {}
 
-    def add(self, rows: Iterable[JudgmentRow]) -> None:
+    def add(self, rows: Sequence[JudgmentRow]) -> None:
         captions = [
             caption
             for row in rows
@@ -37,35 +37,33 @@ class CaptionWriter:
                 (row.second, row.second_text),
             )
         ]
-        self.add_texts(text for key, text in captions if text is not None and key not in self.references)
-        self.load({key for key, _text in captions if key is not None and key not in self.ids})
+        self.add_texts(text for key, text in captions if text is not None and key not in self.reference_keys)
+        self.load_ids({key for key, _text in captions if key is not None and key not in self.ids})
 
     def add_texts(self, texts: Iterable[str]) -> None:
-        new = {text: key for text in texts if (key := text_key(text)) not in self.ids}
-        ids_by_text = store_candidates(self.dataset, new)
-        self.ids.update({key: ids_by_text[text] for text, key in new.items()})
+        keys_by_text = {text: key for text in texts if (key := text_key(text)) not in self.ids}
+        ids_by_text = store_candidates(self.dataset, keys_by_text)
+        self.ids.update({key: ids_by_text[text] for text, key in keys_by_text.items()})
 
     def add_options(self, rows: Iterable[CreditedRow]) -> None:
         """Add the texts of options that the file credits to systems. Several units may have the same ids."""
         options = [option for row in rows for option in credited_options(row)]
-        self.add_texts(option["text"] for option in options if option["key"] not in self.references)
-        self.load({option["key"] for option in options} & self.references - self.ids.keys())
+        self.add_texts(option["text"] for option in options if option["key"] not in self.reference_keys)
+        self.load_ids({option["key"] for option in options} & self.reference_keys - self.ids.keys())
 
-    def reference(self, key: str) -> str | None:
+    def reference_key(self, key: str) -> str | None:
         """Return the id if it is the id of a reference; else None."""
-        return key if key in self.references else None
+        return key if key in self.reference_keys else None
 
-    def load(self, keys: Iterable[str]) -> None:
+    def load_ids(self, keys: Iterable[str]) -> None:
         for batch in batched(sorted(keys), KEYS_PER_QUERY):
             captions = Caption.objects.filter(dataset=self.dataset, key__in=batch)
             self.ids.update(captions.values_list("key", "pk"))
 
     def load_texts(self, rows: Iterable[JudgmentRow]) -> None:
         """Read the stored spelling of texts in which people marked errors."""
-        captions = {self.id_of(row.first, row.first_text, row.unit) for row in rows}
-        for batch in batched(
-            sorted({pk for pk in captions if pk is not None} - self.texts.keys()), KEYS_PER_QUERY
-        ):
+        caption_ids = {self.id_of(row.first, row.first_text, row.unit) for row in rows} - {None}
+        for batch in batched(sorted(caption_ids - self.texts.keys()), KEYS_PER_QUERY):
             self.texts.update(Caption.objects.filter(pk__in=batch).values_list("pk", "text"))
 
     def required_id_of(self, key: str | None, text: str | None, unit: str) -> int:
@@ -88,4 +86,5 @@ class CaptionWriter:
 
 
 def credited_options(row: CreditedRow) -> list[Mapping[str, str]]:
+    """Return the options of the row's unit that the file credits to systems."""
     return [option for option in row.options() if option.get("key") in row.credits]

@@ -1,4 +1,4 @@
-"""Store the rows of a file of judgments.
+"""Store the rows of a file of judgments, with all that they refer to.
 
 Each writer stores the rows of one table in batches, and keeps only row ids by name, so memory holds no rows of the
 file. ``JudgmentWriter`` calls the writers in the order in which the tables refer to each other.
@@ -30,12 +30,14 @@ JUDGMENT_FIELDS = (
 class JudgmentWriter:
     """A writer that stores the rows of a file as judgments, after all rows to which they refer."""
 
-    def __init__(self, study: Study, dataset: Dataset, items: dict[str, int], references: set[str]) -> None:
+    def __init__(
+        self, study: Study, dataset: Dataset, items: dict[str, int], reference_keys: set[str]
+    ) -> None:
         self.study = study
         self.kind: Kind = KINDS[study.protocol]
         self.items = items
         self.systems = SystemWriter(dataset)
-        self.captions = CaptionWriter(dataset, references)
+        self.captions = CaptionWriter(dataset, reference_keys)
         self.pairs = PairWriter(study, self.captions, self.systems, items)
         self.units = UnitWriter(study, self.captions, self.pairs)
         self.hits = HitWriter(study)
@@ -81,14 +83,14 @@ class JudgmentWriter:
         for row in rows_by_unit.values():
             item = self.items[image_of_row(row, self.captions.dataset)]
             has_pair = row.second is not None or row.second_text is not None
-            captions = [
+            credited_texts = [
                 (row.of_side(side), getattr(row, side), getattr(row, f"{side}_text")) for side in SIDES
             ]
-            captions += [
-                (row.credits[option["key"]], self.captions.reference(option["key"]), option["text"])
+            credited_texts += [
+                (row.credits[option["key"]], self.captions.reference_key(option["key"]), option["text"])
                 for option in credited_options(row)
             ]
-            for credits, key, text in captions:
+            for credits, key, text in credited_texts:
                 for credit in credits:
                     if credit.rank is None and has_pair:
                         continue  # the row of the pair stores its systems
@@ -97,7 +99,7 @@ class JudgmentWriter:
     def _add_revision(self, row: JudgmentRow) -> None:
         """Link an answer to the answer that it revises.
 
-        If the file does not have that answer, count the revision instead.
+        If the file does not have that answer, store the number of earlier answers instead.
         """
         values = dict(zip(JUDGMENT_FIELDS, self._values(row), strict=True))
         former_judgment = Judgment.objects.filter(
@@ -117,7 +119,7 @@ class JudgmentWriter:
         return marks.shift(answer, written=row.first_text, stored=stored_text)
 
     def _values(self, row: JudgmentRow) -> tuple[Any, ...]:
-        """Return the values of the columns ``JUDGMENT_FIELDS``."""
+        """Return the values of the columns ``JUDGMENT_FIELDS``, in their order."""
         return (
             self.assignments.id_of(row),
             self.units.ids[row.unit],

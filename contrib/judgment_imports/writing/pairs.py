@@ -29,8 +29,8 @@ class PairWriter:
 
     Attributes:
         ids: the row id of each pair, by its key.
-        references: the keys of the references that units of the pair showed, by key of the pair.
-        published: the published pairs of the dataset, by key.
+        shown_references: the keys of the references that units of the pair showed, by key of the pair.
+        published_pairs: the published pairs of the dataset, by key.
     """
 
     def __init__(
@@ -43,13 +43,16 @@ class PairWriter:
         self.systems = systems
         self.items = items
         self.ids: dict[str, int] = {}
-        self.references: defaultdict[str, list[str]] = defaultdict(list)
-        self.published = {
+        self.shown_references: defaultdict[str, list[str]] = defaultdict(list)
+        self.published_pairs = {
             pair.key: pair for pair in PublishedPair.objects.filter(dataset=self.dataset).select_related()
         }
 
     def key_of(self, row: JudgmentRow) -> str | None:
-        """Return the pair's id. If it has none, derive an id from the image, the two captions and their systems."""
+        """Return the id of the row's pair; None for a row without a pair.
+
+        If the row compares two captions but has no id, derive one from the image, the captions and their systems.
+        """
         if row.pair is not None or row.control or not self.compares_pairs:
             return row.pair
         first, second = (
@@ -63,56 +66,68 @@ class PairWriter:
 
     def add(self, rows: Iterable[JudgmentRow]) -> None:
         """Add the pairs of rows whose units are new."""
-        new: dict[str, JudgmentRow] = {}
+        first_rows: dict[str, JudgmentRow] = {}  # of new pairs
         for row in rows:
             key = self.key_of(row)
             if not key:
                 continue
             if key not in self.ids:
-                new.setdefault(key, row)
+                first_rows.setdefault(key, row)
             if row.reference is not None:
-                self.references[key].append(row.reference)
+                self.shown_references[key].append(row.reference)
         pairs = []
-        for key, row in new.items():
-            first = self.captions.id_of(row.first, row.first_text, row.unit)
-            second = self.captions.id_of(row.second, row.second_text, row.unit)
+        for key, row in first_rows.items():
             pairs.append(
-                self._build(key, row.kind or "", image_of_row(row, self.dataset), first, second, row=row)
+                self._prepare_pair(
+                    key=key,
+                    kind=row.kind or "",
+                    image=image_of_row(row, self.dataset),
+                    first=self.captions.id_of(row.first, row.first_text, row.unit),
+                    second=self.captions.id_of(row.second, row.second_text, row.unit),
+                    row=row,
+                )
             )
         self._store(pairs)
 
     def add_winners(self, rows: Iterable[WinnerRow]) -> None:
         pairs = []
         for row in rows:
-            first = self.captions.ids[text_key(row.first_text)]
-            second = self.captions.ids[text_key(row.second_text)]
-            pairs.append(self._build(row.pair, row.kind, row.image, first, second, winner=row.winner))
+            pairs.append(
+                self._prepare_pair(
+                    key=row.pair,
+                    kind=row.kind,
+                    image=row.image,
+                    first=self.captions.ids[text_key(row.first_text)],
+                    second=self.captions.ids[text_key(row.second_text)],
+                    winner=row.winner,
+                )
+            )
         self._store(pairs)
 
     def finish(self) -> None:
         """Store for each pair the references that its units showed."""
         pairs = []
-        for pair in CandidatePair.objects.filter(study=self.study, key__in=list(self.references)):
-            pair.references = list(dict.fromkeys(self.references[pair.key]))
+        for pair in CandidatePair.objects.filter(study=self.study, key__in=list(self.shown_references)):
+            pair.references = list(dict.fromkeys(self.shown_references[pair.key]))
             pairs.append(pair)
         CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)  # rows per statement
 
-    def _build(
+    def _prepare_pair(
         self,
+        *,
         key: str,
         kind: str,
         image: str,
         first: int | None,
         second: int | None,
-        *,
         row: JudgmentRow | None = None,
         winner: int | None = None,
     ) -> CandidatePair:
         systems_by_side = self._systems_by_side(row) if row is not None else {}
         if first is None or second is None:
             raise DataConflict(f"Pair {key!r} names fewer than two captions; expected first and second.")
-        published = self.published.get(key)
-        human_texts = _texts_without_system(row, systems_by_side) if row is not None else frozenset()
+        published_pair = self.published_pairs.get(key)
+        human_texts = _human_texts(row, systems_by_side) if row is not None else frozenset()
         return CandidatePair(
             study=self.study,
             key=key,
@@ -120,9 +135,13 @@ class PairWriter:
             item_id=self.items[image],
             first_id=first,
             second_id=second,
-            first_system_id=published.first_system_id if published else systems_by_side.get("first"),
-            second_system_id=published.second_system_id if published else systems_by_side.get("second"),
-            references=self._references_of(image, published, (first, second), human_texts),
+            first_system_id=published_pair.first_system_id
+            if published_pair
+            else systems_by_side.get("first"),
+            second_system_id=published_pair.second_system_id
+            if published_pair
+            else systems_by_side.get("second"),
+            references=self._references_of(image, published_pair, (first, second), human_texts),
             published_winner=winner,
         )
 
@@ -140,9 +159,9 @@ class PairWriter:
             if not (credits := row.of_side(side)):
                 continue
             system = self.systems.by_name[credits[0].system]
-            published = self.published.get(row.pair or "")
-            if published and getattr(published, f"{side}_system_id") != system.pk:
-                published_name = getattr(published, f"{side}_system").name
+            published_pair = self.published_pairs.get(row.pair or "")
+            if published_pair and getattr(published_pair, f"{side}_system_id") != system.pk:
+                published_name = getattr(published_pair, f"{side}_system").name
                 raise DataConflict(
                     f"The file says that caption {getattr(row, side)!r} of pair {row.pair!r} is by system "
                     f"{system.name!r}; in dataset {self.dataset.name!r} it is by {published_name!r}."
@@ -153,7 +172,7 @@ class PairWriter:
     def _references_of(
         self,
         image: str,
-        published: PublishedPair | None,
+        published_pair: PublishedPair | None,
         candidates: tuple[int, int],
         human_texts: frozenset[str],
     ) -> list[str]:
@@ -162,8 +181,8 @@ class PairWriter:
         Candidates are left out, and so are references that equal a person's candidate, as when pairs are drawn.
         """
         references = self._references_by_item[self.items[image]]
-        if published is not None:
-            return [row.key for row in references[: published.references]]
+        if published_pair is not None:
+            return [row.key for row in references[: published_pair.references]]  # this field is their number
         return [row.key for row in references if row.pk not in candidates and row.text not in human_texts]
 
     @cached_property
@@ -186,8 +205,8 @@ def image_of_row(row: JudgmentRow, dataset: Dataset) -> str:
     return row.image
 
 
-def _texts_without_system(row: JudgmentRow, system_sides: Collection[str]) -> frozenset[str]:
-    """Return the candidates that are credited to no system, so that people wrote them."""
+def _human_texts(row: JudgmentRow, system_sides: Collection[str]) -> frozenset[str]:
+    """Return the candidates on sides that are credited to no system, so that people wrote them."""
     texts = {"first": row.first_text, "second": row.second_text}
     return frozenset(
         one_text(text) for side, text in texts.items() if text is not None and side not in system_sides

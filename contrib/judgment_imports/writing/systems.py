@@ -36,7 +36,7 @@ class SystemWriter:
     Attributes:
         by_name: the systems of the dataset, by their names and by the composed forms of their names.
         partly_known: the names of systems whose lists are partly known, by task.
-        seen: the captions that were added before.
+        added_captions: the captions that were added before.
         without_rank: captions that have no rank, in the order of the file. ``finish`` stores their outputs.
     """
 
@@ -45,7 +45,7 @@ class SystemWriter:
         existing = {system.name: system for system in System.objects.filter(dataset=dataset)}
         self.by_name = {compose_name(name): system for name, system in existing.items()} | existing
         self.partly_known = {task: set(names) for task, names in self.dataset.known_in_part.items()}
-        self.seen: set[CreditedCaption] = set()
+        self.added_captions: set[CreditedCaption] = set()
         self.without_rank: dict[CreditedCaption, None] = {}
         self.systems_added = self.outputs_added = 0
 
@@ -69,10 +69,10 @@ class SystemWriter:
 
     def add_outputs(self, captions: Iterable[CreditedCaption]) -> None:
         """Add the outputs with a rank. ``finish`` adds those without a rank, after all ranks that are known."""
-        new = dict.fromkeys(caption for caption in captions if caption not in self.seen)
-        self.seen.update(new)
-        self.without_rank |= dict.fromkeys(caption for caption in new if caption.credit.rank is None)
-        self._add_by_task([caption for caption in new if caption.credit.rank is not None])
+        new_captions = dict.fromkeys(caption for caption in captions if caption not in self.added_captions)
+        self.added_captions.update(new_captions)
+        self.without_rank |= dict.fromkeys(caption for caption in new_captions if caption.credit.rank is None)
+        self._add_by_task([caption for caption in new_captions if caption.credit.rank is not None])
 
     def finish(self) -> None:
         """Add the outputs without a rank, and note which systems are partly known."""
@@ -102,7 +102,7 @@ class SystemWriter:
 
     def _add_outputs(self, task: Output.Task, captions: list[CreditedCaption]) -> None:
         """Add the outputs of one task, unless they are known. Raise DataConflict if they contradict known outputs."""
-        partly_known = self._open_lists(task, {caption.credit.system for caption in captions})
+        partly_known = self._mark_partly_known(task, {caption.credit.system for caption in captions})
         lists = stored_lists(
             task,
             systems={self.by_name[caption.credit.system].pk for caption in captions},
@@ -131,7 +131,7 @@ class SystemWriter:
         Output.objects.bulk_create(outputs, batch_size=ROWS_PER_BATCH)
         self.outputs_added += len(outputs)
 
-    def _open_lists(self, task: Output.Task, names: Iterable[str]) -> set[str]:
+    def _mark_partly_known(self, task: Output.Task, names: Iterable[str]) -> set[str]:
         """Mark systems as partly known unless their own file was imported, and return all that are partly known.
 
         Only the lists of these systems can get further outputs. Their ranks are made consecutive once, when the first
@@ -151,13 +151,13 @@ class SystemWriter:
     ) -> DataConflict:
         image = Item.objects.get(pk=caption.item).name
         answer = ranking.get(caption.credit.rank or 0)
-        where = f"at rank {caption.credit.rank}" if caption.credit.rank else "at some rank"
+        rank_in_words = f"at rank {caption.credit.rank}" if caption.credit.rank else "at some rank"
         if task == Output.Task.ANNOTATION:
             quoted_text, dataset_text = quote_difference(text, str(answer or ""))
-            claim = f"caption {quoted_text} {where} for image {image!r}"
+            claim = f"caption {quoted_text} {rank_in_words} for image {image!r}"
             dataset_answer = None if answer is None else dataset_text
         else:
-            claim = f"image {image!r} {where} for caption {text[:80]!r}"
+            claim = f"image {image!r} {rank_in_words} for caption {text[:80]!r}"
             dataset_answer = None if answer is None else repr(Item.objects.get(pk=answer).name)
         fact = f"has {dataset_answer} there" if dataset_answer else "does not have it there"
         return DataConflict(

@@ -30,21 +30,21 @@ class UnitWriter:
         self.ids: dict[str, int] = {}
 
     def add(self, rows: Iterable[JudgmentRow]) -> None:
-        """Add units, each as in its first row."""
-        new: dict[str, JudgmentRow] = {}
+        first_rows: dict[str, JudgmentRow] = {}  # of new units
         for row in rows:
             if row.unit not in self.ids:
-                new.setdefault(row.unit, row)
+                first_rows.setdefault(row.unit, row)
         first_position = len(self.ids)
         values = (
-            self._values(row, position) for position, row in enumerate(new.values(), start=first_position)
+            self._values(row, position)
+            for position, row in enumerate(first_rows.values(), start=first_position)
         )
         insert_rows(Unit, UNIT_FIELDS, values)
         units = Unit.objects.filter(study=self.study, position__gte=first_position)
         self.ids.update(units.values_list("key", "pk"))
 
     def _values(self, row: JudgmentRow, position: int) -> tuple[Any, ...]:
-        """Return the values of the columns ``UNIT_FIELDS``."""
+        """Return the values of the columns ``UNIT_FIELDS``, in their order."""
         pair = self.pairs.key_of(row)
         return (
             self.study.pk,
@@ -58,8 +58,8 @@ class UnitWriter:
             row.kind or "",
             row.control,
             row.expected and self.from_file(row.expected, content=row.content or {}),
-            False,
-            False,
+            False,  # filtered
+            False,  # withdrawn
             dict(row.content or {}),
             self._systems(row),
         )
