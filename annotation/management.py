@@ -20,7 +20,7 @@ from common.commands import QuorumCommand
 from common.errors import ObjectNotFound, WrongState
 from common.files import atomic_write, check_writable_path, write_json
 from judgments.jobs.claims import run_job
-from judgments.management.base import OperationCommand, add_parameters, as_text, operation_at
+from judgments.management.base import OperationCommand, add_parameters, as_form_data, operation_at
 from judgments.models import Study
 from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study
@@ -73,7 +73,7 @@ class SetLimits(QuorumCommand):
         from annotation.money.account_limits import SET_LIMITS, set_limits
         from annotation.money.parameters import LimitsRequest
 
-        values = LimitsRequest.read(as_text(LimitsRequest(), options))
+        values = LimitsRequest.read(as_form_data(LimitsRequest(), options))
         by = User.objects.filter(username=options["by"], is_active=True).first()
         if by is None or not by.has_perms(SET_LIMITS):
             raise CommandError(f"Nothing was changed: no account {options['by']!r} may set limits.")

@@ -28,12 +28,12 @@ from common.downloads import problem_page
 from common.errors import PROBLEM_TYPE, QuorumError, problem, sentence_of, shorten_details
 from common.files import NanAsNullEncoder, can_be_stored
 from common.incoming.json_documents import TooDeep, load_json
-from judgments.access.tokens import KEY_START, token_for_key
+from judgments.access.tokens import KEY_PREFIX, authenticate_key
 from judgments.api.bodies import refuse_compressed
 from judgments.cached_figures import FiguresPending
 
 OLD_KEY_LENGTH = 40  # characters of old keys without scopes; workers' tokens have 43
-KEY_LENGTH = len(KEY_START) + 43
+KEY_LENGTH = len(KEY_PREFIX) + 43
 COUNTING_SECONDS = 5  # seconds after which a client may ask again for figures that a job is computing
 TOO_DEEP = "The body is nested too deeply."
 
@@ -58,8 +58,8 @@ class TokenAuthentication(BaseAuthentication):
             raise exceptions.AuthenticationFailed(
                 "The Authorization header is not of the form 'Token <token>'."
             )
-        if len(token) == OLD_KEY_LENGTH or (token.startswith(KEY_START) and len(token) == KEY_LENGTH):
-            api_token = token_for_key(token)
+        if len(token) == OLD_KEY_LENGTH or (token.startswith(KEY_PREFIX) and len(token) == KEY_LENGTH):
+            api_token = authenticate_key(token)
             if api_token is None:
                 rate_limits.count_use("token")
                 raise exceptions.AuthenticationFailed(

@@ -19,7 +19,14 @@ from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from contrib.archives.planning.files import DepositFile
 from contrib.archives.planning.plan import DepositPlan
-from contrib.archives.site import MAX_DETAIL_LENGTH, ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome
+from contrib.archives.site import (
+    MAX_DETAIL_LENGTH,
+    ArchiveClient,
+    ArchiveConflict,
+    NotAtArchive,
+    Note,
+    UnclearOutcome,
+)
 from judgments.studies.generation.progress import Progress
 
 State = Deposit.State
@@ -30,47 +37,57 @@ INITIAL_FILES = {".gitattributes"}  # files that the Hub puts into a new reposit
 
 
 def send_to_huggingface(
-    site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress
+    site: ArchiveClient, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress
 ) -> None:
     """Bring the repository to the state that the plan describes.
 
     A step that was done before is skipped, so a repeated call continues.
+
+    Args:
+        note: stores columns of the deposit; without columns, only checks that the release may still be sent.
     """
     progress(0.05, "creating the repository")
     repository = deposit.repository
-    created = _create_repository(site, repository)
-    path = f"api/datasets/{quote(repository)}"
-    info = site.call("GET", path, what="to read the repository")
+    is_new = _create_repository(site, repository)
+    api_path = f"api/datasets/{quote(repository)}"
+    info = site.call("GET", api_path, what="to read the repository")
     remote_files = {str(sibling.get("rfilename")) for sibling in info.get("siblings") or []}
-    if not created and deposit.state == State.STARTED:
-        _check_own(site, deposit, remote_files)
+    if not is_new and deposit.state == State.STARTED:
+        _refuse_foreign_repository(site, deposit, remote_files)
     if not info["private"] and not plan.publish:
         raise PublishingError(
             f"The dataset {repository} is public at {site.host}, so that what is sent there is public at once; "
             "expected publish with it, or another repository."
         )
     note(state=State.FILLING, address=f"{site.url}/datasets/{repository}")
-    if not _has_all_files(site, path, plan.files):
+    if not _has_all_files(site, api_path, plan.files):
         progress(0.2, "sending files")
         note()
-        _commit(site, repository, plan, _stale_files(deposit, plan, remote_files), str(info.get("sha") or ""))
-        if not _has_all_files(site, path, plan.files):
+        _commit(
+            site,
+            repository,
+            plan,
+            _names_of_stale_files(deposit, plan, remote_files),
+            str(info.get("sha") or ""),
+        )
+        if not _has_all_files(site, api_path, plan.files):
             raise PublishingError(
                 f"{site.host} has other files in {repository} than were sent. Send the release again."
             )
-    commit = str(site.call("GET", path, what="to read the repository").get("sha") or "")
+    commit = str(site.call("GET", api_path, what="to read the repository").get("sha") or "")
     progress(0.95, "naming the version")
-    _tag_version(site, path, plan.release.version, commit)
+    _tag_version(site, api_path, plan.release.version, commit)
     if plan.publish:
         note()
-        site.call("PUT", f"{path}/settings", what="to make it public", body={"private": False})
-    private = bool(site.call("GET", path, what="to read the repository").get("private"))
-    if plan.publish and private:
+        site.call("PUT", f"{api_path}/settings", what="to make it public", body={"private": False})
+    is_private = bool(site.call("GET", api_path, what="to read the repository").get("private"))
+    if plan.publish and is_private:
         raise PublishingError(f"{site.host} keeps {repository} private. Send the release again.")
-    note(remote=commit, state=State.DRAFT if private else State.PUBLIC, finished_at=timezone.now())
+    note(remote=commit, state=State.DRAFT if is_private else State.PUBLIC, finished_at=timezone.now())
 
 
-def _create_repository(site: Site, repository: str) -> bool:
+def _create_repository(site: ArchiveClient, repository: str) -> bool:
+    """Create a private repository. Return False if it exists already."""
     owner, _, name = repository.partition("/")
     body = {"type": "dataset", "name": name, "organization": owner, "private": True}
     try:
@@ -80,8 +97,8 @@ def _create_repository(site: Site, repository: str) -> bool:
     return True
 
 
-def _check_own(site: Site, deposit: Deposit, remote_files: set[str]) -> None:
-    """Raise PublishingError if the repository has files although no release of this study was sent to it before."""
+def _refuse_foreign_repository(site: ArchiveClient, deposit: Deposit, remote_files: set[str]) -> None:
+    """Raise PublishingError if the repository has files, but got no release of this study before."""
     if remote_files - INITIAL_FILES and not _deposits_of_study(deposit).exclude(state=State.STARTED).exists():
         raise PublishingError(
             f"There is a dataset {deposit.repository} at {site.host} already, which is not this study's; "
@@ -95,8 +112,8 @@ def _deposits_of_study(deposit: Deposit) -> QuerySet[Deposit]:
     )
 
 
-def _stale_files(deposit: Deposit, plan: DepositPlan, remote_files: set[str]) -> list[str]:
-    """Return the files at the archive that come from earlier releases of the study and are not in this one.
+def _names_of_stale_files(deposit: Deposit, plan: DepositPlan, remote_files: set[str]) -> list[str]:
+    """Return the names of files at the archive that earlier releases of the study had and this one has not.
 
     They can be deleted, since the tags of earlier versions keep them.
     """
@@ -105,45 +122,47 @@ def _stale_files(deposit: Deposit, plan: DepositPlan, remote_files: set[str]) ->
     return sorted((own_names & remote_files) - {file.name for file in plan.files})
 
 
-def _has_all_files(site: Site, path: str, files: tuple[DepositFile, ...]) -> bool:
+def _has_all_files(site: ArchiveClient, api_path: str, files: tuple[DepositFile, ...]) -> bool:
     """Return whether the main branch has all files, by SHA-256 for files in LFS and by git's hash for others."""
     try:
         entries = site.call(
             "POST",
-            f"{path}/paths-info/main",
+            f"{api_path}/paths-info/main",
             what="to list the files",
             body={"paths": [file.name for file in files], "expand": False},
         )
     except NotAtArchive:  # nothing was committed yet
         return False
-    by_path = {entry.get("path"): entry for entry in entries}
-    return all(file.name in by_path and _is_same_file(by_path[file.name], file) for file in files)
+    entry_by_name = {entry.get("path"): entry for entry in entries}
+    return all(file.name in entry_by_name and _is_same_file(entry_by_name[file.name], file) for file in files)
 
 
 def _is_same_file(entry: Mapping[str, Any], file: DepositFile) -> bool:
     lfs = entry.get("lfs")
-    return bool(lfs.get("oid") == file.sha256 if lfs else entry.get("oid") == file.git)
+    return bool(lfs.get("oid") == file.sha256 if lfs else entry.get("oid") == file.git_sha1)
 
 
-def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str], parent: str) -> None:
+def _commit(
+    site: ArchiveClient, repository: str, plan: DepositPlan, stale_names: Iterable[str], parent: str
+) -> None:
     """Commit all files, and delete the stale ones. Files that the Hub wants in LFS are sent there before.
 
     Args:
-        stale: names of files to delete.
+        stale_names: names of files to delete.
         parent: hash of the commit that the branch is expected to be at; "" for any.
     """
-    path, files = f"api/datasets/{quote(repository)}", plan.files
+    api_path, files = f"api/datasets/{quote(repository)}", plan.files
     offers = [
         {"path": file.name, "size": file.size, "sample": base64.b64encode(file.sample).decode()}
         for file in files
     ]
-    reply = site.call("POST", f"{path}/preupload/main", what="to take the files", body={"files": offers})
+    reply = site.call("POST", f"{api_path}/preupload/main", what="to take the files", body={"files": offers})
     lfs_names = {entry["path"] for entry in reply["files"] if entry["uploadMode"] == "lfs"}
-    large = [file for file in files if file.name in lfs_names or file.size > MAX_BYTES_IN_COMMIT]
-    _send_large(site, repository, large)
+    large_files = [file for file in files if file.name in lfs_names or file.size > MAX_BYTES_IN_COMMIT]
+    _send_large_files(site, repository, large_files)
     summary = f"Release {plan.release.version}"
     header = {"summary": summary, "description": "", **({"parentCommit": parent} if parent else {})}
-    large_names = {file.name for file in large}
+    large_names = {file.name for file in large_files}
 
     def content() -> Iterator[bytes]:
         yield _commit_line("header", header)
@@ -154,12 +173,12 @@ def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str]
                 continue
             encoded = base64.b64encode(b"".join(file.open())).decode()
             yield _commit_line("file", {"path": file.name, "encoding": "base64", "content": encoded})
-        yield from (_commit_line("deletedFile", {"path": name}) for name in stale)
+        yield from (_commit_line("deletedFile", {"path": name}) for name in stale_names)
 
     # Encode all files once for the length and again to send them, so that only one of them is in memory at a time.
     length = sum(map(len, content()))
     headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(length)}
-    address = f"{path}/commit/main"
+    address = f"{api_path}/commit/main"
     try:
         site.call("POST", address, what="the commit", content=content, headers=headers, repeatable=False)
     except UnclearOutcome:
@@ -174,11 +193,11 @@ def _commit_line(key: str, value: Mapping[str, Any]) -> bytes:
     return json.dumps({"key": key, "value": value}).encode() + b"\n"
 
 
-def _send_large(site: Site, repository: str, files: list[DepositFile]) -> None:
+def _send_large_files(site: ArchiveClient, repository: str, files: list[DepositFile]) -> None:
     """Send files to the stores that LFS names. Files that are there already are not sent again."""
     if not files:
         return
-    by_hash = {file.sha256: file for file in files}
+    file_by_hash = {file.sha256: file for file in files}
     reply = site.call(
         "POST",
         f"datasets/{quote(repository)}.git/info/lfs/objects/batch",
@@ -186,29 +205,29 @@ def _send_large(site: Site, repository: str, files: list[DepositFile]) -> None:
         body={
             "operation": "upload",
             "transfers": ["basic", "multipart"],
-            "objects": [{"oid": file.sha256, "size": file.size} for file in by_hash.values()],
+            "objects": [{"oid": file.sha256, "size": file.size} for file in file_by_hash.values()],
             "hash_algo": "sha256",
         },
         headers=LFS_HEADERS,
     )
     for entry in reply["objects"]:
-        file = by_hash[entry["oid"]]
+        file = file_by_hash[entry["oid"]]
         if error := entry.get("error"):
-            why = str(error.get("message"))[:MAX_DETAIL_LENGTH]
-            raise PublishingError(f"{site.host} does not take {file.name}: {why}.")
+            reason = str(error.get("message"))[:MAX_DETAIL_LENGTH]
+            raise PublishingError(f"{site.host} does not take {file.name}: {reason}.")
         actions = entry.get("actions") or {}
         if upload := actions.get("upload"):
             _send_parts(site, file, upload)
         if verify := actions.get("verify"):
             address, body = str(verify["href"]), {"oid": file.sha256, "size": file.size}
             if site.is_own(address):  # the archive needs the token; file stores must not get it
-                path = address.removeprefix(f"{site.url}/")
-                site.call("POST", path, what=file.name, body=body, headers=LFS_HEADERS)
+                api_path = address.removeprefix(f"{site.url}/")
+                site.call("POST", api_path, what=file.name, body=body, headers=LFS_HEADERS)
             else:
                 _report_upload(site, file, address, body, verify.get("header") or {})
 
 
-def _send_parts(site: Site, file: DepositFile, upload: Mapping[str, Any]) -> None:
+def _send_parts(site: ArchiveClient, file: DepositFile, upload: Mapping[str, Any]) -> None:
     """Send a file to one address or, if the archive gives an address for each part, in parts.
 
     Then the upload's ``header`` has the size of a part in bytes as "chunk_size", and addresses by part number (1, ...).
@@ -226,26 +245,26 @@ def _send_parts(site: Site, file: DepositFile, upload: Mapping[str, Any]) -> Non
             f"{site.host} gave {len(addresses)} addresses for {file.name}, which has {part_count} parts."
         )
     parts = []
-    for number, address in enumerate(addresses):
-        begin, end = number * part_size, min((number + 1) * part_size, file.size)
-        answer = site.put(
+    for number, address in enumerate(addresses, start=1):
+        begin, end = (number - 1) * part_size, min(number * part_size, file.size)
+        reply_headers = site.put(
             address,
             what=file.name,
             content=partial(file.read, begin, end),
             headers={"Content-Length": str(end - begin)},
         )
-        parts.append({"partNumber": number + 1, "etag": answer.get("etag", "")})
+        parts.append({"partNumber": number, "etag": reply_headers.get("etag", "")})
     _report_upload(site, file, upload["href"], {"oid": file.sha256, "parts": parts}, {})
 
 
 def _report_upload(
-    site: Site, file: DepositFile, address: str, body: Mapping[str, Any], header: Mapping[str, str]
+    site: ArchiveClient, file: DepositFile, address: str, body: Mapping[str, Any], header: Mapping[str, str]
 ) -> None:
     headers = {**LFS_HEADERS, **header}
     site.put(address, what=file.name, content=json.dumps(body).encode(), headers=headers, method="POST")
 
 
-def _tag_version(site: Site, path: str, version: str, commit: str) -> None:
+def _tag_version(site: ArchiveClient, api_path: str, version: str, commit: str) -> None:
     body = {"tag": f"v{version}", "message": f"Release {version}"}
     with suppress(ArchiveConflict):  # an earlier run created it
-        site.call("POST", f"{path}/tag/{commit}", what=f"the tag v{version}", body=body)
+        site.call("POST", f"{api_path}/tag/{commit}", what=f"the tag v{version}", body=body)

@@ -10,8 +10,10 @@ def deposits_say_where_they_are() -> Iterator[str]:
     deposits = Deposit.objects.filter(state__in=[Deposit.State.DRAFT, Deposit.State.PUBLIC])
     for deposit in deposits.select_related("release__study").order_by("pk").iterator():
         release = deposit.release
-        where = f"Study {release.study.slug}: release {release.version} is {deposit.state} at {deposit.host}"
+        subject = (
+            f"Study {release.study.slug}: release {release.version} is {deposit.state} at {deposit.host}"
+        )
         if not (deposit.address and deposit.remote):
-            yield f"{where}, and nothing says under which address."
+            yield f"{subject}, and nothing says under which address."
         if release.sha256 not in [file.get("sha256") for file in deposit.sent]:
-            yield f"{where}, and the files that went there do not hold its bundle."
+            yield f"{subject}, and the files that went there do not hold its bundle."

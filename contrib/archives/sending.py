@@ -24,9 +24,9 @@ from contrib.archives.errors import PublishingError
 from contrib.archives.huggingface import send_to_huggingface
 from contrib.archives.models import Deposit
 from contrib.archives.planning.citations import read_creators, read_papers
-from contrib.archives.planning.plan import Archive, DepositPlan, address_of, plan_deposit
-from contrib.archives.planning.refusals import erasure_after_release
-from contrib.archives.site import ArchiveConflict, NotAtArchive, Site
+from contrib.archives.planning.plan import Archive, DepositPlan, archive_address, plan_deposit
+from contrib.archives.planning.refusals import erasure_refusal
+from contrib.archives.site import ArchiveClient, ArchiveConflict, NotAtArchive
 from contrib.archives.zenodo import ZENODO_HEADERS, send_to_zenodo
 from evaluation.data.releases.storage import find_release, is_stored, release_file
 from evaluation.models import Release
@@ -41,8 +41,9 @@ State = Deposit.State
 
 @dataclass(frozen=True, slots=True)
 class SentRelease:
+    """A deposit whose files are at the archive."""
+
     deposit: Deposit
-    files: int
 
     def summary(self) -> str:
         deposit = self.deposit
@@ -69,7 +70,10 @@ def plan_publication(
     """Return what would be sent, without sending it.
 
     Args:
+        to: the archive, a value of ``Deposit.Archive``.
+        version: the version of the release; "" for the newest release.
         bundle: the release's file, if the server does not have it.
+        options: the other arguments of ``plan_deposit``.
     """
     release = release_to_publish(study, version)
     if bundle is None and not is_stored(release):
@@ -89,11 +93,11 @@ def send_release(
         PublishingError: the release must not be published, or the archive refuses it or does not respond.
         DataConflict: the release was sent to another repository before.
     """
-    if plan.obstacles:
-        raise PublishingError(" ".join(plan.obstacles))
+    if plan.refusals:
+        raise PublishingError(" ".join(plan.refusals))
     deposit = _find_or_create_deposit(plan, by or acting_person())
     if deposit.state == State.PUBLIC:
-        return SentRelease(deposit, len(plan.files))
+        return SentRelease(deposit)
     with _open_site(plan) as site:
 
         def note(**values: Any) -> None:
@@ -115,16 +119,18 @@ def send_release(
                 f"The file of release {plan.release.version} was removed or changed while it was sent; it was not made "
                 "public."
             ) from None
-    return SentRelease(deposit, len(plan.files))
+    return SentRelease(deposit)
 
 
-def _open_site(plan: DepositPlan) -> Site:
+def _open_site(plan: DepositPlan) -> ArchiveClient:
     if plan.archive == Archive.HUGGINGFACE:
-        return Site(url=plan.url, token=feature_settings.HUGGINGFACE_TOKEN, setting="HUGGINGFACE_TOKEN")
+        return ArchiveClient(
+            url=plan.url, token=feature_settings.HUGGINGFACE_TOKEN, setting="HUGGINGFACE_TOKEN"
+        )
     is_sandbox = plan.url == feature_settings.ZENODO_SANDBOX_URL.rstrip("/")
     setting = "ZENODO_SANDBOX_TOKEN" if is_sandbox else "ZENODO_TOKEN"
     token = getattr(feature_settings, setting)
-    return Site(url=plan.url, token=token, setting=setting, headers=ZENODO_HEADERS)
+    return ArchiveClient(url=plan.url, token=token, setting=setting, headers=ZENODO_HEADERS)
 
 
 def _find_or_create_deposit(plan: DepositPlan, by: User | None) -> Deposit:
@@ -152,13 +158,17 @@ def _find_or_create_deposit(plan: DepositPlan, by: User | None) -> Deposit:
 def _store_values(deposit: Deposit, plan: DepositPlan, values: dict[str, Any]) -> None:
     """Store changed columns of the deposit. Its draft and its publication are each logged once.
 
-    Raise an error if another run has taken the deposit, or somebody was erased meanwhile. Without values, this is
-    only a check.
+    Args:
+        values: the columns to store; {} to check only that the release may still be sent.
+
+    Raises:
+        DataConflict: another run has taken the deposit.
+        PublishingError: there are no values, and somebody was erased meanwhile.
     """
     state_before, asked_at = deposit.state, deposit.asked_at
     with transaction.atomic():
-        if not values and (why := erasure_after_release(plan.release)):
-            raise PublishingError(why)
+        if not values and (refusal := erasure_refusal(plan.release)):
+            raise PublishingError(refusal)
         rows = Deposit.objects.filter(pk=deposit.pk, state=state_before, asked_at=asked_at)
         if not (rows.update(**values) if values else rows.exists()):
             raise DataConflict(
@@ -167,9 +177,9 @@ def _store_values(deposit: Deposit, plan: DepositPlan, values: dict[str, Any]) -
         for name, value in values.items():
             setattr(deposit, name, value)
         if deposit.state == State.PUBLIC and state_before != State.PUBLIC:
-            _log(deposit, plan, "published-release", "is public")
+            _log_deposit(deposit, plan, "published-release", "is public")
         elif deposit.state == State.DRAFT and not _is_logged(deposit):
-            _log(deposit, plan, "deposited-release", "is a draft")
+            _log_deposit(deposit, plan, "deposited-release", "is a draft")
 
 
 def _is_logged(deposit: Deposit) -> bool:
@@ -177,7 +187,7 @@ def _is_logged(deposit: Deposit) -> bool:
     return events.exists()
 
 
-def _log(deposit: Deposit, plan: DepositPlan, what: str, status: str) -> None:
+def _log_deposit(deposit: Deposit, plan: DepositPlan, what: str, status: str) -> None:
     release = deposit.release
     doi = f", DOI {deposit.doi}" if deposit.doi else ""
     cleared = (
@@ -275,7 +285,7 @@ def publish_release(*, study: Study, to: str, version: str = "", **options: Any)
     release = release_to_publish(study, version)
     # refuse now what the job would refuse later
     release_file(release)
-    address_of(to, sandbox=options["sandbox"])
+    archive_address(to, sandbox=options["sandbox"])
     check_options(to, **options)
     return {"version": release.version, "to": to, **options}
 

@@ -31,7 +31,7 @@ class ArchiveConflict(Exception):
     """Raised if the object exists at the archive already, or was changed meanwhile (409, 412)."""
 
 
-class Site(Client):
+class ArchiveClient(Client):
     """A client of an archive. The token stays in this object, and is sent only to the archive's own host."""
 
     def __init__(
@@ -74,12 +74,14 @@ class Site(Client):
 
         Args:
             what: the purpose, for error messages, such as "to create the record".
-            content: opens the body's bytes again for each attempt.
+            body: a value to send as JSON.
+            content: the body's bytes instead, or a function that opens them again for each attempt.
             repeatable: whether to repeat a call that may have been carried out.
             before_next: called before each repetition.
 
         Raises:
-            NotAtArchive, ArchiveConflict: the status was 404 or 410, or 409 or 412.
+            NotAtArchive: the status was 404 or 410.
+            ArchiveConflict: the status was 409 or 412.
             UnclearOutcome: the call may have been carried out, and is not repeated.
             PublishingError: the call was refused, or there is no response.
         """
@@ -160,5 +162,7 @@ def problems_of(body: Mapping[str, Any]) -> list[str]:
     ]
 
 
-# A function that stores changed columns of a deposit, given by name (contrib.archives.sending).
+# A function that stores columns of a deposit, given by name. It raises an error if another run has taken the deposit.
+# Without columns, it stores nothing, and raises an error also if the release must no longer be sent
+# (contrib.archives.sending).
 Note = Callable[..., None]

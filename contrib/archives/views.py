@@ -17,15 +17,16 @@ from judgments.studies.pages import Context
 from judgments.studies.step_form import add_operation
 
 
-def _context(study: Study, releases: list[Release]) -> Context:
+def _publication_context(study: Study, releases: list[Release]) -> Context:
     prefetch_related_objects(releases, "deposits")
     return {
-        "publication": done_jobs(study, "publish_release").order_by("-pk").first(),
-        "begin": {"publish-release": _last_values(releases)},
+        "last_publication_job": done_jobs(study, "publish_release").order_by("-pk").first(),
+        "initial_values": {"publish-release": _values_of_last_deposit(releases)},
     }
 
 
-def _last_values(releases: list[Release]) -> dict[str, str]:
+def _values_of_last_deposit(releases: list[Release]) -> dict[str, str]:
+    """Return what a person said of the last deposit, as initial values of the form; {} if there is no deposit."""
     deposits = [deposit for release in releases for deposit in release.deposits.all()]
     if not deposits:
         return {}
@@ -36,7 +37,9 @@ def _last_values(releases: list[Release]) -> dict[str, str]:
 
 
 RELEASES_PARTS.append(
-    ReleasesPart("archives/give_release.html", _context, of_release="archives/deposits_of_release.html")
+    ReleasesPart(
+        "archives/give_release.html", _publication_context, of_release="archives/deposits_of_release.html"
+    )
 )
 add_operation(publish_release, label="Go on", leads_to=lambda study: "releases")
 

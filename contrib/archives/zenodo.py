@@ -16,7 +16,14 @@ from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from contrib.archives.planning.files import DepositFile
 from contrib.archives.planning.plan import DepositPlan
-from contrib.archives.site import ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome, problems_of
+from contrib.archives.site import (
+    ArchiveClient,
+    ArchiveConflict,
+    NotAtArchive,
+    Note,
+    UnclearOutcome,
+    problems_of,
+)
 from judgments.studies.generation.progress import Progress
 
 State = Deposit.State
@@ -27,59 +34,62 @@ MAX_RECORDS_LISTED = 100
 POLL_SECONDS = 5.0  # seconds between two searches for a record that may have been created
 
 
-def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress) -> None:
+def send_to_zenodo(
+    site: ArchiveClient, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress
+) -> None:
     """Bring the record to the state that the plan describes.
 
     Each step first checks whether it was done before, so a repeated call continues.
 
     Args:
-        note: stores changed columns of the deposit. It raises an error if another run has taken the deposit, or if
-            the deposit must no longer be sent.
+        note: stores columns of the deposit; without columns, only checks that the release may still be sent.
     """
     if deposit.state in (State.STARTED, State.CREATING):
         progress(0.05, "creating the record")
         _create_record(site, deposit, plan, note)
-    path = f"api/records/{deposit.remote}"
-    draft = _read_draft(site, path)
+    record_path = f"api/records/{deposit.remote}"
+    draft = _read_draft(site, record_path)
     # a person published it at the archive; do not touch an edit that they began
     if draft is None or draft.get("is_published"):
         _note_public(site, deposit, note)
         return
     progress(0.1, "writing what is said of it")
     draft = _write_description(site, deposit, plan, draft)
-    doi = _doi_of(draft) or _reserve_doi(site, path)
+    doi = _doi_of(draft) or _reserve_doi(site, record_path)
     note(state=State.FILLING, doi=doi, address=f"{site.url}/uploads/{deposit.remote}")
-    _send_files(site, path, plan.files, progress)
+    _send_files(site, record_path, plan.files, progress)
     if not plan.publish:
         note(state=State.DRAFT, finished_at=timezone.now())
         return
     progress(0.95, "publishing")
-    note()  # stores nothing, but raises an error if the deposit must no longer be sent
+    note()
     with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record tells whether it is published
-        site.call("POST", f"{path}/draft/actions/publish", what="to publish the record", repeatable=False)
+        site.call(
+            "POST", f"{record_path}/draft/actions/publish", what="to publish the record", repeatable=False
+        )
     _note_public(site, deposit, note)
 
 
-def state_of_record(site: Site, deposit: Deposit) -> str:
+def state_of_record(site: ArchiveClient, deposit: Deposit) -> str:
     """Return the state of the deposit's record at the archive: public, draft or gone."""
-    path = f"api/records/{deposit.remote}"
+    record_path = f"api/records/{deposit.remote}"
     try:
-        site.call("GET", path, what="to read the record")
+        site.call("GET", record_path, what="to read the record")
     except NotAtArchive:
-        return State.GONE if _read_draft(site, path) is None else State.DRAFT
+        return State.GONE if _read_draft(site, record_path) is None else State.DRAFT
     return State.PUBLIC
 
 
-def _read_draft(site: Site, path: str) -> dict[str, Any] | None:
+def _read_draft(site: ArchiveClient, record_path: str) -> dict[str, Any] | None:
     """Return the draft of a record, or None if it has none, for example because it is published."""
     try:
-        draft: dict[str, Any] = site.call("GET", f"{path}/draft", what="to read the draft")
+        draft: dict[str, Any] = site.call("GET", f"{record_path}/draft", what="to read the draft")
     except NotAtArchive:
         return None
     return draft
 
 
-def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
+def _note_public(site: ArchiveClient, deposit: Deposit, note: Note) -> None:
     """Store that the record is public. Raise PublishingError if it is not public."""
     try:
         record = site.call("GET", f"api/records/{deposit.remote}", what="to read the record")
@@ -100,29 +110,29 @@ def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
     )
 
 
-def _create_record(site: Site, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
+def _create_record(site: ArchiveClient, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
     """Create the record, or a new version of the study's last record, exactly once."""
-    earlier = _last_deposit(site, deposit)
+    earlier = _last_public_deposit(site, deposit)
     if earlier is None:
         _create_first_record(site, deposit, plan, note)
     else:
         _create_version(site, deposit, earlier, note)
 
 
-def _create_version(site: Site, deposit: Deposit, earlier: Deposit, note: Note) -> None:
+def _create_version(site: ArchiveClient, deposit: Deposit, earlier: Deposit, note: Note) -> None:
     """Begin a new version of an earlier record. A repeated call gets the same draft from the archive."""
     record = site.call("POST", f"api/records/{earlier.remote}/versions", what="to begin a new version")
     remote = str(record["id"])
-    other = Deposit.objects.filter(host=deposit.host, remote=remote).exclude(pk=deposit.pk).first()
-    if other is not None:
+    other_deposit = Deposit.objects.filter(host=deposit.host, remote=remote).exclude(pk=deposit.pk).first()
+    if other_deposit is not None:
         raise PublishingError(
-            f"{site.host} keeps one draft of a new version at a time, and that of release {other.release.version} "
-            "is there; expected it to be published or removed first."
+            f"{site.host} keeps one draft of a new version at a time, and that of release "
+            f"{other_deposit.release.version} is there; expected it to be published or removed first."
         )
     note(remote=remote, state=State.FILLING)
 
 
-def _create_first_record(site: Site, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
+def _create_first_record(site: ArchiveClient, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
     """Create the study's first record. If an earlier run may have created it, look for it first."""
     if deposit.state == State.CREATING and (remote := _find_lost_record(site, deposit)):
         note(remote=remote, state=State.FILLING)
@@ -148,10 +158,11 @@ def _create_first_record(site: Site, deposit: Deposit, plan: DepositPlan, note: 
     note(remote=remote, state=State.FILLING)
 
 
-def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
-    """Return the study's last public record at this archive.
+def _last_public_deposit(site: ArchiveClient, deposit: Deposit) -> Deposit | None:
+    """Return the deposit of the study's last public record at this archive. Update stored states on the way.
 
-    Raise PublishingError if the study's last record is a draft.
+    Raises:
+        PublishingError: the study's last record is a draft.
     """
     deposits = Deposit.objects.filter(release__study=deposit.release.study_id, host=deposit.host)
     deposits = deposits.exclude(pk=deposit.pk).exclude(remote="").exclude(state=State.GONE)
@@ -170,7 +181,7 @@ def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
     return None
 
 
-def _find_lost_record(site: Site, deposit: Deposit) -> str:
+def _find_lost_record(site: ArchiveClient, deposit: Deposit) -> str:
     """Return the id of a record whose creating call got no response; "" if there is none.
 
     The archive lists new records only after a delay.
@@ -196,7 +207,7 @@ def _with_mark(metadata: Mapping[str, Any], deposit: Deposit) -> dict[str, Any]:
 
 
 def _write_description(
-    site: Site, deposit: Deposit, plan: DepositPlan, draft: Mapping[str, Any]
+    site: ArchiveClient, deposit: Deposit, plan: DepositPlan, draft: Mapping[str, Any]
 ) -> dict[str, Any]:
     body = {
         "access": ACCESS,
@@ -217,17 +228,19 @@ def _doi_of(record: Mapping[str, Any]) -> str:
     return str(((record.get("pids") or {}).get("doi") or {}).get("identifier") or "")
 
 
-def _reserve_doi(site: Site, path: str) -> str:
+def _reserve_doi(site: ArchiveClient, record_path: str) -> str:
     try:
-        draft = site.call("POST", f"{path}/draft/pids/doi", what="to reserve a DOI")
+        draft = site.call("POST", f"{record_path}/draft/pids/doi", what="to reserve a DOI")
     except ArchiveConflict:  # an earlier call has done it
-        draft = site.call("GET", f"{path}/draft", what="to read the draft")
+        draft = site.call("GET", f"{record_path}/draft", what="to read the draft")
     return _doi_of(draft)
 
 
-def _send_files(site: Site, path: str, files: tuple[DepositFile, ...], progress: Progress) -> None:
+def _send_files(
+    site: ArchiveClient, record_path: str, files: tuple[DepositFile, ...], progress: Progress
+) -> None:
     """Send missing and incomplete files. Files that a person added at the archive are kept."""
-    reply = site.call("GET", f"{path}/draft/files", what="to list the files")
+    reply = site.call("GET", f"{record_path}/draft/files", what="to list the files")
     entries = {entry["key"]: entry for entry in reply.get("entries") or []}
     total_bytes, sent_bytes = sum(file.size for file in files) or 1, 0
     for file in files:
@@ -235,20 +248,20 @@ def _send_files(site: Site, path: str, files: tuple[DepositFile, ...], progress:
         if entry is None or not _is_complete(entry, file):
             # sending files takes the job from 15 % to 90 %
             progress(0.15 + 0.75 * sent_bytes / total_bytes, f"sending {file.name}")
-            _send_file(site, path, file, replace=entry is not None)
+            _send_file(site, record_path, file, replace=entry is not None)
         sent_bytes += file.size
 
 
-def _send_file(site: Site, path: str, file: DepositFile, *, replace: bool) -> None:
-    key = f"{path}/draft/files/{quote(file.name)}"
+def _send_file(site: ArchiveClient, record_path: str, file: DepositFile, *, replace: bool) -> None:
+    file_path = f"{record_path}/draft/files/{quote(file.name)}"
     what = f"the file {file.name}"
     if replace:  # the archive has part of the file, or another file of this name
         with suppress(NotAtArchive):
-            site.call("DELETE", key, what=what)
-    site.call("POST", f"{path}/draft/files", what=what, body=[{"key": file.name}])
+            site.call("DELETE", file_path, what=what)
+    site.call("POST", f"{record_path}/draft/files", what=what, body=[{"key": file.name}])
     headers = {"Content-Type": "application/octet-stream", "Content-Length": str(file.size)}
-    site.call("PUT", f"{key}/content", what=what, content=file.open, headers=headers)
-    entry = site.call("POST", f"{key}/commit", what=what)
+    site.call("PUT", f"{file_path}/content", what=what, content=file.open, headers=headers)
+    entry = site.call("POST", f"{file_path}/commit", what=what)
     if not _is_complete(entry, file):
         raise PublishingError(
             f"{site.host} got another {file.name} than was sent: {entry.get('size')} bytes with "

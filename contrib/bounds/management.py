@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from common.commands import QuorumCommand, progress_bar
 from contrib.bounds.parameters import LeaveOneOutRequest
 from evaluation.presentation.content import Table, plain_table
-from judgments.management.base import add_parameters, as_text
+from judgments.management.base import add_parameters, as_form_data
 from judgments.studies.studies import find_dataset
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class LeaveOneOut(QuorumCommand):
         dataset = find_dataset(options["dataset"])
         from contrib.bounds.bounds import leave_one_out_bounds
 
-        parameters = LeaveOneOutRequest.read(as_text(LeaveOneOutRequest(), options))
+        parameters = LeaveOneOutRequest.read(as_form_data(LeaveOneOutRequest(), options))
         with progress_bar() as progress:
             bounds = leave_one_out_bounds(
                 dataset=dataset, corpus=options["corpus"], progress=progress, **parameters

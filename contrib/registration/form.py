@@ -30,7 +30,9 @@ def _text_area(label: Any, help_text: Any, max_length: int = MAX_TEXT_LENGTH) ->
     )
 
 
-class RegisteringForm(forms.Form):
+class PlanForm(forms.Form):
+    """The form of a plan. Each hypothesis has two fields, its text and its claim; most of them are folded."""
+
     exclusions = _text_area(
         gettext_lazy("Participants who will be excluded"),
         gettext_lazy(
@@ -84,16 +86,16 @@ class RegisteringForm(forms.Form):
             self.fields[f"rule-{name}"] = forms.BooleanField(label=_(rule.title), required=False)
 
     @property
-    def rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
+    def hypothesis_rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
         return [(self[f"text-{row}"], self[f"claim-{row}"]) for row in range(MAX_HYPOTHESES)]
 
     @property
     def unfolded_rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        return self.rows[:UNFOLDED_HYPOTHESES]
+        return self.hypothesis_rows[:UNFOLDED_HYPOTHESES]
 
     @property
     def folded_rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        return self.rows[UNFOLDED_HYPOTHESES:]
+        return self.hypothesis_rows[UNFOLDED_HYPOTHESES:]
 
     @property
     def uses_folded_rows(self) -> bool:
@@ -104,10 +106,11 @@ class RegisteringForm(forms.Form):
         return [self[f"rule-{name}"] for name in RULES]
 
     def plan(self) -> dict[str, Any]:
+        """Return the plan as a table ``[registration]`` of a study file."""
         values = self.cleaned_data
-        rows = [(values[f"text-{row}"], values[f"claim-{row}"]) for row in range(MAX_HYPOTHESES)]
+        hypotheses = [(values[f"text-{row}"], values[f"claim-{row}"]) for row in range(MAX_HYPOTHESES)]
         return {
-            "hypotheses": [{"text": text, "claim": claim} for text, claim in rows if text or claim],
+            "hypotheses": [{"text": text, "claim": claim} for text, claim in hypotheses if text or claim],
             "exclusions": values["exclusions"],
             "exclude_by": [name for name in RULES if values[f"rule-{name}"]],
             "stopping": values["stopping"],

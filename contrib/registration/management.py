@@ -8,6 +8,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from common.amounts import with_noun
 from contrib.registration.errors import RegistrationError
 from contrib.registration.models import Registration
 from evaluation.presentation.content import plain_table
@@ -52,15 +53,18 @@ class Register(OperationCommand):
         self.write_output(options, {"sha256": registration.sha256, **registration.content})
 
     def _print_summary(self, plan: RegisteredPlan, outcomes: list[HypothesisOutcome]) -> None:
-        n = len(plan.deviations)
-        count = "no deviation" if not n else "1 deviation" if n == 1 else f"{n} deviations"
+        deviation_count = with_noun(len(plan.deviations), "deviation") if plan.deviations else "no deviation"
         self.say(f"The plan was registered on {plan.on} with SHA-256 {plan.sha256}.")
-        self.say(f"The platform found {count} from it.")
+        self.say(f"The platform found {deviation_count} from it.")
         self.say("Checked hypotheses are tested by t over items and people, two-sided, adjusted after Holm.")
         rows = []
         for outcome in outcomes:
-            counts = (None, None) if math.isnan(outcome.p) else (outcome.first_only, outcome.second_only)
-            rows.append((outcome.text, outcome.claim, outcome.verdict, *counts, outcome.p, outcome.adjusted))
+            was_tested = not math.isnan(outcome.p)
+            pair_counts = (outcome.first_only, outcome.second_only) if was_tested else (None, None)
+            # in the order of HYPOTHESIS_COLUMNS
+            rows.append(
+                (outcome.text, outcome.claim, outcome.verdict, *pair_counts, outcome.p, outcome.adjusted)
+            )
         tables = [plain_table("Hypotheses", HYPOTHESIS_COLUMNS, rows)]
         if plan.deviations:
             deviations = [(deviation.what, deviation.words) for deviation in plan.deviations]

@@ -19,7 +19,7 @@ from common.amounts import thousands
 from common.parameters import Parameters
 from contrib.registration.errors import RegistrationError
 from contrib.registration.models import Registration
-from contrib.registration.winners import stored_winners
+from contrib.registration.winners import read_winners
 from evaluation.data.releases.designs import shareable_design
 from evaluation.models import Analysis
 from evaluation.reports.sections.registration import (
@@ -81,6 +81,11 @@ def find_registration(study: Study, *, with_sentences: bool = True) -> Registere
 
 
 def find_deviations(study: Study, *, with_sentences: bool = True) -> list[Deviation]:
+    """Return what differs from the registered plan; [] if no plan is registered.
+
+    Args:
+        with_sentences: whether to quote the log, which may name people.
+    """
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
@@ -106,53 +111,54 @@ def _design_deviations(
 ) -> Iterator[Deviation]:
     design = design_of(study)
     # The hash covers the content as stored, but the content is read with the current keys of designs.
-    then = stored_design(registration.content["design"]).model_dump(mode="json")
-    now = design.model_dump(mode="json")
+    registered_values = stored_design(registration.content["design"]).model_dump(mode="json")
+    current_values = design.model_dump(mode="json")
     if design.registration not in (None, plan):
         yield Deviation("plan", _("The plan in the study file differs from the registered plan."))
-    for key in dict.fromkeys((*then, *now)):
+    for key in dict.fromkeys((*registered_values, *current_values)):
         # The tables panel and access have codes, which a registration omits. The plan is registered separately.
         if key in ("panel", "access", "registration"):
             continue
-        if then.get(key) != now.get(key):
-            values = {"key": key, "then": then.get(key), "now": now.get(key)}
-            yield Deviation("design", _("%(key)s was registered as %(then)r and is now %(now)r.") % values)
+        registered_value, current_value = registered_values.get(key), current_values.get(key)
+        if registered_value != current_value:
+            sentence = _("%(key)s was registered as %(then)r and is now %(now)r.")
+            yield Deviation("design", sentence % {"key": key, "then": registered_value, "now": current_value})
 
 
 def _vote_deviations(study: Study) -> Iterator[Deviation]:
     votes_wanted = design_of(study).judgments_per_unit
-    hits = study.hits.filter(required__gt=votes_wanted)
-    if n := hits.count():
-        most_required = hits.aggregate(most=Max("required"))["most"]
+    extended_hits = study.hits.filter(required__gt=votes_wanted)
+    if extended_count := extended_hits.count():
+        most_required = extended_hits.aggregate(most=Max("required"))["most"]
         sentence = ngettext(
             "One page of work went to %(most)s participants instead of %(wanted)s.",
             "%(n)s pages of work went to up to %(most)s participants instead of %(wanted)s.",
-            n,
+            extended_count,
         )
         yield Deviation(
-            "extended", sentence % {"n": thousands(n), "most": most_required, "wanted": votes_wanted}
+            "extended",
+            sentence % {"n": thousands(extended_count), "most": most_required, "wanted": votes_wanted},
         )
-    if study.state == Study.State.CLOSED:
-        n = study.hits.filter(open_slots__gt=0).count()  # slots that early stopping saved are not open
-        if n:
-            sentence = ngettext(
-                "One page of work was submitted fewer than %(wanted)s times.",
-                "%(n)s pages of work were submitted fewer than %(wanted)s times.",
-                n,
-            )
-            yield Deviation("short", sentence % {"n": thousands(n), "wanted": votes_wanted})
-    n = Unit.objects.filter(study=study, withdrawn=True).count()
-    if n:
+    # slots that early stopping saved are not open
+    open_hits = study.hits.filter(open_slots__gt=0)
+    if study.state == Study.State.CLOSED and (short_count := open_hits.count()):
         sentence = ngettext(
-            "One check question was withdrawn.", "%(n)s check questions were withdrawn.", n
-        ) % {"n": thousands(n)}
+            "One page of work was submitted fewer than %(wanted)s times.",
+            "%(n)s pages of work were submitted fewer than %(wanted)s times.",
+            short_count,
+        )
+        yield Deviation("short", sentence % {"n": thousands(short_count), "wanted": votes_wanted})
+    if withdrawn_count := Unit.objects.filter(study=study, withdrawn=True).count():
+        sentence = ngettext(
+            "One check question was withdrawn.", "%(n)s check questions were withdrawn.", withdrawn_count
+        ) % {"n": thousands(withdrawn_count)}
         yield Deviation("struck", sentence)
 
 
 def _exclusion_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Deviation]:
     exclusions = Exclusion.objects.filter(study=study, lifted_at__isnull=True)
-    rules = Counter(exclusions.exclude(rule__in=plan.exclude_by).values_list("rule", flat=True))
-    for rule, count in sorted(rules.items()):
+    count_by_rule = Counter(exclusions.exclude(rule__in=plan.exclude_by).values_list("rule", flat=True))
+    for rule, count in sorted(count_by_rule.items()):
         sentence = ngettext(
             "%(n)s participant was excluded by %(rule)s, which was not registered.",
             "%(n)s participants were excluded by %(rule)s, which was not registered.",
@@ -162,11 +168,13 @@ def _exclusion_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Devi
 
 
 def _analysis_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Deviation]:
-    rows = Analysis.objects.filter(study=study, what=Analysis.Kind.META_EVALUATION)
-    metrics = {
-        name for settings in rows.values_list("settings", flat=True) for name in settings.get("metrics", [])
+    analyses = Analysis.objects.filter(study=study, what=Analysis.Kind.META_EVALUATION)
+    compared_metrics = {
+        name
+        for settings in analyses.values_list("settings", flat=True)
+        for name in settings.get("metrics", [])
     }
-    other_names = ", ".join(sorted(metrics - set(plan.metrics)))
+    other_names = ", ".join(sorted(compared_metrics - set(plan.metrics)))
     if plan.metrics and other_names:
         yield Deviation(
             "analysis", _("These metrics were not registered: %(names)s.") % {"names": other_names}
@@ -174,19 +182,23 @@ def _analysis_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Devia
 
 
 def compute_outcomes(study: Study) -> list[HypothesisOutcome]:
+    """Test the registered hypotheses with the newest evaluation; [] if no plan is registered."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
-    return check_hypotheses(registration.plan, *stored_winners(study))
+    winners = read_winners(study)
+    return check_hypotheses(registration.plan, winners.by_metric, winners.people, winners.pair_kinds)
 
 
-def planned_content(study: Study, plan: RegistrationPlan) -> dict[str, Any]:
+def registration_content(study: Study, plan: RegistrationPlan) -> dict[str, Any]:
+    """Return what a registration stores and hashes: the plan, and the design without the plan and without codes."""
     design = shareable_design(study)
     design.pop("registration", None)
     return {"study": study.slug, "plan": plan.model_dump(mode="json"), "design": design}
 
 
-def plan_to_register(study: Study) -> RegistrationPlan:
+def plan_of_study_file(study: Study) -> RegistrationPlan:
+    """Return the plan in the study file. Raise RegistrationError if there is none."""
     plan = design_of(study).registration
     if plan is None:
         raise RegistrationError(
@@ -200,7 +212,7 @@ def plan_to_register(study: Study) -> RegistrationPlan:
 
 
 def describe_missing_registration(study: Study, **_signal: Any) -> str:
-    """Return why the study cannot open, or "" unless the plan in its study file still has to be registered."""
+    """Return why the study cannot open: its study file has a plan that is not registered. Otherwise, return ""."""
     if study.simulated or not study.design.get("registration") or is_registered(study):
         return ""
     return _(
@@ -230,7 +242,7 @@ def register_study(*, study: Study, plan: RegistrationPlan, by: User | None = No
             )
             % {"slug": study.slug}
         )
-    content = planned_content(locked_study, plan)
+    content = registration_content(locked_study, plan)
     try:
         with transaction.atomic():
             registration = Registration.objects.create(
@@ -265,10 +277,11 @@ class RegistrationRequest(Parameters):
 @operation("register", "Register the plan", parameters=RegistrationRequest)
 def register_plan(*, study: Study, by: User | None, plan: dict[str, Any] | None = None) -> Outcome:
     """Register a plan before the study opens. This is possible once, and is permanent."""
-    row = register_study(
-        study=study, plan=plan_to_register(study) if plan is None else make_plan(plan), by=by
+    registration = register_study(
+        study=study, plan=plan_of_study_file(study) if plan is None else make_plan(plan), by=by
     )
     return Outcome(
-        _("Study %(slug)s is registered: SHA-256 %(sha256)s.") % {"slug": study.slug, "sha256": row.sha256},
-        row,
+        _("Study %(slug)s is registered: SHA-256 %(sha256)s.")
+        % {"slug": study.slug, "sha256": registration.sha256},
+        registration,
     )

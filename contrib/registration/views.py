@@ -18,7 +18,7 @@ from annotation.launch.views.points import add_check
 from annotation.quality.detectors import RULES
 from common.amounts import p_in_text, percent_number, thousands
 from contrib.registration.errors import RegistrationError
-from contrib.registration.form import RegisteringForm
+from contrib.registration.form import PlanForm
 from contrib.registration.models import Registration
 from contrib.registration.plans import (
     compute_outcomes,
@@ -57,7 +57,7 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
     refusal = take_refusal(request, study)
     context |= {"registration": registration, "can_register": may_be_registered(study), "refusal": refusal}
     if registration is None:
-        context["form"] = RegisteringForm(initial=refusal.posted_values if refusal else None)
+        context["form"] = PlanForm(initial=refusal.posted_values if refusal else None)
         context |= _describe_plan(design_of(study).registration)
     else:
         context |= _describe_plan(registration.plan) | {
@@ -68,26 +68,26 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
 
 
 def _outcome_words(outcome: HypothesisOutcome) -> str:
-    """Return ``outcome_words`` in the reader's language. They are in English, since reports use them."""
+    """Describe the outcome in the reader's language, as ``outcome_words`` does in English for reports."""
     if not outcome.claim:
         return _("Not tested automatically. The researchers must assess this hypothesis.")
     claim = read_claim(outcome.claim)
-    names: dict[str, Any] = {"better": claim.better, "worse": claim.worse}
+    metric_names: dict[str, Any] = {"better": claim.better, "worse": claim.worse}
     if isnan(outcome.p):
         return (
             _(
                 "Not tested, because %(better)s and %(worse)s were not both compared with people on these pairs."
             )
-            % names
+            % metric_names
         )
     if not outcome.differing_pairs:
-        return _("%(better)s and %(worse)s are right on exactly the same pairs.") % names
+        return _("%(better)s and %(worse)s are right on exactly the same pairs.") % metric_names
     low, high = outcome.interval
     return _(
         "Pairs on which only one of the two metrics is right: %(n)s. %(better)s is right on %(right)s of these "
         "(%(share)s, 95 %% interval %(low)s to %(high)s); %(p)s, with Holm’s correction %(adjusted)s."
     ) % {
-        **names,
+        **metric_names,
         "n": thousands(outcome.differing_pairs),
         "right": thousands(outcome.first_only),
         "share": percent(outcome.first_only / outcome.differing_pairs),
@@ -115,7 +115,8 @@ def download_registration(request: HttpRequest, study: Study, context: Context) 
 
 def _register_plan(request: HttpRequest, study: Study) -> HttpResponse:
     plan = design_of(study).registration
-    form = RegisteringForm(request.POST)
+    form = PlanForm(request.POST)
+    # if the study file has the plan, the page asks only to confirm it
     form_errors = {name: errors for name, errors in form.errors.items() if plan is None or name == "sure"}
     if form_errors:
         name, errors = next(iter(form_errors.items()))
@@ -136,8 +137,10 @@ def _registration_point(launch: Launch) -> Iterable[ChecklistItem]:
     if study.state in (Study.State.DRAFT, Study.State.OPEN):
         return
     if sentence := describe_missing_registration(study):
-        words = _("Register the plan")
-        yield launch.point(_("Registration"), Readiness.BLOCKS, sentence, page="register", link_words=words)
+        link_words = _("Register the plan")
+        yield launch.point(
+            _("Registration"), Readiness.BLOCKS, sentence, page="register", link_words=link_words
+        )
 
 
 add_check(-1, _registration_point)

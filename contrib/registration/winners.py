@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from evaluation.data.judgment_sets import loaders
@@ -14,31 +16,47 @@ from quorum.numeric.arrays import Ints
 from quorum.statistics.meta import PeoplesWinners
 
 
-def stored_winners(study: Study) -> tuple[dict[str, Ints], PeoplesWinners | None, list[str]]:
-    """Return, for the pairs of the newest evaluation, each metric's winners, people's winners, and the kinds."""
+class StoredWinners(NamedTuple):
+    """The winners of the pairs of an evaluation.
+
+    Attributes:
+        by_metric: the winner that each metric names for each pair.
+        people: the winner that people name for each pair; None without an evaluation.
+        pair_kinds: the kind of each pair.
+    """
+
+    by_metric: dict[str, Ints]
+    people: PeoplesWinners | None
+    pair_kinds: list[str]
+
+
+def read_winners(study: Study) -> StoredWinners:
+    """Return the winners of the pairs of the study's newest evaluation."""
     newest = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
     rows = MetricScore.objects.filter(analysis=newest, pair__isnull=False).order_by(
         "metric", "pair__position"
     )
-    kinds: dict[int, str] = {}
-    images: dict[int, int] = {}
+    kind_by_pair: dict[int, str] = {}
+    item_by_pair: dict[int, int] = {}
     scores: dict[str, list[tuple[float, float]]] = {}
-    names = ("metric", "pair_id", "pair__kind", "pair__item_id", "first", "second")
-    for metric, pair, kind, image, first, second in rows.values_list(*names).iterator(loaders.ROWS_PER_BATCH):
-        kinds[pair], images[pair] = kind, image
+    columns = ("metric", "pair_id", "pair__kind", "pair__item_id", "first", "second")
+    for metric, pair, kind, item, first, second in rows.values_list(*columns).iterator(
+        loaders.ROWS_PER_BATCH
+    ):
+        kind_by_pair[pair], item_by_pair[pair] = kind, item
         scores.setdefault(metric, []).append((first, second))
     if not scores:
-        return {}, None, []
+        return StoredWinners({}, None, [])
     table = loaders.load_judgments(study)
     consensus = consensus_of(study, table)
-    pks = np.array(list(kinds), dtype=np.int64)
-    items = loaders.clusters_of_items(study, list(images.values()))
-    clusters = clusters_of_pairs(table, consensus, pks, items, anonymous=loaders.is_anonymous(study))
+    pair_ids = np.array(list(kind_by_pair), dtype=np.int64)
+    items = loaders.clusters_of_items(study, list(item_by_pair.values()))
+    clusters = clusters_of_pairs(table, consensus, pair_ids, items, anonymous=loaders.is_anonymous(study))
     people = PeoplesWinners.from_winners(
-        [consensus.of_pair[pk].value or 0 for pk in kinds], clusters=clusters
+        [consensus.of_pair[pk].value or 0 for pk in kind_by_pair], clusters=clusters
     )
-    return (
-        winners_of_metrics({metric: np.array(columns) for metric, columns in scores.items()}),
-        people,
-        list(kinds.values()),
+    return StoredWinners(
+        by_metric=winners_of_metrics({metric: np.array(pairs) for metric, pairs in scores.items()}),
+        people=people,
+        pair_kinds=list(kind_by_pair.values()),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from common.audit import acting_person
 from contrib.score_imports import storing
-from contrib.score_imports.parameters import mapping_of_scores
+from contrib.score_imports.parameters import pop_mapping
 from contrib.score_imports.reading import read_scores
 from judgments.access.dataset_roles import require_editor
 from judgments.datasets import uploads
@@ -15,11 +15,16 @@ from judgments.studies.studies import find_study
 
 
 def import_scores(run: JobRun, *, study: str, upload: str, metrics: list[str], **options: Any) -> None:
+    """Import the scores of an uploaded file.
+
+    Args:
+        options: values of ``ImportScoresRequest``.
+    """
     dataset = find_study(study).dataset
     user = require_editor(acting_person(), dataset)
     with uploads.open_upload(upload) as files:
-        scores = read_scores(files.path, metrics, mapping=mapping_of_scores(options, files.path))
+        scores = read_scores(files.path, metrics, mapping=pop_mapping(options, files.path))
         with run.commit() as result:
-            summary = storing.store_metric_scores(dataset=dataset, files=scores, by=user, **options)
-            result["notes"] = [summary.summary()]
+            stored = storing.store_metric_scores(dataset=dataset, files=scores, by=user, **options)
+            result["notes"] = [stored.summary()]
     uploads.discard_upload(upload)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import QuorumCommand
-from judgments.management.base import add_parameters, as_text
+from judgments.management.base import add_parameters, as_form_data
 from judgments.studies.studies import find_dataset
 
 
@@ -28,13 +28,13 @@ class ImportScores(QuorumCommand):
         add_parameters(parser, ImportScoresRequest())
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from contrib.score_imports.parameters import ImportScoresRequest, mapping_of_scores
+        from contrib.score_imports.parameters import ImportScoresRequest, pop_mapping
         from contrib.score_imports.reading import read_scores
         from contrib.score_imports.storing import store_metric_scores
 
         dataset = find_dataset(options["dataset"])
-        values = ImportScoresRequest.read(as_text(ImportScoresRequest(), options))
+        values = ImportScoresRequest.read(as_form_data(ImportScoresRequest(), options))
         path, metrics = options["path"], values.pop("metric", [])
-        mapping = mapping_of_scores(values, path)
+        mapping = pop_mapping(values, path)
         files = read_scores(path, metrics, format=options["format"], mapping=mapping)
         self.say(store_metric_scores(dataset=dataset, files=files, **values).summary())

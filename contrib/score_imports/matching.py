@@ -6,7 +6,7 @@ import hashlib
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,24 @@ if TYPE_CHECKING:
 
 Per = ScoreKeys.Per
 
-NO_SYSTEM = -1  # stands for the system of a row whose image, caption or system is not in the dataset
-NO_MATCH = (NO_ROW_ID, NO_ROW_ID, NO_SYSTEM)  # the entry of such a row
+UNMATCHED = -1  # stands in place of a system's row id
+NO_MATCH = (NO_ROW_ID, NO_ROW_ID, UNMATCHED)  # the entry of a row about something that is not in the dataset
+
+
+class MatchedRows(NamedTuple):
+    """The rows of a file that match a dataset.
+
+    Attributes:
+        columns: the key columns, in the order in which they are stored.
+        digest: SHA-256 of what is scored, the same in every installation.
+        order: the number of the file's row for each stored row.
+        omitted_count: the number of rows that do not match.
+    """
+
+    columns: KeyColumns
+    digest: str
+    order: Ints
+    omitted_count: int
 
 
 class RowMatcher:
@@ -58,18 +74,23 @@ class RowMatcher:
 
     @cached_property
     def _outputs(self) -> dict[tuple[int, int], str]:
+        """The first text of a system for an item, by the row ids of both."""
         rows = Output.objects.filter(system__dataset=self._dataset, task=Output.Task.ANNOTATION)
-        rows = rows.order_by("system_id", "item_id", "-rank")
+        rows = rows.order_by("system_id", "item_id", "-rank")  # rank 1 last, to replace the others
         return {
             (system, item): one_text(text)
             for system, item, text in rows.values_list("system_id", "item_id", "caption__text")
         }
 
-    def keys(self, rows: ScoreRows, *, leave_out: bool) -> tuple[KeyColumns, str, Ints, int]:
-        """Return the key columns in stored order, their hash, the order of the rows, and the number of omitted rows.
+    def match(self, rows: ScoreRows, *, leave_out: bool) -> MatchedRows:
+        """Find what each row scores in the dataset.
 
         Args:
             leave_out: whether to omit rows about unknown images, captions or systems, instead of refusing them.
+
+        Raises:
+            ImportProblem: a row does not match, or scores the same as an earlier row.
+            EvaluationError: no row matches.
         """
         entries = {
             Per.CAPTIONS: self._match_captions,
@@ -78,7 +99,7 @@ class RowMatcher:
         }[Per(rows.per)](rows, leave_out)
         # three columns: what is scored, its item and its system
         numbers = np.frombuffer(entries, dtype=np.int64).reshape(-1, 3)
-        matched_rows = np.flatnonzero(numbers[:, 2] != NO_SYSTEM)
+        matched_rows = np.flatnonzero(numbers[:, 2] != UNMATCHED)
         if not len(matched_rows):
             raise EvaluationError(
                 f"No row of {rows.file} is about dataset {self._dataset.name!r}; expected its images, captions or "
@@ -86,8 +107,9 @@ class RowMatcher:
             )
         omitted_count = len(numbers) - len(matched_rows)
         subject, item, system = numbers[matched_rows].T
-        names = {pk: stable_number(name) for name, pk in self._systems.items()} if system.any() else {}
-        system_numbers = np.array([names.get(pk, NO_ROW_ID) for pk in system.tolist()], dtype=np.int64)
+        has_systems = system.any()
+        number_by_id = {pk: stable_number(name) for name, pk in self._systems.items()} if has_systems else {}
+        system_numbers = np.array([number_by_id.get(pk, NO_ROW_ID) for pk in system.tolist()], dtype=np.int64)
         order = np.lexsort((system_numbers, subject))
         is_repeated = (np.diff(subject[order]) == 0) & (np.diff(system_numbers[order]) == 0)
         if is_repeated.any():
@@ -97,11 +119,11 @@ class RowMatcher:
         for column in (subject, system_numbers):
             digest.update(column[order].astype("<i8").tobytes())
         columns = {"place": subject[order], "item": item[order], "system": system[order]}
-        return columns, digest.hexdigest(), matched_rows[order], omitted_count
+        return MatchedRows(columns, digest.hexdigest(), matched_rows[order], omitted_count)
 
     def _match_captions(self, rows: ScoreRows, leave_out: bool) -> array[int]:
-        images = self._images(rows)
-        texts = self._texts_of(rows, "caption")
+        images = self._image_names(rows)
+        texts = self._texts_in(rows, "caption")
         systems = rows.keys.get("system")
         entries = array("q")
         for row, image in enumerate(images):
@@ -112,13 +134,13 @@ class RowMatcher:
                 text = self._outputs.get((system, item))
             if item is None or system is None or text is None:
                 if not leave_out:
-                    raise self._mismatch_error(rows, row, image, item, systems, system)
+                    raise self._caption_error(rows, row, image, item, systems, system)
                 entries.extend(NO_MATCH)
             else:
                 entries.extend((stable_number(image, text), item, system))
         return entries
 
-    def _mismatch_error(
+    def _caption_error(
         self,
         rows: ScoreRows,
         row: int,
@@ -140,7 +162,8 @@ class RowMatcher:
         actual = f"system {quote_value(systems[row])} on item {quote_value(image)}"
         return rows.problem(row, None, actual, "a system that captioned this item")
 
-    def _images(self, rows: ScoreRows) -> Sequence[str]:
+    def _image_names(self, rows: ScoreRows) -> Sequence[str]:
+        """Return the image's name for each row. Lines of mt-metrics-eval have the images in the dataset's order."""
         if "image" in rows.keys:
             return rows.keys["image"]
         segment_count = max(rows.segments) + 1
@@ -151,7 +174,11 @@ class RowMatcher:
             )
         return [self._item_names[segment] for segment in rows.segments]
 
-    def _texts_of(self, rows: ScoreRows, name: str) -> list[str | None] | None:
+    def _texts_in(self, rows: ScoreRows, name: str) -> list[str | None] | None:
+        """Return the text that each row names in a column, or None if the dataset lacks it.
+
+        Return None instead of a list if the rows have neither the column nor that of its ids.
+        """
         if ID_COLUMNS[name] in rows.keys:
             return [self._captions.get(key) for key in rows.keys[ID_COLUMNS[name]]]
         if name not in rows.keys:
@@ -169,12 +196,14 @@ class RowMatcher:
         return entries
 
     def _match_pairs(self, rows: ScoreRows, leave_out: bool) -> array[int]:
-        images = self._images(rows)
-        first, second = self._texts_of(rows, "first"), self._texts_of(rows, "second")
-        assert first is not None
-        assert second is not None
+        images = self._image_names(rows)
+        first_texts, second_texts = self._texts_in(rows, "first"), self._texts_in(rows, "second")
+        assert first_texts is not None
+        assert second_texts is not None
         entries = array("q")
-        for row, (image, first_text, second_text) in enumerate(zip(images, first, second, strict=True)):
+        for row, (image, first_text, second_text) in enumerate(
+            zip(images, first_texts, second_texts, strict=True)
+        ):
             item = self._items.get(image)
             if item is None or first_text is None or second_text is None:
                 if not leave_out:

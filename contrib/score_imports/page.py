@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from common.errors import QuorumError
-from contrib.score_imports.parameters import ImportScoresRequest, mapping_of_scores
+from contrib.score_imports.parameters import ImportScoresRequest, pop_mapping
 from contrib.score_imports.reading import read_scores
 from contrib.score_imports.storing import store_metric_scores
 from evaluation.data.imported_scores import signature_of
@@ -26,17 +26,17 @@ from judgments.studies.study_page import add_page_part, add_step
 MAX_SHOWN_METRICS = 100
 
 
-def _facts_of_metrics(request: HttpRequest, study: Study) -> Context:
+def _imported_metrics_context(request: HttpRequest, study: Study) -> Context:
     rows = (
         ImportedMetric.objects.filter(dataset=study.dataset_id).defer("scores").select_related("imported_by")
     )
     return {
-        "imported": [(metric, signature_of(metric)) for metric in rows[:MAX_SHOWN_METRICS]],
+        "metrics_with_signatures": [(metric, signature_of(metric)) for metric in rows[:MAX_SHOWN_METRICS]],
         "may_import": has_role(request.user, study.dataset, "editor"),
     }
 
 
-add_page_part(PagePart(METRICS_PAGE, "evaluation/imported_scores.html", _facts_of_metrics))
+add_page_part(PagePart(METRICS_PAGE, "evaluation/imported_scores.html", _imported_metrics_context))
 
 
 def _import_scores(request: HttpRequest, study: Study) -> None:
@@ -46,9 +46,9 @@ def _import_scores(request: HttpRequest, study: Study) -> None:
     if upload is None:
         raise QuorumError(_("Nothing was imported: choose the file with the scores."))
     metrics = values.pop("metric", [])
+    # the job reads the mapping from these values, too
     args = {"study": study.slug, "metrics": metrics, **values}
-
-    mapping = mapping_of_scores(values, Path(upload.name or ""))
+    mapping = pop_mapping(values, Path(upload.name or ""))
 
     def import_file(path: Path) -> str:
         files = read_scores(path, metrics, mapping=mapping)

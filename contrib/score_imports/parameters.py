@@ -51,8 +51,11 @@ class ImportScoresRequest(Parameters):
     )
 
 
-def mapping_of_scores(values: dict[str, Any], path: Path) -> ColumnMapping | None:
-    """Remove the options about columns from a request's values. Return the mapping that they describe."""
+def pop_mapping(values: dict[str, Any], path: Path) -> ColumnMapping | None:
+    """Remove the options about columns from a request's values, and return the mapping that they describe.
+
+    Return None if the values have no such option.
+    """
     # imported lazily, since commands start without the importers
     from judgments.importers.options import mapping_of
 

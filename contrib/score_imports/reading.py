@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -42,8 +42,8 @@ Per = ScoreKeys.Per
 SCORE = "score"
 WMT_FORMAT = "mt-metrics-eval"
 FORMATS = (*TABLE_FORMATS, WMT_FORMAT)
-SEGMENTS, SYSTEMS = ".seg.score", ".sys.score"  # how names of mt-metrics-eval's files end
-NO_SCORE = ("None", "")  # the words for a missing score
+SEGMENT_SUFFIX, SYSTEM_SUFFIX = ".seg.score", ".sys.score"  # of file names in mt-metrics-eval
+MISSING_SCORES = ("None", "")  # how mt-metrics-eval writes a missing score
 CHECK_INTERVAL = 10_000  # rows between two checks of the memory that they take
 KEY_COLUMNS = ("image", "system", *ID_COLUMNS, *ID_COLUMNS.values())
 
@@ -81,10 +81,11 @@ class ScoreRows:
     """N rows of one file, with scores by one or more metrics.
 
     Attributes:
-        keys: (N,) values of each key column; for segments of mt-metrics-eval, `system` and the `segment` number
-            from 0.
+        per: what a row scores, a value of ``ScoreKeys.Per``.
+        keys: (N,) values of each key column; of mt-metrics-eval only `system`.
         scores: (N,) float64 scores of each metric, nan if missing.
         lines: (N,) line on which each row begins, 0 for a row of a request; () if every row is a line.
+        segments: (N,) position of each row's item in the dataset, from 0; () if `keys` name the item.
     """
 
     file: Path
@@ -117,7 +118,7 @@ def read_scores(
     """
     check_names(metrics)
     name = unpacked_name(path.name).lower()
-    if not format and (path.is_dir() or name.endswith((SEGMENTS, SYSTEMS))):
+    if not format and (path.is_dir() or name.endswith((SEGMENT_SUFFIX, SYSTEM_SUFFIX))):
         format = WMT_FORMAT
     elif not format and name.endswith((".jsonl", ".ndjson")):
         format = "jsonl"
@@ -174,13 +175,13 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
         lines.append(record.line or 0)
         cells.extend(_read_scores_of_row(record, score_columns))
         if not len(lines) % CHECK_INTERVAL:
-            numbers = cells.itemsize * len(cells) + lines.itemsize * len(lines)
-            _check_size(path, numbers + sum(column.nbytes for column in keys.values()))
+            number_bytes = cells.itemsize * len(cells) + lines.itemsize * len(lines)
+            _check_size(path, number_bytes + sum(column.nbytes for column in keys.values()))
     if not keys:
         raise ImportProblem(path, None, None, "no rows", "a score in each")
     scores = np.frombuffer(cells, dtype=np.float64).reshape(-1, len(metrics))
-    by_metric = {name: np.ascontiguousarray(scores[:, column]) for column, name in enumerate(metrics)}
-    rows = ScoreRows(path, per, keys, by_metric, lines)
+    scores_by_metric = {name: np.ascontiguousarray(scores[:, column]) for column, name in enumerate(metrics)}
+    rows = ScoreRows(path, per, keys, scores_by_metric, lines)
     too_large = np.argwhere(np.abs(scores) > MAX_NUMBER)
     if len(too_large):
         row, column = too_large[0].tolist()
@@ -189,15 +190,15 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
     return rows
 
 
-def _check_size(path: Path, size: int) -> None:
-    max_size = limits().memory // 2
-    if size > max_size:
-        actual = f"more than {thousands(max_size >> 20)} MiB of names, texts and scores"
+def _check_size(path: Path, byte_count: int) -> None:
+    max_bytes = limits().memory // 2
+    if byte_count > max_bytes:
+        actual = f"more than {thousands(max_bytes >> 20)} MiB of names, texts and scores"
         raise ImportProblem(path, None, None, actual, "smaller files; each metric can have a file of its own")
 
 
 def _key_columns(record: Record) -> tuple[str, tuple[str, ...]]:
-    """Return what a table scores, and the columns that name it, by its first record."""
+    """Return what a table scores, a value of ``ScoreKeys.Per``, and the columns that name it, by its first record."""
     present_columns = {name for name in KEY_COLUMNS if record.get(name) is not None}
     # without a system, an empty cell is an empty caption; otherwise the caption is the system's
     if "system" not in present_columns:
@@ -221,6 +222,7 @@ def _key_columns(record: Record) -> tuple[str, tuple[str, ...]]:
 
 
 def _metric_columns(record: Record, metrics: Sequence[str]) -> list[str]:
+    """Return the column of each metric. A single metric can have the column "score"."""
     if len(metrics) == 1 and metrics[0] not in record.values:
         if SCORE not in record.values:
             raise record.problem(None, f"no column {SCORE!r}", f"it, or {metrics[0]!r}, in every row")
@@ -251,6 +253,8 @@ def _read_score(record: Record, column: str) -> float:
 
 
 class _ScoreFile(NamedTuple):
+    """A file of mt-metrics-eval, with the system and the score of each line."""
+
     metric: str
     file: Path
     systems: list[str]
@@ -260,36 +264,38 @@ class _ScoreFile(NamedTuple):
 def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRows]:
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     metric_files = [
-        (name.removesuffix(SEGMENTS).removesuffix(SYSTEMS), file)
+        (name.removesuffix(SEGMENT_SUFFIX).removesuffix(SYSTEM_SUFFIX), file)
         for file in files
-        if (name := unpacked_name(file.name)).endswith((SEGMENTS, SYSTEMS))
+        if (name := unpacked_name(file.name)).endswith((SEGMENT_SUFFIX, SYSTEM_SUFFIX))
     ]
     if not path.is_dir() and len(metrics) == 1:
         metric_files = [(metrics[0], path)]
     for name in metrics:
         if name not in [metric for metric, _ in metric_files]:
-            raise EvaluationError(f"{path} has no {name}{SEGMENTS} or {name}{SYSTEMS}; expected one of them.")
+            raise EvaluationError(
+                f"{path} has no {name}{SEGMENT_SUFFIX} or {name}{SYSTEM_SUFFIX}; expected one of them."
+            )
     if not metric_files:
-        raise EvaluationError(f"{path} has no file *{SEGMENTS} or *{SYSTEMS}; expected one for each metric.")
+        raise EvaluationError(
+            f"{path} has no file *{SEGMENT_SUFFIX} or *{SYSTEM_SUFFIX}; expected one for each metric."
+        )
     check_names(metric for metric, _ in metric_files)
     score_files = (
-        _ScoreFile(metric, file, *_read_columns(file))
-        for metric, file in metric_files
-        if not metrics or metric in metrics
+        _read_score_file(metric, file) for metric, file in metric_files if not metrics or metric in metrics
     )
     # consecutive files with the same lines become one table with several metrics
-    for _, group in groupby(score_files, key=lambda entry: (_is_of_systems(entry.file), entry.systems)):
+    for _, group in groupby(score_files, key=lambda entry: (_has_whole_systems(entry.file), entry.systems)):
         entries = list(group)
         file, systems = entries[0].file, entries[0].systems
         keys, scores = {"system": systems}, {entry.metric: entry.scores for entry in entries}
-        if _is_of_systems(file):
+        if _has_whole_systems(file):
             yield ScoreRows(file, Per.SYSTEMS, keys, scores)
         else:
             yield ScoreRows(file, Per.CAPTIONS, keys, scores, segments=_number_segments(systems))
 
 
-def _is_of_systems(file: Path) -> bool:
-    return unpacked_name(file.name).endswith(SYSTEMS)
+def _has_whole_systems(file: Path) -> bool:
+    return unpacked_name(file.name).endswith(SYSTEM_SUFFIX)
 
 
 def _number_segments(systems: Sequence[str]) -> Sequence[int]:
@@ -302,8 +308,13 @@ def _number_segments(systems: Sequence[str]) -> Sequence[int]:
     return segments
 
 
+def _read_score_file(metric: str, file: Path) -> _ScoreFile:
+    systems, scores = _read_columns(file)
+    return _ScoreFile(metric=metric, file=file, systems=systems, scores=scores)
+
+
 def _read_columns(file: Path) -> tuple[list[str], Floats]:
-    """Return the systems and the scores of a file. If Arrow cannot read the file, ``_read_by_line`` does."""
+    """Return the system and the score of each line. If Arrow cannot read the file, ``_read_by_line`` does."""
     import pyarrow as pa  # imported lazily, since web processes start without it
     from pyarrow import csv
 
@@ -316,7 +327,7 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
             csv.ReadOptions(column_names=["system", "score"], use_threads=False),
             csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False),
             csv.ConvertOptions(
-                column_types={"system": pa.string(), "score": pa.float64()}, null_values=[NO_SCORE[0]]
+                column_types={"system": pa.string(), "score": pa.float64()}, null_values=[MISSING_SCORES[0]]
             ),
         )
         for batch in batches:
@@ -338,20 +349,22 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
 
 def _read_by_line(file: Path) -> tuple[list[str], Floats]:
     systems, scores, interned_names = list[str](), array("d"), dict[str, str]()
-    for number, line in read_lines(file):
+    for line_number, line in read_lines(file):
         system, tab, value = line.rstrip("\r\n").partition("\t")
         if not tab:
             raise ImportProblem(
-                file, number, None, quote_value(line.strip()), "a system, a tab, and its score"
+                file, line_number, None, quote_value(line.strip()), "a system, a tab, and its score"
             )
         try:
             name = read_name(system, "the name of a system")
             systems.append(interned_names.setdefault(name, name))
             scores.append(
-                np.nan if value.strip() in NO_SCORE else float(read_number(value, True, "a score, or None"))
+                np.nan
+                if value.strip() in MISSING_SCORES
+                else float(read_number(value, True, "a score, or None"))
             )
         except BadCell as error:
-            raise ImportProblem(file, number, None, error.actual, error.expected) from None
+            raise ImportProblem(file, line_number, None, error.actual, error.expected) from None
         if not len(systems) % CHECK_INTERVAL:
             _check_size(file, _size_of_lines(systems, interned_names))
     if not systems:
@@ -359,7 +372,7 @@ def _read_by_line(file: Path) -> tuple[list[str], Floats]:
     return systems, np.frombuffer(scores, dtype=np.float64)
 
 
-def _size_of_lines(systems: list[str], names: dict[str, str]) -> int:
-    """Return the number of bytes that lines take in memory, with scores and segments. Each name counts once."""
+def _size_of_lines(systems: list[str], distinct_names: Collection[str]) -> int:
+    """Return the number of bytes that lines take in memory, with their scores and segment numbers."""
     # 8 bytes for each of the reference to the name, the score and the segment; about 200 for a name in a dictionary
-    return 24 * len(systems) + 200 * len(names)
+    return 24 * len(systems) + 200 * len(distinct_names)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,22 +26,22 @@ from quorum.numeric.arrays import Floats
 if TYPE_CHECKING:
     from contrib.score_imports.reading import ScoreRows
 
-MAX_NAMED = 10  # metrics that a summary names
+MAX_NAMED_METRICS = 10  # metrics that a summary names
 
 
 @dataclass(frozen=True, slots=True)
-class ImportResult:
-    """The result of an import.
+class StoredScores:
+    """The result of an import of scores.
 
     Attributes:
         metrics: the metrics that were stored.
         unchanged_metrics: metrics that had the same scores before.
-        skipped_rows: number of rows about unknown images, captions or systems.
+        skipped_row_count: number of rows about unknown images, captions or systems.
     """
 
     metrics: tuple[ImportedMetric, ...]
     unchanged_metrics: tuple[str, ...]
-    skipped_rows: int
+    skipped_row_count: int
 
     def summary(self) -> str:
         sentences = [
@@ -53,19 +52,21 @@ class ImportResult:
                 "per": metric.get_per_display(),
                 "better": metric.get_better_display(),
             }
-            for metric in self.metrics[:MAX_NAMED]
+            for metric in self.metrics[:MAX_NAMED_METRICS]
         ]
-        if len(self.metrics) > MAX_NAMED:
-            sentences.append(_("Further metrics imported: %(n)s.") % {"n": len(self.metrics) - MAX_NAMED})
+        if len(self.metrics) > MAX_NAMED_METRICS:
+            sentences.append(
+                _("Further metrics imported: %(n)s.") % {"n": len(self.metrics) - MAX_NAMED_METRICS}
+            )
         if self.unchanged_metrics:
             sentences.append(
                 _("Nothing was changed for %(names)s: the same scores were imported before.")
                 % {"names": ", ".join(self.unchanged_metrics)}
             )
-        if self.skipped_rows:
+        if self.skipped_row_count:
             sentences.append(
                 _("Rows without a matching text, pair or system in the dataset, left out: %(n)s.")
-                % {"n": thousands(self.skipped_rows)}
+                % {"n": thousands(self.skipped_row_count)}
             )
         return " ".join(sentences)
 
@@ -78,16 +79,19 @@ def store_metric_scores(
     unknown: str = "refuse",
     replace: bool = False,
     by: User | None = None,
-) -> ImportResult:
+) -> StoredScores:
     """Store scores of a dataset's captions, systems or pairs, all or none.
 
     Args:
-        unknown: whether rows about images, captions or systems that are not in the dataset are refused or left out.
+        better: "higher" or "lower".
+        unknown: what becomes of rows about images, captions or systems that are not in the dataset, one of
+            ``UNKNOWN_RULES``.
         replace: whether to overwrite a metric's earlier scores.
 
     Raises:
         ImportProblem: a row does not match.
         DataConflict: the metric has other scores, or the name of a computed metric.
+        EvaluationError: an option is invalid, no row matches, or a metric has no score.
     """
     if better not in ImportedMetric.Better.values or unknown not in UNKNOWN_RULES:
         raise EvaluationError(
@@ -97,77 +101,91 @@ def store_metric_scores(
 
     computed_names = {*METRICS, *package_names()}
     stored_metrics: list[ImportedMetric] = []
-    equal_metrics: list[str] = []
-    skipped_rows = 0
+    unchanged_metrics: list[str] = []
+    skipped_row_count = 0
     matcher = RowMatcher(dataset)
     with transaction.atomic():
         Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
         for rows in files:
-            keys, digest, order, omitted_count = matcher.keys(rows, leave_out=unknown == "leave-out")
-            skipped_rows += omitted_count
-            block = _Block(dataset, rows.per, keys, digest)
+            matched = matcher.match(rows, leave_out=unknown == "leave-out")
+            skipped_row_count += matched.omitted_count
+            keys = _SharedKeys(dataset, rows.per, matched.columns, matched.digest)
             for name, scores in rows.scores.items():
                 if computed_names & {name, name.lower()}:
                     raise DataConflict(
                         f"{name!r} is a built-in metric or a package's; expected another name for imported scores."
                     )
-                metric = _store_metric(block, name, scores[order], better, rows.file.name, replace, by)
+                metric = _store_metric(
+                    keys,
+                    name,
+                    scores[matched.order],
+                    better=better,
+                    source=rows.file.name,
+                    replace=replace,
+                    by=by,
+                )
                 if metric is None:
-                    equal_metrics.append(name)
+                    unchanged_metrics.append(name)
                 else:
                     stored_metrics.append(metric)
         ScoreKeys.objects.filter(dataset=dataset, metrics=None).delete()
-    return ImportResult(tuple(stored_metrics), tuple(equal_metrics), skipped_rows)
+    return StoredScores(tuple(stored_metrics), tuple(unchanged_metrics), skipped_row_count)
 
 
 def _store_metric(
-    block: _Block, name: str, scores: Floats, better: str, source: str, replace: bool, by: User | None
+    keys: _SharedKeys,
+    name: str,
+    scores: Floats,
+    *,
+    better: str,
+    source: str,
+    replace: bool,
+    by: User | None,
 ) -> ImportedMetric | None:
     """Store one metric. Return None if the same scores are already stored."""
-    count = int((~np.isnan(scores)).sum())
-    if not count:
+    known_count = int((~np.isnan(scores)).sum())
+    if not known_count:
         raise EvaluationError(f"Metric {name!r} has no score in {source}; expected one at least.")
     content = scores.astype("<f8").tobytes()
-    sha256 = hashlib.sha256(block.digest.encode() + content).hexdigest()
-    earlier_metric = ImportedMetric.objects.filter(dataset=block.dataset, name=name, per=block.per).first()
+    sha256 = hashlib.sha256(keys.digest.encode() + content).hexdigest()
+    earlier_metric = ImportedMetric.objects.filter(dataset=keys.dataset, name=name, per=keys.per).first()
     if earlier_metric is not None and (earlier_metric.sha256, earlier_metric.better) == (sha256, better):
         return None
     if earlier_metric is not None and not replace:
         raise DataConflict(
-            f"Dataset {block.dataset.name!r} has other scores of {name!r} already; choose another name, or "
+            f"Dataset {keys.dataset.name!r} has other scores of {name!r} already; choose another name, or "
             "replace them."
         )
     if earlier_metric is not None:
         earlier_metric.delete()
     return ImportedMetric.objects.create(
-        dataset=block.dataset,
+        dataset=keys.dataset,
         name=name,
         better=better,
-        keys=block.row,
-        per=block.per,
+        keys=keys.get_or_create_row(),
+        per=keys.per,
         scores=content,
-        known=count,
+        known=known_count,
         source=source[:200],
         sha256=sha256,
         imported_by=by,
     )
 
 
-class _Block:
-    """The key columns that the metrics of a file share. ``row`` stores them when it is first needed."""
+class _SharedKeys:
+    """The key columns that the metrics of a file share. They are stored once, when the first metric is."""
 
-    def __init__(self, dataset: Dataset, per: str, keys: KeyColumns, digest: str) -> None:
+    def __init__(self, dataset: Dataset, per: str, columns: KeyColumns, digest: str) -> None:
         self.dataset, self.per, self.digest = dataset, per, digest
-        self._keys = keys
+        self._columns = columns
 
-    @cached_property
-    def row(self) -> ScoreKeys:
+    def get_or_create_row(self) -> ScoreKeys:
         row = ScoreKeys.objects.filter(dataset=self.dataset, per=self.per, sha256=self.digest).first()
         if row is not None:
             return row
         import pyarrow as pa
 
-        table = pa.table(self._keys)
+        table = pa.table(self._columns)
         return ScoreKeys.objects.create(
             dataset=self.dataset,
             per=self.per,

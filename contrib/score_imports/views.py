@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from contrib.score_imports.parameters import ImportScoresRequest, mapping_of_scores
+from contrib.score_imports.parameters import ImportScoresRequest, pop_mapping
 from contrib.score_imports.reading import check_names, read_score_rows, score_records
 from contrib.score_imports.storing import store_metric_scores
 from evaluation.data.imported_scores import signature_of
@@ -97,12 +97,12 @@ class DatasetScoresView(APIView):
         def read_body(*_: Any) -> Iterator[Record]:
             return (Record(BODY_PATH, None, row, path=f"[{index}]") for index, row in enumerate(rows))
 
-        records = score_records(read_body, BODY_PATH, metrics, mapping_of_scores(values, BODY_PATH))
+        records = score_records(read_body, BODY_PATH, metrics, pop_mapping(values, BODY_PATH))
         scores = read_score_rows(records, BODY_PATH, metrics)
         store_metric_scores(dataset=dataset, files=[scores], by=user, **values)
         return Response(_serialize_metrics(dataset), status=201)
 
 
 def _serialize_metrics(dataset: Dataset) -> Any:
-    rows = ImportedMetric.objects.filter(dataset=dataset).defer("scores").select_related("dataset")
-    return ImportedMetricSerializer(rows, many=True).data
+    metrics = ImportedMetric.objects.filter(dataset=dataset).defer("scores").select_related("dataset")
+    return ImportedMetricSerializer(metrics, many=True).data

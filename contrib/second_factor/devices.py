@@ -22,9 +22,9 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from common import rate_limits
 from common.errors import QuorumError
 
-STATE = "second_factor"  # the key of the state in a session
-CODE_DUE, CODE_GIVEN = "wanted", "given"  # its values
-RECOVERY_CODES = 10
+STATE_KEY = "second_factor"  # of the state in a session
+CODE_DUE, CODE_GIVEN = "wanted", "given"  # the states
+RECOVERY_CODE_COUNT = 10
 DEVICE_NAME = "second factor"
 
 
@@ -38,13 +38,13 @@ def has_second_factor(user: User) -> bool:
 
 def require_code(*, user: User, request: HttpRequest, **_: object) -> None:
     """Require a code in a new session if its account has a second factor."""
-    request.session.pop(STATE, None)
+    request.session.pop(STATE_KEY, None)
     if user.is_staff and has_second_factor(user):
-        request.session[STATE] = CODE_DUE
+        request.session[STATE_KEY] = CODE_DUE
 
 
-def device_to_set_up(user: User) -> TOTPDevice:
-    """Return the account's device that waits for its first code. Create it if there is none."""
+def get_or_create_new_device(user: User) -> TOTPDevice:
+    """Return the account's device that waits for its first code."""
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)  # lock, so that two windows show the same QR code
         defaults = {"name": DEVICE_NAME}
@@ -60,14 +60,19 @@ def qr_code_of(device: TOTPDevice) -> str:
     return segno.make(device.config_url, micro=False).svg_data_uri(scale=4, light="#fff")
 
 
-def set_up(*, user: User, code: str) -> list[str]:
-    """Turn on the second factor, with the app's first code. Return the recovery codes."""
-    device = device_to_set_up(user)
+def enable_second_factor(*, user: User, code: str) -> list[str]:
+    """Turn on the second factor, with the app's first code. Return the recovery codes.
+
+    Raises:
+        WrongCode: the code is not valid.
+        TooManyAttempts: there were too many attempts.
+    """
+    device = get_or_create_new_device(user)
     _check_code(user, device, code)
     with transaction.atomic():
         TOTPDevice.objects.filter(user=user, confirmed=True).delete()
         TOTPDevice.objects.filter(pk=device.pk).update(confirmed=True)
-        return _make_recovery_codes(user)
+        return _replace_recovery_codes(user)
 
 
 def end_other_sessions(session: SessionBase, *, user: User) -> None:
@@ -78,22 +83,23 @@ def end_other_sessions(session: SessionBase, *, user: User) -> None:
 
 
 def check_code(*, user: User, code: str) -> None:
-    """Use up a code of the app, or a recovery code.
+    """Check a code of the app or a recovery code, and use it up.
 
     Raises:
         WrongCode: the code is not valid.
         TooManyAttempts: there were too many attempts.
     """
     code = "".join(code.split()).lower()
-    kind = TOTPDevice if code.isdigit() else StaticDevice
-    device = kind.objects.filter(user=user, confirmed=True).first()
+    device_model = TOTPDevice if code.isdigit() else StaticDevice
+    device = device_model.objects.filter(user=user, confirmed=True).first()
     _check_code(user, device, code)
 
 
 def renew_recovery_codes(*, user: User, code: str) -> list[str]:
+    """Replace the recovery codes, and return the new ones. Errors are those of ``check_code``."""
     check_code(user=user, code=code)
     with transaction.atomic():
-        return _make_recovery_codes(user)
+        return _replace_recovery_codes(user)
 
 
 def disable_second_factor(*, user: User, code: str) -> None:
@@ -109,10 +115,11 @@ def remove_second_factor(user: User) -> bool:
 
 
 def _check_code(user: User, device: TOTPDevice | StaticDevice | None, code: str) -> None:
-    account = f"code of {user.pk}"
-    name = device.persistent_id if device is not None else ""
-    attempt = partial(verify_token, user, name, "".join(code.split()))
-    if rate_limits.limit_failed_attempts(attempt, ("login", account), ("account", account)) is None:
+    limit_key = f"code of {user.pk}"
+    device_id = device.persistent_id if device is not None else ""
+    attempt = partial(verify_token, user, device_id, "".join(code.split()))
+    # the limits of passwords hold for codes, too
+    if rate_limits.limit_failed_attempts(attempt, ("login", limit_key), ("account", limit_key)) is None:
         raise WrongCode(
             gettext(
                 "The code is wrong. Wait for the next code of the app, and check that the clock "
@@ -121,10 +128,10 @@ def _check_code(user: User, device: TOTPDevice | StaticDevice | None, code: str)
         )
 
 
-def _make_recovery_codes(user: User) -> list[str]:
+def _replace_recovery_codes(user: User) -> list[str]:
     StaticDevice.objects.filter(user=user).delete()
     device = StaticDevice.objects.create(user=user, name=DEVICE_NAME)
-    # letters come first, since a code of only digits would be taken for a code of the app
-    codes = [f"r{secrets.token_hex(5)}" for _ in range(RECOVERY_CODES)]
+    # a code begins with a letter, since `check_code` takes a code of digits for a code of the app
+    codes = [f"r{secrets.token_hex(5)}" for _ in range(RECOVERY_CODE_COUNT)]
     device.token_set.bulk_create(device.token_set.model(device=device, token=code) for code in codes)
     return codes

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from config.apps import SIGN_IN_ATTRIBUTE
 from config.observing.requests import Middleware
-from contrib.second_factor.devices import CODE_DUE, CODE_GIVEN, STATE
+from contrib.second_factor.devices import CODE_DUE, CODE_GIVEN, STATE_KEY
 
 
 class SecondFactorMiddleware(Middleware):
@@ -23,14 +23,17 @@ class SecondFactorMiddleware(Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # workers have no session; reading one would make every page vary by cookies
         if settings.SESSION_COOKIE_NAME in request.COOKIES and owes_code(request):
-            home, page = reverse("admin:index"), reverse("second-factor")
-            if request.path.startswith(home) and request.path not in (page, reverse("admin:logout")):
+            admin_path, factor_path = reverse("admin:index"), reverse("second-factor")
+            if request.path.startswith(admin_path) and request.path not in (
+                factor_path,
+                reverse("admin:logout"),
+            ):
                 return _redirect_to_second_factor(_requested_path(request))
-            if request.path != page:
+            if request.path != factor_path:
                 request.user = AnonymousUser()
         response = self.get_response(request)
-        signed_in = hasattr(request, SIGN_IN_ATTRIBUTE) and isinstance(request.user, User)
-        if signed_in and owes_code(request) and response.status_code == 302:
+        has_just_signed_in = hasattr(request, SIGN_IN_ATTRIBUTE) and isinstance(request.user, User)
+        if has_just_signed_in and owes_code(request) and response.status_code == 302:
             return _redirect_to_second_factor(response.headers["Location"])
         return response
 
@@ -45,7 +48,8 @@ def is_required() -> bool:
 
 
 def owes_code(request: HttpRequest) -> bool:
-    state = request.session.get(STATE)
+    """Return whether the session needs a code, or its account must still set up a second factor."""
+    state = request.session.get(STATE_KEY)
     if state == CODE_GIVEN:
         return False
     return state == CODE_DUE or (is_required() and isinstance(request.user, User) and request.user.is_staff)

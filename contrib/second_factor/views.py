@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods
 
 from common.errors import QuorumError
 from contrib.second_factor import devices
-from contrib.second_factor.devices import CODE_GIVEN, STATE
+from contrib.second_factor.devices import CODE_GIVEN, STATE_KEY
 from contrib.second_factor.middleware import is_required, owes_code
 
 
@@ -39,26 +39,27 @@ def second_factor(request: HttpRequest) -> HttpResponse:
 
 
 def _carry_out_form(request: HttpRequest, user: User) -> HttpResponse | None:
-    code, what = request.POST.get("code", "")[:40], request.POST.get("what", "")
-    if what == "sign-out":
+    """Do what the form asks for. Return None if it asks for nothing that can be done."""
+    code, action = request.POST.get("code", "")[:40], request.POST.get("what", "")
+    if action == "sign-out":
         logout(request)
         return redirect("admin:login")
     if not devices.has_second_factor(user):
-        codes = devices.set_up(user=user, code=code)
+        codes = devices.enable_second_factor(user=user, code=code)
         request.session.cycle_key()
-        request.session[STATE] = CODE_GIVEN
+        request.session[STATE_KEY] = CODE_GIVEN
         devices.end_other_sessions(request.session, user=user)
-        return _page(request, user, codes=codes)
+        return _page(request, user, recovery_codes=codes)
     if owes_code(request):
         devices.check_code(user=user, code=code)
         request.session.cycle_key()
-        request.session[STATE] = CODE_GIVEN
+        request.session[STATE_KEY] = CODE_GIVEN
         return redirect(_next_address(request))
-    if what == "renew":
-        return _page(request, user, codes=devices.renew_recovery_codes(user=user, code=code))
-    if what == "off" and not is_required():
+    if action == "renew":
+        return _page(request, user, recovery_codes=devices.renew_recovery_codes(user=user, code=code))
+    if action == "off" and not is_required():
         devices.disable_second_factor(user=user, code=code)
-        request.session.pop(STATE, None)
+        request.session.pop(STATE_KEY, None)
         messages.success(request, gettext("The second factor is off."))
         return redirect("admin:index")
     return None
@@ -74,7 +75,11 @@ def _next_address(request: HttpRequest) -> str:
 def _page(request: HttpRequest, user: User, *, status: int = 200, **extra_context: Any) -> HttpResponse:
     context = admin.site.each_context(request) | {"title": "Second factor", "account": user} | extra_context
     if not devices.has_second_factor(user):
-        device = devices.device_to_set_up(user)
-        context |= {"picture": devices.qr_code_of(device), "secret": devices.totp_secret_of(device)}
-    context |= {"owed": owes_code(request), "required": is_required(), "address": _next_address(request)}
+        device = devices.get_or_create_new_device(user)
+        context |= {"qr_code": devices.qr_code_of(device), "secret": devices.totp_secret_of(device)}
+    context |= {
+        "owes_code": owes_code(request),
+        "is_required": is_required(),
+        "next_address": _next_address(request),
+    }
     return render(request, "admin/second_factor.html", context, status=status)

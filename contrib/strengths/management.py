@@ -8,7 +8,7 @@ from typing import Any
 from common.amounts import coefficient, percent
 from common.commands import QuorumCommand
 from evaluation.presentation.content import Cell, estimate_of, format_cell, plain_table
-from judgments.management.base import add_parameters, as_text
+from judgments.management.base import add_parameters, as_form_data
 from judgments.models import Study
 from judgments.studies.studies import find_study
 
@@ -43,7 +43,7 @@ class Strengths(QuorumCommand):
         from evaluation.results.consensus.clusters import scope_sentence
 
         study = find_study(options["study"])
-        settings = StrengthsRequest.read(as_text(StrengthsRequest(), options))
+        settings = StrengthsRequest.read(as_form_data(StrengthsRequest(), options))
         strengths = strengths_of(study, **settings)
         self.write_output(options, strengths)
         is_luce = strengths["model"] == LUCE

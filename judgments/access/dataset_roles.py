@@ -124,10 +124,10 @@ def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> Sy
         WrongState: the system belongs to somebody else, or to nobody.
     """
     systems = System.objects.filter(dataset=dataset)
-    visible = systems if by is None else systems.visible_to(by)
-    system = visible.filter(name=name).first()
+    visible_systems = systems if by is None else systems.visible_to(by)
+    system = visible_systems.filter(name=name).first()
     if system is None:
-        names = visible.values_list("name", flat=True)
+        names = visible_systems.values_list("name", flat=True)
         raise ObjectNotFound(
             gettext("There is no system %(name)r in dataset %(name2)r.")
             % {"name": name, "name2": dataset.name}

@@ -1,4 +1,4 @@
-"""The rights of requests to the HTTP interface, and who may cancel a job or have it done again.
+"""The rights of requests to the HTTP interface, and who may cancel or retry a job.
 
 A token allows at most what its account, its scopes and its studies allow.
 """
@@ -82,7 +82,7 @@ class IsStaff(BasePermission):
         reading: the permission to see all of its rows.
         scope: the scope that a token needs, without the verb.
         needed_permissions: the permission by action, for actions that no role allows.
-        published: whether everybody may read some of its rows.
+        published: whether everybody may read some of its rows, also without an account.
     """
 
     message = "This is for staff of this installation whose account may look at it."
@@ -122,7 +122,8 @@ class VisibleRows(BaseFilterBackend):
     Attributes of the view:
         study_path: the lookup from a row to its study; "" if there is none.
         has_several_studies: whether a row can belong to several studies.
-        rows_for: a method ``(queryset, studies, request)`` that filters the rows; it replaces the lookup.
+        rows_for: a method that gets the rows, the visible studies and the request, and returns the visible rows. It
+            replaces ``study_path``.
         dataset_path: the lookup from a row to its dataset, for models whose visibility depends on the dataset.
     """
 
@@ -179,14 +180,17 @@ def may_retry(user: User, job: Job) -> bool:
     study, operation = _study_of(job), operation_of(job.kind)
     if study is not None and not has_right(user, operation.right if operation else Right.CHANGE, study):
         return False
-    pilots = {job.args.get("pilot", "")} - {""}
-    datasets = {job.args.get("dataset", ""), *job.args.get("others", ())} - {""}
-    visible_pilots = Study.objects.visible_to(user).filter(slug__in=pilots)
-    visible_datasets = Dataset.objects.visible_to(user).filter(name__in=datasets)
-    return visible_pilots.count() == len(pilots) and visible_datasets.count() == len(datasets)
+    # the other studies and datasets that the job reads
+    pilot_slugs = {job.args.get("pilot", "")} - {""}
+    dataset_names = {job.args.get("dataset", ""), *job.args.get("others", ())} - {""}
+    visible_pilots = Study.objects.visible_to(user).filter(slug__in=pilot_slugs)
+    visible_datasets = Dataset.objects.visible_to(user).filter(name__in=dataset_names)
+    return visible_pilots.count() == len(pilot_slugs) and visible_datasets.count() == len(dataset_names)
 
 
 def _study_of(job: Job) -> Study | None:
-    if job.kind == IMPORTS_STUDY:  # a study that already has the slug is another study
+    if (
+        job.kind == IMPORTS_STUDY
+    ):  # the job creates its study; a study that has the slug already is another one
         return None
     return Study.objects.filter(slug=job.args.get("study", "")).first()

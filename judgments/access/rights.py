@@ -26,13 +26,14 @@ class Right(StrEnum):
     OWN = "own"  # roles, deletion, releases
 
 
-RIGHTS: dict[str, frozenset[Right]] = {
+RIGHTS_BY_ROLE: dict[str, frozenset[Right]] = {
     Role.VIEWER: frozenset({Right.VIEW}),
     Role.REVIEWER: frozenset({Right.VIEW, Right.REVIEW}),
     Role.DESIGNER: frozenset({Right.VIEW, Right.REVIEW, Right.CHANGE}),
     Role.OWNER: frozenset(Right),
 }
 
+# the Django permission that grants a right in every study
 PERMISSIONS = {
     Right.VIEW: "judgments.view_study",
     Right.REVIEW: "judgments.change_study",
@@ -55,7 +56,7 @@ def rights_in(user: Person, studies: Collection[Study]) -> dict[int, frozenset[R
     if granted == frozenset(Right):
         return dict.fromkeys((study.pk for study in studies), granted)
     roles = dict(StudyRole.objects.filter(study__in=studies, user=user).values_list("study", "role"))
-    return {study.pk: granted | RIGHTS.get(roles.get(study.pk, ""), frozenset()) for study in studies}
+    return {study.pk: granted | RIGHTS_BY_ROLE.get(roles.get(study.pk, ""), frozenset()) for study in studies}
 
 
 def has_right(user: Person, right: Right, study: Study) -> bool:

@@ -1,4 +1,4 @@
-"""The log of a study."""
+"""Write entries of a study's log."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def note_event(
 
     Args:
         what: the action's code, such as ``opened``.
-        sentence: what was done, with the amounts.
+        sentence: what was done, with the amounts. Only the first 1000 characters are stored.
         by: the account that did it; None for the current actor (``common.audit``).
-        details: JSON values.
+        why: the reason that a person gave. Only the first 500 characters are stored.
+        details: further facts, as JSON values.
     """
     return StudyEvent.objects.create(
         study=study,

@@ -36,7 +36,7 @@ SCOPES: dict[str, str] = {
 }
 # Scopes that an account without staff rights can use.
 PARTICIPANT_SCOPES = ("submissions:read", "submissions:write")
-KEY_START = "quorum_"
+KEY_PREFIX = "quorum_"
 SHOWN_KEY_LENGTH = 12  # characters of a key that lists of tokens show
 # A use is recorded only if the last recorded use is older than this, so that not every request writes to the database.
 USE_INTERVAL = timedelta(minutes=1)
@@ -90,7 +90,7 @@ def create_token(
         raise DesignError(
             gettext("The token would have expired already; choose a later date."), field="expires_at"
         )
-    key = KEY_START + secrets.token_urlsafe(32)
+    key = KEY_PREFIX + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
         user=user,
         name=name.strip(),
@@ -104,7 +104,7 @@ def create_token(
     return token, key
 
 
-# Every HTTP call with a token begins with this query.
+# Prepared once, since every HTTP call with a token begins with this query.
 _USABLE_TOKEN = PreparedQuery(
     lambda: (
         ApiToken.objects.usable_at(query_parameter("now", DateTimeField()))
@@ -114,7 +114,7 @@ _USABLE_TOKEN = PreparedQuery(
 )
 
 
-def token_for_key(key: str) -> ApiToken | None:
+def authenticate_key(key: str) -> ApiToken | None:
     """Return the token of a key, and record its use. Return None if there is no valid token."""
     now = timezone.now()
     token = _USABLE_TOKEN.first(now=now, digest=_digest(key))

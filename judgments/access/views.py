@@ -64,6 +64,7 @@ from judgments.studies.study_page import study_page
 PAGE_SIZE = 50
 ROWS_PER_BATCH = 1_000
 
+# roles in a study, from the least to the most powerful, with what each may do
 ROLES = [
     ("viewer", "can view all pages, results and files"),
     (
@@ -74,7 +75,7 @@ ROLES = [
     ("owner", "can also give roles and delete the study"),
 ]
 
-COLUMNS = ["at", "what", "words", "why", "by", "details"]
+LOG_COLUMNS = ["at", "what", "words", "why", "by", "details"]
 
 
 @study_page("people", "Access", order=80, section=StudySection.SHARE, help="roles.md#roles")
@@ -82,21 +83,23 @@ def show_people(request: HttpRequest, study: Study, context: Context) -> HttpRes
     roles = StudyRole.objects.filter(study=study).select_related("user", "given_by")
     page = BoundedPaginator(roles.order_by("given_at", "pk"), PAGE_SIZE).get_page(request.GET.get("page"))
     context |= offered_accounts() if context["may_own"] else {}
-    context |= {"page": page, "people": page.object_list, "roles": ROLES, "me": signed_in(request)}
+    context |= {"page": page, "study_roles": page.object_list, "roles": ROLES}
+    context["own_account"] = signed_in(request)
     return TemplateResponse(request, "judgments/study/people.html", context)
 
 
 def offered_accounts() -> Context:
+    """Return the accounts that can get a role, and whether there are more of them than the page offers."""
     staff = User.objects.filter(is_active=True, is_staff=True).order_by("username")
     accounts = list(staff[: MAX_OFFERED + 1])
-    return {"accounts": accounts[:MAX_OFFERED], "many_accounts": len(accounts) > MAX_OFFERED}
+    return {"accounts": accounts[:MAX_OFFERED], "has_more_accounts": len(accounts) > MAX_OFFERED}
 
 
 @study_page("log", "Log", order=81, section=StudySection.SHARE, help="roles.md#the-log")
 def show_log(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     events = StudyEvent.objects.filter(study=study)
-    kinds = list(events.order_by("what").values_list("what", flat=True).distinct()[:MAX_OFFERED])
-    people = list(User.objects.filter(pk__in=events.values("by")).order_by("username")[:MAX_OFFERED])
+    event_codes = list(events.order_by("what").values_list("what", flat=True).distinct()[:MAX_OFFERED])
+    accounts = list(User.objects.filter(pk__in=events.values("by")).order_by("username")[:MAX_OFFERED])
     filtered_events = _filter_events(request, events).select_related("by")
     page = BoundedPaginator(filtered_events, PAGE_SIZE).get_page(request.GET.get("page"))
     filters = {name: request.GET[name] for name in ("what", "by") if request.GET.get(name)}
@@ -106,12 +109,12 @@ def show_log(request: HttpRequest, study: Study, context: Context) -> HttpRespon
             {"event": event, "details": event.details and in_words(event.details)}
             for event in page.object_list
         ],
-        "kinds": kinds,
-        "people": people,
-        "what": request.GET.get("what", ""),
-        "by": request.GET.get("by", ""),
-        "query": urlencode(filters),
-        "all": not filters,
+        "event_codes": event_codes,
+        "accounts": accounts,
+        "selected_code": request.GET.get("what", ""),
+        "selected_account": request.GET.get("by", ""),
+        "filter_query": urlencode(filters),
+        "is_filtered": bool(filters),
     }
     return TemplateResponse(request, "judgments/study/log.html", context)
 
@@ -163,10 +166,10 @@ class _LineWriter:
 
 def _csv_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     writer = csv.writer(_LineWriter())
-    yield writer.writerow(COLUMNS)
+    yield writer.writerow(LOG_COLUMNS)
     for row in rows:
         cells = row | {"details": json.dumps(row["details"], ensure_ascii=False, sort_keys=True)}
-        yield writer.writerow([guard_formula(cells[name] or "") for name in COLUMNS])
+        yield writer.writerow([guard_formula(cells[name] or "") for name in LOG_COLUMNS])
 
 
 def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
@@ -397,11 +400,11 @@ class RoleResource(Resource):
 
 
 class MayUpload(BasePermission):
-    """Allow every account that is signed in or has a token, except workers. Below ``staff/``, allow only staff."""
+    """Allow accounts that are signed in or have a token, but no workers. At the address for staff, allow only staff."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        user, for_accounts = request.user, view.kwargs["who"] == "account"
-        return isinstance(user, User) and user.is_active and (user.is_staff or for_accounts)
+        user, staff_only = request.user, view.kwargs["who"] != "account"
+        return isinstance(user, User) and user.is_active and (user.is_staff or not staff_only)
 
 
 class MayUploadView(APIView):

@@ -37,6 +37,7 @@ def may_view(user: Person, model: type[Model]) -> bool:
 
 
 def sees_all(user: Person, model: type[Model]) -> bool:
+    """Return whether a Django permission shows the person all rows of the model."""
     app, name = model._meta.app_label, model._meta.model_name
     return isinstance(user, User) and (
         user.has_perm(f"{app}.view_{name}") or user.has_perm(f"{app}.change_{name}")
@@ -44,10 +45,10 @@ def sees_all(user: Person, model: type[Model]) -> bool:
 
 
 def belongs_to_studies(model: type[Model]) -> bool:
-    return model in (Study, Job) or model in DATASET_MODELS or bool(lookups_of(model))
+    return model in (Study, Job) or model in DATASET_MODELS or bool(study_lookups_of(model))
 
 
-def lookups_of(model: type[Model]) -> tuple[str, ...]:
+def study_lookups_of(model: type[Model]) -> tuple[str, ...]:
     """Return the lookups from a model's rows to their studies; () if the rows belong to no study."""
     lookups: tuple[str, ...] = getattr(model, "of_study", ())
     if lookups:
@@ -70,7 +71,7 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
         return rows.filter(pk__in=studies.values("pk"))
     if model is Job:
         return rows.filter(_visible_jobs(user))
-    lookups = lookups_of(model)
+    lookups = study_lookups_of(model)
     if not lookups:
         return rows.none()
     if len(lookups) == 1:

@@ -1,4 +1,4 @@
-"""The base of all admin classes: filters, columns, counts and addresses."""
+"""The base classes of the admin, with filters, columns and paginators of lists, and helpers of its views."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from judgments.studies.designs import design_of
 PER_PAGE = 50
 MAX_COUNTED_ROWS = 50_000
 MAX_OFFERED = 100  # choices of a filter
-MAX_KEY_DIGITS = 18  # digits; no row has a longer number
+MAX_KEY_DIGITS = 18  # no row has a longer number
 
 Row = TypeVar("Row", bound=Model)
 
@@ -73,11 +73,12 @@ def public_address(request: HttpRequest, study: Study, *, code: str = "") -> str
 
 
 def signed_in(request: HttpRequest) -> User:
+    """Return the account of a request to a page that only staff can open."""
     assert isinstance(request.user, User)
     return request.user
 
 
-def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
+def count_for_owner(rows: QuerySet[Any], owner: str) -> Coalesce:
     """Return a subquery that counts the rows that belong to a row of the outer query, by their field ``owner``."""
     rows_of_owner = rows.filter(**{owner: OuterRef("pk")}).order_by()
     counts = rows_of_owner.values(owner).annotate(n=Count("pk")).values("n")
@@ -87,7 +88,7 @@ def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
 def count_subquery(model: type[Any], relation: str) -> Coalesce:
     """Return a subquery that counts the rows of a model's reverse relation, such as the judgments of units."""
     field: Any = model._meta.get_field(relation)
-    return count_of(field.related_model._default_manager.all(), field.field.name)
+    return count_for_owner(field.related_model._default_manager.all(), field.field.name)
 
 
 def in_words(value: Any, *, between: str = "\n") -> str:
@@ -215,6 +216,8 @@ class BoundedChoices(RelatedFieldListFilter):
 
 
 class VisibleChoices(BoundedChoices):
+    """A filter by a related row that offers only rows that the person may see."""
+
     def available_rows(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
         return visible_rows(super().available_rows(field, request), request.user)
 
@@ -230,8 +233,8 @@ class BoundedValues(AllValuesFieldListFilter):
         newest_first = self.lookup_choices.order_by("-pk")
         name = self.field.name
         newest_keys = newest_first.values("pk")[: self.rows_searched]
-        newest = newest_first.model._default_manager.filter(pk__in=newest_keys)
-        values = newest.order_by(name).values_list(name, flat=True).distinct()[: self.max_count]
+        newest_rows = newest_first.model._default_manager.filter(pk__in=newest_keys)
+        values = newest_rows.order_by(name).values_list(name, flat=True).distinct()[: self.max_count]
         choices: Any = [*dict.fromkeys([*values, *(self.lookup_val or ())])]
         self.lookup_choices = choices
         if newest_first.values("pk")[self.rows_searched : self.rows_searched + 1]:  # there are more rows
@@ -283,13 +286,15 @@ class QuorumAdmin(ModelAdmin):
         if field.choices or isinstance(field, BooleanField):
             return entry
         try:
-            other = get_model_from_relation(field)
+            related_model = get_model_from_relation(field)
         except NotRelationField:
             return entry, BoundedValues
-        return entry, VisibleChoices if other in (Study, Dataset) else BoundedChoices
+        return entry, VisibleChoices if related_model in (Study, Dataset) else BoundedChoices
 
 
 class ReadOnlyAdmin(QuorumAdmin):
+    """Lists and pages of rows that nobody can add, change or delete here."""
+
     actions = None
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
@@ -309,7 +314,7 @@ class ReadOnlyAdmin(QuorumAdmin):
         return False
 
 
-def next_for_empty_list(model_admin: ModelAdmin, request: HttpRequest) -> dict[str, str]:
+def button_for_empty_list(model_admin: ModelAdmin, request: HttpRequest) -> dict[str, str]:
     """Return the label and address of the button on an empty list. It leads to a page that adds rows, or home."""
     models = [model_admin.model, *filter(None, [getattr(model_admin, "filled_by", None)])]
     for model in models:

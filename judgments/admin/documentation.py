@@ -47,21 +47,24 @@ def heading_anchor(heading: str, separator: str) -> str:
 
 @cache
 def document_html(name: str) -> SafeString:
+    """Return a documentation page as HTML, with links and pictures at their addresses in the admin."""
     path = documents()[name]
     reader = markdown.Markdown(
         extensions=["tables", "fenced_code", "sane_lists", "toc"],
         extension_configs={"toc": {"baselevel": 2, "slugify": heading_anchor}},
     )
-    names = {document: name for name, document in documents().items()}
+    name_by_path = {document_path: name for name, document_path in documents().items()}
 
     def address(target: str) -> str:
         """Return the address of a page or picture by its relative path; "" if the documentation lacks it."""
-        document = (path.parent / target).resolve()
-        return reverse("documentation", args=[names[document]]) if document in names else ""
+        target_path = (path.parent / target).resolve()
+        return (
+            reverse("documentation", args=[name_by_path[target_path]]) if target_path in name_by_path else ""
+        )
 
     def replace_link(match: re.Match[str]) -> str:
-        page = address(match[1])
-        return f'<a href="{page}{match[2] or ""}">{match[3]}</a>' if page else match[3]
+        page_address = address(match[1])
+        return f'<a href="{page_address}{match[2] or ""}">{match[3]}</a>' if page_address else match[3]
 
     html = LINK.sub(replace_link, reader.convert(path.read_text(encoding="utf-8")))
     html = PICTURE.sub(lambda match: f"{match[1]}{address(match[2])}{match[3]}", html)
@@ -100,7 +103,7 @@ def page_of_feature(about: Any) -> str:
 
 
 def help_page(request: HttpRequest) -> str:
-    """Return the documentation page of a request's view, feature or model, or else the tutorial."""
+    """Return the documentation page about a request's view, its feature or its model, or else the tutorial."""
     match = request.resolver_match
     if match is None:
         return TUTORIAL

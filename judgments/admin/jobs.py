@@ -54,7 +54,7 @@ RESULT_PAGES: dict[str, Callable[[Job], str]] = {
 
 
 def job_subject(job: Job, person: Person) -> tuple[str, str] | None:
-    """Return the name and the address of the job's study or dataset; None if the person may not see one."""
+    """Return the name and the address of the job's study or dataset; None if there is none that the person may see."""
     slug = job.args.get("study") or job.args.get("slug", "")
     study = Study.objects.visible_to(person).filter(slug=slug).first()
     if study is not None:
@@ -180,10 +180,10 @@ class JobAdmin(ReadOnlyAdmin):
             "opts": Job._meta,
             "title": describe_work(job),
             "job": job,
-            "line": describe_job_queue(job, _queue_position(job)),
+            "queue_description": describe_job_queue(job, _queue_position(job)),
             "may_cancel": job.is_under_way and not is_relied_on(job.kind) and may_cancel(user, job),
             "may_retry": job.has_failed and DELETED_STUDY not in job.args and may_retry(user, job),
-            "about": subject,
+            "subject": subject,
             "may_design": may_design,
             "result": describe_result(job),
             "upload": _upload_of(job, user),
@@ -192,9 +192,9 @@ class JobAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "judgments/job.html", context)
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return the part of the page with the job's progress; once the job has ended, tell htmx to reload the page."""
+        """Return the part of the page with the job's progress. Once the job has ended, tell htmx to reload the page."""
         job = self._job(request, pk)
-        context = {"job": job, "line": describe_job_queue(job, _queue_position(job))}
+        context = {"job": job, "queue_description": describe_job_queue(job, _queue_position(job))}
         response = TemplateResponse(request, "judgments/parts/job.html", context)
         if not job.is_under_way:
             response.headers["HX-Refresh"] = "true"

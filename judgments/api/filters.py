@@ -14,12 +14,14 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework.request import Request
 
 from judgments.access.permissions import limited_token_of, studies_of
-from judgments.access.visible_rows import lookups_of, visible_rows
+from judgments.access.visible_rows import study_lookups_of, visible_rows
 from judgments.models import Dataset, Study
 
 
 @extend_schema_field(OpenApiTypes.BOOL)
 class TrueOrFalse(filters.TypedChoiceFilter):
+    """A filter that takes ``true`` or ``false``, and refuses other words."""
+
     def __init__(self, **options: Any) -> None:
         choices = (("true", "true"), ("false", "false"))
         super().__init__(**{"choices": choices, "coerce": lambda text: text == "true", **options})
@@ -30,7 +32,9 @@ class WholeNumber(filters.NumberFilter):
     field_class = forms.IntegerField
 
 
-class Filters(filters.FilterSet):
+class RowFilters(filters.FilterSet):
+    """The filters of a list. Related rows are offered only if the requester may see them."""
+
     FILTER_DEFAULTS = {
         **filters.FilterSet.FILTER_DEFAULTS,
         models.ForeignKey: {
@@ -57,8 +61,8 @@ def _visible_rows_of(model: type[models.Model], request: Request | None) -> Quer
     token = limited_token_of(request)
     if token is None:
         return rows
-    is_in_studies = Q(pk__in=[])  # no row, until a lookup adds some
-    for lookup in lookups_of(model):
+    is_in_studies = Q(pk__in=[])  # matches no row, until a lookup is added
+    for lookup in study_lookups_of(model):
         is_in_studies |= Q(**{f"{lookup}__in": token.studies.order_by().values("pk")})
     return rows.filter(is_in_studies)
 
@@ -77,7 +81,7 @@ def filters_of(
         for name, path in paths.items()
     }
     meta = type("Meta", (), {"model": model, "fields": [*paths, *fields]})
-    return type(f"{model.__name__}Filters", (Filters,), {**members, "Meta": meta})
+    return type(f"{model.__name__}Filters", (RowFilters,), {**members, "Meta": meta})
 
 
 def study_filter(**options: Any) -> filters.ModelChoiceFilter:

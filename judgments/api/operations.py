@@ -58,6 +58,7 @@ class OperationView(APIView):
 
     @classmethod
     def of(cls, operation: Operation) -> type[Self]:
+        """Return a subclass for an operation, which the API schema describes."""
         takes_parameters = bool(operation.parameters().fields)
         responses = cls.job_responses if operation.job else cls.responses
         if operation.orders:
@@ -121,7 +122,9 @@ def row_action(
 ) -> Any:
     """Return a resource action that does an operation on a row: POST /api/<rows>/{key}/<name>/.
 
-    ``reply`` is the serializer of the answer, which gets ``Outcome.value``.
+    Args:
+        reply: the serializer of the answer, which gets ``Outcome.value``.
+        responses: further responses by HTTP status, for the API schema.
     """
 
     def do(view: Resource, request: Request, pk: str) -> Response:
@@ -153,7 +156,9 @@ def create_action(
 
     Args:
         reply: the serializer of the answer, which gets ``Outcome.value``.
+        many: whether the answer is a list.
         route: the name of the new row's route, for the header Location; "" for no header.
+        responses: further responses by HTTP status, for the API schema.
     """
 
     def create(view: Resource, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -180,10 +185,12 @@ class StudySlugParameters(Parameters):
 
 
 def named_study(request: Request, right: Right = Right.VIEW) -> Study:
+    """Return the study that the body names. Errors are those of ``study_for``."""
     return study_for(request, StudySlugParameters.read(request.data)["study"], right)
 
 
 def start_with_study(request: Request, operation: Operation, *, route: str = "api:jobs-detail") -> Response:
+    """Start the job of an operation on the study that the body names, and answer with the job."""
     study = named_study(request, operation.right)
     return job_response(
         request, operation.start(study, operation.read(request.data), by=staff_of(request)), route=route

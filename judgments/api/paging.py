@@ -14,14 +14,14 @@ from rest_framework.request import Request
 
 from common.incoming.json_documents import load_json
 
-DEFAULT_SIZE, MAX_SIZE = 100, 1000
+DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE = 100, 1000
 
 
 def page_size_of(request: Request) -> int:
     """Return the number of rows that the request wants on a page. Raise ValidationError if it is out of bounds."""
-    text = request.query_params.get("page_size", str(DEFAULT_SIZE))
-    if not re.fullmatch("[0-9]{1,6}", text) or not 1 <= int(text) <= MAX_SIZE:
-        raise ValidationError({"page_size": [f"must be a whole number from 1 to {MAX_SIZE}."]})
+    text = request.query_params.get("page_size", str(DEFAULT_PAGE_SIZE))
+    if not re.fullmatch("[0-9]{1,6}", text) or not 1 <= int(text) <= MAX_PAGE_SIZE:
+        raise ValidationError({"page_size": [f"must be a whole number from 1 to {MAX_PAGE_SIZE}."]})
     return int(text)
 
 

@@ -32,6 +32,8 @@ def dataset_for(request: Request, name: str) -> Dataset:
 
 
 class RowSerializer(serializers.ModelSerializer[Row]):
+    """The base of serializers that only read rows."""
+
     serializer_field_mapping = {
         **serializers.ModelSerializer.serializer_field_mapping,
         NumberColumn: PlainNumberField,

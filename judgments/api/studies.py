@@ -16,7 +16,7 @@ from rest_framework.settings import api_settings
 
 from judgments.access.permissions import staff_of
 from judgments.api.bodies import TOMLParser, body_of, toml_of
-from judgments.api.filters import Filters, TrueOrFalse, dataset_filter, filters_of, study_filter
+from judgments.api.filters import RowFilters, TrueOrFalse, dataset_filter, filters_of, study_filter
 from judgments.api.resources import SLUG, Related, Resource, RowSerializer
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.study_files import read_toml
@@ -190,7 +190,7 @@ class HITSerializer(RowSerializer[HIT]):
         return [position.unit.key for position in hit.places.all()]
 
 
-class HITFilters(Filters):
+class HITFilters(RowFilters):
     study = study_filter()
     hit = filters.CharFilter(field_name="key")
     open = TrueOrFalse(method="filter_by_open_slots", label="Has open slots")

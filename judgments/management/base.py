@@ -55,8 +55,8 @@ class OperationCommand(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
-            options_of_run: dict[str, Any] = {"progress": progress} if self.operation.job else {}
-            self.say(self.operation.run(study, values, by=None, **options_of_run).message)
+            run_options: dict[str, Any] = {"progress": progress} if self.operation.job else {}
+            self.say(self.operation.run(study, values, by=None, **run_options).message)
 
     def study_and_values(self, options: dict[str, Any]) -> tuple[Study, dict[str, Any]]:
         """Return the study and the checked parameters.
@@ -68,8 +68,8 @@ class OperationCommand(QuorumCommand):
         """
         operation = self.operation
         study = find_study(options["study"])
-        text = as_text(operation.parameters(), options)
-        values = operation.read(text, row=options.get(operation.row))
+        form_data = as_form_data(operation.parameters(), options)
+        values = operation.read(form_data, row=options.get(operation.row))
         if operation.job and operation.once != "never":  # "never" refuses no second job
             oldest_heartbeat = Now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
             running_jobs = Job.objects.filter(state=Job.State.RUNNING, heartbeat__gte=oldest_heartbeat)
@@ -129,14 +129,14 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
             metavar = "LIST" if isinstance(field, serializers.ListField) else None
         if isinstance(field, serializers.ChoiceField) and metavar is None:
             help_text = f"{help_text}: one of {', '.join(map(str, field.choices))}"
-        # the group already requires one of its members
-        options = {} if name in groups else {"required": field.required}
-        group.add_argument(option, metavar=metavar, help=help_text, **options)
+        # a group already requires one of its members
+        required = {} if name in groups else {"required": field.required}
+        group.add_argument(option, metavar=metavar, help=help_text, **required)
 
 
-def as_text(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
-    """Return the parameters in a command's options as a page's form would send them."""
-    text = QueryDict(mutable=True)
+def as_form_data(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
+    """Return the parameters in a command's options as texts, as the form of a page would send them."""
+    form_data = QueryDict(mutable=True)
     fields: Mapping[str, Any] = parameters.fields
     for name, field in fields.items():
         value = options[name]
@@ -144,5 +144,7 @@ def as_text(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
             value = not value
         if value is None or value is False:
             continue
-        text.setlist(name, [str(entry) for entry in (value if isinstance(value, list | tuple) else [value])])
-    return text
+        form_data.setlist(
+            name, [str(entry) for entry in (value if isinstance(value, list | tuple) else [value])]
+        )
+    return form_data

@@ -14,7 +14,7 @@ from judgments.datasets.operations import OPERATIONS
 from judgments.datasets.table_columns import read_upload_table
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, TABLE_FORMATS, ImportProblem
 from judgments.importers.options import COLUMN_OPTIONS, add_options, mapping_of
-from judgments.management.base import add_parameters, as_text
+from judgments.management.base import add_parameters, as_form_data
 from judgments.models import Dataset, Output
 from judgments.studies.studies import find_dataset
 
@@ -61,10 +61,10 @@ class ImportDataset(QuorumCommand):
         add_options(parser, *COLUMN_OPTIONS)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        source = {name: options[name] for name in ("format", "path", "name", "images", "encoding")}
+        import_options = {name: options[name] for name in ("format", "path", "name", "images", "encoding")}
         with progress_bar() as progress, suggesting_columns("dataset", options):
             mapping = mapping_of(options, options["path"])
-            summary = import_dataset(**source, mapping=mapping, progress=progress)
+            summary = import_dataset(**import_options, mapping=mapping, progress=progress)
         self.say("\n".join(summary.lines("Dataset")))
 
 
@@ -81,10 +81,10 @@ class ImportCandidates(QuorumCommand):
         add_options(parser, *COLUMN_OPTIONS)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        source = {name: options[name] for name in ("format", "path", "dataset", "system", "encoding")}
+        import_options = {name: options[name] for name in ("format", "path", "dataset", "system", "encoding")}
         with progress_bar() as progress, suggesting_columns("import_candidates", options, options["dataset"]):
             mapping = mapping_of(options, options["path"])
-            summary = import_candidates(**source, mapping=mapping, progress=progress)
+            summary = import_candidates(**import_options, mapping=mapping, progress=progress)
         self.say("\n".join(summary.lines("System")))
 
 
@@ -112,9 +112,9 @@ The caption ids are those of the dataset.
         depth: int | None = options["depth"]
         if depth is not None and depth < 1:
             raise QuorumError(f"--depth is {depth}; expected 1 or more.")
-        source = {name: options[name] for name in ("path", "dataset", "task", "depth", "encoding")}
+        import_options = {name: options[name] for name in ("path", "dataset", "task", "depth", "encoding")}
         with progress_bar() as progress:
-            summary = import_rankings(**source, progress=progress)
+            summary = import_rankings(**import_options, progress=progress)
         self.say("\n".join(summary.lines("Rankings of")))
 
 
@@ -131,5 +131,5 @@ class DatasetAccess(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         operation = OPERATIONS[options["operation"]]
         dataset = find_dataset(options["dataset"])
-        values = operation.parameters.read(as_text(operation.parameters(), options))
+        values = operation.parameters.read(as_form_data(operation.parameters(), options))
         self.say(operation.carry_out(dataset=dataset, by=None, **values))

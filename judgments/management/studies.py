@@ -1,4 +1,4 @@
-"""The command that draws a study's HITs."""
+"""The command that generates a study's pages of work."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Template filters that format numbers, and a tag that shows the forms of operations."""
+"""Template filters of the staff pages, most of which format numbers, and a tag that shows the form of a step."""
 
 from __future__ import annotations
 
@@ -112,21 +112,23 @@ def step_form(
     button: str = "",
     opened: bool = False,
     reason: bool = False,
-    **begin: Any,
+    **initial_values: Any,
 ) -> dict[str, Any]:
     """Return the context of a step's form. The form is collapsed until it is opened, or was sent and refused.
 
     Args:
+        help: a sentence above the fields.
         button: a CSS class of the button.
+        opened: whether the form is open at first.
         reason: whether the form itself shows why it was refused.
-        begin: initial values of fields, which replace the fields' own. The variable ``begin`` of a page's context can
-            also have them, by step.
+        initial_values: values of fields before the form is sent, in place of the fields' own. The variable
+            ``initial_values`` of a page's context can also have them, by step.
     """
     step = context["steps"][name]
     refusal = context.get("refusal")
     posted_values = refusal.posted_values if refusal is not None and refusal.step == name else None
     fields = step.form.parameters().fields
-    begin = (context.get("begin") or {}).get(name, {}) | begin
+    initial_values = (context.get("initial_values") or {}).get(name, {}) | initial_values
     return {
         "study": context["study"],
         "page": context["active_page"],
@@ -138,13 +140,13 @@ def step_form(
         "opened": opened or posted_values is not None,
         "currency": context.get("currency", ""),
         "reason": refusal.sentence if reason and refusal is not None and refusal.step == name else "",
-        "hidden": {name: begin[name] for name in step.form.hidden},
+        "hidden": {name: initial_values[name] for name in step.form.hidden},
         "inputs": [
             _input_context(
                 context["study"],
                 fields[name],
-                begin | (posted_values or {}),
-                posted_values is None,
+                initial_values | (posted_values or {}),
+                use_defaults=posted_values is None,
                 required=fields[name].required or name in step.form.needed,
             )
             for name in step.form.fields
@@ -155,14 +157,19 @@ def step_form(
 def _input_context(
     study: Study,
     field: serializers.Field[Any, Any, Any, Any],
-    begin: Mapping[str, Any],
-    is_unsent: bool,
+    values: Mapping[str, Any],
     *,
+    use_defaults: bool,
     required: bool,
 ) -> dict[str, Any]:
+    """Return the context of a field's control.
+
+    Args:
+        use_defaults: whether a field without a value gets its own initial value. A form that was sent and refused keeps
+            empty fields empty.
+    """
     name = str(field.style.get("name", field.field_name))
-    initial = field.get_initial() if is_unsent else ""
-    value = begin.get(name, initial)
+    value = values.get(name, field.get_initial() if use_defaults else "")
     is_multiline = field.style.get("base_template") == "textarea.html"
     kind = next((kind for field_class, kind in INPUT_KINDS if isinstance(field, field_class)), "text")
     declared_choices = field.style.get("choices", ())

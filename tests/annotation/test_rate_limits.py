@@ -13,7 +13,7 @@ from pytest_django import Settings
 from annotation.models import Worker
 from common.rate_limits import TooManyAttempts, count_use, visiting_from
 from config.sign_in import LimitedBackend
-from judgments.access.tokens import KEY_START
+from judgments.access.tokens import KEY_PREFIX
 from judgments.models import Study
 from tests.installations import free_port
 from tests.studies import make_study
@@ -126,7 +126,7 @@ def test_unknown_tokens_are_refused_with_fewer_words_after_a_while(
     limits: Callable[..., None], address: str, length: int
 ) -> None:
     limits(token="3/10 minutes")
-    token = "x" * length if length < 50 else KEY_START + "x" * 43
+    token = "x" * length if length < 50 else KEY_PREFIX + "x" * 43
     browser = Client(REMOTE_ADDR=address, headers={"Authorization": f"Token {token}"})
     assert [browser.get("/api/studies/").status_code for _ in range(4)] == [401, 401, 401, 429]
 

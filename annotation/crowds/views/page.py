@@ -74,7 +74,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         **_offer_context(study, backend),
         **_calls_context(calls),
         "forms": forms,
-        "begin": {  # initial values of the forms' fields, which the tag step_form reads
+        "initial_values": {  # of the forms' fields, which the tag step_form reads
             "set-budget": {"amount": spell_cents(budget.budget_cents if budget else 0)},
             "extend-crowd": {"hours": design_of(study).crowd.lifetime_hours},
             # the form is refused if a bonus was ordered after the page loaded

@@ -48,29 +48,34 @@ class ReleaseFacts:
     """What the card and the metadata of a release say. The templates use the attributes by name.
 
     Attributes:
+        title: the release's title, with a remark if its answers are simulated.
+        manifest: the bundle's manifest.json.
+        design: the bundle's design.toml.
         datasheet: Markdown whose headings are one level lower than in the bundle.
         language: a code of ISO 639, or "".
-        size: one of the size categories of the Hugging Face Hub.
-        doi: the DOI of this release at another archive, or "".
-        earlier: the DOI of the release before, if it is public.
+        is_about_pictures: whether pictures were judged, and not texts alone.
+        size_category: one of the size categories of the Hugging Face Hub.
+        doi_elsewhere: the DOI of this release at another archive, or "".
+        earlier_dois: the DOI of the release before, if it is public; otherwise [].
+        bundle_name: the name of the bundle's file.
     """
 
     release: Release
     title: str
     manifest: Mapping[str, Any]
     design: Mapping[str, Any]
-    people: list[Creator]
+    creators: list[Creator]
     keywords: list[str]
     papers: list[Paper]
     language: str
-    pictures: bool
+    is_about_pictures: bool
     datasheet: str
     licence_name: str
     licence_address: str
-    size: str
-    doi: str
-    earlier: list[str]
-    bundle: str
+    size_category: str
+    doi_elsewhere: str
+    earlier_dois: list[str]
+    bundle_name: str
 
     @property
     def study(self) -> Study:
@@ -96,12 +101,17 @@ class ReleaseFacts:
 
 
 def collect_facts(
-    release: Release, reader: BundleReader, *, people: list[Creator], keywords: list[str], papers: list[Paper]
+    release: Release,
+    reader: BundleReader,
+    *,
+    creators: list[Creator],
+    keywords: list[str],
+    papers: list[Paper],
 ) -> ReleaseFacts:
     manifest = reader.json("manifest.json")
     design = tomllib.loads(reader.text("design.toml"))
     language = str(design.get("language") or "").partition("-")[0].lower()
-    judgments = int(manifest["files"].get(FIRST_TABLE, {}).get("rows", 0))
+    judgment_count = int(manifest["files"].get(FIRST_TABLE, {}).get("rows", 0))
     # A reserved DOI cannot be resolved yet, so only public deposits are named.
     deposits = Deposit.objects.filter(release__study=release.study_id, state=Deposit.State.PUBLIC)
     deposits_with_doi = deposits.exclude(doi="").order_by("-release_id")
@@ -111,25 +121,29 @@ def collect_facts(
         title=f"{release.title} (simulated answers)" if manifest["simulated"] else release.title,
         manifest=manifest,
         design=design,
-        people=people,
+        creators=creators,
         keywords=keywords,
         papers=papers,
         language=language if len(language) in (2, 3) else "",
-        pictures=design_of(release.study).about_pictures,
+        is_about_pictures=design_of(release.study).about_pictures,
         # without its title, and with headings one level lower
         datasheet=re.sub(r"(?m)^#", "##", reader.text("datasheet.md").partition("\n")[2].strip()),
         licence_name=LICENCES[release.licence]["name"],
         licence_address=LICENCES[release.licence]["address"],
-        size=next((label for limit, label in SIZE_CATEGORIES if judgments < limit), "n>1M"),
-        doi=next((doi for doi, pk in public_dois if pk == release.pk), ""),
-        earlier=[doi for doi, pk in public_dois if pk < release.pk][:1],
-        bundle=release_name(release.study, release.version),
+        size_category=next((label for limit, label in SIZE_CATEGORIES if judgment_count < limit), "n>1M"),
+        doi_elsewhere=next((doi for doi, pk in public_dois if pk == release.pk), ""),
+        earlier_dois=[doi for doi, pk in public_dois if pk < release.pk][:1],
+        bundle_name=release_name(release.study, release.version),
     )
 
 
 def zenodo_metadata(facts: ReleaseFacts, licence: str) -> dict[str, Any]:
-    """Return the metadata for InvenioRDM (https://inveniordm.docs.cern.ch/reference/metadata/)."""
-    related = [
+    """Return the metadata for InvenioRDM (https://inveniordm.docs.cern.ch/reference/metadata/).
+
+    Args:
+        licence: Zenodo's id of the licence; "" to give its name and address instead.
+    """
+    related_identifiers = [
         {
             "identifier": paper.identifier,
             "scheme": paper.scheme,
@@ -138,9 +152,9 @@ def zenodo_metadata(facts: ReleaseFacts, licence: str) -> dict[str, Any]:
         }
         for paper in facts.papers
     ]
-    related += [
+    related_identifiers += [
         {"identifier": doi, "scheme": "doi", "relation_type": {"id": "isnewversionof"}}
-        for doi in facts.earlier
+        for doi in facts.earlier_dois
     ]
     licence_by_address = {"title": {"en": facts.licence_name}, "link": facts.licence_address}
     metadata: dict[str, Any] = {
@@ -148,7 +162,7 @@ def zenodo_metadata(facts: ReleaseFacts, licence: str) -> dict[str, Any]:
         "publication_date": facts.manifest["released_on"],
         "publisher": "Zenodo",
         "resource_type": {"id": "dataset"},
-        "creators": [_invenio_person(creator) for creator in facts.people],
+        "creators": [_invenio_person(creator) for creator in facts.creators],
         "description": _description_in_html(facts),
         "rights": [{"id": licence} if licence else licence_by_address],
         "version": facts.release.version,
@@ -156,8 +170,8 @@ def zenodo_metadata(facts: ReleaseFacts, licence: str) -> dict[str, Any]:
     }
     if facts.language in LANGUAGES:
         metadata["languages"] = [{"id": LANGUAGES[facts.language]}]
-    if related:
-        metadata["related_identifiers"] = related
+    if related_identifiers:
+        metadata["related_identifiers"] = related_identifiers
     return metadata
 
 

@@ -17,13 +17,19 @@ SAMPLE_BYTES = 512  # number of first bytes from which Hugging Face guesses how 
 
 @dataclass(frozen=True, slots=True)
 class DepositFile:
-    """A file to send. ``open`` yields its bytes from an offset (default 0), and can be called again."""
+    """A file to send.
+
+    Attributes:
+        git_sha1: the hash that git has for the file, as a blob.
+        sample: the first bytes.
+        open: yields the file's bytes from an offset (default 0), and can be called again.
+    """
 
     name: str
     size: int
     sha256: str
     md5: str
-    git: str  # the hash of a git blob
+    git_sha1: str
     sample: bytes
     open: Callable[..., Iterator[bytes]] = field(repr=False)
 
@@ -37,18 +43,26 @@ class DepositFile:
                 return
 
 
-def file_of(name: str, open_at: Callable[..., Iterator[bytes]]) -> DepositFile:
-    """Return a file with its hashes. Its bytes are read twice, because git's hash begins with their number."""
+def make_deposit_file(name: str, open_at: Callable[..., Iterator[bytes]]) -> DepositFile:
+    """Return a file with its hashes. Its bytes are read twice, since git hashes their number before the bytes."""
     sha256, md5, size, sample = hashlib.sha256(), hashlib.md5(usedforsecurity=False), 0, b""
     for part in open_at():
         sha256.update(part)
         md5.update(part)
         size += len(part)
         sample += part[: SAMPLE_BYTES - len(sample)]
-    git = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
+    git_sha1 = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
     for part in open_at():
-        git.update(part)
-    return DepositFile(name, size, sha256.hexdigest(), md5.hexdigest(), git.hexdigest(), sample, open_at)
+        git_sha1.update(part)
+    return DepositFile(
+        name=name,
+        size=size,
+        sha256=sha256.hexdigest(),
+        md5=md5.hexdigest(),
+        git_sha1=git_sha1.hexdigest(),
+        sample=sample,
+        open=open_at,
+    )
 
 
 def open_bundle(bundle: Path, release: Release) -> BundleReader:

@@ -20,13 +20,13 @@ from contrib.archives.planning.citations import read_creators, read_papers
 from contrib.archives.planning.descriptions import collect_facts, zenodo_metadata
 from contrib.archives.planning.files import (
     DepositFile,
-    file_of,
+    make_deposit_file,
     open_bundle,
     read_bytes,
     read_file,
     read_member,
 )
-from contrib.archives.planning.refusals import refusals
+from contrib.archives.planning.refusals import find_refusals
 from evaluation.data.releases.bundle import BundleReader
 from evaluation.data.releases.documents import LICENCES
 from evaluation.data.releases.storage import release_name
@@ -41,7 +41,17 @@ KEYWORDS = ("human judgments", "crowdsourcing", "evaluation")
 
 @dataclass(frozen=True, slots=True)
 class DepositPlan:
-    """A planned deposit. ``obstacles`` are the reasons why it must not be made."""
+    """A planned deposit.
+
+    Attributes:
+        url: the archive's address.
+        repository: owner and name at Hugging Face; "" for Zenodo.
+        publish: whether to make the deposit public.
+        licence: the archive's id of the release's licence.
+        metadata: the description for Zenodo; empty for Hugging Face, which gets a README.md.
+        statements: what the person said, to be stored with the deposit.
+        refusals: the reasons why the deposit must not be made.
+    """
 
     release: Release
     archive: str
@@ -53,7 +63,7 @@ class DepositPlan:
     metadata: Mapping[str, Any]
     files: tuple[DepositFile, ...]
     statements: Mapping[str, Any]
-    obstacles: tuple[str, ...]
+    refusals: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -66,7 +76,7 @@ class DepositPlan:
             "licence": self.licence,
             "metadata": dict(self.metadata),
             "files": self.files_as_json(),
-            "refused": list(self.obstacles),
+            "refused": list(self.refusals),
         }
 
     def files_as_json(self) -> list[dict[str, Any]]:
@@ -90,7 +100,10 @@ def plan_deposit(
 
     Args:
         bundle: the release's file.
+        to: the archive, a value of ``Deposit.Archive``.
+        repository: owner and name at Hugging Face.
         creators: one per line, or separated by ";": "Doe, Jane 0000-0002-1825-0097 (University)".
+        keywords: separated by commas.
         papers: DOIs, arXiv ids or addresses of related papers, separated by blanks.
         cleared: whether the person states that the release's licence covers the texts.
 
@@ -98,7 +111,7 @@ def plan_deposit(
         PublishingError: a value cannot be parsed.
         VerificationError: the file is not the release's, or contradicts its own hashes.
     """
-    url, host = address_of(to, sandbox=sandbox)
+    url, host = archive_address(to, sandbox=sandbox)
     last_deposit = Deposit.objects.filter(release__study=release.study_id).order_by("-pk").first()
     earlier_statements = last_deposit.statements if last_deposit is not None else {}
     statements = {
@@ -107,25 +120,27 @@ def plan_deposit(
         "papers": papers or earlier_statements.get("papers", ""),
     }
     if to == Archive.HUGGINGFACE and not repository:
-        last_at_host = (
+        last_deposit_at_host = (
             Deposit.objects.filter(release__study=release.study_id, host=host).order_by("-pk").first()
         )
-        repository = last_at_host.repository if last_at_host is not None else ""
-    people, related_papers = read_creators(statements["creators"]), read_papers(statements["papers"])
+        repository = last_deposit_at_host.repository if last_deposit_at_host is not None else ""
+    creator_list, related_papers = read_creators(statements["creators"]), read_papers(statements["papers"])
     subjects = [" ".join(part.split()) for part in statements["keywords"].split(",") if part.strip()]
     subjects = subjects or [*KEYWORDS, release.study.protocol]
     licence = LICENCES[release.licence].get(to, release.licence.lower())
     with closing(open_bundle(bundle, release)) as reader:
-        facts = collect_facts(release, reader, people=people, keywords=subjects, papers=related_papers)
-        members = [name for name in bundle_files_for(to, reader) if name in reader.names]
-        files = [file_of(release_name(release.study, release.version), partial(read_file, bundle))]
-        files += [file_of(name, partial(read_member, bundle, name)) for name in members]
+        facts = collect_facts(
+            release, reader, creators=creator_list, keywords=subjects, papers=related_papers
+        )
+        member_names = [name for name in separate_file_names(to, reader) if name in reader.names]
+        files = [make_deposit_file(release_name(release.study, release.version), partial(read_file, bundle))]
+        files += [make_deposit_file(name, partial(read_member, bundle, name)) for name in member_names]
         if to == Archive.HUGGINGFACE:
             card = facts.render("card.md.j2", licence=licence, repository=repository)
-            files.insert(0, file_of("README.md", partial(read_bytes, card.encode())))
+            files.insert(0, make_deposit_file("README.md", partial(read_bytes, card.encode())))
         for file in files:
             stated_file = facts.manifest["files"].get(file.name)
-            if file.name in members and stated_file is not None and stated_file["sha256"] != file.sha256:
+            if file.name in member_names and stated_file is not None and stated_file["sha256"] != file.sha256:
                 raise PublishingError(f"{file.name} of {bundle} was changed; nothing was sent.")
     return DepositPlan(
         release=release,
@@ -138,11 +153,14 @@ def plan_deposit(
         metadata=zenodo_metadata(facts, licence) if to == Archive.ZENODO else {},
         files=tuple(files),
         statements={**statements, "cleared": cleared},
-        obstacles=tuple(refusals(release, to, repository, has_creators=bool(people), cleared=cleared)),
+        refusals=tuple(
+            find_refusals(release, to, repository, has_creators=bool(creator_list), cleared=cleared)
+        ),
     )
 
 
-def bundle_files_for(to: str, reader: BundleReader) -> list[str]:
+def separate_file_names(to: str, reader: BundleReader) -> list[str]:
+    """Return the names of the bundle's files that an archive gets also separately."""
     if to == Archive.ZENODO:
         return list(ZENODO_FILES)
     return [
@@ -151,7 +169,7 @@ def bundle_files_for(to: str, reader: BundleReader) -> list[str]:
     ]
 
 
-def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
+def archive_address(to: str, *, sandbox: bool) -> tuple[str, str]:
     """Return the URL of an archive and its host. Raise PublishingError if the settings or the choice are wrong."""
     if to == Archive.HUGGINGFACE and sandbox:
         raise PublishingError(
@@ -191,4 +209,4 @@ def describe_plan(plan: DepositPlan) -> list[str]:
         lines += ["Description:", *json.dumps(metadata, ensure_ascii=False, indent=1).splitlines()]
     else:
         lines += ["README.md:", *b"".join(plan.files[0].open()).decode().splitlines()]
-    return [*lines, *(f"Refused: {reason}" for reason in plan.obstacles)]
+    return [*lines, *(f"Refused: {reason}" for reason in plan.refusals)]

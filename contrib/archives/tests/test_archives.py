@@ -34,8 +34,9 @@ from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from contrib.archives.planning.citations import Creator, Paper, read_creators, read_papers
 from contrib.archives.planning.descriptions import TEMPLATES
+from contrib.archives.planning.refusals import find_refusals
 from contrib.archives.sending import PublishReleaseRequest, SentRelease, plan_publication, send_release
-from contrib.archives.site import Site
+from contrib.archives.site import ArchiveClient
 from contrib.archives.tests.fakes import HANG_UP, LOST, OTHER, SPOILED, TOKEN, FakeHub, FakeZenodo, running
 from evaluation.data.integrity import check_integrity
 from evaluation.data.releases.storage import record_release
@@ -433,6 +434,7 @@ def test_somebody_elses_dataset_is_left_alone(study: Study, hub: FakeHub) -> Non
         ("Not for redistribution.", "licence of the texts is different"),
         ("Free for research purposes only", "licence of the texts is different"),
         ("Wikipedia, CC BY-SA 3.0", "licence of the texts is different"),
+        ("Stories, CC BY-ND 4.0", "licence of the texts is different"),
     ],
 )
 def test_texts_that_may_not_be_given_away_stay_here(
@@ -441,12 +443,32 @@ def test_texts_that_may_not_be_given_away_stay_here(
     study.dataset.attribution = rights
     study.dataset.save()
     plan = plan_publication(study=study, to="zenodo", version="1.0", creators=WHO)
-    assert [words in one for one in plan.obstacles] == [True]
+    assert [words in one for one in plan.refusals] == [True]
     with pytest.raises(PublishingError, match=words):
         send(study)
     assert zenodo.calls == []
     send(study, cleared=True)
     assert "by the word of who sent it" in StudyEvent.objects.get(what="deposited-release").words
+
+
+@pytest.mark.parametrize(
+    ("rights", "licence", "fits"),
+    [
+        ("Wikipedia, CC BY-SA 3.0", "CC-BY-SA-4.0", True),
+        ("Wikipedia, CC BY-SA 3.0", "CC-BY-NC-SA-4.0", False),
+        ("Fiction, CC BY-NC-SA 4.0", "CC-BY-NC-SA-4.0", True),
+        ("Stories, CC BY-ND 4.0", "CC-BY-ND-4.0", True),
+        ("Stories, NoDerivatives", "CC-BY-SA-4.0", False),
+    ],
+)
+def test_the_licence_of_a_release_may_not_differ_from_that_of_its_texts(
+    study: Study, rights: str, licence: str, fits: bool
+) -> None:
+    study.dataset.attribution = rights
+    study.dataset.save()
+    release = Release.objects.get(study=study, version="1.0")
+    release.licence = licence
+    assert (not list(find_refusals(release, "zenodo", "", has_creators=True, cleared=False))) == fits
 
 
 def test_what_is_given_is_read_or_refused_with_an_example() -> None:
@@ -613,8 +635,8 @@ def test_an_address_leads_where_it_says(study: Study, settings: Settings) -> Non
         send(study)
     assert "secret" not in str(refused.value)
     with pytest.raises(PublishingError, match="HUGGINGFACE_TOKEN holds a blank"):
-        Site(url="https://hub.example", token=f"{TOKEN}\n", setting="HUGGINGFACE_TOKEN")
-    with Site(url="https://hub.example", token=TOKEN, setting="HUGGINGFACE_TOKEN") as site:
+        ArchiveClient(url="https://hub.example", token=f"{TOKEN}\n", setting="HUGGINGFACE_TOKEN")
+    with ArchiveClient(url="https://hub.example", token=TOKEN, setting="HUGGINGFACE_TOKEN") as site:
         for address in ("http://127.0.0.1:6379/", "https://localhost/", "http://store.example/", "https://["):
             with pytest.raises(PublishingError, match="nothing was sent"):
                 site.put(address, what="a.zip", content=tuple, headers={})

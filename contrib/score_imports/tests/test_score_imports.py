@@ -285,7 +285,7 @@ def test_bad_rows_are_refused_in_a_sentence_and_nothing_is_kept(tmp_path: Path) 
     # A row about nothing that the dataset has is left out where that is asked for.
     rows = [*caption_rows(1, 0), {"image": "z.jpg", "caption": "good a.jpg", "score": 1}]
     done = brought(study.dataset, write(path, rows), "comet", unknown="leave-out")
-    assert (done.skipped_rows, done.metrics[0].known) == (1, 16)
+    assert (done.skipped_row_count, done.metrics[0].known) == (1, 16)
     assert "in the dataset, left out: 1." in done.summary()
 
 
