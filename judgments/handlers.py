@@ -82,7 +82,7 @@ def understand_upload(
     encoding: str,
     maps: dict[str, dict[str, Any]] | None = None,
 ) -> None:
-    inspection = uploads.look_at(upload, uploaded, encoding, run.progress, maps)
+    inspection = uploads.inspect_stored_upload(upload, uploaded, encoding, run.progress, maps)
     with run.commit() as result:
         result["understood"] = asdict(inspection)
 

@@ -251,7 +251,7 @@ def read(path: Path) -> Iterator[str]:
             with path.open("rb") as file:
                 upload = uploads.store_upload([UploadedFile(file, path.name, size=path.stat().st_size)])
             if not name:
-                yield from uploads.look_at(upload, [path.name], "").problems
+                yield from uploads.inspect_stored_upload(upload, [path.name], "").problems
                 continue
             with uploads.open_upload(upload) as files:
                 yield f"There are {sum(1 for _ in open_dataset(name, files.path).references())} captions."

@@ -86,7 +86,7 @@ def test_what_gzip_packed_is_understood_by_the_name_inside(name: str) -> None:
     rows = {"csv": CSV, "jsonl": '{"image": "a.jpg", "caption": "A dog"}\n'}
     rows["json"] = f"[{rows['jsonl']}]"
     upload = uploads.store_upload([sent(f"my-system.{name}.GZ", gzip.compress(rows[name].encode()))])
-    understood = uploads.look_at(upload, [f"my-system.{name}.GZ"], "")
+    understood = uploads.inspect_stored_upload(upload, [f"my-system.{name}.GZ"], "")
     assert not understood.problems
     assert understood.name == "my-system"
     assert [(part.format, part.captions) for part in understood.parts] == [(name, 1)]
@@ -216,7 +216,7 @@ def test_whatever_is_sent_is_understood_or_refused_in_one_sentence(
             upload = uploads.store_upload(
                 [sent(name if name.endswith(".zip") else f"{name}{suffix}", payload)]
             )
-            said += uploads.look_at(upload, [name], "").problems
+            said += uploads.inspect_stored_upload(upload, [name], "").problems
         except QuorumError as error:
             said.append(str(error))
         else:
@@ -388,8 +388,8 @@ def many_files(*names: str) -> bytes:
 def test_a_request_leaves_a_long_list_of_files_to_the_job() -> None:
     upload = uploads.store_upload([sent("many.zip", many_files(*(f"{n}.csv" for n in range(2_000))))])
     with within_request(), pytest.raises(RequestBytesExceeded):
-        uploads.look_at(upload, ["many.zip"], "")
-    understood = uploads.look_at(upload, ["many.zip"], "")
+        uploads.inspect_stored_upload(upload, ["many.zip"], "")
+    understood = uploads.inspect_stored_upload(upload, ["many.zip"], "")
     assert understood.problems[0].startswith("0.csv")
     assert understood.problems[20:] == ["Further files to which this applies: 1,980."]
 
@@ -401,7 +401,7 @@ def test_of_thousands_of_tables_no_more_than_can_be_offered_are_read() -> None:
         for number in range(2_100):
             archive.writestr(f"system-{number:04d}.csv", CSV)
     upload = uploads.store_upload([sent("many.zip", stream.getvalue())])
-    understood = uploads.look_at(upload, ["many.zip"], "")
+    understood = uploads.inspect_stored_upload(upload, ["many.zip"], "")
     assert len(understood.parts) == 200
     assert understood.problems == [
         "The upload has captions from too many sources (more than 2,000). Captions from further sources were not read."
@@ -418,7 +418,7 @@ def test_unpacking_tells_how_far_it_is_and_can_be_stopped() -> None:
 
     upload = uploads.store_upload([sent("many.zip", many_files("a.csv", "b.jpg"))])
     with pytest.raises(Stopped):
-        uploads.look_at(upload, ["many.zip"], "", progress)
+        uploads.inspect_stored_upload(upload, ["many.zip"], "", progress)
     with pytest.raises(Stopped), uploads.open_upload(upload, progress):
         pass
 

@@ -21,7 +21,7 @@ from annotation.work.submissions import submit_assignment
 from contrib.webhooks.models import Webhook
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from judgments.access.dataset_roles import share_dataset
-from judgments.access.rights import RIGHTS
+from judgments.access.rights import RIGHTS_BY_ROLE
 from judgments.access.roles import give_role
 from judgments.design.reading.checking import make_design
 from judgments.models import Caption, Job, Output, Study, System
@@ -292,7 +292,7 @@ def test_no_role_takes_a_step_beyond_its_rights(study: Study, role: str) -> None
     client = Client()
     client.force_login(person)
     before = rows()
-    beyond = [step for step in STEPS.values() if step.permission not in RIGHTS[role]]
+    beyond = [step for step in STEPS.values() if step.permission not in RIGHTS_BY_ROLE[role]]
     assert beyond
     for step in beyond:
         answer = client.post(f"/admin/judgments/study/{study.pk}/do/{step.name}/", {"why": "because"})
@@ -300,14 +300,14 @@ def test_no_role_takes_a_step_beyond_its_rights(study: Study, role: str) -> None
     assert changed(before, rows()) == {}
 
 
-@pytest.mark.parametrize("role", [*RIGHTS])
+@pytest.mark.parametrize("role", [*RIGHTS_BY_ROLE])
 def test_each_role_opens_the_pages_and_lists_of_its_study(study: Study, role: str) -> None:
     person = staff()
     give_role(study=study, user=person, role=role)
     client = Client()
     client.force_login(person)
     # what a viewer opens, each role does by the same right
-    rights = RIGHTS[role] if role == "viewer" else RIGHTS[role] - RIGHTS["viewer"]
+    rights = RIGHTS_BY_ROLE[role] if role == "viewer" else RIGHTS_BY_ROLE[role] - RIGHTS_BY_ROLE["viewer"]
     for page in PAGES.values():
         if page.permission in rights and page.label and page.has_tab(study):
             assert client.get(f"/admin/judgments/study/{study.pk}/{page.name}/").status_code == 200, page.name

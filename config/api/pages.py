@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.errors import unknown_value
-from judgments.api.paging import MAX_SIZE, link_with_cursor, page_size_of, read_cursor
+from judgments.api.paging import MAX_PAGE_SIZE, link_with_cursor, page_size_of, read_cursor
 from quorum.numeric.names import nearest_name
 
 PAGE_PARAMETERS = ("cursor", "page_size", "ordering")
@@ -144,7 +144,7 @@ class CursorPages(BasePagination):
         orderings = [sign + name for name in view.orderings for sign in ("", "-")]
         parameters: tuple[tuple[str, dict[str, Any], str], ...] = (
             ("cursor", {"type": "string"}, "From `next` or `previous` of another page."),
-            ("page_size", {"type": "integer", "minimum": 1, "maximum": MAX_SIZE}, "Rows a page."),
+            ("page_size", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE}, "Rows a page."),
             ("ordering", {"type": "string", "enum": orderings}, "What to order by; `-` turns it around."),
         )
         return [

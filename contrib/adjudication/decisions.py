@@ -22,7 +22,7 @@ from annotation.work.sheet.units import PageUnit
 from common.amounts import with_noun
 from common.errors import ObjectNotFound, WrongState
 from common.parameters import MAX_REASON_LENGTH
-from judgments.access.rights import RIGHTS, Right
+from judgments.access.rights import RIGHTS_BY_ROLE, Right
 from judgments.access.study_log import note_event
 from judgments.drawing.draws import rng_for
 from judgments.kinds import KINDS
@@ -37,7 +37,7 @@ def adjudicators(study: Study) -> QuerySet[User]:
     """Return the accounts that may decide on units of the study: those that may review it, or all studies."""
     backend = "django.contrib.auth.backends.ModelBackend"
     all_reviewers = User.objects.with_perm(ADJUDICATE_PERMISSION, backend=backend).values("pk")
-    reviewer_roles = [role for role, rights in RIGHTS.items() if Right.REVIEW in rights]
+    reviewer_roles = [role for role, rights in RIGHTS_BY_ROLE.items() if Right.REVIEW in rights]
     study_reviewers = StudyRole.objects.filter(study=study, role__in=reviewer_roles).values("user")
     reviewers = User.objects.filter(
         Q(pk__in=all_reviewers) | Q(pk__in=study_reviewers), is_staff=True, is_active=True

@@ -19,7 +19,7 @@ from contrib.error_analysis.stored_rankings import find_disagreements, newest_ev
 from evaluation.models import Analysis
 from judgments.access.permissions import study_for
 from judgments.admin.base import picture_address
-from judgments.api.paging import MAX_SIZE, link_with_cursor, page_size_of, read_cursor
+from judgments.api.paging import MAX_PAGE_SIZE, link_with_cursor, page_size_of, read_cursor
 from judgments.models import Study
 
 NOT_EVALUATED = OpenApiResponse(description="No such study, metric or pair, or nothing was evaluated yet.")
@@ -104,7 +104,7 @@ class DisagreementsView(APIView):
             OpenApiParameter("cursor", str, description="From `next` or `previous` of another page."),
             OpenApiParameter(
                 "page_size",
-                {"type": "integer", "minimum": 1, "maximum": MAX_SIZE},
+                {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE},
                 description="Rows a page.",
             ),
         ],

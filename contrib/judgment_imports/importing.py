@@ -209,7 +209,7 @@ def _refuse_other_judgments(
         raise DataConflict(f"There is a study {slug!r} already; choose another name.")
     sources = [source]
     if isinstance(source, MappedJudgments):
-        source_with_former_ids = open_source(as_before=True)
+        source_with_former_ids = open_source(uses_former_ids=True)
         source_with_former_ids.refusals.bad_rows = source.refusals.bad_rows
         sources.append(source_with_former_ids)
     if existing.source != Study.Source.IMPORTED or not _is_study_in_sources(existing, sources, items):

@@ -23,9 +23,9 @@ from judgments.importers import (
     ColumnMapping,
     JudgmentSource,
     checked_path,
-    layout_of,
     open_judgments,
     read_layouts,
+    resolve_layout,
 )
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.mapping import criteria_of
@@ -43,14 +43,14 @@ def open_judgments_of(
     mapping: ColumnMapping | None,
     scale: str,
     design_keys: Mapping[str, Any],
-    as_before: bool = False,
+    uses_former_ids: bool = False,
 ) -> JudgmentSource:
     """Open judgments about a dataset.
 
     Args:
         scale: the scale of the answers, LOW:HIGH[:STEP]; "" if the file states it or it is inferred.
         design_keys: keys of a study file.
-        as_before: whether to derive ids as earlier releases did (`MappedJudgments.as_before`).
+        uses_former_ids: whether to derive ids as earlier releases did (`MappedJudgments.uses_former_ids`).
     """
     kind = KINDS.get(protocol or str(design_keys.get("protocol")))
     protocol = kind.name if kind is not None else protocol
@@ -72,7 +72,7 @@ def open_judgments_of(
         source.items_of = lambda text: item_names.get(text, ())
         texts_by_item = cache(partial(_texts_by_item, dataset))
         source.text_of = lambda system, image: texts_by_item(system).get(image)
-        source.as_before = as_before
+        source.uses_former_ids = uses_former_ids
     return source
 
 
@@ -145,5 +145,5 @@ def mappings_by_criterion(
     path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if mapping is None or not (mapping.criterion or mapping.criteria):
         return {"": mapping}
-    layout, reader = layout_of(format, path, mapping)
+    layout, reader = resolve_layout(format, path, mapping)
     return {name: mapping.of_criterion(name) for name in criteria_of(layout, reader, path, encoding)}

@@ -15,13 +15,13 @@ from contrib.webhooks import operations
 from contrib.webhooks.delivery import secret_of
 from contrib.webhooks.models import Webhook, WebhookDelivery
 from judgments.access.permissions import staff_of
-from judgments.access.rights import PERMISSIONS, RIGHTS, Right
+from judgments.access.rights import PERMISSIONS, RIGHTS_BY_ROLE, Right
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.operations import create_action, row_action
 from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.models import Study, StudyRole
 
-CHANGE_ROLES = [role for role, rights in RIGHTS.items() if Right.CHANGE in rights]
+CHANGE_ROLES = [role for role, rights in RIGHTS_BY_ROLE.items() if Right.CHANGE in rights]
 
 
 def changeable_studies(studies: QuerySet[Study], request: Request) -> QuerySet[Study]:

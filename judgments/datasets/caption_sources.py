@@ -32,45 +32,46 @@ PEOPLE_COLUMN = re.compile(
 
 
 @dataclass(slots=True)
-class _Tally:
-    """The images and captions of one source, of which ``rows`` has the first pairs of image and caption."""
+class _SourceTally:
+    """Counts the images and captions of one source, and keeps its first pairs of image and caption."""
 
     images: set[str] = field(default_factory=set)
-    captions: int = 0
-    empty_rows: int = 0
-    rows: list[tuple[str, str]] = field(default_factory=list)
+    caption_count: int = 0
+    empty_caption_count: int = 0
+    first_rows: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, image: str, caption: str) -> None:
         self.images.add(image)
-        self.captions += 1
-        self.empty_rows += not caption.strip()
-        if len(self.rows) < ROWS_SHOWN:
-            self.rows.append((image, caption[:CHARACTERS_SHOWN]))
-        elif not caption.isascii() and self.rows[-1][1].isascii():  # it shows whether the encoding is right
-            self.rows[-1] = (image, caption[:CHARACTERS_SHOWN])
+        self.caption_count += 1
+        self.empty_caption_count += not caption.strip()
+        if len(self.first_rows) < ROWS_SHOWN:
+            self.first_rows.append((image, caption[:CHARACTERS_SHOWN]))
+        elif not caption.isascii() and self.first_rows[-1][1].isascii():
+            # an accent shows a person whether the encoding is right
+            self.first_rows[-1] = (image, caption[:CHARACTERS_SHOWN])
 
     def make_part(self, table: UploadPart, **fields: Any) -> UploadPart:
         """Return a copy of the table's part with the counts of this tally."""
         return replace(
-            table, images=len(self.images), captions=self.captions, rows=tuple(self.rows), **fields
+            table, images=len(self.images), captions=self.caption_count, rows=tuple(self.first_rows), **fields
         )
 
 
-_Tallies = dict[tuple[str, str], _Tally]  # by system, and by column if columns hold captions
+_Tallies = dict[tuple[str, str], _SourceTally]  # by system, and by column if columns hold captions
 
 
 def parts_of_table(
-    file: Path, table: UploadPart, report: Callable[[], None]
+    file: Path, table: UploadPart, report_progress: Callable[[], None]
 ) -> tuple[list[UploadPart], set[str]]:
     """Return a part for each source of the table's captions, and the names of its images.
 
     Args:
-        report: reports progress; it raises an error if the work is to stop.
+        report_progress: reports progress; it raises an error if the work is to stop.
 
     Raises:
         ImportProblem: the table has no captions, names no items, or has too many systems.
     """
-    tallies, images, columns = _count_captions(file, table, report)
+    tallies, images, columns = _count_captions(file, table, report_progress)
     if not tallies:
         expected = "a column caption, or a column for each system" if columns else "at least one row"
         raise ImportProblem(file, None, None, "no captions", expected)
@@ -89,22 +90,22 @@ def parts_of_table(
 
 
 def _count_captions(
-    file: Path, table: UploadPart, report: Callable[[], None]
+    file: Path, table: UploadPart, report_progress: Callable[[], None]
 ) -> tuple[_Tallies, set[str], list[str]]:
-    """Count captions by (system, column). Return the tallies, the names of the images, and the table's columns."""
+    """Return the tallies by (system, column), the names of the images, and the table's columns."""
     read = TABLE_FORMATS[table.format]
     if table.mapping is not None:
         read = table.mapping.reader(read)
     read = numbering_items(read)
-    tallies: _Tallies = defaultdict(_Tally)
+    tallies: _Tallies = defaultdict(_SourceTally)
     images: set[str] = set()
     columns: list[str] = []
     image_columns = Columns(("image",), tuple(STANDARD_NAMES - {"image"}), lenient=True)
-    for number, record in enumerate(read(file, image_columns, ImportNotes(), table.encoding)):
-        if number >= MAX_RECORDS:
+    for record_index, record in enumerate(read(file, image_columns, ImportNotes(), table.encoding)):
+        if record_index >= MAX_RECORDS:
             break
-        if number % ROWS_PER_REPORT == 0:
-            report()
+        if record_index % ROWS_PER_REPORT == 0:
+            report_progress()
         columns = columns or list(record.values)
         images.add(str(record.get("image") or ""))
         _count_record(record, columns, tallies)
@@ -112,7 +113,7 @@ def _count_captions(
     sources = {
         (system, column): tally
         for (system, column), tally in tallies.items()
-        if system or tally.empty_rows < tally.captions
+        if system or tally.empty_caption_count < tally.caption_count
     }
     return sources, images, columns
 
@@ -126,7 +127,7 @@ def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Talli
         if column not in people_columns
     ]
     if people_columns:
-        joined = _join([tallies["", column] for column in people_columns])
+        joined = _merge_tallies([tallies["", column] for column in people_columns])
         parts.insert(0, joined.make_part(table, columns=tuple(people_columns)))
     elif "text" in columns:
         parts.insert(0, tallies["", ""].make_part(table, sources=True))
@@ -143,9 +144,9 @@ def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies)
             role=SYSTEM if system else PEOPLE,
             system=system,
             only=system,
-            unused=() if number else unused,  # list unused columns once per file
+            unused=() if part_index else unused,  # list unused columns once per file
         )
-        for number, ((system, _), tally) in enumerate(tallies.items())
+        for part_index, ((system, _), tally) in enumerate(tallies.items())
     ]
 
 
@@ -174,10 +175,10 @@ def _count_record(record: Record, columns: Sequence[str], tallies: _Tallies) -> 
             tallies["", column].add(image, cell)
 
 
-def _join(tallies: Sequence[_Tally]) -> _Tally:
-    joined = _Tally()
+def _merge_tallies(tallies: Sequence[_SourceTally]) -> _SourceTally:
+    joined = _SourceTally()
     for tally in tallies:
         joined.images |= tally.images
-        joined.captions += tally.captions
-        joined.rows = (joined.rows + tally.rows)[:ROWS_SHOWN]
+        joined.caption_count += tally.caption_count
+        joined.first_rows = (joined.first_rows + tally.first_rows)[:ROWS_SHOWN]
     return joined

@@ -59,52 +59,53 @@ from quorum.phrases import known_titles
 ROWS_PER_BATCH = 2_000
 PICTURES_PER_UPDATE = 500
 TITLES_PER_BATCH = 500
-Lists = defaultdict[tuple[int, int], dict[int, Any]]
+StoredLists = defaultdict[tuple[int, int], dict[int, Any]]  # see `stored_lists`
 RankedRow = tuple[int, int, int, float]  # row ids of query and item, rank from 1, score
 
 
 def stored_lists(
     task: Output.Task, *, systems: Collection[int], queries: Collection[int], partly_known: Collection[int]
-) -> Lists:
+) -> StoredLists:
     """Return the stored ranked lists by (system, query); each maps a rank to an item.
 
     For task "annotation" the query is an image and the items are caption texts in normal form. For "search" the
     query is a caption and the items are images. Systems, queries and images are row ids. A duplicate item counts at
     its best rank. Ranks are made consecutive, except those of the systems in ``partly_known``, whose lists have gaps.
     """
-    by_image = task == Output.Task.ANNOTATION
-    query, item = ("item_id", "caption__text") if by_image else ("caption_id", "item_id")
-    lists: Lists = defaultdict(dict)
+    is_annotation = task == Output.Task.ANNOTATION
+    query_column, item_column = ("item_id", "caption__text") if is_annotation else ("caption_id", "item_id")
+    lists: StoredLists = defaultdict(dict)
     for batch in batched(sorted(queries), KEYS_PER_QUERY):
-        rows = Output.objects.filter(task=task, system__in=systems, **{f"{query}__in": batch})
-        columns = rows.order_by("system_id", query, "rank").values_list("system_id", query, item, "rank")
-        for system, query_id, value, rank in columns.iterator(ROWS_PER_BATCH):
-            ranked = lists[system, query_id]
-            value = one_text(value) if by_image else value
-            if value not in ranked.values():
-                ranked[rank if system in partly_known else len(ranked) + 1] = value
+        rows = Output.objects.filter(task=task, system__in=systems, **{f"{query_column}__in": batch})
+        ordered_rows = rows.order_by("system_id", query_column, "rank")
+        values = ordered_rows.values_list("system_id", query_column, item_column, "rank")
+        for system, query, item, rank in values.iterator(ROWS_PER_BATCH):
+            ranked_items = lists[system, query]
+            item = one_text(item) if is_annotation else item
+            if item not in ranked_items.values():
+                ranked_items[rank if system in partly_known else len(ranked_items) + 1] = item
     return lists
 
 
 def renumber_ranks(system: System, task: Output.Task) -> None:
     """Make the ranks of a system's lists consecutive. A repeated item gets a rank after all others."""
     rows = list(Output.objects.filter(system=system, task=task).select_related("caption"))
-    by_image = task == Output.Task.ANNOTATION
+    is_annotation = task == Output.Task.ANNOTATION
     lists: defaultdict[int, list[Any]] = defaultdict(list)
     new_ranks: dict[int, int] = {}
     first_unused_rank = max((row.rank for row in rows), default=0) + len(rows) + 1
-    for number, row in enumerate(sorted(rows, key=attrgetter("rank", "pk"))):
-        ranked = lists[row.item_id if by_image else row.caption_id]
-        value = one_text(row.caption.text) if by_image else row.item_id
-        if value in ranked:
-            new_ranks[row.pk] = first_unused_rank + len(rows) + number
+    for row_index, row in enumerate(sorted(rows, key=attrgetter("rank", "pk"))):
+        ranked_items = lists[row.item_id if is_annotation else row.caption_id]
+        item = one_text(row.caption.text) if is_annotation else row.item_id
+        if item in ranked_items:
+            new_ranks[row.pk] = first_unused_rank + len(rows) + row_index
         else:
-            ranked.append(value)
-            new_ranks[row.pk] = len(ranked)
+            ranked_items.append(item)
+            new_ranks[row.pk] = len(ranked_items)
     changed_rows = [row for row in rows if row.rank != new_ranks[row.pk]]
     # The database requires distinct ranks within a list at every step, so first give each row an unused rank.
-    for number, row in enumerate(changed_rows):
-        row.rank = first_unused_rank + number
+    for row_index, row in enumerate(changed_rows):
+        row.rank = first_unused_rank + row_index
     Output.objects.bulk_update(changed_rows, ["rank"], batch_size=KEYS_PER_QUERY)
     for row in changed_rows:
         row.rank = new_ranks[row.pk]
@@ -124,7 +125,7 @@ def mark_lists_complete(dataset: Dataset, system: str, task: str) -> None:
 
 
 def remember_mapping(dataset: Dataset, use: str, mapping: ColumnMapping | None) -> None:
-    """Store the column mapping that an import used, to offer it for the next import."""
+    """Store the column mapping that an import used, to offer it for the next import of the same ``use``."""
     if mapping is not None and mapping.columns:
         dataset.refresh_from_db(fields=["notes"])
         columns = {name: list(sources) for name, sources in mapping.columns.items()}
@@ -135,7 +136,9 @@ def remember_mapping(dataset: Dataset, use: str, mapping: ColumnMapping | None) 
 def last_mapping(use: str, *, dataset: Dataset | None = None, user: User | None = None) -> dict[str, str]:
     """Return the file's column for each of Quorum's columns, as in the last import into a dataset.
 
-    Without ``dataset``, use the newest dataset of ``user`` that has a mapping.
+    Args:
+        use: the kind of import, such as "dataset" or "import_candidates".
+        dataset: the dataset; None for the newest dataset of ``user`` that has a mapping.
     """
     if dataset is None and user is not None:
         owned = Dataset.objects.filter(roles__user=user, roles__role=DatasetRole.Role.OWNER)
@@ -149,7 +152,7 @@ class ImportSummary:
     """The result of an import.
 
     Attributes:
-        what: the name of the dataset, of the study, or of the systems.
+        what: the name of the dataset, the study or the system; the names of several with commas between.
         created: whether the import changed something.
         counts: the numbers of what the import is about, by noun.
         notes: sentences about oddities of the data.
@@ -230,8 +233,8 @@ def import_dataset(
         return _import_again(existing, open_source, images, user)
     source = open_source()
     fingerprint = Fingerprint()
-    pictures = PictureCopy(name) if images else nullcontext()
-    with _duplicates_as_conflict(f"Dataset {name!r}"), pictures as copy, transaction.atomic():
+    copying = PictureCopy(name) if images else nullcontext()
+    with _duplicates_as_conflict(f"Dataset {name!r}"), copying as picture_copy, transaction.atomic():
         dataset = Dataset.objects.create(
             name=name,
             source_format=format,
@@ -240,13 +243,13 @@ def import_dataset(
         )
         if user is not None:
             DatasetRole.objects.create(dataset=dataset, user=user, role=DatasetRole.Role.OWNER, given_by=user)
-        files = _store_rows(dataset, fingerprint.hash_rows(source.rows()), progress)
-        if not files:
+        file_by_image = _store_rows(dataset, fingerprint.hash_rows(source.rows()), progress)
+        if not file_by_image:
             raise DataConflict(f"{path} holds no captions; nothing was imported.")
         _store_pairs(dataset, fingerprint.hash_rows(source.pairs()))
         dataset.fingerprint = fingerprint.hexdigest()
-        if images and copy:
-            _attach_pictures(dataset, images, files, copy, user, source.notes)
+        if images and picture_copy:
+            _attach_pictures(dataset, images, file_by_image, picture_copy, user, source.notes)
         dataset.notes = {"sentences": source.notes.sentences()}
         dataset.save(update_fields=["fingerprint", "notes"])
         remember_mapping(dataset, "dataset", mapping)
@@ -275,13 +278,14 @@ def _import_again(
     if not (images and may_add) or _has_pictures(dataset):
         notes = [gettext_noop("The pictures of the dataset were not changed.")] if images else []
         return ImportSummary(name, False, counts, notes)
-    files = {row.image: _file_of(row) for row in open_source().rows()}
-    with PictureCopy(name) as copy, transaction.atomic():
+    file_by_image = {row.image: _picture_file_of(row) for row in open_source().rows()}
+    import_notes = ImportNotes()
+    with PictureCopy(name) as picture_copy, transaction.atomic():
         if _has_pictures(Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)):
             raise DataConflict(
                 f"Another import added pictures to dataset {name!r} at the same time; look at what is there."
             )
-        _attach_pictures(dataset, images, files, copy, user, import_notes := ImportNotes())
+        _attach_pictures(dataset, images, file_by_image, picture_copy, user, import_notes)
     notes = [gettext_noop("Pictures were added to the dataset."), *import_notes.sentences()]
     return ImportSummary(name, True, counts, [*notes, *_blocked_pictures(images)])
 
@@ -291,11 +295,12 @@ def _import_with_systems(systems: Collection[str], **values: Any) -> ImportSumma
     people_part = TablePart(system="") if "" in systems else TablePart(images_alone=True)
     summary = import_dataset(table_part=people_part, **values)
     options = {key: values[key] for key in ("format", "path", "encoding", "mapping", "user", "progress")}
-    for system in filter(None, systems):
+    system_names = [system for system in systems if system]
+    for system in system_names:
         table_part = TablePart(system=system)
         added = import_candidates(dataset=values["name"], system=system, table_part=table_part, **options)
         summary = summary.with_system(added)
-    return replace(summary, counts=summary.counts | {"systems": len(systems) - ("" in systems)})
+    return replace(summary, counts=summary.counts | {"systems": len(system_names)})
 
 
 def _has_pictures(dataset: Dataset) -> bool:
@@ -326,7 +331,7 @@ def _dataset_counts(dataset: Dataset) -> dict[str, int]:
     }
 
 
-def _file_of(row: ReferenceRow | ImageRow | InputRow) -> str:
+def _picture_file_of(row: ReferenceRow | ImageRow | InputRow) -> str:
     """Return the name of the picture's file, which is the image's name if the row states no other."""
     return (None if isinstance(row, ImageRow) else row.file) or row.image
 
@@ -335,35 +340,44 @@ def _store_rows(
     dataset: Dataset, rows: Iterable[ReferenceRow | ImageRow | InputRow], progress: Progress
 ) -> dict[str, str]:
     """Store the rows of a dataset. Return the file name of each image's picture, by the image's name."""
-    items: dict[str, int] = {}
-    files: dict[str, str] = {}
-    stored_count, role = 0, Caption.Role.REFERENCE.value
+    item_ids: dict[str, int] = {}
+    file_by_image: dict[str, str] = {}
+    stored_count = 0
+    role = Caption.Role.REFERENCE.value
     for batch in batched(rows, ROWS_PER_BATCH):
         new_rows: dict[str, ReferenceRow | ImageRow | InputRow] = {}
         for row in batch:
-            if row.image not in items:
+            if row.image not in item_ids:
                 new_rows.setdefault(row.image, row)
         new_items = Item.objects.bulk_create(
-            _make_item(dataset, len(items) + index, row) for index, row in enumerate(new_rows.values())
+            _make_item(dataset, len(item_ids) + index, row) for index, row in enumerate(new_rows.values())
         )
         for item, row in zip(new_items, new_rows.values(), strict=True):
-            items[item.name] = item.pk
-            files[item.name] = _file_of(row)
+            item_ids[item.name] = item.pk
+            file_by_image[item.name] = _picture_file_of(row)
         columns = ("dataset_id", "item_id", "key", "text", "text_key", "role", "position")
         references = (
-            (dataset.pk, items[row.image], row.caption_id, row.text, text_key(row.text), role, row.position)
+            (
+                dataset.pk,
+                item_ids[row.image],
+                row.caption_id,
+                row.text,
+                text_key(row.text),
+                role,
+                row.position,
+            )
             for row in batch
             if isinstance(row, ReferenceRow)
         )
         insert_rows(Caption, columns, references)
         stored_count += len(batch)
         progress(_estimated_share(stored_count), f"{stored_count:,} captions")
-    return files
+    return file_by_image
 
 
-def _estimated_share(count: int) -> float:
-    """Return a share of progress that rises towards 0.9 with the count of rows, since their total is unknown."""
-    return 0.9 * count / (count + ROWS_PER_BATCH)
+def _estimated_share(row_count: int) -> float:
+    """Return a share of progress that rises towards 0.9 with the number of rows, since their total is unknown."""
+    return 0.9 * row_count / (row_count + ROWS_PER_BATCH)
 
 
 def _make_item(dataset: Dataset, position: int, row: ReferenceRow | ImageRow | InputRow) -> Item:
@@ -382,8 +396,8 @@ def _make_item(dataset: Dataset, position: int, row: ReferenceRow | ImageRow | I
 def _attach_pictures(
     dataset: Dataset,
     images: str,
-    files: dict[str, str],
-    copy: PictureCopy,
+    file_by_image: dict[str, str],
+    picture_copy: PictureCopy,
     user: User | None,
     notes: ImportNotes,
 ) -> None:
@@ -391,63 +405,67 @@ def _attach_pictures(
 
     Args:
         images: the folder of the pictures, or their base address.
-        files: the file name of each image's picture, by the image's name.
+        file_by_image: the file name of each image's picture, by the image's name.
+        notes: gets a note about pictures that the files name in another spelling.
     """
     items = list(dataset.items.order_by("position"))
     if is_address(images):
         for item in items:
-            item.url = picture_file_address(images, files[item.name])
+            item.url = picture_file_address(images, file_by_image[item.name])
         Item.objects.bulk_update(items, ["url"], batch_size=PICTURES_PER_UPDATE)
         return
-    paths = checked_pictures(Path(images), files.items())
+    paths = checked_pictures(Path(images), file_by_image.items())
     composed_paths = {name: compose_name(str(path)) for name, path in paths.items()}
-    respelled_names = [name for name in paths if not composed_paths[name].endswith(compose_name(files[name]))]
+    respelled_names = [
+        name for name in paths if not composed_paths[name].endswith(compose_name(file_by_image[name]))
+    ]
     if respelled_names:
-        detail = f"{paths[respelled_names[0]].name} for {files[respelled_names[0]]}"
+        detail = f"{paths[respelled_names[0]].name} for {file_by_image[respelled_names[0]]}"
         notes.count("respelled-picture", by=len(respelled_names), detail=detail)
     for item in items:
-        item.picture = copy.add(item.position, paths[item.name])
+        item.picture = picture_copy.add(item.position, paths[item.name])
     Item.objects.bulk_update(items, ["picture"], batch_size=PICTURES_PER_UPDATE)
     enqueue(kind="scale_pictures", args={"dataset": dataset.name}, user=user)
 
 
 def _store_pairs(dataset: Dataset, rows: Iterable[CandidatePairRow]) -> None:
+    """Store published pairs, with their systems, their candidates, and the systems' outputs."""
     pairs = list(rows)
     if not pairs:
         return
-    items = dict(Item.objects.filter(dataset=dataset).values_list("name", "pk"))
-    names = sorted({name for row in pairs for name in (row.first_system, row.second_system)})
+    item_ids = dict(Item.objects.filter(dataset=dataset).values_list("name", "pk"))
+    system_names = sorted({name for row in pairs for name in (row.first_system, row.second_system)})
     System.objects.bulk_create(
-        System(dataset=dataset, name=name, human=name in (HUMAN_SYSTEM, HUMAN_OTHER)) for name in names
+        System(dataset=dataset, name=name, human=name in (HUMAN_SYSTEM, HUMAN_OTHER)) for name in system_names
     )
-    systems = dict(System.objects.filter(dataset=dataset).values_list("name", "pk"))
+    system_ids = dict(System.objects.filter(dataset=dataset).values_list("name", "pk"))
     texts = {text for row in pairs for text in (row.first_text, row.second_text)}
-    captions = store_candidates(dataset, texts)
+    caption_ids = store_candidates(dataset, texts)
     counted_items = Item.objects.filter(dataset=dataset).annotate(n=Count("references"))
     reference_counts = dict(counted_items.values_list("pk", "n"))
     columns = (
         "dataset_id", "key", "position", "kind", "item_id", "first_id", "second_id", "first_system_id",
         "second_system_id", "references",
     )  # fmt: skip
-    published = (
+    pair_values = (
         (
             dataset.pk,
             row.pair,
             position,
             row.kind,
-            items[row.image],
-            captions[row.first_text],
-            captions[row.second_text],
-            systems[row.first_system],
-            systems[row.second_system],
-            row.references if row.references is not None else reference_counts[items[row.image]],
+            item_ids[row.image],
+            caption_ids[row.first_text],
+            caption_ids[row.second_text],
+            system_ids[row.first_system],
+            system_ids[row.second_system],
+            row.references if row.references is not None else reference_counts[item_ids[row.image]],
         )
         for position, row in enumerate(pairs)
     )
-    insert_rows(PublishedPair, columns, published)
+    insert_rows(PublishedPair, columns, pair_values)
     # Each candidate is an output of its system. Several of a system for an image are ranked in the order of the file.
     outputs_of_pairs = dict.fromkeys(
-        (systems[system], items[row.image], captions[text])
+        (system_ids[system], item_ids[row.image], caption_ids[text])
         for row in pairs
         for system, text in ((row.first_system, row.first_text), (row.second_system, row.second_text))
     )
@@ -465,17 +483,17 @@ def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
     Texts with the same normal form share one caption, which keeps its first spelling. If several spellings are new,
     the caption gets the normal form if that is one of them.
     """
-    keys = {text: text_key(text) for text in texts}
+    key_by_text = {text: text_key(text) for text in texts}
     text_by_key: dict[str, str] = {}
-    for text in sorted(keys, key=lambda text: (text != one_text(text), text)):  # normal forms first
-        text_by_key.setdefault(keys[text], text)
-    row_ids: dict[str, int] = {}
+    for text in sorted(key_by_text, key=lambda text: (text != one_text(text), text)):  # normal forms first
+        text_by_key.setdefault(key_by_text[text], text)
+    id_by_key: dict[str, int] = {}
     for batch in batched(sorted(text_by_key), KEYS_PER_QUERY):
         captions = Caption.objects.filter(dataset=dataset, text_key__in=batch, role=Caption.Role.CANDIDATE)
         # Of several rows with a key, the oldest counts, since update() keeps the last.
-        ids_by_key = captions.order_by("-pk").values_list("text_key", "pk")
-        row_ids.update(ids_by_key)
-        new_texts = [text_by_key[key] for key in batch if key not in row_ids]
+        stored_ids = captions.order_by("-pk").values_list("text_key", "pk")
+        id_by_key.update(stored_ids)
+        new_texts = [text_by_key[key] for key in batch if key not in id_by_key]
         if new_texts:
             Caption.objects.bulk_create(
                 (
@@ -484,8 +502,8 @@ def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
                 ),
                 ignore_conflicts=True,
             )
-            row_ids.update(ids_by_key.all())
-    return {text: row_ids[key] for text, key in keys.items()}
+            id_by_key.update(stored_ids.all())
+    return {text: id_by_key[key] for text, key in key_by_text.items()}
 
 
 def names_by_text(dataset: Dataset) -> dict[str, list[str]]:
@@ -512,6 +530,8 @@ def import_candidates(
     """Import one system's captions, boxes and keywords.
 
     Args:
+        table_part: the part of the table that has the system's captions.
+        mapping: maps the table's columns to Quorum's.
         user: the owner of a new system, which is unpublished; None for a command.
 
     Raises:
@@ -532,17 +552,17 @@ def import_candidates(
         source.items_of = lambda text: item_names.get(text, ())
         source.boxes_of = lambda image: image_boxes.get(image, ())
     rows = source.candidates(items)
-    first = next(rows, None)  # None if the file has no captions; it is then read completely
+    first_row = next(rows, None)  # None if the file has no captions; it is then read completely
     with _duplicates_as_conflict(f"System {system!r}"), transaction.atomic():
         system_row = stored_system or System.objects.create(
             dataset=dataset_row, name=system, owner=user, private=user is not None
         )
-        if first is None:
+        if first_row is None:
             summary = ImportSummary(system, False, {"captions": 0}, source.notes.sentences())
         else:
-            rows = chain((first,), rows)
+            rows = chain((first_row,), rows)
             summary = _import_captions(
-                system_row, rows, items, source, new=stored_system is None, progress=progress
+                system_row, rows, items, source, is_new=stored_system is None, progress=progress
             )
         new_counts = _store_contents(system_row, source.contents, items)
         if stored_system is None:
@@ -574,16 +594,16 @@ def _import_captions(
     items: dict[str, int],
     source: CandidateSource,
     *,
-    new: bool,
+    is_new: bool,
     progress: Progress,
 ) -> ImportSummary:
     """Store a new system's captions.
 
     If only some captions of the system are stored, store the others. If all are stored, compare them with the file.
     """
-    if not new and not system.fingerprint:
+    if not is_new and not system.fingerprint:
         return _complete_captions(system, rows, items, source.notes)
-    if not new:
+    if not is_new:
         outputs = system.outputs.annotations().values_list("item__name", "caption__text", "rank", "score")
         if fingerprint_of(rows) != system.fingerprint and not _has_same_rows(
             source.candidates(items), outputs
@@ -591,8 +611,8 @@ def _import_captions(
             raise _content_conflict(system, "captions")
         return ImportSummary(system.name, False, {"captions": system.outputs.annotations().count()})
     fingerprint = Fingerprint()
-    ranked = ((items[row.image], row.rank or 1, row) for row in fingerprint.hash_rows(rows))
-    stored_count = _store_outputs(system, ranked, progress)
+    ranked_rows = ((items[row.image], row.rank or 1, row) for row in fingerprint.hash_rows(rows))
+    stored_count = _store_outputs(system, ranked_rows, progress)
     system.fingerprint = fingerprint.hexdigest()
     system.save(update_fields=["fingerprint"])
     return ImportSummary(system.name, True, {"captions": stored_count}, source.notes.sentences())
@@ -630,8 +650,10 @@ def _store_contents(
     """
     new_counts = {}
     for kind in SystemContent.Kind.values:
-        contents_of_kind = {image: names for (image, other), names in contents.items() if other == kind}
-        names_by_item = {items[image]: list(names) for image, names in contents_of_kind.items()}
+        names_by_image = {
+            image: names for (image, content_kind), names in contents.items() if content_kind == kind
+        }
+        names_by_item = {items[image]: list(names) for image, names in names_by_image.items()}
         stored = system.contents.filter(kind=kind).values_list("item", "names")
         stored_names = dict(stored) if names_by_item else {}
         if stored_names and stored_names != names_by_item:
@@ -665,34 +687,35 @@ def _complete_captions(
     if system.name not in dataset.known_in_part.get(task, ()):
         renumber_ranks(system, task)
     fingerprint = Fingerprint()
-    lists: defaultdict[int, list[CandidateRow]] = defaultdict(list)
+    rows_by_item: defaultdict[int, list[CandidateRow]] = defaultdict(list)
     for row in fingerprint.hash_rows(rows):
-        lists[items[row.image]].append(row)
-    if not lists:
+        rows_by_item[items[row.image]].append(row)
+    if not rows_by_item:
         raise DataConflict(f"The file holds no captions; system {system.name!r} was left as it is.")
     # Of equal texts for an image, keep the one with the best rank.
-    for item, ranked in lists.items():
+    for item, item_rows in rows_by_item.items():
         best_rows: dict[str, CandidateRow] = {}
-        for row in sorted(ranked, key=attrgetter("rank")):
+        for row in sorted(item_rows, key=attrgetter("rank")):
             best_rows.setdefault(one_text(row.text), row)
-        lists[item] = list(best_rows.values())
+        rows_by_item[item] = list(best_rows.values())
     old_lists = stored_lists(task, systems={system.pk}, queries=set(items.values()), partly_known={system.pk})
     for (_, item), old_texts in old_lists.items():
-        new_texts = dict(enumerate((one_text(row.text) for row in lists.get(item, ())), start=1))
+        new_texts = dict(enumerate((one_text(row.text) for row in rows_by_item.get(item, ())), start=1))
         if any(new_texts.get(rank) != text for rank, text in old_texts.items()):
             raise _content_conflict(system, "captions")
     # Take the scores of the stored outputs from the file.
     outputs = list(system.outputs.annotations())
     for output in outputs:
-        ranked = lists[output.item_id]
-        output.score = ranked[output.rank - 1].score if output.rank <= len(ranked) else output.score
+        item_rows = rows_by_item[output.item_id]
+        if output.rank <= len(item_rows):
+            output.score = item_rows[output.rank - 1].score
     Output.objects.bulk_update(outputs, ["score"], batch_size=KEYS_PER_QUERY)
     _store_outputs(
         system,
         (
             (item, rank, row)
-            for item, ranked in lists.items()
-            for rank, row in enumerate(ranked, start=1)
+            for item, item_rows in rows_by_item.items()
+            for rank, row in enumerate(item_rows, start=1)
             if rank not in old_lists[system.pk, item]
         ),
     )
@@ -717,7 +740,7 @@ def import_rankings(
 
     Args:
         task: ``annotation``: each query is an image and captions are ranked; ``search``: each query is a caption
-            and images are ranked (H13 §4).
+            and images are ranked (Hodosh et al. 2013, section 4).
         depth: length to which lists are cut.
         user: the owner of new systems, which are unpublished; None for a command.
 
@@ -734,11 +757,11 @@ def import_rankings(
     list_count = stored_count = 0
     with _duplicates_as_conflict(str(path), "the same systems"), transaction.atomic():
         # The lock serialises imports that change ``known_in_part`` of the dataset.
-        locked = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
+        dataset_row = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
         for name, run in sorted(runs.items()):
             rows = run.in_order(depth, notes)
             list_count += sum(rank == 1 for _, _, rank, _ in rows)
-            stored_count += _store_run(locked, name, task, rows, user)
+            stored_count += _store_run(dataset_row, name, task, rows, user)
             progress(0.9, f"{stored_count:,} ranked items")
         refresh_statistics(Output)
     counts = {"systems": len(runs), "lists": list_count, "ranked items": stored_count}
@@ -756,8 +779,9 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], us
 
     If some rows are stored already, raise DataConflict unless they agree with the lists.
     """
-    column = "fingerprint" if task == Output.Task.ANNOTATION else "search_fingerprint"
-    query, item = ("item_id", "caption_id") if task == Output.Task.ANNOTATION else ("caption_id", "item_id")
+    is_annotation = task == Output.Task.ANNOTATION
+    fingerprint_field = "fingerprint" if is_annotation else "search_fingerprint"
+    query_column, item_column = ("item_id", "caption_id") if is_annotation else ("caption_id", "item_id")
     digest = fingerprint_of(rows)
     system = System.objects.filter(dataset=dataset, name=name).first() or System(
         dataset=dataset, name=name, owner=user, private=user is not None
@@ -767,22 +791,22 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], us
         raise DataConflict(
             f"The run names the system {name!r}, which stands for people's captions; choose another name."
         )
-    stored_rows: set[tuple[int, int, int]] = set()  # query, item and rank, as ``rows`` begin
+    stored_rows: set[tuple[int, int, int]] = set()  # query, item and rank, the first values of a RankedRow
     if system.pk:
-        if getattr(system, column) == digest:
+        if getattr(system, fingerprint_field) == digest:
             return 0
-        stored_rows = set(system.outputs.filter(task=task).values_list(query, item, "rank"))
+        stored_rows = set(system.outputs.filter(task=task).values_list(query_column, item_column, "rank"))
     is_partly_known = name in dataset.known_in_part.get(task, ())
     if stored_rows and (not is_partly_known or not stored_rows <= {row[:3] for row in rows}):
         raise DataConflict(
             f"Dataset {dataset.name!r} has a system {name!r} with other lists for {task}; choose another name."
         )
-    setattr(system, column, digest)
+    setattr(system, fingerprint_field, digest)
     system.save()
     mark_lists_complete(dataset, name, task)
     return insert_rows(
         Output,
-        ("system_id", query, item, "task", "rank", "score"),
+        ("system_id", query_column, item_column, "task", "rank", "score"),
         ((system.pk, *row[:2], task, *row[2:]) for row in rows if row[:3] not in stored_rows),
     )
 

@@ -41,6 +41,7 @@ def store_pending_import(kind: str, args: Mapping[str, Any], table: UploadTable)
 def _read_table(
     kind: str, args: Mapping[str, Any], path: Path, last_columns: Mapping[str, str] | None = None
 ) -> tuple[UploadTable, ImportProblem | None]:
+    """Return the beginning of an import's table as ``read_upload_table`` does, with the header row of the import."""
     header_row = (args.get("mapping") or {}).get("header_row", 0)
     return read_upload_table(
         path,
@@ -70,7 +71,9 @@ def storing_problems(job: Job, path: Path) -> Iterator[None]:
         if (mapping := args.get("mapping")) and mapping["columns"]:
             table.chosen = mapping["columns"]
         problems = problem.problems if isinstance(problem, ImportProblems) else (problem,)
-        table.problems = [_describe_problem(one, path) for one in problems[:MAX_LISTED_PROBLEMS]]
+        table.problems = [
+            _describe_problem(row_problem, path) for row_problem in problems[:MAX_LISTED_PROBLEMS]
+        ]
         store_pending_import(job.kind, args, table)
         raise
 
@@ -101,11 +104,9 @@ def store_if_mapping_needed(kind: str, args: Mapping[str, Any]) -> bool:
         if not has_title(table.lines):
             return False
         table.problems = [_describe_problem(problem, files.path)]
-    is_empty = not table.lines and not table.rows
+    is_empty = not table.lines and not table.rows  # which the job reports
     has_our_columns = args["format"] in TABLE_FORMATS and table.has_columns_for(kind)
-    if is_empty or (
-        table.rows and not table.header_row and has_our_columns
-    ):  # the job reports an empty table
+    if is_empty or (table.rows and not table.header_row and has_our_columns):
         return False
     store_pending_import(kind, args, table)
     return True

@@ -12,8 +12,9 @@ from common.amounts import thousands
 from common.errors import QuorumError
 from common.incoming import limits
 
+# the formats that browsers show, with the suffixes of their files
 FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
-# A JPEG followed by a second picture, as some phones write: browsers show the first.
+# MPO is a JPEG followed by a second picture, as some phones write it. Browsers show the first picture.
 SUFFIXES = FORMATS | {"MPO": ".jpg"}
 # Bytes that decoding needs for each pixel, as measured.
 BYTES_PER_PIXEL = 10  # two and a half copies in four bands
@@ -39,22 +40,22 @@ def picture_format(path: Path) -> str:
         )
     try:
         with PillowImage.open(path, formats=list(FORMATS)) as picture:
-            name, pixels = picture.format or "", picture.width * picture.height
+            format_name, pixel_count = picture.format or "", picture.width * picture.height
     except PillowImage.DecompressionBombError:
-        name, pixels = "", allowed.pixels + 1
+        format_name, pixel_count = "", allowed.pixels + 1
     except (UnidentifiedImageError, OSError, ValueError):
-        name, pixels = "", 0
-    if pixels > allowed.pixels:
+        format_name, pixel_count = "", 0
+    if pixel_count > allowed.pixels:
         raise PictureProblem(
             gettext("%(path)s has too many pixels; expected at most %(most_pixels)s.")
             % {"path": path, "most_pixels": thousands(allowed.pixels)}
         )
-    if name not in SUFFIXES:
+    if format_name not in SUFFIXES:
         raise PictureProblem(
             gettext("%(path)s is not a picture; expected %(listed)s.")
             % {"path": path, "listed": ", ".join(FORMATS)}
         )
-    return name
+    return format_name
 
 
 def open_picture(path: Path) -> PillowImage.Image:
@@ -69,15 +70,17 @@ def prepare_decoding(picture: PillowImage.Image, box: tuple[int, int] | None = N
     Raises:
         PictureProblem: decoding the picture takes more memory than is allowed.
     """
-    full_pixels = picture.width * picture.height
+    full_pixel_count = picture.width * picture.height
     if box:
         picture.draft(None, box)  # reduces the width and height of a JPEG
     if picture.format in ("JPEG", "MPO"):
-        memory = JPEG_BYTES_PER_BAND * len(picture.getbands()) * full_pixels
-        memory += 4 * picture.width * picture.height if box else 0  # the reduced picture in four bands
+        needed_bytes = JPEG_BYTES_PER_BAND * len(picture.getbands()) * full_pixel_count
+        needed_bytes += 4 * picture.width * picture.height if box else 0  # the reduced picture in four bands
     else:
-        memory = (WEBP_BYTES_PER_PIXEL if picture.format == "WEBP" else BYTES_PER_PIXEL) * full_pixels
-    if memory > limits().memory:
+        needed_bytes = (
+            WEBP_BYTES_PER_PIXEL if picture.format == "WEBP" else BYTES_PER_PIXEL
+        ) * full_pixel_count
+    if needed_bytes > limits().memory:
         raise PictureProblem(
             gettext(
                 "A picture of %(width)s x %(height)s pixels needs too much memory; expected a smaller "

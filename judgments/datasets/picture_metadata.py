@@ -48,21 +48,22 @@ def strip_metadata(data: bytes) -> bytes:
 def _clean_jpeg(data: bytes) -> Iterator[bytes]:
     yield data[:2]  # the start of the image
     yield _orientation_segment(data)
-    at = 2
-    while at + 4 <= len(data) and data[at] == 0xFF:
-        marker = data[at + 1]
+    start = 2
+    while start + 4 <= len(data) and data[start] == 0xFF:
+        marker = data[start + 1]
         if marker in (0xFF, END_OF_IMAGE):  # a fill byte, or the end; some phones append a second picture
             if marker == END_OF_IMAGE:
                 break
-            at += 1
+            start += 1
             continue
-        end = at + 2 + int.from_bytes(data[at + 2 : at + 4], "big")  # the size counts itself, not the marker
+        # the size counts itself, not the marker
+        end = start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")
         if marker == START_OF_SCAN:
             following = NEXT_MARKER.search(data, end)
             end = following.start() if following else len(data)
-        if _is_needed_segment(marker, data[at + 4 : at + 16]):
-            yield data[at:end]
-        at = end
+        if _is_needed_segment(marker, data[start + 4 : start + 16]):
+            yield data[start:end]
+        start = end
     yield b"\xff\xd9"
 
 
@@ -93,50 +94,51 @@ def _orientation_segment(data: bytes) -> bytes:
 
 def _clean_png(data: bytes) -> Iterator[bytes]:
     yield PNG_START
-    at = len(PNG_START)
-    while at + 8 <= len(data):
+    start = len(PNG_START)
+    while start + 8 <= len(data):
         # a chunk has four bytes each for its size, its name and, after the data, a checksum
-        end, name = at + 12 + int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
+        end = start + 12 + int.from_bytes(data[start : start + 4], "big")
+        name = data[start + 4 : start + 8]
         if name in PNG_PICTURE:
-            yield data[at:end]
+            yield data[start:end]
         if name == b"IEND":
             return
-        at = end
+        start = end
 
 
 def _clean_webp(data: bytes) -> Iterator[bytes]:
-    chunks, at = [], 12  # after "RIFF", the size and "WEBP"
+    chunks, start = [], 12  # after "RIFF", the size and "WEBP"
     data = data[: 8 + int.from_bytes(data[4:8], "little")]  # drop data after the picture
-    while at + 8 <= len(data):
-        name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
-        end = at + 8 + size + size % 2  # chunks of odd size have one byte of padding
-        chunk = data[at:end]
+    while start + 8 <= len(data):
+        name, size = data[start : start + 4], int.from_bytes(data[start + 4 : start + 8], "little")
+        end = start + 8 + size + size % 2  # chunks of odd size have one byte of padding
+        chunk = data[start:end]
         if name == b"VP8X" and len(chunk) > 8:
             chunk = chunk[:8] + bytes([chunk[8] & ~WEBP_METADATA_FLAGS]) + chunk[9:]
         if name in WEBP_PICTURE:
             chunks.append(chunk)
-        at = end
+        start = end
     size = 4 + sum(map(len, chunks))  # with the four letters "WEBP"
     yield b"RIFF" + size.to_bytes(4, "little") + data[8:12]
     yield from chunks
 
 
 def _clean_gif(data: bytes) -> Iterator[bytes]:
-    at = GIF_HEADER_SIZE + _colour_table_size(data[10:11])
-    yield data[:at]
-    while at + 1 < len(data):
-        if data[at] == GIF_FRAME:
+    start = GIF_HEADER_SIZE + _colour_table_size(data[10:11])
+    yield data[:start]
+    while start + 1 < len(data):
+        if data[start] == GIF_FRAME:
             # a descriptor of 10 bytes, the last with the table's flags; the table; a byte with the size of codes
-            end = _end_of_blocks(data, at + 11 + _colour_table_size(data[at + 9 : at + 10]))
-            yield data[at:end]
-        elif data[at] == GIF_EXTENSION:
-            kind, end = data[at + 1], _end_of_blocks(data, at + 2)
-            application = data[at + 3 : at + 14]
+            end = _end_of_blocks(data, start + 11 + _colour_table_size(data[start + 9 : start + 10]))
+            yield data[start:end]
+        elif data[start] == GIF_EXTENSION:
+            kind, end = data[start + 1], _end_of_blocks(data, start + 2)
+            application = data[start + 3 : start + 14]
             is_metadata = kind == GIF_COMMENT or (kind == GIF_APPLICATION and application not in ANIMATION)
-            yield b"" if is_metadata else data[at:end]
+            yield b"" if is_metadata else data[start:end]
         else:
             break
-        at = end
+        start = end
     yield b";"
 
 
@@ -145,11 +147,11 @@ def _colour_table_size(flags: bytes) -> int:
     return 3 << ((flags[0] & 7) + 1) if flags and flags[0] & 0x80 else 0
 
 
-def _end_of_blocks(data: bytes, at: int) -> int:
+def _end_of_blocks(data: bytes, offset: int) -> int:
     """Return the end of the blocks that begin here. Each begins with its size; a block of size 0 is the last."""
-    while at < len(data) and data[at]:
-        at += 1 + data[at]
-    return at + 1
+    while offset < len(data) and data[offset]:
+        offset += 1 + data[offset]
+    return offset + 1
 
 
 CLEANERS: tuple[tuple[bytes, Callable[[bytes], Iterator[bytes]]], ...] = (

@@ -35,10 +35,11 @@ def picture_file_address(images: str, file: str) -> str:
     return address
 
 
-def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str, Path]:
+def checked_pictures(folder: Path, file_names: Iterable[tuple[str, str]]) -> dict[str, Path]:
     """Return the path of each image's picture, by the image's name.
 
-    ``names`` are pairs of image name and file name. `find_pictures` matches the file names with the files.
+    ``file_names`` are pairs of an image's name and its file's name. `find_pictures` matches these with the files in the
+    folder, which may be spelled differently.
 
     Raises:
         PictureProblem: a file is missing, outside the folder, or not a picture that browsers show.
@@ -52,7 +53,7 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
     root = folder.resolve()
     paths: dict[str, Path] = {}
     missing_names: list[str] = []
-    pairs = list(names)
+    pairs = list(file_names)
     picture_files = SimpleLazyObject(
         lambda: find_pictures([compose_name(file) for _, file in pairs], _files_in(root))
     )
@@ -119,7 +120,7 @@ class PictureCopy:
         if error is not None and self._has_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def add(self, number: int, source: Path) -> str:
+    def add(self, position: int, source: Path) -> str:
         """Copy a picture and return its name for ``Item.picture``.
 
         The original name is dropped, since it may reveal the right answer.
@@ -128,7 +129,7 @@ class PictureCopy:
             self._has_folder = True
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir(parents=True)
-        target = self.folder / f"{number:06d}{SUFFIXES[picture_format(source)]}"
+        target = self.folder / f"{position:06d}{SUFFIXES[picture_format(source)]}"
         shutil.copyfile(source, target)
         target.chmod(0o600)
         return str(target.relative_to(settings.MEDIA_ROOT))

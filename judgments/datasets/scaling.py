@@ -30,10 +30,10 @@ class ScaledSize(NamedTuple):
 SIZES = (ScaledSize((720, 576), 60_000), ScaledSize((1280, 1280), 180_000))
 LARGEST_BOX = SIZES[-1].box
 QUALITIES = (80, 70, 55, 40)  # the first quality whose file is small enough is used
-METHOD = 4  # from 0 (fast) to 6 (small)
+WEBP_METHOD = 4  # from 0 (fast) to 6 (small)
 MAX_PROFILE_BYTES = 4_096  # bytes of a colour profile that is sent with the picture
 COLOUR_MODES = {"RGB", "RGBA", "P"}
-MODES = {*COLOUR_MODES, "1", "L", "LA", "PA", "CMYK"}  # modes with more bits lose too much
+SCALED_MODES = {*COLOUR_MODES, "1", "L", "LA", "PA", "CMYK"}  # modes with more bits lose too much
 TURNED_ORIENTATIONS = range(5, 9)  # orientations of EXIF with the sides exchanged
 # The largest width of a picture by the style sheet (static/css/app.css): the width of its column, or the largest height
 # times the ratio of width and height.
@@ -47,17 +47,17 @@ def scaled_path(picture: str, width: int) -> Path:
 
 def small_address(item: Item, address: str) -> str:
     """Return the address of the smallest scaled picture, or the original's ``address`` if there is none."""
-    widths = _scaled_of_file(item).get("widths")
+    widths = _current_scaling(item).get("widths")
     return f"{address}?width={widths[0]}" if widths else address
 
 
-def attributes_of(item: Item, address: str) -> dict[str, str]:
+def img_attributes(item: Item, address: str) -> dict[str, str]:
     """Return width, height, srcset and sizes for an ``img``; {} if the picture was not scaled yet, or is corrupt.
 
     Args:
         address: the address of the view that serves the item's picture.
     """
-    scaled = _scaled_of_file(item)
+    scaled = _current_scaling(item)
     if "width" not in scaled:
         return {}
     width, height, widths = scaled["width"], scaled["height"], scaled["widths"]
@@ -75,17 +75,17 @@ def attributes_of(item: Item, address: str) -> dict[str, str]:
 
 
 def served_path(item: Item, width: str) -> Path | None:
-    """Return the file of a scaled picture; None if the original is to be served."""
-    widths = {str(pixels): pixels for pixels in _scaled_of_file(item).get("widths", ())}
-    if width not in widths or item.scaled["bytes"] != item.picture.size:
+    """Return the file of the scaled picture with this width; None if the original is to be served."""
+    width_by_text = {str(pixels): pixels for pixels in _current_scaling(item).get("widths", ())}
+    if width not in width_by_text or item.scaled["bytes"] != item.picture.size:
         return None
-    path = scaled_path(str(item.picture), widths[width])
+    path = scaled_path(str(item.picture), width_by_text[width])
     return path if path.is_file() else None
 
 
 def is_scaled(item: Item) -> bool:
     """Return whether the picture has not changed since it was scaled, and its scaled files exist."""
-    scaled = _scaled_of_file(item)
+    scaled = _current_scaling(item)
     try:
         if not scaled or scaled["bytes"] != item.picture.size:
             return False
@@ -94,7 +94,7 @@ def is_scaled(item: Item) -> bool:
         return False
 
 
-def _scaled_of_file(item: Item) -> dict[str, Any]:
+def _current_scaling(item: Item) -> dict[str, Any]:
     """Return ``item.scaled`` if it describes the item's present picture, else {}."""
     return item.scaled if item.picture and item.scaled.get("picture") == str(item.picture) else {}
 
@@ -120,29 +120,29 @@ def scale_picture(picture: str) -> dict[str, Any]:
             size = opened.size[::-1] if is_turned else opened.size
             attributes |= {"width": size[0], "height": size[1]}
             is_animated = not is_photograph and getattr(opened, "is_animated", False)
-            if is_animated or opened.mode not in MODES:
+            if is_animated or opened.mode not in SCALED_MODES:
                 return attributes
-            largest = _fit_size(size, LARGEST_BOX)
-            prepare_decoding(opened, largest[::-1] if is_turned else largest)
+            largest_size = _fit_size(size, LARGEST_BOX)
+            prepare_decoding(opened, largest_size[::-1] if is_turned else largest_size)
             profile = opened.info.get("icc_profile", b"")
             # other formats are served without EXIF
             upright_picture = ImageOps.exif_transpose(opened) if is_photograph else opened
             keeps_profile = opened.mode in COLOUR_MODES and len(profile) <= MAX_PROFILE_BYTES
             options = {"icc_profile": profile} if keeps_profile else {}
-            pixels = _convert_to_rgb(upright_picture, b"" if keeps_profile else profile)
+            rgb_picture = _convert_to_rgb(upright_picture, b"" if keeps_profile else profile)
             for box, max_bytes in SIZES:
-                target = _fit_size(size, box)
-                if target == size and attributes["bytes"] <= max_bytes:  # small enough as it is
+                target_size = _fit_size(size, box)
+                if target_size == size and attributes["bytes"] <= max_bytes:  # small enough as it is
                     break
                 data = _encode_picture(
-                    pixels.resize(target, PillowImage.Resampling.LANCZOS, reducing_gap=3.0),
+                    rgb_picture.resize(target_size, PillowImage.Resampling.LANCZOS, reducing_gap=3.0),
                     max_bytes,
                     is_drawing=not is_photograph,
                     **options,
                 )
-                if target[0] not in attributes["widths"] and len(data) < attributes["bytes"]:
-                    _write_file(scaled_path(picture, target[0]), data)
-                    attributes["widths"].append(target[0])
+                if target_size[0] not in attributes["widths"] and len(data) < attributes["bytes"]:
+                    _write_file(scaled_path(picture, target_size[0]), data)
+                    attributes["widths"].append(target_size[0])
     except (PictureProblem, PillowImage.DecompressionBombError, OSError, ValueError, SyntaxError, EOFError):
         attributes["widths"] = []  # a corrupt picture; the browser shows what it can
     return attributes
@@ -188,7 +188,7 @@ def _encode_picture(picture: PillowImage.Image, max_bytes: int, *, is_drawing: b
 
 def _encode_webp(picture: PillowImage.Image, **options: Any) -> bytes:
     stream = io.BytesIO()
-    picture.save(stream, "WEBP", method=METHOD, **options)
+    picture.save(stream, "WEBP", method=WEBP_METHOD, **options)
     return stream.getvalue()
 
 

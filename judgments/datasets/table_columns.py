@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext_noop
 
 from common.files import as_cell
-from judgments.importers import HEADER_FORMATS, ColumnMapping, ImportProblem, layout_of
+from judgments.importers import HEADER_FORMATS, ColumnMapping, ImportProblem, resolve_layout
 from judgments.importers.mapping import OMITTED_COLUMN as NOT_USED
 from judgments.importers.mapping import first_rows, guess_columns
 from judgments.importers.names import names_picture
@@ -20,9 +20,7 @@ from judgments.importers.tables.files import first_lines
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
 
 MAX_COLUMNS_SHOWN = 60  # columns of a file that are shown
-
-MAX_CELL_LENGTH = 120  # characters of a cell
-
+MAX_CELL_LENGTH = 120  # characters of a cell that are shown
 PEOPLE = "people"  # the choice for columns that are named after people
 
 # Labels of Quorum's columns on a page; other columns are shown by their names.
@@ -95,7 +93,7 @@ TABLE_USES = {
         substitutes={"caption": CANDIDATE_COLUMNS.substitutes["caption"]},
     ),
 }
-NO_COLUMNS = TableUse((), ())
+NO_COLUMNS = TableUse(required=(), optional=())
 
 
 def add_table_use(kind: str, use: TableUse) -> None:
@@ -108,6 +106,8 @@ class UploadTable:
     """The columns and first cells of a table, the meaning of its columns, and the errors in its rows.
 
     Attributes:
+        names: the file's columns.
+        rows: the first rows, as cells in the order of ``names``.
         chosen: the file's column, by Quorum's column.
         problems: the message of each error, with line, column and cell if a person can correct it.
         lines: the first lines as cells, for a table that may have a title above its header.
@@ -129,9 +129,10 @@ class UploadTable:
 
     def has_columns_for(self, use: str) -> bool:
         """Return whether the columns already have the names that the import needs."""
-        names, table_use = {name.lower() for name in self.names}, TABLE_USES[use]
+        own_names, table_use = {name.lower() for name in self.names}, TABLE_USES[use]
         return all(
-            name in names or names & set(table_use.substitutes.get(name, ())) for name in table_use.required
+            name in own_names or own_names & set(table_use.substitutes.get(name, ()))
+            for name in table_use.required
         )
 
     def has_our_names(self) -> bool:
@@ -169,8 +170,8 @@ def _read_first_lines(path: Path, format: str, encoding: str = "") -> list[tuple
 
 def has_title(lines: Sequence[tuple[int, Sequence[str]]]) -> bool:
     """Return whether the first line is probably a title, since a later line has more cells with a text."""
-    sizes = [sum(bool(cell.strip()) for cell in cells) for _, cells in lines]
-    return len(sizes) > 1 and max(sizes[1:]) > sizes[0]
+    text_counts = [sum(bool(cell.strip()) for cell in cells) for _, cells in lines]
+    return len(text_counts) > 1 and max(text_counts[1:]) > text_counts[0]
 
 
 def read_upload_table(
@@ -198,7 +199,7 @@ def read_upload_table(
         table.lines = _read_first_lines(path, format, encoding)
         likely_header_row = header_line(table.lines, TABLE_USES[use].optional)
         table.header_row = header_row or (likely_header_row if likely_header_row > 1 else 0)
-        mapping, read = layout_of(format, path, ColumnMapping(header_row=table.header_row))
+        mapping, read = resolve_layout(format, path, ColumnMapping(header_row=table.header_row))
         rows = first_rows(mapping, read, path, encoding or None)
     except ImportProblem as problem:
         return table, problem

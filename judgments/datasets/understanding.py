@@ -71,9 +71,9 @@ def inspect_upload(
     parts: list[UploadPart] = []
     problems: list[str] = []
     files = sorted(path for path in root.rglob("*") if path.is_file())
-    for number, file in enumerate(files):
+    for file_index, file in enumerate(files):
         name = str(file.relative_to(root))
-        progress(number / len(files), name)
+        progress(file_index / len(files), name)
         suffix = _suffix(file)
         if suffix in UNREADABLE_SPREADSHEETS:
             problems.append(
@@ -106,7 +106,7 @@ def inspect_upload(
             if not table.has_our_names() or len(tables) < MAX_RECOGNISED_TABLES:
                 tables[name] = asdict(table)
             part = replace(part, columns_named=table.renamed_columns(), row_options=table.row_options())
-            parts += parts_of_table(file, part, partial(progress, number / len(files), name))[0]
+            parts += parts_of_table(file, part, partial(progress, file_index / len(files), name))[0]
         except ImportProblem as problem:
             problems.append(str(problem).replace(f"{root}/", ""))
     parts = _assign_roles(parts)[:MAX_PARTS]
@@ -122,10 +122,10 @@ def inspect_upload(
             )
         )
     main_part = next((part for part in parts if part.role == PEOPLE), parts[0] if parts else None)
-    names = [name for name in uploaded if name.lower().endswith(".zip")]
-    names += [main_part.file] if main_part else []
+    telling_files = [name for name in uploaded if name.lower().endswith(".zip")]
+    telling_files += [main_part.file] if main_part else []
     inspection = InspectedUpload(
-        _dataset_name(names),
+        _dataset_name(telling_files),
         parts,
         pictures=len(pictures),
         problems=problems,
@@ -137,8 +137,8 @@ def inspect_upload(
         images: set[str] = set()
         # read the names again, since those of all files would have needed much memory
         if main_part.format in TABLE_FORMATS:
-            report = partial(progress, 1.0, main_part.file)
-            _, images = parts_of_table(root / main_part.file, main_part, report)
+            report_progress = partial(progress, 1.0, main_part.file)
+            _, images = parts_of_table(root / main_part.file, main_part, report_progress)
         _match_pictures(inspection, pictures, images)
     return inspection
 
@@ -199,15 +199,18 @@ def _assign_roles(parts: list[UploadPart]) -> list[UploadPart]:
     If no part is known to be people's, choose the part with the most likely file name. Of several such parts, choose
     the one with the most captions per image.
     """
-    people = [part for part in parts if part.role == PEOPLE]
-    undecided = [part for part in parts if not part.role]  # of tables that name no system
-    if not people and undecided:
-        best = max(undecided, key=lambda part: (_people_score(part), part.captions / max(1, part.images)))
-        people = [_with_role(best, PEOPLE)]
-        undecided.remove(best)
-    systems = [part for part in parts if part.role == SYSTEM]
-    systems += [_with_role(part, SYSTEM) for part in undecided]
-    return [*people[:1], *systems, *(_with_role(part, LEFT_OUT) for part in people[1:])]
+    people_parts = [part for part in parts if part.role == PEOPLE]
+    undecided_parts = [part for part in parts if not part.role]  # of tables that name no system
+    if not people_parts and undecided_parts:
+        best_part = max(
+            undecided_parts, key=lambda part: (_people_score(part), part.captions / max(1, part.images))
+        )
+        people_parts = [_with_role(best_part, PEOPLE)]
+        undecided_parts.remove(best_part)
+    system_parts = [part for part in parts if part.role == SYSTEM]
+    system_parts += [_with_role(part, SYSTEM) for part in undecided_parts]
+    unused_parts = [_with_role(part, LEFT_OUT) for part in people_parts[1:]]
+    return [*people_parts[:1], *system_parts, *unused_parts]
 
 
 def _people_score(part: UploadPart) -> int:
@@ -217,8 +220,9 @@ def _people_score(part: UploadPart) -> int:
 
 
 def _with_role(part: UploadPart, role: str) -> UploadPart:
-    name = PurePosixPath(unpacked_name(part.file)).stem if role == SYSTEM else ""
-    return replace(part, role=role, system=part.system or name)
+    """Return the part with a role. A system without a name is named after the file."""
+    system = PurePosixPath(unpacked_name(part.file)).stem if role == SYSTEM else ""
+    return replace(part, role=role, system=part.system or system)
 
 
 def _dataset_name(files: Iterable[str]) -> str:

@@ -35,7 +35,7 @@ FORMAT_WORDS = {
     "json": "JSON",
     "xlsx": "Excel",
     "parquet": "Parquet",
-    **{how.name: how.words for how in IMPORT_FORMATS if how.words},
+    **{import_format.name: import_format.words for import_format in IMPORT_FORMATS if import_format.words},
 }
 
 
@@ -86,9 +86,18 @@ class UploadPart:
     @property
     def source(self) -> dict[str, Any]:
         """The arguments by which an import reads the part from its file."""
-        images_alone, of_system = self.role == IMAGES, self.role == SYSTEM
-        part = TablePart(self.only, tuple(self.columns), images_alone=images_alone, of_system=of_system)
-        return {"format": self.format, "encoding": self.encoding, "table_part": part, "mapping": self.mapping}
+        table_part = TablePart(
+            self.only,
+            tuple(self.columns),
+            images_alone=self.role == IMAGES,
+            of_system=self.role == SYSTEM,
+        )
+        return {
+            "format": self.format,
+            "encoding": self.encoding,
+            "table_part": table_part,
+            "mapping": self.mapping,
+        }
 
     @property
     def nouns(self) -> tuple[str, str]:

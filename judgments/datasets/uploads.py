@@ -60,6 +60,7 @@ def _folder(upload: str) -> Path:
 
 
 def _stored_folder(upload: str) -> Path:
+    """Return the folder of an upload. Raise UploadRefused if the upload is no longer stored."""
     folder = _folder(upload)
     if not folder.is_dir():
         raise UploadRefused(
@@ -111,15 +112,17 @@ def _keep_to_quota(upload: str) -> None:
     Raises:
         UploadRefused: the new upload would not fit even if all uploads that no queued job needs were discarded.
     """
-    max_size, needed_uploads = settings.UPLOADS_MB * 10**6, {upload, *_uploads_of_jobs()}
-    total_size, unconfirmed = 0, []
+    max_size = settings.UPLOADS_MB * 10**6
+    needed_uploads = {upload, *_uploads_of_jobs()}
+    total_size = 0
+    unconfirmed_uploads = []  # time of storage, name and size
     for folder in _root().glob(f"{upload[:ACCOUNT_DIGITS]}*"):
         with suppress(FileNotFoundError):  # another request discards it
             size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
             if folder.name in needed_uploads:
                 total_size += size
             else:
-                unconfirmed.append((folder.stat().st_mtime, folder.name, size))
+                unconfirmed_uploads.append((folder.stat().st_mtime, folder.name, size))
     if total_size > max_size:
         discard_upload(upload)
         raise UploadRefused(
@@ -129,10 +132,10 @@ def _keep_to_quota(upload: str) -> None:
             )
             % {"most": thousands(settings.UPLOADS_MB)}
         )
-    # From the newest on; the new upload is the first unconfirmed one.
-    for count, (_, name, size) in enumerate(sorted(unconfirmed, reverse=True), start=2):
+    # from the newest on; the new upload is the first unconfirmed one
+    for unconfirmed_count, (_, name, size) in enumerate(sorted(unconfirmed_uploads, reverse=True), start=2):
         total_size += size
-        if total_size > max_size or count > MAX_UNCONFIRMED_UPLOADS:
+        if total_size > max_size or unconfirmed_count > MAX_UNCONFIRMED_UPLOADS:
             discard_upload(name)
 
 
@@ -164,6 +167,7 @@ def discard_leftovers() -> list[str]:
 
 
 def _uploads_of_jobs() -> set[str]:
+    """Return the names of the uploads that waiting and running jobs read."""
     jobs = Job.objects.under_way().filter(args__has_key="upload")
     return set(jobs.values_list("args__upload", flat=True))
 
@@ -177,38 +181,41 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Unpac
     """
     folder = _stored_folder(upload)
     with tempfile.TemporaryDirectory(dir=folder, prefix="unpacked-") as scratch:
-        work = Path(scratch)
+        work_folder = Path(scratch)
         try:
-            path = _unpack_files(sorted((folder / "files").iterdir()), work / "files", progress)
+            path = _unpack_files(sorted((folder / "files").iterdir()), work_folder / "files", progress)
             archives = sorted((folder / "pictures").iterdir())
             pictures = None
             if archives:
-                unpacked = _unpack_files(archives, work / "pictures", progress, suffixes=PICTURE_SUFFIXES)
+                unpacked = _unpack_files(
+                    archives, work_folder / "pictures", progress, suffixes=PICTURE_SUFFIXES
+                )
                 pictures = str(unpacked.parent if unpacked.is_file() else unpacked)
-            yield UnpackedUpload(path=path, pictures=pictures, root=work / "files")
+            yield UnpackedUpload(path=path, pictures=pictures, root=work_folder / "files")
         except RequestBytesExceeded:
             raise
         except QuorumError as error:
             if not job_file(upload).exists():  # if the file exists, a page shows the errors to correct
                 discard_upload(upload)
-            raise UploadRefused(_remove_folders(str(error), work, folder)) from error
+            raise UploadRefused(_without_folder_paths(str(error), work_folder, folder)) from error
 
 
-def look_at(
+def inspect_stored_upload(
     upload: str,
     uploaded: Sequence[str],
     encoding: str,
     progress: Progress = no_progress,
     maps: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> InspectedUpload:
-    """Detect the contents of an upload. Pictures are only listed, not read.
+    """Detect the contents of a stored upload, as ``inspect_upload`` does. Pictures are only listed, not read.
 
     Raises:
         UploadRefused: the upload no longer exists, or an archive is unusable.
     """
     folder = _stored_folder(upload)
-    with tempfile.TemporaryDirectory(dir=folder, prefix="looked-") as scratch:
-        root, pictures = Path(scratch), []
+    with tempfile.TemporaryDirectory(dir=folder, prefix="inspected-") as scratch:
+        root = Path(scratch)
+        pictures = []
         for file in sorted((folder / "files").iterdir()):
             if is_archive(file.name):
                 with file.open("rb") as packed:
@@ -224,8 +231,8 @@ def look_at(
         )
 
 
-def _remove_folders(sentence: str, *folders: Path) -> str:
-    """Return an error message without the paths of this machine."""
+def _without_folder_paths(sentence: str, *folders: Path) -> str:
+    """Return an error message without the paths of an upload's folders on this machine."""
     for folder in folders:
         for subfolder in ("files", "pictures"):
             sentence = sentence.replace(f"{folder / subfolder}/", "")
@@ -260,10 +267,10 @@ def check_name(name: str) -> None:
     """Raise UploadRefused for a hidden or long file name, and for one with a path or control characters."""
     is_plain = re.fullmatch(r"[^\x00-\x1f/\\]{1,200}", name) and not name.startswith(".")
     try:
-        size = len(os.fsencode(name))
+        byte_count = len(os.fsencode(name))
     except UnicodeEncodeError:  # names on this machine are not UTF-8
-        size = MAX_NAME_LENGTH + 1
-    if not is_plain or size > MAX_NAME_LENGTH:
+        byte_count = MAX_NAME_LENGTH + 1
+    if not is_plain or byte_count > MAX_NAME_LENGTH:
         raise UploadRefused(
             gettext("A file with the name %(name)r cannot be stored. Please rename the file.")
             % {"name": name}

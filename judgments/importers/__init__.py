@@ -1,4 +1,7 @@
-"""Read files as typed records, without the database: datasets, candidates and judgments by format name."""
+"""Open files as sources of typed records: datasets, candidates and judgments, by the name of a format.
+
+The database is not used.
+"""
 
 from __future__ import annotations
 
@@ -147,7 +150,7 @@ def open_judgments(
     """
     path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if format in read_layouts() or (mapping is not None and mapping.reads_rows and format in TABLE_FORMATS):
-        whole_mapping, read = layout_of(format, path, mapping)
+        whole_mapping, read = resolve_layout(format, path, mapping)
         return MappedJudgments(
             path,
             whole_mapping,
@@ -176,8 +179,10 @@ def open_judgments(
     return readers[chosen_protocol](path, encoding)
 
 
-def layout_of(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[ColumnMapping, RecordReader]:
-    """Return the mapping, with a layout's or a user's columns or both, and the reader of a layout or table format."""
+def resolve_layout(
+    format: str, path: Path, mapping: ColumnMapping | None
+) -> tuple[ColumnMapping, RecordReader]:
+    """Return the mapping of a layout or table, completed with a person's ``mapping``, and the reader of its records."""
     layout = read_layouts().get(format, ColumnMapping())
     layout = layout if mapping is None else layout.with_columns_of(mapping)
     if path.is_dir() and not layout.files:
@@ -190,8 +195,8 @@ def layout_of(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[C
 def checked_path(format: str, formats: Collection[str], path: Path | str) -> Path:
     """Return the path. Raise ImportProblem if there is no such file, or if the format is none of ``formats``."""
     if format not in formats:
-        near = nearest_name(format, formats)
-        expected = f"{near!r} perhaps" if near else f"one of {', '.join(formats)}"
+        similar_name = nearest_name(format, formats)
+        expected = f"{similar_name!r} perhaps" if similar_name else f"one of {', '.join(formats)}"
         raise ImportProblem(path, None, None, f"the unknown format {format!r}", expected)
     if not Path(path).exists():
         raise ImportProblem(path, None, None, "nothing there", "a file or a folder")

@@ -19,7 +19,7 @@ RECORD = "*"  # the path of the record itself
 _FLAG_WORDS = ("true", "false")
 _UNSELECTED_STATES = (None, "", False, "false")
 _SPAN_TAG = re.compile(r"</?v>")
-Groups = Mapping[str, Sequence[tuple[str, str]]]  # pairs of value and column, by the name of the group
+ButtonGroups = Mapping[str, Sequence[tuple[str, str]]]  # pairs of value and column, by the name of the group
 _WHOLE_NUMBER = re.compile(r"(-?\d+)\.0+")
 
 
@@ -71,10 +71,16 @@ def explode_rows(
     containers = {
         path: values if path == RECORD and path not in values else look_up(values, path) for path in steps[0]
     }
-    first = containers[steps[0][0]]
-    keys = range(len(first)) if isinstance(first, list) else first if isinstance(first, dict) else ()
+    container = containers[steps[0][0]]  # its keys are those of the rows
+    keys = (
+        range(len(container))
+        if isinstance(container, list)
+        else container
+        if isinstance(container, dict)
+        else ()
+    )
     for key in keys:
-        members_of_key = {path: _member(container, str(key)) for path, container in containers.items()}
+        members_of_key = {path: _member(value, str(key)) for path, value in containers.items()}
         yield from explode_rows(
             {**values, KEY: key, f"{KEY}{level}": key, **members_of_key}, steps[1:], level + 1
         )
@@ -124,8 +130,8 @@ def selected_labels(schemes: object) -> dict[str, Any]:
     return columns
 
 
-def button_groups(fields: Iterable[str], between: str, prefix: str) -> Groups:
-    """Return possible groups of radio buttons among columns, whose names are prefix, group, ``between`` and value.
+def button_groups(fields: Iterable[str], separator: str, prefix: str) -> ButtonGroups:
+    """Return possible groups of radio buttons among columns, whose names are prefix, group, ``separator`` and value.
 
     A dot in a column's name may belong to the group's name or to the value. Therefore split at the first separator and
     at the last one.
@@ -134,9 +140,9 @@ def button_groups(fields: Iterable[str], between: str, prefix: str) -> Groups:
     groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for column in columns:
         field = column[len(prefix) :]
-        splits = dict.fromkeys((field.partition(between), field.rpartition(between)))
-        for name, separator, value in splits:
-            if separator and name and value and prefix + name not in columns:
+        splits = dict.fromkeys((field.partition(separator), field.rpartition(separator)))
+        for name, found_separator, value in splits:
+            if found_separator and name and value and prefix + name not in columns:
                 groups[prefix + name].append((value, column))
     return groups
 

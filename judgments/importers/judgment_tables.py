@@ -38,6 +38,7 @@ _COLUMNS = Columns(
     _REQUIRED_COLUMNS, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED_COLUMNS), strict=True
 )
 MAX_RANK = 100_000  # larger than any rank of a stored run
+# columns whose cells are checked here before the reader builds a row
 _GIVEN_COLUMNS = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated", "stored")
 JUDGMENT_READER = RowReader(JudgmentRow, given_fields=_GIVEN_COLUMNS)
 CREDITED_READER = RowReader(CreditedRow, given_fields=(*_GIVEN_COLUMNS, "credits"))
@@ -164,7 +165,7 @@ class TableJudgments(JudgmentSource):
     each unit and worker, and one for each unit and each pair.
 
     Attributes:
-        columns: the columns of the file, for the file with the rows that an import leaves out.
+        columns: the columns that are read, by Quorum's names, for the file of the rows that an import leaves out.
         kinds: the kinds that can be read; includes a researcher's own page only if its design is given.
         scale: the scale of the answers, LOW:HIGH[:STEP]; "" if rows state it or it is inferred.
     """
@@ -252,13 +253,13 @@ class TableJudgments(JudgmentSource):
         unit_digest, unit_and_worker = hash(row.unit), hash((row.unit, row.worker))
         if self._contents.get(unit_digest, content_digest) != content_digest:
             expected = "the same protocol, image, captions, systems and pair in all of its rows"
-            difference = self._difference(row, captions)
+            difference = self._describe_difference(row, captions)
             actual = f"{quote_value(row.unit)} with other content than before{difference}"
             raise record.problem("unit", actual, expected)
         if unit_and_worker in self._lines and row.revision != self._revisions[unit_and_worker] + 1:
             actual = f"a second answer of {quote_value(row.worker)} on unit {quote_value(row.unit)}"
-            first_line = self._lines[unit_and_worker]
-            location = "" if first_line is None else f" (the first is on line {first_line})"
+            earlier_line = self._lines[unit_and_worker]
+            location = "" if earlier_line is None else f" (the first is on line {earlier_line})"
             raise record.problem("worker", f"{actual}{location}", "one answer a participant and unit")
         if row.pair is not None and not row.control:
             pair_digest = hash(row.pair)
@@ -271,7 +272,7 @@ class TableJudgments(JudgmentSource):
         self._contents[unit_digest] = content_digest
         self._lines[unit_and_worker], self._revisions[unit_and_worker] = record.line, row.revision
 
-    def _difference(self, row: JudgmentRow, captions: Captions | None) -> str:
+    def _describe_difference(self, row: JudgmentRow, captions: Captions | None) -> str:
         """Describe how a row differs from the first row of its unit.
 
         This reads the file again, so it is done only for the first such row.
@@ -285,7 +286,7 @@ class TableJudgments(JudgmentSource):
             with suppress(ImportProblem):
                 earlier_row = reader._read_row(record, captions)
                 if earlier_row.unit == row.unit:
-                    return _first_difference(earlier_row, row, record)
+                    return _describe_first_difference(earlier_row, row, record)
         return ""
 
     def _read_row(self, record: Record, captions: Captions | None) -> JudgmentRow:
@@ -388,7 +389,7 @@ def _identify_caption(row: JudgmentRow, side: str) -> str | None:
     return key if key is not None or text is None else one_text(text)
 
 
-def _first_difference(earlier_row: JudgmentRow, row: JudgmentRow, record: Record) -> str:
+def _describe_first_difference(earlier_row: JudgmentRow, row: JudgmentRow, record: Record) -> str:
     location = f"in {record.path}" if record.line is None else f"on line {record.line}"
     for column in ("protocol", "image", *(f"{side}_text" for side in ("reference", *SIDES)), "pair"):
         first, second = getattr(earlier_row, column), getattr(row, column)
@@ -399,8 +400,10 @@ def _first_difference(earlier_row: JudgmentRow, row: JudgmentRow, record: Record
         elif first != second:
             return f" ({column} is {quote_value(first)} {location}, and {quote_value(second)} here)"
     systems = [
-        ", ".join(name for names in one.systems() for name in names) if isinstance(one, CreditedRow) else ""
-        for one in (earlier_row, row)
+        ", ".join(name for names in compared_row.systems() for name in names)
+        if isinstance(compared_row, CreditedRow)
+        else ""
+        for compared_row in (earlier_row, row)
     ]
     if systems[0] == systems[1]:
         return ""
@@ -408,6 +411,7 @@ def _first_difference(earlier_row: JudgmentRow, row: JudgmentRow, record: Record
 
 
 def _unguard_cells(record: Record) -> Record:
+    """Return the record of an export without the apostrophes that guard cells against spreadsheet formulas."""
     if not (record.textual or record.json_texts) and any(
         isinstance(record.values.get(name), str) and str(record.values[name]).startswith("{")
         for name in ("systems", "content", "expected")
@@ -424,6 +428,7 @@ def _unguard_cells(record: Record) -> Record:
 
 
 def _read_answer(record: Record, rule: AnswerRule | None) -> tuple[float | None, object | None]:
+    """Return the value and the answer of a row, checked by its kind's rule."""
     answer = _json_or_text(record, "answer")
     if isinstance(answer, str):
         answer = record.read("answer", lambda _: read_text(answer))
@@ -457,11 +462,11 @@ def _stored_form(record: Record, row: JudgmentRow, rule: AnswerRule, captions: C
     try:
         kind.content.model_validate(content)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        actual = "nothing" if first["type"] == "missing" else quote_value(first["input"])
-        error_location = ".".join(map(str, ("content", *first["loc"])))
+        problem = error.errors(include_url=False)[0]
+        actual = "nothing" if problem["type"] == "missing" else quote_value(problem["input"])
+        error_location = ".".join(map(str, ("content", *problem["loc"])))
         raise record.problem(
-            error_location, actual, f"what a {kind.name} unit shows: {first['msg'].lower()}"
+            error_location, actual, f"what a {kind.name} unit shows: {problem['msg'].lower()}"
         ) from None
     text = row.first_text
     if kind.marks_text and captions is not None and row.first is not None:
@@ -506,6 +511,7 @@ def _read_expected(record: Record) -> object | None:
     text = str(value).strip() if type(value) in (int, float, str) else ""
     with suppress(ValueError):
         low, high = ends_of(text)
+        # a single number, which may have a minus sign, is stored as a number; a range stays a text
         return low if low == high and "-" not in text[1:] else text
     raise record.problem("expected", quote_value(value), 'a value, or a range of grades such as "3-4"')
 

@@ -19,7 +19,6 @@ from judgments.importers.mapping import (
     ANONYMOUS_WORKERS,
     ANSWERS,
     CONTENT_COLUMNS,
-    MARKS,
     NAMES,
     OUTPUTS,
     REQUIRED_COLUMNS,
@@ -53,13 +52,13 @@ class MappedJudgments(TableJudgments):
 
     Attributes:
         text_of: the output of a system, by system and image, for files without texts.
-        as_before: whether ids of units and captions are derived from texts as written, not in normal form. Earlier
-            versions did so, and files that they imported are recognised by these ids.
+        uses_former_ids: whether to derive ids of units and captions from texts as written, not in normal form, as
+            earlier versions did. Files that they imported are recognised by these ids.
         items_of: the names of the dataset's items with a source text, by its normal form, for files without images.
     """
 
     text_of: Callable[[str, str], str | None] | None = None
-    as_before = False
+    uses_former_ids = False
     items_of: Callable[[str], Sequence[str]] | None = None
 
     def __init__(
@@ -78,9 +77,9 @@ class MappedJudgments(TableJudgments):
         )
         self.mapping, self._worker_name = mapping, worker_name
         mapped_columns = (name for name in NAMES if name in mapping.columns)
-        marks = ("marks",) if mapping.merge else ()
-        self.columns = tuple(dict.fromkeys((*JUDGMENT_COLUMNS, *mapped_columns, *marks)))
-        self._read = mapping.reader(reader, alone=True)
+        marks_column = ("marks",) if mapping.merge else ()
+        self.columns = tuple(dict.fromkeys((*JUDGMENT_COLUMNS, *mapped_columns, *marks_column)))
+        self._read_records = mapping.reader(reader, alone=True)
         self._zone = parse_zone(mapping.zone, path) if mapping.zone else None
         self._rater_counts: Counter[int] = Counter()  # by the unit's digest, if raters are anonymous
         self._labels = {name: Lookalikes() for name in (*SYSTEMS, "worker")}
@@ -97,9 +96,8 @@ class MappedJudgments(TableJudgments):
             for name, answers in mapping.values.items()
         }
         for names, actual, expected in REQUIRED_COLUMNS if mapping.title else ():
-            if not any(name in mapping.columns for name in names) and not (
-                mapping.spans and names is ANSWERS
-            ):
+            has_marked_answers = mapping.spans and names is ANSWERS
+            if not has_marked_answers and not any(name in mapping.columns for name in names):
                 raise ImportProblem(path, None, "--map", actual, expected)
 
     def judgments(
@@ -113,7 +111,7 @@ class MappedJudgments(TableJudgments):
         self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         """Yield the records that have an answer. Count the records without an answer in the notes."""
-        for record in self._read(path, Columns((), NAMES, lenient=True), notes, encoding):
+        for record in self._read_records(path, Columns((), NAMES, lenient=True), notes, encoding):
             values = record.values
             if (
                 not values.get("worker")
@@ -144,20 +142,20 @@ class MappedJudgments(TableJudgments):
             values["image"] = self._image_name(values["image"])
         elif "image" not in values and "text" in values:
             values["image"] = self._item_name(record, str(values["text"]))
-        if (
-            self.mapping.merge and "first_text" in values
-        ):  # the texts of raters may differ in blanks and marks
+        # the texts of raters may differ in blanks and marks
+        if self.mapping.merge and "first_text" in values:
             text = foreign.split_marked_text(str(values["first_text"]))[0]
             values["first_text"] = self._text_by_unit.setdefault(str(values.get("unit")), text)
-        if not (self.as_before or "unit" in values):
+        if not (self.uses_former_ids or "unit" in values):
             self._swap_sides(values)
         self._add_credits(record, values)
         if self.mapping.spans:
             values["answer"] = self._marked_answer(record, values)
         values["unit"] = self._unit_id(record, values)
         if self.mapping.workers == ANONYMOUS_WORKERS:
-            self._rater_counts[unit := hash(values["unit"])] += 1
-            values["worker"] = f"anon-{self._rater_counts[unit]}"
+            unit_digest = hash(values["unit"])
+            self._rater_counts[unit_digest] += 1
+            values["worker"] = f"anon-{self._rater_counts[unit_digest]}"
         judgment_values = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
         return replace(record, values=judgment_values, textual=True)
 
@@ -169,7 +167,7 @@ class MappedJudgments(TableJudgments):
             name: value
             for name, value in values.items()
             if value is not None
-            and (value != "" or name not in OUTPUTS or (name in outputs and not self.as_before))
+            and (value != "" or name not in OUTPUTS or (name in outputs and not self.uses_former_ids))
         }
 
     def _compose_names(self, record: Record, values: dict[str, Any]) -> None:
@@ -178,14 +176,14 @@ class MappedJudgments(TableJudgments):
             label = values.get(name)
             if isinstance(label, str) and (first := labels.earlier_label(label)) is not None:
                 self.notes.count("alike", detail=f"{quote_value(first)} and {quote_value(label)}")
-        if not self.as_before:
+        if not self.uses_former_ids:
             for name in NAME_COLUMNS:
                 if isinstance(text := values.get(name), str):
                     values[name] = self._clean_name(record, name, text)
         if self.mapping.workers != ANONYMOUS_WORKERS:
             worker = str(values.get("worker", "")).strip()
             if not worker:
-                raise _problem(record, "worker", None, "it in every row")
+                raise _cell_problem(record, "worker", None, "it in every row")
             values["worker"] = self._worker_name(worker)
 
     def _unit_id(self, record: Record, values: dict[str, Any]) -> Any:
@@ -194,7 +192,7 @@ class MappedJudgments(TableJudgments):
             unit, joins_columns = values["unit"], "{" in record.origins.get("unit", "")
             return content_key("unit", unit) if joins_columns and len(str(unit)) > SHORT_NAME_LIMIT else unit
         systems = [values[name] for name in SYSTEMS if name in values]
-        normalise = str if self.as_before else one_text
+        normalise = str if self.uses_former_ids else one_text
         content = values | {name: normalise(str(values[name])) for name in TEXTS if name in values}
         return content_key("unit", *(content.get(name) for name in CONTENT_COLUMNS), *systems)
 
@@ -207,11 +205,11 @@ class MappedJudgments(TableJudgments):
         answers = self._answers.get("value" if name == "expected" else name)
         if name in TEXTS and not answers:
             if isinstance(value, list | dict | bool):
-                raise _problem(record, name, value, "a text")
-            return str(text if self.as_before else value)  # as written in the file, even a number
+                raise _cell_problem(record, name, value, "a text")
+            return str(text if self.uses_former_ids else value)  # as written in the file, even a number
         if answers and name in ("value", "expected"):
             if (word := foreign.cell_text(text)) not in answers:
-                raise _problem(record, name, text, f"one of {', '.join(answers)}")
+                raise _cell_problem(record, name, text, f"one of {', '.join(answers)}")
             text = answers[word]
         elif answers:
             text = answers.get(foreign.cell_text(text).lower(), answers.get("*"))
@@ -219,12 +217,12 @@ class MappedJudgments(TableJudgments):
             try:
                 return parse_time(str(text), self._zone).isoformat()
             except ValueError:
-                raise _problem(record, name, text, TIME_EXPECTED) from None
+                raise _cell_problem(record, name, text, TIME_EXPECTED) from None
         if name in self.mapping.factor and isinstance(text, int | float):
             try:
                 return text * self.mapping.factor[name]
             except OverflowError:  # a whole number of hundreds of digits
-                raise _problem(record, name, text, "a number") from None
+                raise _cell_problem(record, name, text, "a number") from None
         return text
 
     def _clean_name(self, record: Record, name: str, text: str) -> str:
@@ -234,7 +232,7 @@ class MappedJudgments(TableJudgments):
         """
         if text in MISSING_WORDS and not self.mapping.missing:
             expected = f"a name, or nothing (--missing {text}); beside another word it stays a name"
-            raise _problem(record, name, text, expected)
+            raise _cell_problem(record, name, text, expected)
         return compose_name(text)
 
     def _swap_sides(self, values: dict[str, Any]) -> None:
@@ -296,10 +294,10 @@ class MappedJudgments(TableJudgments):
                     expected = (
                         f"a system with an output for this item, or a column of texts ({side}_text=COLUMN)"
                     )
-                    raise _problem(record, name, system, expected)
+                    raise _cell_problem(record, name, system, expected)
                 values |= {} if text is None else {f"{side}_text": text}
             if (text := values.get(f"{side}_text")) is not None:
-                values.setdefault(side, candidate_key(text) if self.as_before else text_key(text))
+                values.setdefault(side, candidate_key(text) if self.uses_former_ids else text_key(text))
                 credits_by_side[side] = [{"system": str(system)}]
                 item_of_system = hash((str(system), str(values.get("image"))))
                 output = hash(str(values[side]))
@@ -307,11 +305,11 @@ class MappedJudgments(TableJudgments):
                 if self._first_output_by_item.setdefault(item_of_system, output) == output:
                     credits_by_side[side][0]["rank"] = 1
         if not credits_by_side:
-            may_lack_system = self._names_systems and not self.as_before
+            may_lack_system = self._names_systems and not self.uses_former_ids
             if may_lack_system and "first_text" in values and not values.keys() & {"second_text", "content"}:
                 values.setdefault("systems", {values.setdefault("first", text_key(values["first_text"])): []})
             return
-        if self.as_before or values.get("first") != values.get("second"):
+        if self.uses_former_ids or values.get("first") != values.get("second"):
             credits_by_caption: dict[str, list[dict[str, Any]]] = {}
             for side, credits in credits_by_side.items():
                 credits_by_caption.setdefault(values[side], []).extend(credits)
@@ -334,22 +332,28 @@ class MappedJudgments(TableJudgments):
 
     def _read_span(self, mark: Mapping[str, Any], text: str) -> dict[str, Any] | None:
         """Return a marked error with Quorum's keys; None if the mark means "no error"."""
-        keys = self.mapping.spans
+        key_by_name = self.mapping.spans
         severity, category = (
-            self._read_word(name, foreign.look_up(mark, str(keys.get(name, name)))) for name in MARKS[:2]
+            self._read_word(name, foreign.look_up(mark, str(key_by_name.get(name, name))))
+            for name in ("severity", "category")
         )
         if not severity or category == "":
             return None
         if "first_text" in mark:
             start, end = foreign.find_marked_part(str(mark["first_text"] or ""), text) or (None, None)
         else:
-            start, end = (foreign.look_up(mark, str(keys.get(name, name))) for name in ("start", "end"))
+            start, end = (
+                foreign.look_up(mark, str(key_by_name.get(name, name))) for name in ("start", "end")
+            )
             if type(start) is not int:
                 start = end = None
-            elif keys.get("inclusive") and type(end) is int:
-                # ``end`` is the last character; a mark after the text, at which start and end are its length, means
-                # that something is missing
-                start, end = (None, None) if start == len(text) else (start, end + (end != len(text)))
+            elif key_by_name.get("inclusive") and type(end) is int:
+                # ``end`` is the last character. A mark after the text, at which start and end are its length, means
+                # that something is missing.
+                if start == len(text):
+                    start = end = None
+                elif end != len(text):
+                    end += 1
         span = {"start": start, "end": end, "severity": severity}
         return span if category is None else span | {"category": category}
 
@@ -363,7 +367,7 @@ class MappedJudgments(TableJudgments):
         return self.mapping.values.get(name, {}).get(text, text)
 
 
-def _problem(record: Record, name: str, value: Any, expected: str) -> ImportProblem:
+def _cell_problem(record: Record, name: str, value: Any, expected: str) -> ImportProblem:
     """Return the error about a cell. The message has the column's name in the file."""
     origin = record.origins.get(name, name)
     problem = replace(record, origins={}).problem(origin, quote_value(value), expected)

@@ -17,7 +17,7 @@ from annotation.models import Assignment
 from annotation.work.sheet.units import PageUnit
 from common.incoming import limits
 from judgments.datasets.picture_metadata import strip_metadata
-from judgments.datasets.scaling import attributes_of, served_path
+from judgments.datasets.scaling import img_attributes, served_path
 from judgments.models import HITUnit, Item
 
 # types of files that are served as pictures
@@ -44,7 +44,7 @@ def add_sizes(content: dict[str, Any], item: Item | None) -> dict[str, Any]:
     """Add the sizes of the scaled picture to the image of a unit's content, so that the browser can choose one."""
     image = content.get("image") or {}
     if item is not None and item.picture and image.get("url") not in (None, "", item.url):
-        image |= attributes_of(item, image["url"])
+        image |= img_attributes(item, image["url"])
     return content
 
 

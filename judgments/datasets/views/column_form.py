@@ -54,10 +54,10 @@ def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> d
     return {
         "columns": [{"name": name, "chosen": column_by_source.get(name, "")} for name in table.names],
         "rows": table.rows,
-        "unnamed": gettext("not used")
+        "unused_label": gettext("not used")
         if kind != "dataset" or "caption" in table.chosen
         else gettext("a text of a system or of people"),
-        "wanted": [
+        "column_choices": [
             (name, gettext(use.words[name]) if name in use.words else name)
             for name in use.optional
             if name in table.chosen or name not in PICTURE_COLUMNS or "text" not in table.chosen
@@ -66,7 +66,7 @@ def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> d
         "lines": table.lines,
         "header_row": table.header_row,
         "has_title": has_title(table.lines),
-        "opens": not table.has_our_names() or bool(table.row_options()),
+        "is_open": not table.has_our_names() or bool(table.row_options()),
         "match_names": old_mapping.get("match_names", ""),
         "missing": ", ".join(old_mapping.get("missing", table.missing)),
         "where": ", ".join(
@@ -99,7 +99,8 @@ def posted_arguments(
             for part in args["parts"]
         ]
         return args
-    old_mapping, use = args.get("mapping") or {}, TABLE_USES.get(pending_import["kind"], NO_COLUMNS)
+    old_mapping = args.get("mapping") or {}
+    use = TABLE_USES.get(pending_import["kind"], NO_COLUMNS)
     table.chosen = _chosen_columns(table.names, values)
     if values.get("each_file"):
         table.chosen["worker"] = f"{{{FILE}}}"
@@ -109,10 +110,8 @@ def posted_arguments(
         own_names = [name.lower() for name in table.names if name.lower() in use.optional]
         omitted_columns = {name: OMITTED_COLUMN for name in own_names if name not in table.chosen}
         columns = omitted_columns | table.renamed_columns()
-    answers, field = (
-        values.get("words", "").strip(),
-        Path(gettext("Text answers")),
-    )  # errors name it as their file
+    answers = values.get("words", "").strip()
+    field = Path(gettext("Text answers"))  # errors name it as their file
     texts = {
         name: values.get(name, "").strip() for name in OPTIONS if name not in ("map", "values", "people")
     }

@@ -1,4 +1,4 @@
-"""The forms of uploads to datasets. ``UPLOADS`` has those with a button on the page of each dataset."""
+"""The forms of uploads to datasets. ``UPLOAD_FORMS`` has those with a button on the page of each dataset."""
 
 from __future__ import annotations
 
@@ -39,32 +39,35 @@ from judgments.importers import (
 from judgments.models import Output
 
 FORMAT_TITLES = {
-    **{how.name: how.title for how in IMPORT_FORMATS},
+    **{import_format.name: import_format.title for import_format in IMPORT_FORMATS},
     "jsonl": gettext_noop("JSON lines, one object per line"),
     "csv": gettext_noop("CSV with a header line"),
     "tsv": gettext_noop("TSV: tabs between the columns"),
     "json": gettext_noop("JSON: a list of objects"),
     "xlsx": gettext_noop("Excel (.xlsx): the first sheet"),
     "parquet": gettext_noop("Parquet"),
-    **{name: how.title for name, how in read_layouts().items()},
+    **{name: layout.title for name, layout in read_layouts().items()},
     "annotation": gettext_noop("Texts ranked for an item: qid is the item, docid is the id of a text"),
     "search": gettext_noop("Items ranked for a text: qid is the id of the text, docid is an item"),
     "inputs": gettext_noop("CSV with a header line: rows of inputs for a HIT template"),
 }
-ROLE_WORDS = {
+ROLE_LABELS = {
     PEOPLE: gettext_lazy("captions by people"),
     SYSTEM: gettext_lazy("captions of a system"),
     LEFT_OUT: gettext_lazy("left out"),
 }
-ROLES_BESIDE_TEXTS = ROLE_WORDS | {
+ROLE_LABELS_BESIDE_SOURCE_TEXTS = ROLE_LABELS | {
     PEOPLE: gettext_lazy("references by people"),
     SYSTEM: gettext_lazy("outputs of a system"),
 }
-ROLES_OF_TEXTS = {PEOPLE: gettext_lazy("source texts"), LEFT_OUT: ROLE_WORDS[LEFT_OUT]}
+ROLE_LABELS_OF_SOURCE_TEXTS = {PEOPLE: gettext_lazy("source texts"), LEFT_OUT: ROLE_LABELS[LEFT_OUT]}
 
 
-def role_words(part: UploadPart) -> dict[str, Any]:
-    return ROLES_OF_TEXTS if part.sources else ROLES_BESIDE_TEXTS if part.texts else ROLE_WORDS
+def role_labels(part: UploadPart) -> dict[str, Any]:
+    """Return the labels of the roles that a part can have, by role."""
+    if part.sources:
+        return ROLE_LABELS_OF_SOURCE_TEXTS
+    return ROLE_LABELS_BESIDE_SOURCE_TEXTS if part.texts else ROLE_LABELS
 
 
 short_name = RegexValidator(
@@ -126,6 +129,8 @@ class UploadForm(FilesForm):
     """A form to upload files that a job imports into a dataset.
 
     Attributes:
+        job: the kind of the import's job.
+        title: the title of the page and of the button that leads to it.
         formats: the names of the formats.
         titles: the label of each format on the page.
         lead: the sentence above the form; it may hold ``{dataset}``.
@@ -154,10 +159,13 @@ class UploadForm(FilesForm):
         self.order_fields(self.field_order)
 
     def arguments(self) -> dict[str, str]:
+        """Return the job's arguments besides dataset, upload, format and encoding."""
         return {}
 
 
 class DatasetForm(FilesForm):
+    """A form to upload the files of a new dataset."""
+
     pictures_at = forms.URLField(
         label=gettext_lazy("Address of the pictures"),
         required=False,
@@ -213,7 +221,7 @@ class InspectedUploadForm(forms.Form):
         for number, part in enumerate(inspection.parts):
             self.fields[f"role-{number}"] = forms.ChoiceField(
                 label=gettext_lazy("Content"),
-                choices=list(role_words(part).items()),
+                choices=list(role_labels(part).items()),
                 initial=part.role,
                 widget=UnfoldAdminSelectWidget,
             )
@@ -243,16 +251,17 @@ class InspectedUploadForm(forms.Form):
             replace(part, role=cleaned[f"role-{number}"], system=cleaned[f"system-{number}"].strip(), rows=())
             for number, part in enumerate(self.inspection.parts)
         ]
-        systems = [part for part in corrected_parts if part.role == SYSTEM]
-        people = [part for part in corrected_parts if part.role == PEOPLE]
-        if not people:  # the largest table of a system names the images
-            tables = [part for part in systems if part.format in TABLE_FORMATS]
-            people = [replace(max(tables, key=lambda part: part.images), role=IMAGES)]
+        system_parts = [part for part in corrected_parts if part.role == SYSTEM]
+        people_parts = [part for part in corrected_parts if part.role == PEOPLE]
+        if not people_parts:  # the largest table of a system names the images
+            tables = [part for part in system_parts if part.format in TABLE_FORMATS]
+            people_parts = [replace(max(tables, key=lambda part: part.images), role=IMAGES)]
         # `clean` accepts several parts of people only if they are columns of one file
-        columns = tuple(column for part in people for column in part.columns)
-        return [asdict(part) for part in (replace(people[0], columns=columns), *systems)]
+        columns = tuple(column for part in people_parts for column in part.columns)
+        return [asdict(part) for part in (replace(people_parts[0], columns=columns), *system_parts)]
 
     def shown_parts(self) -> list[dict[str, Any]]:
+        """Return each part with its two fields, for the template."""
         return [
             {"part": part, "role": self[f"role-{number}"], "system": self[f"system-{number}"]}
             for number, part in enumerate(self.inspection.parts)
@@ -262,11 +271,11 @@ class InspectedUploadForm(forms.Form):
         cleaned = super().clean() or {}
         parts = self.inspection.parts
         roles = [cleaned.get(f"role-{number}") for number in range(len(parts))]
-        names = [
+        system_names = [
             cleaned.get(f"system-{number}", "").strip() for number, role in enumerate(roles) if role == SYSTEM
         ]
-        people = [part for part, role in zip(parts, roles, strict=True) if role == PEOPLE]
-        if not people and not any(
+        people_parts = [part for part, role in zip(parts, roles, strict=True) if role == PEOPLE]
+        if not people_parts and not any(
             role == SYSTEM and part.format in TABLE_FORMATS for part, role in zip(parts, roles, strict=True)
         ):
             raise forms.ValidationError(
@@ -277,19 +286,18 @@ class InspectedUploadForm(forms.Form):
                     "texts can be imported without texts by people."
                 )
             )
-        if len(people) > 1 and (
-            len({part.file for part in people}) > 1 or not all(part.columns for part in people)
-        ):
+        is_one_file = len({part.file for part in people_parts}) <= 1
+        if len(people_parts) > 1 and not (is_one_file and all(part.columns for part in people_parts)):
             raise forms.ValidationError(
                 gettext(
                     "Several parts of the upload contain texts by people (%(n)s); expected one part, or several "
                     "columns of one file."
                 )
-                % {"n": len(people)}
+                % {"n": len(people_parts)}
             )
-        if not all(names):
+        if not all(system_names):
             raise forms.ValidationError(gettext("A system has no name; expected a name for each system."))
-        if len(set(names)) < len(names):
+        if len(set(system_names)) < len(system_names):
             raise forms.ValidationError(
                 gettext("Two systems have the same name; expected a different name for each.")
             )
@@ -335,9 +343,9 @@ class RankingsForm(UploadForm):
     files_help = gettext_noop("TREC run lines: qid, Q0, docid, rank, score and system, separated by blanks.")
 
 
-UPLOADS: dict[str, type[UploadForm]] = {"candidates": CandidatesForm, "rankings": RankingsForm}
+UPLOAD_FORMS: dict[str, type[UploadForm]] = {"candidates": CandidatesForm, "rankings": RankingsForm}
 
 
 def add_upload(name: str, form: type[UploadForm]) -> None:
     """Add an upload form, with a button on the page of each dataset."""
-    UPLOADS[name] = form
+    UPLOAD_FORMS[name] = form

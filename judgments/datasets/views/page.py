@@ -31,7 +31,7 @@ from judgments.admin.base import CountColumn, count_for_owner, picture_address, 
 from judgments.admin.documentation import page_of_feature, with_help
 from judgments.datasets import uploads
 from judgments.datasets.operations import OPERATIONS
-from judgments.datasets.views.forms import UPLOADS
+from judgments.datasets.views.forms import UPLOAD_FORMS
 from judgments.datasets.views.upload_views import UploadViews
 from judgments.jobs.queues import enqueue
 from judgments.models import (
@@ -50,8 +50,8 @@ from judgments.studies.step_form import read_posted_parameters
 
 # numbers of images, of captions for each image, of studies and of jobs on a dataset's page
 SAMPLE_SIZE, MAX_CAPTIONS, MAX_STUDIES, MAX_JOBS = 8, 3, 20, 5
-N_IMAGES = count_for_owner(Item.objects.all(), "dataset")
-N_CAPTIONS = count_for_owner(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset")
+IMAGE_COUNT = count_for_owner(Item.objects.all(), "dataset")
+CAPTION_COUNT = count_for_owner(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class DatasetPage:
     title: str = ""  # title of the link on the dataset's own page
 
 
-PAGES: dict[str, DatasetPage] = {}
+DATASET_PAGES: dict[str, DatasetPage] = {}
 
 
 def add_dataset_page(page: DatasetPage) -> None:
-    PAGES[page.name] = page
+    DATASET_PAGES[page.name] = page
 
 
 @admin.register(Dataset)
@@ -77,8 +77,8 @@ class DatasetAdmin(UploadViews):
     list_display = (
         "dataset",
         "source_format",
-        CountColumn("images", "n_images", lambda person: N_IMAGES),
-        CountColumn("captions", "n_captions", lambda person: N_CAPTIONS),
+        CountColumn("images", "n_images", lambda person: IMAGE_COUNT),
+        CountColumn("captions", "n_captions", lambda person: CAPTION_COUNT),
         CountColumn(
             "systems",
             "n_systems",
@@ -126,7 +126,7 @@ class DatasetAdmin(UploadViews):
                     ),
                     name=f"judgments_dataset_{name}",
                 )
-                for name, form_class in UPLOADS.items()
+                for name, form_class in UPLOAD_FORMS.items()
             ),
             *(
                 path(
@@ -137,13 +137,14 @@ class DatasetAdmin(UploadViews):
                     ),
                     name=f"judgments_dataset_{page.name}",
                 )
-                for page in PAGES.values()
+                for page in DATASET_PAGES.values()
             ),
             *super().get_urls(),
         ]
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         dataset = self._dataset(request, object_id)
+        may_own = has_role(request.user, dataset, "owner")
         members = DatasetRole.objects.visible_to(request.user).filter(dataset=dataset)
         return self._page(
             request,
@@ -151,24 +152,24 @@ class DatasetAdmin(UploadViews):
             dataset.name,
             dataset=dataset,
             may_change=has_role(request.user, dataset, "editor"),
-            may_own=(may_own := has_role(request.user, dataset, "owner")),
+            may_own=may_own,
             members=members.select_related("user", "given_by").order_by("given_at", "pk"),
             roles=DATASET_ROLES,
             sharings=Dataset.Sharing.choices,
-            me=signed_in(request),
+            own_account=signed_in(request),
             **(offered_accounts() if may_own else {}),
             links=[
                 (reverse(f"admin:judgments_dataset_{name}", args=[dataset.pk]), gettext(page.title))
-                for name, page in PAGES.items()
+                for name, page in DATASET_PAGES.items()
                 if page.title
             ],
             imports=[
                 (reverse(f"admin:judgments_dataset_{name}", args=[dataset.pk]), gettext(form.title))
-                for name, form in UPLOADS.items()
+                for name, form in UPLOAD_FORMS.items()
                 if not form.permission or request.user.has_perm(form.permission)
             ],
             may_add_study=request.user.has_perm("judgments.add_study"),
-            **_contents(dataset, request.user),
+            **_contents_context(dataset, request.user),
         )
 
     def _dataset(self, request: HttpRequest, pk: int | str) -> Dataset:
@@ -215,19 +216,19 @@ def import_or_queue(
     messages.success(request, sentence)
 
 
-def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
+def _contents_context(dataset: Dataset, person: Person) -> dict[str, Any]:
     """Return the context of a dataset's page. Six queries read it, however large the dataset is."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE_SIZE])
-    kinds = ["import_dataset", "scale_pictures", *(form.job for form in UPLOADS.values())]
+    kinds = ["import_dataset", "scale_pictures", *(form.job for form in UPLOAD_FORMS.values())]
     jobs = visible_rows(Job.objects.filter(kind__in=kinds), person).filter(
         Q(args__dataset=dataset.name) | Q(args__name=dataset.name)
     )
     return {
         "splits": list(items.order_by().values("split").annotate(n=Count("pk")).order_by("split")),
         "counts": Dataset.objects.filter(pk=dataset.pk).values(
-            n_images=N_IMAGES,
-            n_captions=N_CAPTIONS,
+            n_images=IMAGE_COUNT,
+            n_captions=CAPTION_COUNT,
             n_pairs=count_for_owner(PublishedPair.objects.all(), "dataset"),
             n_unscaled=count_for_owner(Item.objects.filter(scaled={}).exclude(picture=""), "dataset"),
         )[0],
@@ -250,6 +251,6 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
             }
             for item in sample
         ],
-        "of_texts": bool(sample) and all(item.text and not picture_address(item) for item in sample),
+        "has_only_texts": bool(sample) and all(item.text and not picture_address(item) for item in sample),
         "jobs": [job for job in jobs[:MAX_JOBS] if job.is_under_way or job.error],
     }

@@ -134,7 +134,7 @@ class UploadViews(QuorumAdmin):
             "": {"columns": last_mapping("dataset", user=signed_in(request))}
         }
         try:
-            inspection = uploads.look_at(**args)
+            inspection = uploads.inspect_stored_upload(**args)
         except RequestBytesExceeded:
             job = enqueue(kind=INSPECTION_JOB, args=args, user=signed_in(request))
             self._store_choices(request, upload, choices)
@@ -219,7 +219,8 @@ class UploadViews(QuorumAdmin):
             return self._inspect_again(request, upload, choices, maps)
         if not form.is_valid():
             return self._inspection_page(request, form, upload)
-        cleaned, notice = form.cleaned_data, ""
+        cleaned = form.cleaned_data
+        notice = ""
         if cleaned["encoding"] != inspection.encoding:
             notice = gettext("Nothing is imported yet. This preview shows the rows in the chosen encoding.")
         elif maps != {name: table.as_mapping() for name, table in tables.items()}:
@@ -242,18 +243,20 @@ class UploadViews(QuorumAdmin):
             messages.error(request, str(error))
             return self._inspection_page(request, form, upload)
         del request.session[SESSION_KEY]
-        then = "?then=design" if "_design" in request.POST else ""
-        return redirect(reverse("admin:judgments_job_change", args=[job.pk]) + then)
+        query = "?then=design" if "_design" in request.POST else ""
+        return redirect(reverse("admin:judgments_job_change", args=[job.pk]) + query)
 
     def _inspect_again(
         self, request: HttpRequest, upload: str, old_choices: dict[str, Any], maps: dict[str, dict[str, Any]]
     ) -> HttpResponse:
-        encoding, old_upload = request.POST.get("encoding", ""), old_choices.pop("understood")
+        """Inspect an upload with other choices, and keep what the person has entered."""
+        encoding = request.POST.get("encoding", "")
+        old_inspection = old_choices.pop("understood")
         choices = old_choices | {
             "encoding": encoding if encoding in ENCODINGS else "",
             "maps": maps,
-            "parts": len(old_upload["parts"]),
-            "posted": {"name": old_upload["name"]}
+            "parts": len(old_inspection["parts"]),
+            "posted": {"name": old_inspection["name"]}
             | {
                 name: value
                 for name, value in request.POST.items()
