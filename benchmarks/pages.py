@@ -83,7 +83,7 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
     from evaluation.models import Analysis
     from evaluation.results.aggregation import aggregate_study
     from evaluation.results.metrics.storage import evaluate_study
-    from judgments.cached_figures import JOB, recompute_figures, store_figures
+    from judgments.cached_figures import FIGURES_JOB, recompute_figures, store_figures
     from judgments.models import Job, Study
 
     found = Study.objects.filter(slug="large").first()
@@ -122,9 +122,11 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
         if only and not any(word in name for word in only):
             continue
         client.get(address)
-        for names in Job.objects.filter(kind=JOB, state="queued").values_list("args__names", flat=True):
+        for names in Job.objects.filter(kind=FIGURES_JOB, state="queued").values_list(
+            "args__names", flat=True
+        ):
             store_figures(recompute_figures(study, names))  # as the background worker does
-        Job.objects.filter(kind=JOB).delete()
+        Job.objects.filter(kind=FIGURES_JOB).delete()
         with CaptureQueriesContext(connection) as queries:
             answer = client.get(address)
             b"".join(answer)

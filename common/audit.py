@@ -37,6 +37,7 @@ _log_context: ContextVar[dict[str, str | int] | None] = ContextVar("log_context"
 
 @contextmanager
 def acting_as(find_account: Callable[[], User | None], *, door: str = "", call: str = "") -> Iterator[None]:
+    """Let an account act in the block. The arguments are the attributes of ``Act``."""
     token = _current_act.set(Act(find_account, door, call[:200]))
     try:
         yield
@@ -64,6 +65,7 @@ def add_log_fields(**fields: str | int) -> Iterator[dict[str, str | int]]:
 
 
 def log_about(**fields: str | int) -> None:
+    """Add these fields to the log lines of the current request or job."""
     log_context().update(fields)
 
 

@@ -95,8 +95,8 @@ class QuorumCommand(BaseCommand):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return None
         except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            raise CommandError(f"{where}{error.strerror or error}.") from error
+            location = f"{error.filename}: " if error.filename else ""
+            raise CommandError(f"{location}{error.strerror or error}.") from error
 
     def add_output(
         self, parser: ArgumentParser, help: str = "write all figures there as JSON", **options: Any
@@ -171,16 +171,16 @@ def progress_bar() -> Iterator[ReportProgress]:
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    started = time.monotonic()
+    started_at = time.monotonic()
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task("", total=1.0, visible=False)
 
-        def show(share: float, message: str) -> None:
+        def update_bar(share: float, message: str) -> None:
             bar.update(
                 task,
                 completed=share,
                 description=message,
-                visible=time.monotonic() - started > SECONDS_BEFORE_BAR,
+                visible=time.monotonic() - started_at > SECONDS_BEFORE_BAR,
             )
 
-        yield show
+        yield update_bar

@@ -20,22 +20,22 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.http import content_disposition_header, http_date, parse_http_date_safe
 
-from common.errors import PROBLEM_TYPE, problem
+from common.errors import PROBLEM_TYPE, problem_document
 
 # 19 digits are enough for any file size
 ONE_RANGE = re.compile(r"bytes\s*=\s*(\d{0,19})\s*-\s*(\d{0,19})\s*", re.IGNORECASE | re.ASCII)
 
 
 class RangeNotSatisfiable(Exception):
-    pass
+    """The requested range begins after the end of the file."""
 
 
 class FileSlice:
-    """A part of a file: ``count`` bytes from the byte ``start`` on."""
+    """A part of a file: ``byte_count`` bytes from the byte ``start`` on."""
 
-    def __init__(self, file: BinaryIO, start: int, count: int) -> None:
+    def __init__(self, file: BinaryIO, start: int, byte_count: int) -> None:
         file.seek(start)
-        self._file, self._bytes_left = file, count
+        self._file, self._bytes_left = file, byte_count
 
     def read(self, size: int = -1) -> bytes:
         data = self._file.read(self._bytes_left if size < 0 else min(size, self._bytes_left))
@@ -57,8 +57,8 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
     size, modified = status_of_file.st_size, int(status_of_file.st_mtime)
     etag = f'"{size:x}-{status_of_file.st_mtime_ns:x}"'
 
-    def send(start: int, count: int, status: int) -> HttpResponseBase:
-        part: Any = file if count == size else FileSlice(file, start, count)
+    def send(start: int, byte_count: int, status: int) -> HttpResponseBase:
+        part: Any = file if byte_count == size else FileSlice(file, start, byte_count)
         return FileResponse(part, as_attachment=True, filename=name, content_type=content_type, status=status)
 
     response = _download_response(request, size, etag, modified, send)
@@ -73,9 +73,9 @@ def bytes_download(
     """Return ``content`` as ``file_download`` does. ``modified`` is in seconds since 1970."""
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
-    def send(start: int, count: int, status: int) -> HttpResponseBase:
+    def send(start: int, byte_count: int, status: int) -> HttpResponseBase:
         headers = {"Content-Disposition": content_disposition_header(True, name) or "attachment"}
-        part = content[start : start + count]
+        part = content[start : start + byte_count]
         return HttpResponse(part, content_type=content_type, status=status, headers=headers)
 
     return _download_response(request, len(content), etag, int(modified), send)
@@ -160,5 +160,5 @@ def problem_page(
     status: int, detail: str, *, title: str = "", headers: dict[str, str] | None = None
 ) -> JsonResponse:
     """Return an RFC 9457 problem document as a response, for views outside the API."""
-    body = problem(status, detail, title=title)
+    body = problem_document(status, detail, title=title)
     return JsonResponse(body, status=status, headers=headers, content_type=PROBLEM_TYPE)

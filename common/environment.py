@@ -16,7 +16,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 from limits import parse_many
 
-NO, YES = {"false", "off", "no", "n", "0", ""}, {"true", "on", "ok", "yes", "y", "1"}
+NO_WORDS, YES_WORDS = {"false", "off", "no", "n", "0", ""}, {"true", "on", "ok", "yes", "y", "1"}
 Value = TypeVar("Value")
 Number = TypeVar("Number", int, Decimal)
 
@@ -43,7 +43,10 @@ class Environment(environ.Env):
 
     def bool(self, name: builtins.str, default: builtins.bool) -> builtins.bool:
         return self.read(
-            name, lambda text: _check_option(text.lower(), NO | YES) in YES, default, "true or false"
+            name,
+            lambda text: _check_option(text.lower(), NO_WORDS | YES_WORDS) in YES_WORDS,
+            default,
+            "true or false",
         )
 
     def int(self, name: builtins.str, default: builtins.int) -> builtins.int:
@@ -65,6 +68,7 @@ class Environment(environ.Env):
         return self.read(name, lambda text: _check_option(text, options), default, " or ".join(options))
 
     def limit(self, name: builtins.str, default: builtins.str) -> builtins.str:
+        """Return a limit on attempts, such as 300/10 minutes; "" for no limit."""
         return self.read(name, _check_limit, default, "such as 300/10 minutes, or nothing for no limit")
 
 
@@ -87,7 +91,7 @@ def _check_limit(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class IncomingLimits:
     """Limits of incoming data. The setting INCOMING_BYTES replaces `bytes`, and so on.
 
     Attributes:
@@ -114,4 +118,4 @@ class Limits:
     seconds: int = 6 * 3600
 
 
-DEFAULTS = Limits()
+DEFAULT_LIMITS = IncomingLimits()

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from quorum.numeric.names import nearest_name
 
 PROBLEM_TYPE = "application/problem+json"
-MAX_LISTED = 20  # expected values that a sentence lists
+MAX_LISTED_VALUES = 20  # expected values that a sentence lists
 MAX_DETAIL_LENGTH = 600  # characters of a sentence sent to a client
 
 
@@ -51,6 +51,8 @@ class ObjectNotFound(QuorumError):
 
 
 class WrongState(QuorumError):
+    """The state of an object does not allow the action."""
+
     status = 409
     title = "Not possible now"
 
@@ -79,7 +81,9 @@ def did_you_mean(name: object, known_names: Iterable[object]) -> str:
 def unknown_value(value: object, expected: Iterable[object]) -> str:
     """Return a sentence about an unknown value of a parameter, with the expected values."""
     expected = list(expected)
-    first_values = ", ".join(map(str, expected[:MAX_LISTED])) + (", …" if len(expected) > MAX_LISTED else "")
+    first_values = ", ".join(map(str, expected[:MAX_LISTED_VALUES])) + (
+        ", …" if len(expected) > MAX_LISTED_VALUES else ""
+    )
     sentence = (
         gettext("%(value)r is unknown; expected one of %(known)s.")
         if expected
@@ -88,7 +92,7 @@ def unknown_value(value: object, expected: Iterable[object]) -> str:
     return sentence % {"value": str(value)[:80], "known": first_values} + did_you_mean(value, expected)
 
 
-def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:
+def problem_document(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:
     """Return an RFC 9457 problem document with the extension ``members``. Shorten a long detail."""
     return {
         "type": "about:blank",

@@ -1,4 +1,4 @@
-"""Collect the additions of optional features to the platform, and move models to features."""
+"""Collect what optional features add to the platform. Move the content types of models that join a feature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Write files atomically: write a temporary file and rename it at the end. Write JSON and CSV."""
+"""Write files atomically, and format JSON and cells of CSV.
+
+A file is written under a temporary name and renamed at the end, so that nobody reads a part of it.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,14 @@ _QUOTED_FORMULA = re.compile(r"'+[=+\-@＝＋－＠\t\r]")
 
 
 class FileProblem(QuorumError):
+    """A file cannot be written at the path that a person gave."""
+
     title = "The file cannot be written"
 
 
 class HashedFile:
+    """A binary file that counts and hashes what is written."""
+
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._hash = hashlib.sha256()
@@ -93,16 +100,17 @@ def atomic_write(path: Path) -> Iterator[HashedFile]:
         temporary.unlink(missing_ok=True)
 
 
-def remove_stale_files(folder: Path, *patterns: str, but: Collection[str] = ()) -> list[str]:
-    """Remove files and folders that match a pattern and were not changed for a day, except ``but``.
+def remove_stale_files(folder: Path, *patterns: str, kept_names: Collection[str] = ()) -> list[str]:
+    """Remove files and folders that match a pattern and were not changed for a day, except ``kept_names``.
 
     Return the names of the removed files and folders.
     """
-    removed, oldest_kept = [], time.time() - LEFTOVER_SECONDS
+    removed_names = []
+    oldest_kept = time.time() - LEFTOVER_SECONDS
     for path in sorted({match for pattern in patterns for match in folder.glob(pattern)}):
         with suppress(FileNotFoundError):  # another process may remove or rename the file
             if (
-                path.name in but
+                path.name in kept_names
                 or max(entry.stat().st_mtime for entry in (path, *path.rglob("*"))) > oldest_kept
             ):
                 continue
@@ -110,8 +118,8 @@ def remove_stale_files(folder: Path, *patterns: str, but: Collection[str] = ()) 
                 shutil.rmtree(path)
             else:
                 path.unlink()
-            removed.append(path.name)
-    return removed
+            removed_names.append(path.name)
+    return removed_names
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -142,26 +150,26 @@ def indented_json(value: Any, depth: int = 0) -> str:
     if not isinstance(value, (dict, list, tuple)) or not value:
         return _encoder("").encode(value)
     entries = value.values() if isinstance(value, dict) else value
-    end, start = f"\n{' ' * depth}", f"\n{' ' * (depth + 1)}"
+    last_indent, entry_indent = f"\n{' ' * depth}", f"\n{' ' * (depth + 1)}"
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     if not any(isinstance(entry, (dict, list, tuple)) for entry in entries):
-        text = _encoder(start).encode(value)[1:-1]  # without the brackets
+        text = _encoder(entry_indent).encode(value)[1:-1]  # without the brackets
     elif isinstance(value, dict):
         # Encode a dict with one member, and cut off "{" and "0}", to get the name as JSON with a colon. The name may be
         # a number or None.
         names = (_encoder("").encode({name: 0})[1:-2] for name in value)
-        text = f",{start}".join(
+        text = f",{entry_indent}".join(
             f"{name}{indented_json(entry, depth + 1)}" for name, entry in zip(names, entries, strict=True)
         )
     else:
-        text = f",{start}".join(indented_json(entry, depth + 1) for entry in entries)
-    return f"{opening}{start}{text}{end}{closing}"
+        text = f",{entry_indent}".join(indented_json(entry, depth + 1) for entry in entries)
+    return f"{opening}{entry_indent}{text}{last_indent}{closing}"
 
 
 @cache
-def _encoder(start: str) -> json.JSONEncoder:
-    """Return an encoder that writes ``start``, a line end with indentation, before each entry but the first."""
-    return NanAsNullEncoder(ensure_ascii=False, separators=(f",{start}", ": "))
+def _encoder(entry_indent: str) -> json.JSONEncoder:
+    """Return an encoder that writes a line end with indentation before each entry but the first."""
+    return NanAsNullEncoder(ensure_ascii=False, separators=(f",{entry_indent}", ": "))
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
@@ -210,4 +218,5 @@ def guard_formula(text: str) -> str:
 
 
 def unguard_formula(cell: str) -> str:
+    """Return the text of a cell that ``guard_formula`` returned."""
     return cell[1:] if _QUOTED_FORMULA.match(cell) else cell

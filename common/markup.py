@@ -10,12 +10,12 @@ import markdown
 import nh3
 from django.utils.safestring import SafeString, mark_safe
 
-TAGS = {
+BLOCK_TAGS = {
     "a", "blockquote", "br", "code", "em", "h2", "h3", "h4", "hr", "li", "ol", "p", "pre", "strong",
     "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
-# Names of Markdown's block rules.
-BLOCKS = (
+# names of Markdown's rules for blocks, which inline texts do not use
+BLOCK_RULES = (
     "empty", "indent", "code", "hashheader", "setextheader", "hr", "olist", "ulist", "quote", "reference",
 )  # fmt: skip
 INLINE_TAGS = {"code", "em", "strong"}
@@ -48,7 +48,7 @@ def render_markdown(text: str) -> SafeString:
         html = f"<p>{escape(text)}</p>"
     clean = nh3.clean(
         html,
-        tags=TAGS,
+        tags=BLOCK_TAGS,
         attributes={"a": {"href"}},
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer",
@@ -60,7 +60,7 @@ def render_markdown(text: str) -> SafeString:
 def render_inline(text: str) -> SafeString:
     """Return a question as HTML with only emphasis and code. HTML tags in the question are shown as text."""
     reader = markdown.Markdown(output_format="html")
-    for name in BLOCKS:
+    for name in BLOCK_RULES:
         reader.parser.blockprocessors.deregister(name)
     reader.preprocessors.deregister("html_block")
     reader.inlinePatterns.deregister("html")
@@ -74,6 +74,7 @@ def render_inline(text: str) -> SafeString:
 
 
 def plain_text(text: str) -> str:
+    """Return a question without Markdown."""
     return unescape(re.sub(r"<[^>]*>", "", render_inline(text)))
 
 
@@ -92,7 +93,8 @@ def _protect_unpaired_marks(text: str) -> str:
 
 def _replace_outside(pattern: re.Pattern[str], text: str, mark: str, placeholder: str) -> str:
     """Return the text with ``mark`` replaced, except in matches of ``pattern``, which has one group."""
-    parts = pattern.split(text)  # at even positions, the texts between matches
+    # at even positions, the texts between matches; at odd ones, the matches
+    parts = pattern.split(text)
     parts[::2] = [part.replace(mark, placeholder) for part in parts[::2]]
     return "".join(parts)
 

@@ -39,7 +39,7 @@ from common.errors import QuorumError
 logger = logging.getLogger(__name__)
 
 # Up to this limit, the time of each use is stored. Higher limits are counted in two windows.
-MAX_REMEMBERED = 1_000
+MAX_REMEMBERED_USES = 1_000
 SWEEP_SECONDS = 60.0  # seconds after which expired counts are removed from memory
 REDIS_SECONDS = 2.0  # seconds without response after which Redis counts as unavailable
 OUTAGE_SECONDS = 10.0  # seconds for which Redis is not asked again after it was unavailable
@@ -127,12 +127,14 @@ def limit_failed_attempts(attempt: Callable[[], Result | None], *limits: tuple[s
 
 
 def _use_limit(name: str, target: tuple[str, ...], *, counted: bool) -> None:
-    (networks, browser), limit = _visitor.get(), _read_limit(name)
+    networks, browser = _visitor.get()
+    limit = _read_limit(name)
     if not networks or limit is None:
         return
     target_and_browser = (*target, *([browser] if name in BROWSER_LIMITS else []))
     if name in GLOBAL_LIMITS:
         networks = ("",)
+    # the first network counts once; the second, of an IPv6 address, is larger
     for network, factor in zip(networks, (1, SITE_SHARES), strict=False):
         network_limit = type(limit)(limit.amount * factor, limit.multiples)
         # Quote the parts, since users may have typed them, and the library joins them with slashes.
@@ -140,16 +142,20 @@ def _use_limit(name: str, target: tuple[str, ...], *, counted: bool) -> None:
         if (until := _time_of_next_use(network_limit, key, counted)) is not None:
             wait = max(1, math.ceil(until - time.time()))
             # log a hash, since people sometimes type passwords in place of names
-            about = salted_hmac("limit", "/".join(target)).hexdigest()[:12] if target else "all"
+            target_hash = salted_hmac("limit", "/".join(target)).hexdigest()[:12] if target else "all"
             logger.warning(
-                "The limit %s (%s) is reached by %s, of %s.", name, network_limit, network or "all", about
+                "The limit %s (%s) is reached by %s, of %s.",
+                name,
+                network_limit,
+                network or "all",
+                target_hash,
             )
             raise TooManyAttempts(_waiting_sentence(wait), wait=wait)
 
 
 def _time_of_next_use(limit: RateLimitItem, key: tuple[str, ...], counted: bool) -> float | None:
     """Return the time, in seconds since 1970, from which another use is allowed; None if this use is allowed."""
-    redis, is_high = settings.REDIS_URL, limit.amount > MAX_REMEMBERED
+    redis, is_high = settings.REDIS_URL, limit.amount > MAX_REMEMBERED_USES
     if redis and _away_until.get(redis, 0.0) < time.monotonic():
         try:
             return _reset_time(_limiter(redis, is_high), limit, key, counted)

@@ -45,8 +45,9 @@ def word_bounds(text: str) -> list[tuple[int, int]]:
 def quote_difference(first: str, second: str) -> tuple[str, str]:
     """Return quotations of two texts around the first character that differs."""
     first, second = one_text(first), one_text(second)
-    pairs = enumerate(zip(first, second, strict=False))
-    position = next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))
+    # if one text begins with the other, they differ from the end of the shorter one on
+    letter_pairs = enumerate(zip(first, second, strict=False))
+    position = next((index for index, (a, b) in letter_pairs if a != b), min(len(first), len(second)))
     return _excerpt(first, position), _excerpt(second, position)
 
 

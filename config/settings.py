@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
-from common.environment import DEFAULTS, Environment, Limits
+from common.environment import DEFAULT_LIMITS, Environment, IncomingLimits
 from config.features import all_features, features_of, names_of, with_middleware
 from config.installation import data_folder, load_secret_key
 from config.observing.logs import FORMATS, LEVELS
@@ -83,7 +83,7 @@ CONTENT_SECURITY_POLICY = {
 # pages; see config.middleware.
 ADMIN_POLICY_CHANGES = {"script-src": [UNSAFE_EVAL], "style-src": [UNSAFE_INLINE]}
 
-# Limits by address (common.rate_limits, docs/install.md)
+# IncomingLimits by address (common.rate_limits, docs/install.md)
 # Number of proxies in front that append to X-Forwarded-For; 0 if visitors connect directly.
 PROXIES = env.int("PROXIES", default=1 if HTTPS else 0)
 # A school class behind one address stays far below these limits. LIMIT_JOIN=1000/hour sets another limit, and an empty
@@ -336,10 +336,10 @@ STORAGES = {
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG
-INCOMING = Limits(
+INCOMING = IncomingLimits(
     **{
-        limit.name: env.int(f"INCOMING_{limit.name.upper()}", default=getattr(DEFAULTS, limit.name))
-        for limit in fields(Limits)
+        limit.name: env.int(f"INCOMING_{limit.name.upper()}", default=getattr(DEFAULT_LIMITS, limit.name))
+        for limit in fields(IncomingLimits)
     }
 )
 FILE_UPLOAD_PERMISSIONS = 0o600

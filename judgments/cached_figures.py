@@ -31,10 +31,11 @@ MAX_AGE_SECONDS = 60.0  # seconds for which cached figures are shown unchanged, 
 QUICK_SECONDS = 1.0  # seconds of the longest computation for which a page waits after a person's action
 # Figures are recomputed after this multiple of their computing time, such as two minutes if they take 12 seconds.
 INTERVAL_FACTOR = 10.0
-JOB = "figures"  # the kind of the job
+FIGURES_JOB = "figures"  # the kind of the job
 
 
 def has_many_rows(rows: QuerySet[Any]) -> bool:
+    """Return whether figures over the rows are cached. This counts no more rows than are needed to tell."""
     return rows.order_by()[:MIN_CACHED_ROWS].count() >= MIN_CACHED_ROWS
 
 
@@ -54,7 +55,7 @@ class ShownFigures(Generic[T]):
 
 
 class FiguresPending(Exception):
-    pass
+    """A job is still computing the figures for the first time."""
 
 
 def required_figures(figures: ShownFigures[T]) -> T:
@@ -76,7 +77,7 @@ def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> 
             return ShownFigures(None, is_recomputing=True)
         return ShownFigures(_compute_for_page(study, figures))
     # a person's action changes the version
-    is_current = cached.version == _version(study, figures)
+    is_current = cached.version == _version_key(study, figures)
     if not is_current and not needs_job and cached.seconds <= QUICK_SECONDS:
         return ShownFigures(_compute_for_page(study, figures))
     is_stale = not is_current or (not figures.never_expires and _is_old(cached))
@@ -108,7 +109,7 @@ def _find_cached_figures(study: Study, figures: Figures[Any]) -> tuple[CachedFig
 
 
 def newest_figures_job(study: Study) -> Job | None:
-    return Job.objects.filter(kind=JOB, args__study=study.slug).first()
+    return Job.objects.filter(kind=FIGURES_JOB, args__study=study.slug).first()
 
 
 def _start_unless_failed(study: Study, name: str) -> None:
@@ -124,11 +125,11 @@ def _start_unless_failed(study: Study, name: str) -> None:
 
 def request_figures(study: Study, names: Iterable[str]) -> None:
     """Start a job for those of the figures that no queued or running job computes already."""
-    jobs = Job.objects.under_way().filter(kind=JOB, args__study=study.slug)
+    jobs = Job.objects.under_way().filter(kind=FIGURES_JOB, args__study=study.slug)
     names_of_jobs = {name for args in jobs.values_list("args", flat=True) for name in args["names"]}
     new_names = sorted(set(names) - names_of_jobs)
     if new_names:
-        enqueue(kind=JOB, args={"study": study.slug, "names": new_names})
+        enqueue(kind=FIGURES_JOB, args={"study": study.slug, "names": new_names})
 
 
 def recompute_figures(study: Study, names: Iterable[str]) -> list[CachedFigures]:
@@ -139,7 +140,7 @@ def recompute_figures(study: Study, names: Iterable[str]) -> list[CachedFigures]
         if figures is None:
             continue
         # Read before computing: changes during the computation make the result stale.
-        version, made_at, began = _version(study, figures), timezone.now(), time.monotonic()
+        version, made_at, began = _version_key(study, figures), timezone.now(), time.monotonic()
         result = figures.compute(study)
         rows.append(_make_row(study, figures, result, version, made_at, time.monotonic() - began))
     return rows
@@ -166,7 +167,7 @@ def _compute_for_page(study: Study, figures: Figures[T]) -> T:
         request_figures(study, [figures.name])
     elif figures.rows(result) >= MIN_CACHED_ROWS:
         seconds = time.monotonic() - began
-        store_figures([_make_row(study, figures, result, _version(study, figures), made_at, seconds)])
+        store_figures([_make_row(study, figures, result, _version_key(study, figures), made_at, seconds)])
     return result
 
 
@@ -183,7 +184,7 @@ def _make_row(
     )
 
 
-def _version(study: Study, figures: Figures[Any]) -> str:
+def _version_key(study: Study, figures: Figures[Any]) -> str:
     return content_key(figures.version(study))
 
 

@@ -1,4 +1,4 @@
-"""Cached figures about a study's rows, as the apps register them."""
+"""The register of figures about a study's rows, which apps fill. ``cached_figures`` computes and caches them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class Figures(Generic[T]):
     """A figure about the rows of a study.
 
     Attributes:
+        compute: a function that computes the figures.
         rows: a function that returns the number of rows behind a result.
+        as_json, from_json: functions that convert figures to what is stored, and back.
         version: a function that returns a version as JSON; cached figures of another version are stale.
         never_expires: whether the figures depend only on the version. They then do not expire, and figures of other
             versions are not shown.

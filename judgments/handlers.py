@@ -1,4 +1,7 @@
-"""Job handlers. A handler finds rows by their ids, calls one service, and reports progress."""
+"""The handlers of the platform's jobs about datasets, HITs and figures.
+
+A handler finds rows by their ids, calls one service, and reports progress.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 from common.audit import acting_person
 from common.errors import WrongState
 from judgments.access.dataset_roles import require_editor
-from judgments.cached_figures import JOB, recompute_figures, store_figures
+from judgments.cached_figures import FIGURES_JOB, recompute_figures, store_figures
 from judgments.datasets import importing, pending_imports, uploads
 from judgments.datasets.scaling import is_scaled, scale_picture
 from judgments.datasets.upload_parts import UploadPart
@@ -49,10 +52,10 @@ def import_dataset_upload(
     if user is None:  # a dataset without an owner would be public
         raise WrongState("Nothing was imported, because the account that started the job no longer exists.")
     with _open_stored(run, upload) as (files, result):
-        people, *systems = [UploadPart(**values) for values in parts] or [UploadPart(format=format)]
+        people_part, *system_parts = [UploadPart(**values) for values in parts] or [UploadPart(format=format)]
         job = Job.objects.get(pk=run.job_id)
         folder = files.pictures if pictures is None else str(files.root / pictures)
-        path = files.root / people.file if people.file else files.path
+        path = files.root / people_part.file if people_part.file else files.path
         common_arguments: dict[str, Any] = {"user": user, "progress": run.progress}
         with pending_imports.storing_problems(job, path):
             summary = importing.import_dataset(
@@ -60,10 +63,10 @@ def import_dataset_upload(
                 name=name,
                 images=folder or images or None,
                 attribution=attribution,
-                **people.source,
+                **people_part.source,
                 **common_arguments,
             )
-        for part in systems:
+        for part in system_parts:
             path = files.root / part.file
             with pending_imports.storing_problems(job, path):
                 added = importing.import_candidates(
@@ -82,18 +85,25 @@ def understand_upload(
     encoding: str,
     maps: dict[str, dict[str, Any]] | None = None,
 ) -> None:
+    """Detect the contents of an upload. The arguments are those of ``inspect_upload``."""
     inspection = uploads.inspect_stored_upload(upload, uploaded, encoding, run.progress, maps)
     with run.commit() as result:
         result["understood"] = asdict(inspection)
 
 
 def _import_into(
-    run: JobRun, read: Callable[..., importing.ImportSummary], *, upload: str, dataset: str, **values: Any
+    run: JobRun,
+    import_files: Callable[..., importing.ImportSummary],
+    *,
+    upload: str,
+    dataset: str,
+    **values: Any,
 ) -> None:
     """Import an upload into a dataset that the job's account may edit."""
-    user, job = require_editor(acting_person(), find_dataset(dataset)), Job.objects.get(pk=run.job_id)
+    user = require_editor(acting_person(), find_dataset(dataset))
+    job = Job.objects.get(pk=run.job_id)
     with _open_stored(run, upload) as (files, result), pending_imports.storing_problems(job, files.path):
-        summary = read(path=files.path, dataset=dataset, user=user, progress=run.progress, **values)
+        summary = import_files(path=files.path, dataset=dataset, user=user, progress=run.progress, **values)
         result |= asdict(summary)
 
 
@@ -115,13 +125,13 @@ def import_ranking_upload(run: JobRun, *, format: str, encoding: str = "", **val
 def scale_pictures(run: JobRun, *, dataset: str) -> None:
     """Scale the pictures that are not scaled yet. An interrupted job thus continues where it stopped."""
     items = list(find_dataset(dataset).items.exclude(picture="").only("picture", "scaled"))
-    unscaled = [item for item in items if not is_scaled(item)]
-    for done, item in enumerate(unscaled):
-        run.progress(done / len(unscaled), f"{done:,} of {len(unscaled):,} pictures")
+    unscaled_items = [item for item in items if not is_scaled(item)]
+    for done_count, item in enumerate(unscaled_items):
+        run.progress(done_count / len(unscaled_items), f"{done_count:,} of {len(unscaled_items):,} pictures")
         picture = str(item.picture)
         Item.objects.filter(pk=item.pk, picture=picture).update(scaled=scale_picture(picture))
     with run.commit() as result:
-        result |= {"pictures": len(items), "scaled": len(unscaled)}
+        result |= {"pictures": len(items), "scaled": len(unscaled_items)}
 
 
 def draw_hits_of_study(run: JobRun, *, study: str) -> None:
@@ -137,4 +147,6 @@ def compute_figures(run: JobRun, *, study: str, names: list[str]) -> None:
     rows = recompute_figures(find_study(study), names)
     with run.commit():
         store_figures(rows)
-        Job.objects.filter(kind=JOB, args__study=study, state=Job.State.DONE).exclude(pk=run.job_id).delete()
+        Job.objects.filter(kind=FIGURES_JOB, args__study=study, state=Job.State.DONE).exclude(
+            pk=run.job_id
+        ).delete()

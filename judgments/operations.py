@@ -176,11 +176,11 @@ class Operation:
             locked_study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
             if self.check is not None and locked_study.state != study.state:
                 self.check(locked_study)
-            under_way = Job.objects.under_way()
+            unfinished_jobs = Job.objects.under_way()
             if self.once == "always" or (page and self.once == "page"):
-                self.refuse_second(study, under_way)
+                self.refuse_second(study, unfinished_jobs)
             elif self.once == "page":
-                self.refuse_second(study, under_way.filter(args=args))
+                self.refuse_second(study, unfinished_jobs.filter(args=args))
             return enqueue(kind=self.job, args=args, user=by)
 
     def refuse_second(self, study: Study, jobs: QuerySet[Job]) -> None:
@@ -255,15 +255,17 @@ def _check_generation(study: Study) -> None:
 def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
     """Draw units, control items and HITs in a background job."""
     batch = generate_hits(study=study, progress=progress)
-    hits, units, controls = len(batch.hits), batch.unit_count, batch.control_count
+    hit_count, unit_count, control_count = len(batch.hits), batch.unit_count, batch.control_count
     return Outcome(
         gettext("Study %(slug)s: %(hits)s, %(units)s, %(controls)s.")
         % {
             "slug": study.slug,
-            "hits": _insert_number(ngettext("%(n)s page of work", "%(n)s pages of work", hits), hits),
-            "units": _insert_number(ngettext("%(n)s item", "%(n)s items", units), units),
+            "hits": _insert_number(
+                ngettext("%(n)s page of work", "%(n)s pages of work", hit_count), hit_count
+            ),
+            "units": _insert_number(ngettext("%(n)s item", "%(n)s items", unit_count), unit_count),
             "controls": _insert_number(
-                ngettext("%(n)s check question", "%(n)s check questions", controls), controls
+                ngettext("%(n)s check question", "%(n)s check questions", control_count), control_count
             ),
         },
         batch,
@@ -282,13 +284,13 @@ def discard(*, study: Study, by: User | None) -> Outcome:
 
     This is not possible if the study was ever opened or registered.
     """
-    hits = discard_hits(study=study, by=by)["hits"]
+    hit_count = discard_hits(study=study, by=by)["hits"]
     sentence = ngettext(
         "One page of work was discarded. The design is a draft again.",
         "%(n)s pages of work were discarded. The design is a draft again.",
-        hits,
+        hit_count,
     )
-    return Outcome(_insert_number(sentence, hits))
+    return Outcome(_insert_number(sentence, hit_count))
 
 
 class TextsField(serializers.DictField):
@@ -305,6 +307,8 @@ class TextsField(serializers.DictField):
 
 
 class _SeenStateParameters(Parameters):
+    """Parameters of a change that is refused if the study has changed since the person saw it."""
+
     seen = serializers.CharField(
         default="",
         allow_blank=True,

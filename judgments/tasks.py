@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 
 from common.incoming.isolation import memory_limit
 from judgments.jobs import claims, dispatching, registry, runs, sweep
-from judgments.jobs.pool import BROKER_FAILURES, PART_TASK, QUEUE, AllWorkers
+from judgments.jobs.pool import BROKER_FAILURES, PART_TASK, PARTS_QUEUE, AllWorkers
 from judgments.jobs.registry import READING
 from judgments.jobs.runs import DATABASE_FAILURES, JobRun
 from quorum.numeric.parallel import use_pool
@@ -54,17 +54,17 @@ def add_job_task(kind: str, queue: str) -> None:
 def _task_context(run: JobRun) -> Iterator[None]:
     """Run the block with all workers as its pool, within the limits of memory and time of the run's queue."""
     try:
-        memory = settings.JOB_MEMORY_MB if run.queue == READING else 0
-        with use_pool(AllWorkers(run)), runs.interrupt_regularly(), memory_limit(memory):
+        memory_mb = settings.JOB_MEMORY_MB if run.queue == READING else 0  # 0 for no limit
+        with use_pool(AllWorkers(run)), runs.interrupt_regularly(), memory_limit(memory_mb):
             yield
     except SoftTimeLimitExceeded:
         raise runs.TookTooLong(run.queue) from None
 
 
-_queue_by_task[PART_TASK] = QUEUE
+_queue_by_task[PART_TASK] = PARTS_QUEUE
 
 
-def messages_at_broker(queue: str) -> int | None:
+def count_messages_at_broker(queue: str) -> int | None:
     """Return the number of a queue's messages at the broker; None if the broker cannot be reached."""
     try:
         with current_app.connection_for_write(
@@ -80,7 +80,7 @@ def messages_at_broker(queue: str) -> int | None:
 
 
 def sweep_jobs() -> None:
-    sweep.requeue_lost_jobs(messages_at_broker)
+    sweep.requeue_lost_jobs(count_messages_at_broker)
 
 
 def _add_periodic_task(periodic_task: registry.PeriodicTask) -> None:

@@ -1,4 +1,4 @@
-"""Limits of this process that stand for those of a machine."""
+"""IncomingLimits of this process that stand for those of a machine."""
 
 import resource
 from collections.abc import Iterator

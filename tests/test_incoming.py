@@ -25,7 +25,7 @@ from django.urls import reverse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.environment import Limits
+from common.environment import IncomingLimits
 from common.errors import QuorumError
 from common.incoming import MAX_REQUEST_BYTES, RequestBytesExceeded, within_request
 from judgments.datasets import uploads
@@ -168,7 +168,7 @@ with memory_limit(300):
     assert done.stdout == "too much\n"
 
 
-SMALL = Limits(bytes=300_000, growth=50, lines=2_000, line=5_000, files=20, depth=20, pixels=10_000)
+SMALL = IncomingLimits(bytes=300_000, growth=50, lines=2_000, line=5_000, files=20, depth=20, pixels=10_000)
 PAYLOADS = st.builds(
     lambda unit, times, head: head + unit * times,
     st.sampled_from(
@@ -361,7 +361,7 @@ def test_damaged_parquet_is_read_or_refused_in_a_sentence(
 def test_each_limit_has_its_sentence(
     limit: dict[str, int], content: bytes, said: str, tmp_path: Path, settings: Any
 ) -> None:
-    settings.INCOMING = Limits(**limit)
+    settings.INCOMING = IncomingLimits(**limit)
     path = tmp_path / "sent.csv"
     path.write_bytes(content)
     with pytest.raises(ImportProblem) as refused:

@@ -129,7 +129,7 @@ def _look(client: Client, address: str) -> Look | None:
     if answer.status_code != 200:
         return None
     if _shown_list(answer) is None:
-        for job in Job.objects.filter(kind=cached_figures.JOB):
+        for job in Job.objects.filter(kind=cached_figures.FIGURES_JOB):
             study, names = Study.objects.get(slug=job.args["study"]), job.args["names"]
             cached_figures.store_figures(cached_figures.recompute_figures(study, names))
             job.delete()

@@ -52,6 +52,8 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HTTPReply:
+    """A complete response."""
+
     status: int
     headers: Mapping[str, str]
     content: bytes = b""
@@ -88,8 +90,8 @@ class Client:
         seconds: the timeout for the next byte.
         credentials: headers for the service's own address.
         secret: the secret in the credentials, which is removed from responses.
-        largest: the maximum number of bytes of a response's body.
-        in_time: whether ``seconds`` limits the whole response, too.
+        max_bytes: the maximum number of bytes of a response's body.
+        limits_whole_time: whether ``seconds`` limits the whole response, too.
         transport: an httpx transport to use instead of the usual connections and proxies.
     """
 
@@ -100,13 +102,13 @@ class Client:
         seconds: float,
         credentials: Mapping[str, str] | None = None,
         secret: str = "",
-        largest: int = MAX_RESPONSE_BYTES,
-        in_time: bool = False,
+        max_bytes: int = MAX_RESPONSE_BYTES,
+        limits_whole_time: bool = False,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         import httpx
 
-        self._seconds, self._in_time, self._largest = seconds, in_time, largest
+        self._seconds, self._limits_whole_time, self._max_bytes = seconds, limits_whole_time, max_bytes
         self._credentials, self._secret = dict(credentials or {}), secret.encode()
         self._http = httpx.Client(
             base_url=f"{url.rstrip('/')}/" if url else "",
@@ -163,7 +165,7 @@ class Client:
             except CallFailed as error:
                 if attempt == retries.tries or (error.sent and not repeatable):
                     raise
-                why, wait = str(error), 0.0
+                reason, wait = str(error), 0.0
             else:
                 is_refused = reply.status == HTTPStatus.TOO_MANY_REQUESTS
                 wait = reply.wait
@@ -174,10 +176,10 @@ class Client:
                     or wait > retries.max_pause
                 ):
                     return reply
-                why = f"answers {reply.status}"
+                reason = f"answers {reply.status}"
             pause = min(max(retries.pause * 2 ** (attempt - 1), wait), retries.max_pause)
             host = host_of(address) or self._http.base_url.host  # the rest of the address may be secret
-            logger.info("%s %s; it is asked again in %.1f seconds.", host, why, pause)
+            logger.info("%s %s; it is asked again in %.1f seconds.", host, reason, pause)
             time.sleep(pause)
             before_next()
             attempt += 1
@@ -201,7 +203,8 @@ class Client:
             ) as response:
                 for chunk in response.iter_bytes():
                     received += chunk
-                    if len(received) > self._largest or (self._in_time and time.monotonic() > deadline):
+                    is_late = self._limits_whole_time and time.monotonic() > deadline
+                    if is_late or len(received) > self._max_bytes:
                         raise CallFailed("sends an answer that does not end", late=True)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.InvalidURL) as error:
             raise _failure(error, "cannot be reached", sent=False) from error

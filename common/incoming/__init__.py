@@ -1,4 +1,4 @@
-"""Limits for reading uploads, imports and bodies of requests.
+"""IncomingLimits for reading uploads, imports and bodies of requests.
 
 A request reads at most 64 kB of files. A job reads larger files.
 """
@@ -15,7 +15,7 @@ from typing import cast
 from django.conf import settings
 from django.utils.translation import gettext
 
-from common.environment import DEFAULTS, Limits
+from common.environment import DEFAULT_LIMITS, IncomingLimits
 from common.errors import QuorumError
 
 READ_SIZE = 65_536
@@ -27,9 +27,9 @@ UNLIMITED_GROWTH_BYTES = 2**20  # unpacked bytes up to which the limit of growth
 _bytes_left: ContextVar[list[int] | None] = ContextVar("left", default=None)
 
 
-def limits() -> Limits:
+def limits() -> IncomingLimits:
     """Return the limits in the settings. For commands on files, which run without settings, return the defaults."""
-    return cast(Limits, getattr(settings, "INCOMING", DEFAULTS))
+    return cast(IncomingLimits, getattr(settings, "INCOMING", DEFAULT_LIMITS))
 
 
 def compose_name(name: str) -> str:

@@ -41,6 +41,8 @@ ARCHIVE_ERRORS = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError,
 
 
 class UploadRefused(QuorumError):
+    """An uploaded file or archive is unusable or unsafe."""
+
     title = "The upload cannot be used"
 
 
@@ -75,19 +77,19 @@ def unpack_archive(
     deadline = time.monotonic() + limits().seconds
     skipped_names = []
     for member in _members_to_unpack(archive, name, suffixes, _file_size(packed)):
-        inner = PurePosixPath(member.filename)
-        progress(0.0, inner.name)
-        if inner.suffix.lower() in skipped_suffixes:
-            skipped_names.append(str(inner))
+        inner_path = PurePosixPath(member.filename)
+        progress(0.0, inner_path.name)
+        if inner_path.suffix.lower() in skipped_suffixes:
+            skipped_names.append(str(inner_path))
             continue
         values = {"name": name, "filename": member.filename}
-        file = target.joinpath(*inner.parts)
+        file = target.joinpath(*inner_path.parts)
         bytes_left = member.file_size
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(member) as source, file.open("xb") as out:
                 while chunk := source.read(CHUNK_BYTES):
-                    progress(0.0, inner.name)
+                    progress(0.0, inner_path.name)
                     count_bytes(len(chunk))
                     bytes_left -= len(chunk)
                     if bytes_left < 0:
@@ -109,7 +111,7 @@ def _file_size(packed: IO[bytes] | UploadedFile) -> int:
     return packed.tell()
 
 
-def _too_many_files(name: str) -> UploadRefused:
+def _too_many_files_error(name: str) -> UploadRefused:
     return UploadRefused(
         gettext("%(name)s lists too many files; at most %(most_files)s are read.")
         % {"name": name, "most_files": thousands(limits().files)}
@@ -120,7 +122,7 @@ def listing_size(packed: IO[bytes] | UploadedFile, name: str) -> int:
     """Return the size in bytes of the table of contents. Raise UploadRefused if it is too large to be read."""
     size = _read_listing_size(packed)
     if size > MAX_LISTED_BYTES * limits().files:
-        raise _too_many_files(name)
+        raise _too_many_files_error(name)
     return size
 
 
@@ -150,7 +152,7 @@ def _open_archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFil
     packed.seek(max(0, _file_size(packed) - MAX_END_BYTES - size))
     # Count the signatures of entries first, since zipfile makes an object of each entry.
     if packed.read(size + MAX_END_BYTES).count(b"PK\x01\x02") > limits().files:
-        raise _too_many_files(name)
+        raise _too_many_files_error(name)
     try:
         return zipfile.ZipFile(packed)
     except (*ARCHIVE_ERRORS, OSError):  # OSError for an offset before the beginning of the file
@@ -160,18 +162,23 @@ def _open_archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFil
 
 
 def _members_to_unpack(
-    archive: zipfile.ZipFile, name: str, suffixes: set[str] | None, size: int
+    archive: zipfile.ZipFile, name: str, suffixes: set[str] | None, archive_size: int
 ) -> list[zipfile.ZipInfo]:
-    """Return the files of an archive. Raise UploadRefused if one may not be unpacked."""
+    """Return the files of an archive. Raise UploadRefused if one may not be unpacked.
+
+    Args:
+        suffixes: the endings that files must have; None for any.
+        archive_size: the bytes of the whole archive.
+    """
     members, archive_limits = archive.infolist(), limits()
-    total = sum(member.file_size for member in members)
-    if total > archive_limits.bytes:
+    total_bytes = sum(member.file_size for member in members)
+    if total_bytes > archive_limits.bytes:
         raise UploadRefused(
             gettext("%(name)s would have %(total)s bytes when unpacked; at most %(most_bytes)s are read.")
-            % {"name": name, "total": thousands(total), "most_bytes": thousands(archive_limits.bytes)}
+            % {"name": name, "total": thousands(total_bytes), "most_bytes": thousands(archive_limits.bytes)}
         )
     # an archive of many small zip bombs, or of entries that share data
-    if total > max(SMALL_ARCHIVE, archive_limits.growth * size):
+    if total_bytes > max(SMALL_ARCHIVE, archive_limits.growth * archive_size):
         raise UploadRefused(
             gettext(
                 "Nothing was read: when unpacked, %(name)s would be more than %(most_growth)s times "
@@ -181,10 +188,10 @@ def _members_to_unpack(
         )
     unpacked_members = []
     for member in members:
-        inner = PurePosixPath(member.filename)
-        if member.is_dir() or not inner.parts or _is_litter(inner):
+        inner_path = PurePosixPath(member.filename)
+        if member.is_dir() or not inner_path.parts or _is_litter(inner_path):
             continue
-        if problem := _problem_of(member, inner, suffixes):
+        if problem := _describe_problem(member, inner_path, suffixes):
             values = {"name": name, "file": repr(member.filename[:60]), "problem": problem}
             raise UploadRefused(gettext("In %(name)s, the file %(file)s %(problem)s.") % values)
         unpacked_members.append(member)
@@ -193,15 +200,21 @@ def _members_to_unpack(
     return unpacked_members
 
 
-def _is_litter(inner: PurePosixPath) -> bool:
-    return inner.parts[0] == "__MACOSX" or inner.name in (".DS_Store", "Thumbs.db", "desktop.ini")
+def _is_litter(inner_path: PurePosixPath) -> bool:
+    """Return whether a file is one that operating systems put into folders."""
+    return inner_path.parts[0] == "__MACOSX" or inner_path.name in (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
-def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str] | None) -> str:
+def _describe_problem(member: zipfile.ZipInfo, inner_path: PurePosixPath, suffixes: set[str] | None) -> str:
     """Return the reason why a file may not be unpacked; "" if it may be."""
-    if any(len(part.encode("utf-8", "surrogateescape")) > MAX_NAME_LENGTH for part in inner.parts):
+    if any(len(part.encode("utf-8", "surrogateescape")) > MAX_NAME_LENGTH for part in inner_path.parts):
         return gettext("has a name that is too long; please rename it")
-    leads_out = inner.is_absolute() or ".." in inner.parts or "\\" in member.filename or ":" in inner.parts[0]
+    leads_out = (
+        inner_path.is_absolute()
+        or ".." in inner_path.parts
+        or "\\" in member.filename
+        or ":" in inner_path.parts[0]
+    )
     if leads_out or re.search(r"[\x00-\x1f]", member.filename):
         return gettext("has a path outside the folder of the archive; nothing was read")
     unix_mode = member.external_attr >> 16
@@ -216,7 +229,7 @@ def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str
         return gettext("would be more than %(n)s times as large when unpacked; nothing was read") % {
             "n": limits().growth
         }
-    if suffixes is not None and inner.suffix.lower() not in suffixes:
+    if suffixes is not None and inner_path.suffix.lower() not in suffixes:
         return gettext("is not a picture (%(listed)s); nothing was read") % {
             "listed": ", ".join(sorted(suffixes))
         }

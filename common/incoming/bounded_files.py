@@ -1,4 +1,7 @@
-"""Read uploaded or imported files within the limits. Files may be gzipped."""
+"""Read uploaded or imported files within the limits.
+
+``open_bounded`` opens a file, which may be gzipped. ``uploaded_text`` reads a small text from an upload.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,8 @@ GZIP_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)  # exceptions that gzip r
 
 
 class TextRefused(QuorumError):
+    """An uploaded file is too large, or is not text."""
+
     title = "The file cannot be used"
 
 
@@ -71,6 +76,8 @@ class _PiecewiseFile:
 
 
 class _BoundedFile(io.RawIOBase):
+    """A file that raises LimitExceeded when more is read than the limits allow."""
+
     def __init__(self, file: io.BufferedReader) -> None:
         self._file, self._source = file, file  # type: io.BufferedReader, Any
         self._is_gzip = file.peek(2)[:2] == GZIP_MAGIC

@@ -61,11 +61,11 @@ def _format_date(parts: list[re.Match[str]], moment: datetime, seconds: float) -
                 _format_token(token.lower(), moment, is_minutes=is_minutes, twelve_hours=twelve_hours)
             )
         elif unit := part.group("elapsed"):
-            size = {"h": 3_600, "m": 60, "s": 1}[unit[0].lower()]
-            texts.append(f"{int(seconds // size):0{len(unit)}d}")
+            unit_seconds = {"h": 3_600, "m": 60, "s": 1}[unit[0].lower()]
+            texts.append(f"{int(seconds // unit_seconds):0{len(unit)}d}")
         elif part.group("half"):
-            names = part.group("half").split("/")
-            texts.append(names[moment.hour >= 12])
+            before_noon, after_noon = part.group("half").split("/")
+            texts.append(after_noon if moment.hour >= 12 else before_noon)
         else:
             texts.append(part.group("quoted") or part.group("escaped") or part.group("other") or "")
     return "".join(texts).strip()

@@ -1,4 +1,4 @@
-"""Run a library that may use unlimited memory or time for a file in a separate process with limits."""
+"""Limit the memory of a process, and read Parquet in a separate process with limits of memory and time."""
 
 from __future__ import annotations
 

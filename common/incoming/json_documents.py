@@ -35,10 +35,10 @@ def load_json(text: str | bytes, **hooks: Any) -> Any:
 def check_depth(text: str | bytes) -> None:
     """Raise TooDeep if lists and objects are nested too deeply, without parsing the text."""
     max_depth = limits().depth
-    openings = (
+    opening_count = (
         text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
     )
-    if openings <= max_depth:
+    if opening_count <= max_depth:
         return
     body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     brackets = STRING.sub(b"", body).translate(DEPTH_STEPS, delete=NO_BRACKETS)
@@ -50,7 +50,9 @@ class JSONStream:
     """Parses a document entry by entry, with a buffer for one entry of a list.
 
     Args:
-        most: the maximum number of characters of an entry.
+        chunks: the text of the document, in parts.
+        max_length: the maximum number of characters of an entry; by default, that of the limits.
+        decoder: decodes the entries.
 
     Attributes:
         line: the line, from 1, on which the last value begins.
@@ -62,10 +64,12 @@ class JSONStream:
         self._chunks = iter(chunks)
         self._max_length = max_length or limits().line
         self._decoder = decoder
-        self._buffer, self._at, self._ended = "", 0, False
+        self._buffer = ""
+        self._position = 0  # of the next character in the buffer
+        self._has_ended = False
         self._lines, self._column = 0, 0  # line ends before the buffer, and characters since the last of them
-        self.line, self._counted = 1, 0  # line of the character at position _counted of the buffer
-        self._mark = 0  # position of the last character that _next returned
+        self.line, self._line_position = 1, 0  # the line, and a position in the buffer that is on this line
+        self._last_position = 0  # of the last character that _next_character returned
 
     def members(self) -> Iterator[tuple[str, int | None, Any]]:
         """Yield (key, number, entry) for the entries of each list in the document's top object.
@@ -115,11 +119,12 @@ class JSONStream:
         if self._next_character(peek=True) == "]":
             self._next_character()
             return
-        number, mark, max_lines = 0, ",", limits().lines
+        max_entries = limits().lines
+        number, mark = 0, ","
         while mark == ",":
-            if number == max_lines:
+            if number == max_entries:
                 raise LimitExceeded(
-                    f"more than {max_lines:,} entries of a list", "fewer (the setting INCOMING_LINES)"
+                    f"more than {max_entries:,} entries of a list", "fewer (the setting INCOMING_LINES)"
                 )
             yield key, number, self._read_value()
             number, mark = number + 1, self._next_character()
@@ -128,42 +133,42 @@ class JSONStream:
 
     def _read_more(self) -> bool:
         """Read more text into the buffer. Return False at the end of the file."""
-        if self._ended:
+        if self._has_ended:
             return False
         chunk = next(self._chunks, "")
-        self._ended = not chunk
-        read_part = self._buffer[: self._at]
+        self._has_ended = not chunk
+        read_part = self._buffer[: self._position]
         self._lines += read_part.count("\n")
         self._column = len(read_part) - read_part.rfind("\n") - 1 + (0 if "\n" in read_part else self._column)
-        self._buffer, self._at = self._buffer[self._at :] + chunk, 0
-        self.line, self._counted = self._lines + 1, 0
+        self._buffer, self._position = self._buffer[self._position :] + chunk, 0
+        self.line, self._line_position = self._lines + 1, 0
         return True
 
     def _next_character(self, *, peek: bool = False) -> str:
         """Return the next character that is not white space, or "" at the end. With `peek`, do not move past it."""
         while True:
-            while self._at < len(self._buffer) and self._buffer[self._at] in _BLANKS:
-                self._at += 1
-            if self._at < len(self._buffer):
-                self._mark = self._at
-                self._at += not peek
-                return self._buffer[self._mark]
+            while self._position < len(self._buffer) and self._buffer[self._position] in _BLANKS:
+                self._position += 1
+            if self._position < len(self._buffer):
+                self._last_position = self._position
+                self._position += not peek
+                return self._buffer[self._last_position]
             if not self._read_more():
-                self._mark = self._at
+                self._last_position = self._position
                 return ""
 
     def _read_value(self) -> Any:
         self._next_character(peek=True)
-        self.line += self._buffer.count("\n", self._counted, self._at)
-        self._counted = self._at
+        self.line += self._buffer.count("\n", self._line_position, self._position)
+        self._line_position = self._position
         while True:
             try:
-                value, end = self._decoder.raw_decode(self._buffer, self._at)
+                value, end = self._decoder.raw_decode(self._buffer, self._position)
             except RecursionError:
                 raise TooDeep from None
             except ValueError as error:  # the value is invalid, or is cut off at the end of the buffer
                 if not self._is_broken(error):
-                    if len(self._buffer) - self._at > self._max_length:
+                    if len(self._buffer) - self._position > self._max_length:
                         raise LimitExceeded(
                             f"an entry of more than {self._max_length:,} characters", "shorter ones"
                         ) from None
@@ -172,18 +177,19 @@ class JSONStream:
                 raise self._error_with_place(error) from None
             if len(self._buffer) - end < _MAX_TOKEN_LENGTH and self._read_more():
                 continue  # a number at the end of the buffer may continue
-            check_depth(self._buffer[self._at : end])
-            self._at = end
+            check_depth(self._buffer[self._position : end])
+            self._position = end
             return value
 
     def _is_broken(self, error: ValueError) -> bool:
+        """Return whether the value is invalid, instead of cut off at the end of the buffer."""
         if not isinstance(error, json.JSONDecodeError) or error.msg.startswith("Unterminated"):
             return False
         return error.pos + _MAX_TOKEN_LENGTH < len(self._buffer)
 
     def _syntax_error(self, message: str) -> ValueError:
         """Return an error at the character that `_next_character` returned last."""
-        return self._error_with_place(json.JSONDecodeError(message, self._buffer, self._mark))
+        return self._error_with_place(json.JSONDecodeError(message, self._buffer, self._last_position))
 
     def _error_with_place(self, error: ValueError) -> ValueError:
         """Return the error with its position in the document instead of the buffer."""

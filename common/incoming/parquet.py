@@ -36,17 +36,19 @@ def _rows_of(path: str) -> Iterator[list[Any]]:
     with pq.ParquetFile(path, buffer_size=READ_SIZE) as file:
         metadata, names = file.metadata, file.schema_arrow.names
         yield names
-        leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
-        column_numbers = [number for number, leaf in enumerate(leaves) if not _is_bytes(leaf)]
-        size = sum(
-            metadata.row_group(group).column(number).total_uncompressed_size
+        leaves = [metadata.schema.column(index) for index in range(metadata.num_columns)]
+        leaf_indexes = [index for index, leaf in enumerate(leaves) if not _is_bytes(leaf)]
+        total_bytes = sum(
+            metadata.row_group(group).column(index).total_uncompressed_size
             for group in range(metadata.num_row_groups)
-            for number in column_numbers
+            for index in leaf_indexes
         )
-        rows_that_fit = BYTES_PER_BATCH * metadata.num_rows // max(size, 1)  # the file may state a wrong size
+        rows_that_fit = (
+            BYTES_PER_BATCH * metadata.num_rows // max(total_bytes, 1)
+        )  # the file may state a wrong size
         rows_per_batch = min(max(rows_that_fit, 1), ROWS_PER_BATCH)
         for batch in file.iter_batches(
-            rows_per_batch, columns=[leaves[n].path for n in column_numbers], use_threads=False
+            rows_per_batch, columns=[leaves[index].path for index in leaf_indexes], use_threads=False
         ):
             cells_by_name = dict(
                 zip(batch.schema.names, (column.to_pylist() for column in batch.columns), strict=True)
@@ -57,6 +59,7 @@ def _rows_of(path: str) -> Iterator[list[Any]]:
 
 
 def _is_bytes(leaf: pq.ColumnSchema) -> bool:
+    """Return whether a column, or a part of a nested one, has bytes that are no text."""
     return leaf.physical_type.endswith("BYTE_ARRAY") and leaf.logical_type.type == "NONE"
 
 
@@ -80,16 +83,17 @@ def _as_json_value(value: Any) -> Any:
 
 def write_rows(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
     """Write the rows to standard output. If a limit is exceeded, stop, and return what was found and expected."""
-    deadline, size = time.monotonic() + limits["seconds"], 0
-    for number, row in enumerate(_rows_of(path)):
+    deadline = time.monotonic() + limits["seconds"]
+    written_bytes = 0
+    for number, row in enumerate(_rows_of(path)):  # row 0 has the names of the columns
         if not number and len(row) > MAX_COLUMNS:
             return f"{len(row):,} columns", f"at most {MAX_COLUMNS:,}"
         text = json.dumps(row, ensure_ascii=False)
         if len(text) > limits["line"]:
             return f"a record of more than {limits['line']:,} characters", "shorter ones"
         line = text.encode() + b"\n"
-        size += len(line)
-        for name, count, noun in (("lines", number, "rows"), ("bytes", size, "bytes")):
+        written_bytes += len(line)
+        for name, count, noun in (("lines", number, "rows"), ("bytes", written_bytes, "bytes")):
             if count > limits[name]:
                 return f"more than {limits[name]:,} {noun}", f"fewer (the setting INCOMING_{name.upper()})"
         if time.monotonic() > deadline:
@@ -108,8 +112,8 @@ def main(path: str, limits: dict[str, int]) -> None:
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
     except (pa.ArrowException, OSError, KeyError, ValueError, RecursionError) as error:
-        why = str(error).partition("\n")[0][:200] or type(error).__name__
-        excess = f"damaged data ({why})", "a Parquet file"
+        reason = str(error).partition("\n")[0][:200] or type(error).__name__
+        excess = f"damaged data ({reason})", "a Parquet file"
     if excess:
         sys.stdout.buffer.write(json.dumps({"excess": excess}).encode() + b"\n")
     sys.stdout.buffer.flush()

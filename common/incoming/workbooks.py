@@ -49,16 +49,18 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         sheets = sorted(
             (name for name in members if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name)), key=len
         )
-        strings = _SheetParser([])
+        string_parser = _SheetParser([])
         if "xl/sharedStrings.xml" in members:
-            for _ in strings.parse_sheet(archive, "xl/sharedStrings.xml"):
+            for _ in string_parser.parse_sheet(archive, "xl/sharedStrings.xml"):
                 pass
-        formats = _FormatParser()
+        format_parser = _FormatParser()
         for name in {"xl/styles.xml", "xl/workbook.xml"}.intersection(members):
-            for _ in formats.parse_sheet(archive, name):
+            for _ in format_parser.parse_sheet(archive, name):
                 pass
-        cells = _SheetParser(strings.texts, formats.dates, since_1904=formats.since_1904)
-        yield from cells.parse_sheet(archive, min(sheets, default=FIRST_SHEET))
+        cell_parser = _SheetParser(
+            string_parser.texts, format_parser.date_formats, since_1904=format_parser.since_1904
+        )
+        yield from cell_parser.parse_sheet(archive, min(sheets, default=FIRST_SHEET))
 
 
 class _SheetParser:
@@ -67,14 +69,15 @@ class _SheetParser:
     The XML parser calls the public methods, except ``parse_sheet``.
 
     Args:
-        dates: date or time formats by cell style.
+        strings: the shared strings, to which cells refer by index.
+        date_formats: date or time formats by cell style.
     """
 
     def __init__(
-        self, strings: list[str], dates: Mapping[int, str] | None = None, *, since_1904: bool = False
+        self, strings: list[str], date_formats: Mapping[int, str] | None = None, *, since_1904: bool = False
     ) -> None:
         self.strings = strings
-        self._dates, self.since_1904 = dates or {}, since_1904
+        self._date_formats, self.since_1904 = date_formats or {}, since_1904
         self._style = 0
         self.texts: list[str] = []
         self.rows: list[tuple[int, dict[int, str]]] = []
@@ -89,8 +92,10 @@ class _SheetParser:
         self._cell_type, self._text_pieces, self._is_text = "", [""], False
 
     def parse_sheet(self, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[int, dict[int, str]]]:
-        parser, seconds = DefusedXMLParser(target=self, forbid_dtd=True), self._limits.seconds
-        until = time.monotonic() + seconds
+        """Yield the rows of an XML file of the workbook. Store what else the parser reads in its attributes."""
+        parser = DefusedXMLParser(target=self, forbid_dtd=True)
+        seconds = self._limits.seconds
+        deadline = time.monotonic() + seconds
         with archive.open(name) as member:
             while chunk := member.read(READ_SIZE):
                 count_bytes(len(chunk))
@@ -100,7 +105,7 @@ class _SheetParser:
                     raise LimitExceeded(
                         f"XML with a mark of more than {MAX_TOKEN_BYTES:,} bytes", "shorter ones"
                     )
-                if time.monotonic() > until:
+                if time.monotonic() > deadline:
                     raise LimitExceeded(
                         f"more than is read in {seconds:,} s", "less (the setting INCOMING_SECONDS)"
                     )
@@ -110,9 +115,10 @@ class _SheetParser:
         yield from self.rows
 
     def start_ns(self, prefix: str | None, address: str) -> None:
-        self._keep_name(prefix or "", address)
+        self._count_names(prefix or "", address)
 
-    def _keep_name(self, *names: str) -> None:
+    def _count_names(self, *names: str) -> None:
+        """Raise LimitExceeded if the XML has more names than the parser may keep."""
         for name in names:
             if name not in self._names:
                 self._names.add(name)
@@ -122,7 +128,7 @@ class _SheetParser:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
-        self._keep_name(tag, *attributes)
+        self._count_names(tag, *attributes)
         if self._depth > self._limits.depth:
             raise LimitExceeded("XML nested too deeply", "the sheet of a workbook")
         tag, self._unreported_bytes = tag.rpartition("}")[2], 0
@@ -180,8 +186,8 @@ class _SheetParser:
             if not 0 <= index < len(self.strings):
                 raise LimitExceeded(f"the shared text {index}", f"one of {len(self.strings):,}")
             return self.strings[index]
-        if self._cell_type in ("", "n") and self._style in self._dates:
-            return shown_date(text, self._dates[self._style], since_1904=self.since_1904)
+        if self._cell_type in ("", "n") and self._style in self._date_formats:
+            return shown_date(text, self._date_formats[self._style], since_1904=self.since_1904)
         return {"1": "true", "0": "false"}.get(text, text) if self._cell_type == "b" else text
 
 
@@ -190,7 +196,7 @@ class _FormatParser(_SheetParser):
 
     def __init__(self) -> None:
         super().__init__([])
-        self.dates: dict[int, str] = {}
+        self.date_formats: dict[int, str] = {}
         self._codes: dict[int, str] = {}
         self._style_count = 0
         self._is_in_cell_styles = False
@@ -210,7 +216,7 @@ class _FormatParser(_SheetParser):
             number = _read_number(attributes, "numFmtId")
             code = self._codes.get(number) or BUILT_IN_FORMATS.get(number, "")
             if is_date_format(code):
-                self.dates[self._style_count] = code
+                self.date_formats[self._style_count] = code
             self._style_count += 1
             if self._style_count > MAX_STYLES:
                 raise LimitExceeded(f"more than {MAX_STYLES:,} styles of cells", "fewer")

@@ -24,6 +24,8 @@ class AppendOnlyQuerySet(models.QuerySet[Any]):
 
 
 class AppendOnlyRow(models.Model):
+    """The base of models whose rows are never edited or deleted."""
+
     objects = AppendOnlyQuerySet.as_manager()
 
     class Meta:

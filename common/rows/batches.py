@@ -12,6 +12,7 @@ KEYS_PER_QUERY = 500  # keys that one query names, fewer than SQLite's limit for
 
 
 def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the rows in lists of ``size``. The last list may be shorter."""
     stream = iter(rows)
     while batch := list(islice(stream, size)):
         yield batch

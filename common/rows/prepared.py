@@ -24,6 +24,8 @@ Row = TypeVar("Row")
 
 
 class _Parameter(Expression):
+    """A placeholder in a query. Its SQL has the placeholder itself as parameter, which each call replaces."""
+
     def __init__(self, name: str, output_field: Field[Any, Any]) -> None:
         super().__init__(output_field=output_field)
         self.name = name

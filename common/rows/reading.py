@@ -73,21 +73,21 @@ def _convert_value(
     return value
 
 
-def columns_of(rows: QuerySet[Any, Any], count: int) -> npt.NDArray[np.float64]:
+def columns_of(rows: QuerySet[Any, Any], column_count: int) -> npt.NDArray[np.float64]:
     """Return the columns of a values query of numbers, without NULL, as an array.
 
     Values are not converted, which would take longer than reading them, so UUIDs, JSON, dates and booleans are not
     allowed.
 
     Returns:
-        (count, N) float64; integers below 2^53 are exact.
+        (column_count, N) float64; integers below 2^53 are exact.
     """
-    parts = list(column_parts(rows, count))
-    return np.concatenate(parts, axis=1) if parts else np.empty((count, 0))
+    parts = list(column_parts(rows, column_count))
+    return np.concatenate(parts, axis=1) if parts else np.empty((column_count, 0))
 
 
-def column_parts(rows: QuerySet[Any, Any], count: int) -> Iterator[npt.NDArray[np.float64]]:
+def column_parts(rows: QuerySet[Any, Any], column_count: int) -> Iterator[npt.NDArray[np.float64]]:
     """Yield the columns as ``columns_of`` returns them, but in arrays of at most ROWS_PER_READ rows, to save memory."""
     for chunk in _chunks(rows, ROWS_PER_READ):
-        numbers = np.fromiter(chain.from_iterable(chunk), dtype=np.float64, count=count * len(chunk))
-        yield numbers.reshape(-1, count).T
+        numbers = np.fromiter(chain.from_iterable(chunk), dtype=np.float64, count=column_count * len(chunk))
+        yield numbers.reshape(-1, column_count).T

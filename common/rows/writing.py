@@ -38,18 +38,19 @@ def insert_rows(
 
     Values of the fields ``ready`` already have the database's form, such as JSON as text.
     """
-    count = 0
+    row_count = 0
     write = _writer(model, names, ready)
     for batch in batched(rows, ROWS_PER_BATCH):
         write(zip(*batch, strict=True))
-        count += len(batch)
-    return count
+        row_count += len(batch)
+    return row_count
 
 
 def insert_columns(model: type[models.Model], columns: Mapping[str, Iterable[Any]]) -> None:
     """Insert rows that are given as columns of equal length, by field name. Raise ValueError if lengths differ."""
-    write, values = _writer(model, list(columns), ()), [iter(column) for column in columns.values()]
-    while any(batch := [list(islice(column, ROWS_PER_BATCH)) for column in values]):
+    write = _writer(model, list(columns), ())
+    streams = [iter(column) for column in columns.values()]
+    while any(batch := [list(islice(stream, ROWS_PER_BATCH)) for stream in streams]):
         if len(set(map(len, batch))) > 1:
             raise ValueError(f"columns of {model.__name__} have different lengths")
         write(batch)
@@ -111,13 +112,14 @@ def _writer(
     defaults = [make() for make in target.make_defaults]
     insert = _insert_into_postgresql if connection.vendor == "postgresql" else _insert_into_sqlite
 
-    def write(values: Iterable[Iterable[Any]]) -> None:
-        columns = [
+    def write(columns: Iterable[Iterable[Any]]) -> None:
+        converted_columns = [
             list(column) if convert is _identity else list(map(convert, column))
-            for convert, column in zip(target.converters, values, strict=True)
+            for convert, column in zip(target.converters, columns, strict=True)
         ]
-        count = len(columns[0])
-        insert(target.sql, [*columns, *([value] * count for value in defaults)], count)
+        row_count = len(converted_columns[0])
+        default_columns = ([value] * row_count for value in defaults)
+        insert(target.sql, [*converted_columns, *default_columns], row_count)
 
     return write
 
@@ -142,42 +144,45 @@ def _target_of(
 ) -> _Target:
     quote = connection.ops.quote_name
     named_fields: list[Any] = [model._meta.get_field(name) for name in names]
-    unnamed = [
+    other_fields = [
         field
         for field in model._meta.concrete_fields
         if field not in named_fields and not field.null and not isinstance(field, models.AutoField)
     ]
-    columns = ", ".join(quote(field.column) for field in (*named_fields, *unnamed))
+    columns = ", ".join(quote(field.column) for field in (*named_fields, *other_fields))
     converters = [
         _identity if name in ready else _converter_of(field)
         for name, field in zip(names, named_fields, strict=True)
     ]
     sql = f"{quote(model._meta.db_table)} ({columns})"
-    return _Target(sql, converters, [partial(_converted_default, field) for field in unnamed])
+    return _Target(sql, converters, [partial(_converted_default, field) for field in other_fields])
 
 
 def _converted_default(field: Any) -> Any:
     return _converter_of(field)(field.get_default())
 
 
-def _insert_into_sqlite(into: str, columns: Sequence[list[Any]], count: int) -> None:
+def _insert_into_sqlite(into: str, columns: Sequence[list[Any]], row_count: int) -> None:
     """Insert rows into SQLite. Insert many rows by statements of a hundred rows, with common values as literals.
 
     For many rows, binding single values and running a statement for each row would take longer than storing them.
     """
-    if count <= MAX_PREPARED_ROWS:
+    if row_count <= MAX_PREPARED_ROWS:
         _execute_many(into, ["%s"] * len(columns), 1, zip(*columns, strict=True))
         return
     # bind the first column in any case, since a statement needs a parameter
     marks = ["%s", *(_literal_of(column) or "%s" for column in columns[1:])]
-    varying = [column for column, mark in zip(columns, marks, strict=True) if mark == "%s"]
-    whole = count - count % ROWS_PER_STATEMENT
-    _execute_many(into, marks, ROWS_PER_STATEMENT, _join_rows(varying, 0, whole, ROWS_PER_STATEMENT))
-    if whole < count:
-        _execute_many(into, marks, count - whole, _join_rows(varying, whole, count, count - whole))
+    bound_columns = [column for column, mark in zip(columns, marks, strict=True) if mark == "%s"]
+    rest_count = row_count % ROWS_PER_STATEMENT  # rows that do not fill a statement
+    rest_start = row_count - rest_count
+    values = _join_rows(bound_columns, 0, rest_start, ROWS_PER_STATEMENT)
+    _execute_many(into, marks, ROWS_PER_STATEMENT, values)
+    if rest_count:
+        _execute_many(into, marks, rest_count, _join_rows(bound_columns, rest_start, row_count, rest_count))
 
 
 def _execute_many(into: str, marks: Sequence[str], row_count: int, values: Iterable[Sequence[Any]]) -> None:
+    """Insert rows by statements of ``row_count`` rows. ``marks`` are a row's placeholders and literals."""
     row = f"({', '.join(marks)})"
     with connection.cursor() as cursor:
         cursor.executemany(f"INSERT INTO {into} VALUES {', '.join([row] * row_count)}", values)  # type: ignore[arg-type]  # noqa: S608 - our own names
@@ -203,13 +208,13 @@ def _literal_of(column: list[Any]) -> str:
     return f"'{value}'" if value in ("", "{}") else ""
 
 
-def _insert_into_postgresql(into: str, columns: Sequence[list[Any]], count: int) -> None:
+def _insert_into_postgresql(into: str, columns: Sequence[list[Any]], row_count: int) -> None:
     """Insert rows into PostgreSQL: few rows by a prepared statement, more by COPY, which needs two more messages."""
     rows = zip(*columns, strict=True)
-    if count > MAX_PREPARED_ROWS:
+    if row_count > MAX_PREPARED_ROWS:
         _copy_rows(into, rows)
-    elif count:
-        marks = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * count)
+    elif row_count:
+        marks = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * row_count)
         sql = f"INSERT INTO {into} VALUES {marks}"  # noqa: S608 - our own names
         with server_side_plans(), connection.cursor() as cursor:
             cursor.execute(sql, [*chain.from_iterable(rows)])

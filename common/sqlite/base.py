@@ -23,6 +23,8 @@ os.register_at_fork(after_in_child=_queues.clear)  # a child process cannot end 
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
+    """A connection whose transactions wait for their turn before they begin, and end it with the transaction."""
+
     _turn: Turn | None = None
 
     def _start_transaction_under_autocommit(self) -> None:

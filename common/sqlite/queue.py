@@ -15,12 +15,12 @@ from collections import deque
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
-TURN, NEXT = 0, 1  # positions of the locked bytes in the file
-PAUSE = 0.001  # seconds between two attempts to lock a byte
+TURN_BYTE, NEXT_BYTE = 0, 1  # positions of the locked bytes in the file
+PAUSE_SECONDS = 0.001  # seconds between two attempts to lock a byte
 
 
 class QueueTimeout(Exception):
-    pass
+    """The turn did not come in time."""
 
 
 @dataclass
@@ -35,9 +35,9 @@ class Queue:
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _threads: deque[Turn] = field(default_factory=deque)
 
-    def wait(self, patience: float) -> Turn | None:
-        """Wait for a turn for at most ``patience`` seconds. Return None after this time or if the file is unusable."""
-        turn, until = Turn(self), time.monotonic() + patience
+    def wait(self, max_seconds: float) -> Turn | None:
+        """Wait for a turn for at most this time. Return None after this time, or if the file is unusable."""
+        turn, deadline = Turn(self), time.monotonic() + max_seconds
         with self._guard:
             self._threads.append(turn)
             if self._threads[0] is turn:
@@ -45,13 +45,13 @@ class Queue:
         # clean up even if a signal handler raises, or the next threads would wait for this thread forever
         with suppress(QueueTimeout, OSError), ExitStack() as on_failure:
             on_failure.callback(turn.end)
-            if not turn.is_first.wait(patience):
+            if not turn.is_first.wait(max_seconds):
                 raise QueueTimeout
             if self.name:
                 turn.file = os.open(self.name, os.O_RDWR | os.O_CREAT, 0o600)
-                _lock_byte(turn.file, NEXT, until)
-                _lock_byte(turn.file, TURN, until)
-                fcntl.lockf(turn.file, fcntl.LOCK_UN, 1, NEXT)
+                _lock_byte(turn.file, NEXT_BYTE, deadline)
+                _lock_byte(turn.file, TURN_BYTE, deadline)
+                fcntl.lockf(turn.file, fcntl.LOCK_UN, 1, NEXT_BYTE)
             on_failure.pop_all()
             return turn
         return None
@@ -79,11 +79,12 @@ class Turn:
             self.queue.leave_queue(self)
 
 
-def _lock_byte(file: int, byte: int, until: float) -> None:
+def _lock_byte(file: int, byte: int, deadline: float) -> None:
+    """Lock a byte of the file. Raise QueueTimeout if other processes hold it until the deadline."""
     while True:
         try:
             return fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
         except (BlockingIOError, PermissionError):  # which of the two is raised depends on the platform
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise QueueTimeout from None
-        time.sleep(PAUSE)
+        time.sleep(PAUSE_SECONDS)

@@ -25,7 +25,7 @@ from rest_framework.utils.encoders import JSONEncoder
 from annotation.work.joining import worker_for_token
 from common import rate_limits
 from common.downloads import problem_page
-from common.errors import PROBLEM_TYPE, QuorumError, problem, sentence_of, shorten_details
+from common.errors import PROBLEM_TYPE, QuorumError, sentence_of, shorten_details
 from common.files import NanAsNullEncoder, can_be_stored
 from common.incoming.json_documents import TooDeep, load_json
 from judgments.access.tokens import KEY_PREFIX, authenticate_key
@@ -144,15 +144,15 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
             for name in ("missing", "field", "quiz", "consent")
             if (value := getattr(error, name, None))
         }
-        body = problem(error.status, str(error), title=error.title, **members)
+        body = problem_document(error.status, str(error), title=error.title, **members)
         if isinstance(error, rate_limits.TooManyAttempts):
             headers["Retry-After"] = str(error.wait)
     elif isinstance(error, Http404 | exceptions.NotFound):
-        body = problem(404, "There is nothing at this address for you.")
+        body = problem_document(404, "There is nothing at this address for you.")
     elif isinstance(error, PermissionDenied):
-        body = problem(403, "This is not open to you.")
+        body = problem_document(403, "This is not open to you.")
     elif isinstance(error, RequestDataTooBig):
-        body = problem(413, "The body is larger than this server takes.")
+        body = problem_document(413, "The body is larger than this server takes.")
     elif isinstance(error, exceptions.APIException):
         body, headers = _problem_of_error(error)
     else:
@@ -171,8 +171,8 @@ def _problem_of_error(error: exceptions.APIException) -> tuple[dict[str, Any], d
     if isinstance(error, exceptions.ValidationError):
         errors = error.detail if isinstance(error.detail, dict) else {"": error.detail}
         members = {shorten_details(str(name)): shorten_details(problems) for name, problems in errors.items()}
-        return problem(400, sentence_of(error.detail), errors=members), headers
-    return problem(error.status_code, str(error.detail)), headers
+        return problem_document(400, sentence_of(error.detail), errors=members), headers
+    return problem_document(error.status_code, str(error.detail)), headers
 
 
 @csrf_exempt  # the view changes nothing, and its response is more helpful than a page about cookies

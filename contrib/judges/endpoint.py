@@ -76,8 +76,8 @@ class Endpoint(Client):
             seconds=seconds,
             credentials={"Authorization": f"Bearer {key}"} if key else {},
             secret=key,
-            largest=MAX_REPLY_BYTES,
-            in_time=True,
+            max_bytes=MAX_REPLY_BYTES,
+            limits_whole_time=True,
         )
 
     def ask(self, question: ChatPrompt, *, options: Mapping[str, Any], once: str) -> Reply:

@@ -34,7 +34,7 @@ class BadRows:
                 actual="a published set",
                 expected="it for tables alone",
             )
-        source.refusals.bad_rows = partial(self._add_row, source)
+        source.row_problems.on_bad_row = partial(self._add_row, source)
         # the source's columns have Quorum's names, none of which looks like a formula
         self._lines = self._lines or [csv_line(("line", "problem", *source.columns))]
         return self

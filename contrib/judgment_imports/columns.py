@@ -15,7 +15,7 @@ from common.incoming.bounded_files import uploaded_text
 from judgments.datasets.table_columns import PEOPLE, TableUse, UploadTable, add_table_use
 from judgments.design.reading.study_files import toml_values
 from judgments.design.scale import InferredScale, bounds_from_text, scale_from_text
-from judgments.importers.mapping import NAMES
+from judgments.importers.mapping import MAPPABLE_COLUMNS
 from judgments.kinds import KINDS
 
 IMPORT_JOB = "import_judgments"  # the kind of the import's job
@@ -96,7 +96,9 @@ add_table_use(
     IMPORT_JOB,
     JudgmentTableUse(
         required=("unit", "worker"),
-        optional=tuple(name for name in NAMES if name not in ("systems", "answers", "study", "document")),
+        optional=tuple(
+            name for name in MAPPABLE_COLUMNS if name not in ("systems", "answers", "study", "document")
+        ),
         words={},
         choices={PEOPLE: gettext_noop("answers of the participant who is named in the header")},
         template="judgment_imports/columns.html",

@@ -210,7 +210,7 @@ def _refuse_other_judgments(
     sources = [source]
     if isinstance(source, MappedJudgments):
         source_with_former_ids = open_source(uses_former_ids=True)
-        source_with_former_ids.refusals.bad_rows = source.refusals.bad_rows
+        source_with_former_ids.row_problems.on_bad_row = source.row_problems.on_bad_row
         sources.append(source_with_former_ids)
     if existing.source != Study.Source.IMPORTED or not _is_study_in_sources(existing, sources, items):
         raise DataConflict(f"There is a study {slug!r} with other judgments; choose another name.")

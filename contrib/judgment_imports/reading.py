@@ -146,4 +146,4 @@ def mappings_by_criterion(
     if mapping is None or not (mapping.criterion or mapping.criteria):
         return {"": mapping}
     layout, reader = resolve_layout(format, path, mapping)
-    return {name: mapping.of_criterion(name) for name in criteria_of(layout, reader, path, encoding)}
+    return {name: mapping.for_criterion(name) for name in criteria_of(layout, reader, path, encoding)}

@@ -42,7 +42,7 @@ class SentJudgments(Parameters):
         help_text="Of graded or slider answers, LOW:HIGH[:STEP], such as 1:5:0.5.",
     )
     design = serializers.DictField(required=False, help_text="Keys of a study file, as a HIT template needs.")
-    match_names = serializers.BooleanField(default=False, help_text=OPTIONS["match_names"][1])
+    match_names = serializers.BooleanField(default=False, help_text=OPTIONS["match_names"].help_text)
     dry_run = serializers.BooleanField(
         default=False, help_text="Refuse what an import refuses, and store nothing."
     )
@@ -51,7 +51,8 @@ class SentJudgments(Parameters):
         # "match_names" is no text and has a field above. Rows without a table have no "header_row".
         text_options = OPTIONS.keys() - {"match_names", "header_row"}
         options = {
-            name: serializers.CharField(required=False, help_text=OPTIONS[name][1]) for name in text_options
+            name: serializers.CharField(required=False, help_text=OPTIONS[name].help_text)
+            for name in text_options
         }
         return super().get_fields() | dict(sorted(options.items()))
 

@@ -26,7 +26,7 @@ from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import KnownValuesFilter, ReadOnlyAdmin, row_or_404, signed_in
 from judgments.datasets import uploads
 from judgments.jobs.queues import cancel_job, queue_positions, retry_job
-from judgments.jobs.registry import is_relied_on, upload_page_of
+from judgments.jobs.registry import is_essential_kind, upload_page_of
 from judgments.jobs.words import (
     QUEUE_TITLES,
     describe_job_queue,
@@ -181,7 +181,7 @@ class JobAdmin(ReadOnlyAdmin):
             "title": describe_work(job),
             "job": job,
             "queue_description": describe_job_queue(job, _queue_position(job)),
-            "may_cancel": job.is_under_way and not is_relied_on(job.kind) and may_cancel(user, job),
+            "may_cancel": job.is_under_way and not is_essential_kind(job.kind) and may_cancel(user, job),
             "may_retry": job.has_failed and DELETED_STUDY not in job.args and may_retry(user, job),
             "subject": subject,
             "may_design": may_design,

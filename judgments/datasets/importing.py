@@ -46,7 +46,7 @@ from judgments.importers.records.rows import (
 from judgments.importers.records.sources import CandidateSource, DatasetSource
 from judgments.importers.records.values import by_name
 from judgments.importers.tables.candidates import TableCandidates
-from judgments.importers.tables.parts import WHOLE_TABLE, TablePart, systems_named
+from judgments.importers.tables.parts import WHOLE_TABLE, TablePart, read_system_names
 from judgments.importers.textio import ImportNotes
 from judgments.importers.trec import read_runs
 from judgments.jobs.queues import enqueue
@@ -216,7 +216,7 @@ def import_dataset(
         PictureProblem: a picture is missing or invalid.
     """
     if table_part == WHOLE_TABLE and format in TABLE_FORMATS:
-        systems = systems_named(table_reader(format, path, mapping), path, encoding)
+        systems = read_system_names(table_reader(format, path, mapping), path, encoding)
         if any(systems):
             with transaction.atomic():
                 return _import_with_systems(

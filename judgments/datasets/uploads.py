@@ -163,7 +163,7 @@ def discard_leftovers() -> list[str]:
 
     Pictures of unknown datasets are not removed, since the database may have been restored from an older copy.
     """
-    return remove_stale_files(_root(), "*", but=_uploads_of_jobs())
+    return remove_stale_files(_root(), "*", kept_names=_uploads_of_jobs())
 
 
 def _uploads_of_jobs() -> set[str]:

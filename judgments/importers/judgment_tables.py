@@ -196,7 +196,7 @@ class TableJudgments(JudgmentSource):
         # digests of what units and pairs show, by those of their ids
         self._contents: dict[int, int] = {}
         self._pairs: dict[int, int] = {}
-        self._has_looked_back = False
+        self._has_reread_file = False
         self._images = NamesOfImages()
         if protocol is not None and protocol not in self.kinds:
             noun = "the protocol" if protocol in KINDS else "the unknown protocol"
@@ -277,9 +277,9 @@ class TableJudgments(JudgmentSource):
 
         This reads the file again, so it is done only for the first such row.
         """
-        if self._has_looked_back:
+        if self._has_reread_file:
             return ""
-        self._has_looked_back = True
+        self._has_reread_file = True
         reader = copy(self)
         reader.notes = ImportNotes()
         for record in reader._records(self.path, _COLUMNS, ImportNotes(), self._encoding):

@@ -17,15 +17,15 @@ from judgments.importers import foreign
 from judgments.importers.judgment_tables import TableJudgments, output_columns
 from judgments.importers.mapping import (
     ANONYMOUS_WORKERS,
-    ANSWERS,
+    ANSWER_COLUMNS,
     CONTENT_COLUMNS,
-    NAMES,
-    OUTPUTS,
+    MAPPABLE_COLUMNS,
+    OUTPUT_COLUMNS,
     REQUIRED_COLUMNS,
+    SIDE_BY_SYSTEM_COLUMN,
     STRUCTURED_COLUMNS,
-    SYSTEMS,
-    TEXTS,
-    TIMES,
+    TIME_COLUMNS,
+    UNIT_TEXT_COLUMNS,
     ColumnMapping,
     parse_zone,
 )
@@ -40,7 +40,7 @@ from judgments.importers.times import TIME_EXPECTED, parse_time
 from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS
 
-NAME_COLUMNS = ("image", *SYSTEMS, "worker")
+NAME_COLUMNS = ("image", *SIDE_BY_SYSTEM_COLUMN, "worker")
 _ADDRESS = re.compile(r"https?://")
 
 
@@ -71,18 +71,18 @@ class MappedJudgments(TableJudgments):
         protocol: str | None,
         **options: Any,
     ) -> None:
-        mapping.check(path, NAMES)
+        mapping.check(path, MAPPABLE_COLUMNS)
         super().__init__(
             path, self._answered_records, protocol=protocol or mapping.protocol or None, **options
         )
         self.mapping, self._worker_name = mapping, worker_name
-        mapped_columns = (name for name in NAMES if name in mapping.columns)
+        mapped_columns = (name for name in MAPPABLE_COLUMNS if name in mapping.columns)
         marks_column = ("marks",) if mapping.merge else ()
         self.columns = tuple(dict.fromkeys((*JUDGMENT_COLUMNS, *mapped_columns, *marks_column)))
-        self._read_records = mapping.reader(reader, alone=True)
+        self._read_records = mapping.reader(reader, mapped_only=True)
         self._zone = parse_zone(mapping.zone, path) if mapping.zone else None
         self._rater_counts: Counter[int] = Counter()  # by the unit's digest, if raters are anonymous
-        self._labels = {name: Lookalikes() for name in (*SYSTEMS, "worker")}
+        self._labels = {name: Lookalikes() for name in (*SIDE_BY_SYSTEM_COLUMN, "worker")}
         # if rows must name their system, a blank cell means that no system wrote the text
         required_columns = mapping.asked or (() if mapping.title else mapping.single_source_columns())
         self._names_systems = "system" in required_columns
@@ -96,7 +96,7 @@ class MappedJudgments(TableJudgments):
             for name, answers in mapping.values.items()
         }
         for names, actual, expected in REQUIRED_COLUMNS if mapping.title else ():
-            has_marked_answers = mapping.spans and names is ANSWERS
+            has_marked_answers = mapping.spans and names is ANSWER_COLUMNS
             if not has_marked_answers and not any(name in mapping.columns for name in names):
                 raise ImportProblem(path, None, "--map", actual, expected)
 
@@ -111,7 +111,7 @@ class MappedJudgments(TableJudgments):
         self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         """Yield the records that have an answer. Count the records without an answer in the notes."""
-        for record in self._read_records(path, Columns((), NAMES, lenient=True), notes, encoding):
+        for record in self._read_records(path, Columns((), MAPPABLE_COLUMNS, lenient=True), notes, encoding):
             values = record.values
             if (
                 not values.get("worker")
@@ -119,7 +119,7 @@ class MappedJudgments(TableJudgments):
                 and not values.get("assignment")
             ):
                 continue  # nobody has done the HIT
-            if not self.mapping.spans and all(_is_empty(values.get(name)) for name in ANSWERS):
+            if not self.mapping.spans and all(_is_empty(values.get(name)) for name in ANSWER_COLUMNS):
                 notes.count("empty-answer")
                 continue
             yield record
@@ -127,7 +127,7 @@ class MappedJudgments(TableJudgments):
     def records(self) -> Iterator[Record]:
         """Yield the file's records with Quorum's columns. They are not checked yet."""
         rows = self._answered_records(self.path, Columns(()), self.notes, self._encoding)
-        yield from self.refusals.rows(rows, self._name_columns)
+        yield from self.row_problems.rows(rows, self._name_columns)
 
     def _read_row(self, record: Record, captions: Mapping[str, str] | None) -> JudgmentRow:
         return super()._read_row(self._name_columns(record), captions)
@@ -167,7 +167,7 @@ class MappedJudgments(TableJudgments):
             name: value
             for name, value in values.items()
             if value is not None
-            and (value != "" or name not in OUTPUTS or (name in outputs and not self.uses_former_ids))
+            and (value != "" or name not in OUTPUT_COLUMNS or (name in outputs and not self.uses_former_ids))
         }
 
     def _compose_names(self, record: Record, values: dict[str, Any]) -> None:
@@ -191,9 +191,11 @@ class MappedJudgments(TableJudgments):
         if "unit" in values:
             unit, joins_columns = values["unit"], "{" in record.origins.get("unit", "")
             return content_key("unit", unit) if joins_columns and len(str(unit)) > SHORT_NAME_LIMIT else unit
-        systems = [values[name] for name in SYSTEMS if name in values]
+        systems = [values[name] for name in SIDE_BY_SYSTEM_COLUMN if name in values]
         normalise = str if self.uses_former_ids else one_text
-        content = values | {name: normalise(str(values[name])) for name in TEXTS if name in values}
+        content = values | {
+            name: normalise(str(values[name])) for name in UNIT_TEXT_COLUMNS if name in values
+        }
         return content_key("unit", *(content.get(name) for name in CONTENT_COLUMNS), *systems)
 
     def _typed_value(self, record: Record, name: str, value: Any) -> Any:
@@ -201,9 +203,9 @@ class MappedJudgments(TableJudgments):
         value = value if name in STRUCTURED_COLUMNS else foreign.unwrap_value(value)
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
-            return "" if name in OUTPUTS else None
+            return "" if name in OUTPUT_COLUMNS else None
         answers = self._answers.get("value" if name == "expected" else name)
-        if name in TEXTS and not answers:
+        if name in UNIT_TEXT_COLUMNS and not answers:
             if isinstance(value, list | dict | bool):
                 raise _cell_problem(record, name, value, "a text")
             return str(text if self.uses_former_ids else value)  # as written in the file, even a number
@@ -213,7 +215,7 @@ class MappedJudgments(TableJudgments):
             text = answers[word]
         elif answers:
             text = answers.get(foreign.cell_text(text).lower(), answers.get("*"))
-        if name in TIMES and text is not None:
+        if name in TIME_COLUMNS and text is not None:
             try:
                 return parse_time(str(text), self._zone).isoformat()
             except ValueError:
@@ -244,9 +246,11 @@ class MappedJudgments(TableJudgments):
             return
         first, second = (
             (one_text(str(values[f"{side}_text"])), str(values.get(system, "")))
-            for system, side in SYSTEMS.items()
+            for system, side in SIDE_BY_SYSTEM_COLUMN.items()
         )
-        shared = tuple(one_text(str(values.get(name, ""))) for name in CONTENT_COLUMNS if name not in OUTPUTS)
+        shared = tuple(
+            one_text(str(values.get(name, ""))) for name in CONTENT_COLUMNS if name not in OUTPUT_COLUMNS
+        )
         if hash((shared, second, first)) not in self._pair_orders or first == second:
             self._pair_orders.add(hash((shared, first, second)))
             return
@@ -255,7 +259,7 @@ class MappedJudgments(TableJudgments):
             return  # the reader of answers will refuse the row
         for name, answer in answers.items():
             values[name] = kind.sides.to_canonical(int(answer), side=True)
-        for first_column, second_column in (("first_text", "second_text"), tuple(SYSTEMS)):
+        for first_column, second_column in (("first_text", "second_text"), tuple(SIDE_BY_SYSTEM_COLUMN)):
             second, first = values.pop(first_column, None), values.pop(second_column, None)
             swapped = {first_column: first, second_column: second}
             values |= {name: value for name, value in swapped.items() if value is not None}
@@ -285,7 +289,7 @@ class MappedJudgments(TableJudgments):
     def _add_credits(self, record: Record, values: dict[str, Any]) -> None:
         """Add the row's systems to ``values`` as credits, by caption id, or by side if both sides share a caption."""
         credits_by_side: dict[str, list[dict[str, Any]]] = {}
-        for name, side in SYSTEMS.items():
+        for name, side in SIDE_BY_SYSTEM_COLUMN.items():
             if (system := values.get(name)) is None:
                 continue
             if f"{side}_text" not in values and side not in values and self.text_of is not None:

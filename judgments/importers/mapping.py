@@ -56,23 +56,27 @@ CONTENT_COLUMNS = (
     "image", "reference", "first", "second", "reference_text", "first_text", "second_text", "kind", "pair",
     "content"
 )  # fmt: skip
-ANSWERS = ("value", "answer")
-OUTPUTS = ("first_text", "second_text")
-TEXTS = ("reference_text", *OUTPUTS)
-MARKS = ("severity", "category", "first_text")
+ANSWER_COLUMNS = ("value", "answer")
+OUTPUT_COLUMNS = ("first_text", "second_text")
+UNIT_TEXT_COLUMNS = ("reference_text", *OUTPUT_COLUMNS)
+# the columns of a marked error, in a file with a row for each error
+MARK_COLUMNS = ("severity", "category", "first_text")
 # the side of a system's text, by the system's column
-SYSTEMS = {"system": "first", "second_system": "second"}
-TIMES = ("accepted_at", "submitted_at")
-NAMES = (*JUDGMENT_COLUMNS, *SYSTEMS, "score", "spans", *MARKS[:2], "text")
+SIDE_BY_SYSTEM_COLUMN = {"system": "first", "second_system": "second"}
+TIME_COLUMNS = ("accepted_at", "submitted_at")
+# the columns of judgments that a mapping can have
+MAPPABLE_COLUMNS = (
+    *JUDGMENT_COLUMNS, *SIDE_BY_SYSTEM_COLUMN, "score", "spans", "severity", "category", "text"
+)  # fmt: skip
 # In these columns, words such as NA are texts and do not mean an empty cell.
-TEXT_COLUMNS = {*TEXTS, "caption", "text", "first", "second"}
+TEXT_COLUMNS = {*UNIT_TEXT_COLUMNS, "caption", "text", "first", "second"}
 STRUCTURED_COLUMNS = {"answer", "spans", "content", "marks", "systems", "expected"}
 EXAMPLE = "pairs such as image=filename,value=rating"
 # columns of which a mapping must have one, and what the error message found and expected otherwise
 REQUIRED_COLUMNS = (
-    ((*CONTENT_COLUMNS, *ANSWERS), "nothing", EXAMPLE),
+    ((*CONTENT_COLUMNS, *ANSWER_COLUMNS), "nothing", EXAMPLE),
     (("unit", *CONTENT_COLUMNS), "nothing that was judged", "image=COLUMN, say, or unit=COLUMN"),
-    (ANSWERS, "no value", "value=COLUMN, or answer=COLUMN for open answers"),
+    (ANSWER_COLUMNS, "no value", "value=COLUMN, or answer=COLUMN for open answers"),
 )
 _BRACED_NAME = re.compile(r"\{([^{}]+)\}")
 _CONSTANT = re.compile(r"""(['"])(.+)\1""")
@@ -187,7 +191,7 @@ class ColumnMapping(BaseModel):
         names = sources[0].split(BETWEEN_CRITERIA) if len(sources) == 1 else ()
         return tuple(name.strip() for name in names) if len(names) > 1 else ()
 
-    def of_criterion(self, name: str) -> ColumnMapping:
+    def for_criterion(self, name: str) -> ColumnMapping:
         """Return the mapping that reads the judgments of one criterion, from its rows or from its column."""
         if self.criterion:
             return self.model_copy(update={"where": {**self.where, self.criterion: name}, "criterion": ""})
@@ -215,8 +219,10 @@ class ColumnMapping(BaseModel):
         column_names = tuple(column_names)
         for name, sources in self.columns.items():
             if name not in column_names and sources != (OMITTED_COLUMN,):
-                near = nearest_name(name, column_names)
-                expected = f"{near!r} perhaps" if near else f"one of {', '.join(column_names)}"
+                similar_name = nearest_name(name, column_names)
+                expected = (
+                    f"{similar_name!r} perhaps" if similar_name else f"one of {', '.join(column_names)}"
+                )
                 raise ImportProblem(path, None, "--map", f"the unknown name {quote_value(name)}", expected)
         worker = self.columns.get("worker", ("",))
         if NUMBER in worker[0] and worker[0] != NUMBER and self.columns.get("value") == worker:
@@ -225,8 +231,12 @@ class ColumnMapping(BaseModel):
         if self.zone:
             parse_zone(self.zone, path)
 
-    def reader(self, read: RecordReader, *, alone: bool = False) -> RecordReader:
-        """Return a reader of records with Quorum's columns. If ``alone`` is set, it drops the file's other columns."""
+    def reader(self, read: RecordReader, *, mapped_only: bool = False) -> RecordReader:
+        """Return a reader of records with Quorum's columns.
+
+        Args:
+            mapped_only: whether the reader drops the file's other columns.
+        """
 
         def records(
             path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
@@ -234,7 +244,7 @@ class ColumnMapping(BaseModel):
             if not self.reads_rows:
                 yield from map(self.correct_cells, read(path, columns, notes, encoding))
                 return
-            file_reader = _MappedFileReader(self, path, columns, notes, alone)
+            file_reader = _MappedFileReader(self, path, columns, notes, mapped_only)
             rows = file_reader.rows(read, encoding)
             rows = _latest_records(rows, notes) if self.latest else rows
             yield from _merge_rows(rows) if self.merge else rows
@@ -287,21 +297,25 @@ class _MappedFileReader:
         unseen_sources: those of the required sources that no row had so far.
         raw_columns: the columns by which the file is read, before they get Quorum's names.
         first_values: the values of the first row, once it was read.
+        mapped_only: whether to drop the columns that have no mapping.
+        wanted_cells: the text that a row must have, by column, to fulfil the mapping's condition.
         has_match: whether a row has fulfilled the mapping's condition.
         numbered_sources: the sources with ``{n}``.
         keys_by_header: a cache of the values of ``{n}``, by source and column names.
     """
 
     def __init__(
-        self, mapping: ColumnMapping, path: Path, columns: Columns, notes: ImportNotes, alone: bool
+        self, mapping: ColumnMapping, path: Path, columns: Columns, notes: ImportNotes, mapped_only: bool
     ) -> None:
-        self.mapping, self.path, self.notes, self.alone = mapping, path, notes, alone
+        self.mapping, self.path, self.notes, self.mapped_only = mapping, path, notes, mapped_only
         own_columns = () if mapping.title else columns.required + columns.optional
         omitted_columns = (name for name, sources in mapping.columns.items() if sources == (OMITTED_COLUMN,))
         self.excluded_columns = set(omitted_columns)
         self.excluded_columns |= {"worker"} if mapping.workers == ANONYMOUS_WORKERS else set()
         # columns with Quorum's names need no mapping, but may have words that mean an empty cell
-        sources = {name: (name,) for name in own_columns if alone or mapping.missing} | dict(mapping.columns)
+        sources = {name: (name,) for name in own_columns if mapped_only or mapping.missing} | dict(
+            mapping.columns
+        )
         self.sources = {name: names for name, names in sources.items() if name not in self.excluded_columns}
         self.columns = replace(columns, lenient=True, strict=False)
         required_columns = mapping.asked or (() if mapping.title else mapping.single_source_columns())
@@ -362,7 +376,10 @@ class _MappedFileReader:
     def raw_rows(
         self, read: RecordReader, encoding: str | None, *, checked: bool = False
     ) -> Iterator[tuple[Record, Mapping[str, Any]]]:
-        """Yield each row to read as a pair of record and values. If ``checked``, first check the mapped columns."""
+        """Yield each row to read as a pair of record and values.
+
+        If ``checked`` is set, check first that the file has the mapped columns.
+        """
         mapping = self.mapping
         for file in self.files():
             # each file of a folder may have another header, unless the mapping is a layout
@@ -385,7 +402,7 @@ class _MappedFileReader:
     def parsed_values(self, record: Record) -> dict[str, Any]:
         """Return the values of a record, with lists, JSON and radio buttons parsed."""
         mapping, values = self.mapping, dict(record.values)
-        if record.textual and self.alone:
+        if record.textual and self.mapped_only:
             values = {name: unguard_formula(v) if isinstance(v, str) else v for name, v in values.items()}
         name = mapping.rest  # the column of an error
         try:
@@ -413,23 +430,23 @@ class _MappedFileReader:
         """Raise ImportProblem for mapped columns that the header lacks, before rows are read."""
         self.first_values = values
         is_export = {"study", "protocol", "assignment"} <= values.keys()
-        for name in INCLUSION_COLUMNS if self.alone and not (self.mapping.title or is_export) else ():
+        for name in INCLUSION_COLUMNS if self.mapped_only and not (self.mapping.title or is_export) else ():
             if self.sources.get(name) == (name,) and name not in self.mapping.columns and name in values:
                 self.notes.count("acting-column", detail=name)
-        for source in self.sources.get("value", ()) if self.alone else ():
+        for source in self.sources.get("value", ()) if self.mapped_only else ():
             if is_letter_shown(values, source):
                 expected = (
                     "the folder of the annotators, whose user_state.json says which text it was (potato)"
                 )
                 raise ImportProblem(self.path, record.line, source, "letters of places", expected)
-        if not self.alone:
+        if not self.mapped_only:
             self.columns.check({*self.sources, *values}, self.path, record.line, self.notes)
         if record.textual:
             self._refuse_unknown(record, {*values, *(self.button_groups or ())})
 
     def _refuse_unknown(self, record: Record, columns: set[str]) -> None:
         """Raise ImportProblem if the mapping names a column that is not among the columns of the file."""
-        workers = self.sources.get("worker", ()) if self.alone else ()
+        workers = self.sources.get("worker", ()) if self.mapped_only else ()
         can_name_worker = any(
             "{" in source or source in columns or _CONSTANT.fullmatch(source) for source in workers
         )
@@ -442,8 +459,8 @@ class _MappedFileReader:
                 raise self.unknown_column_error(source, record.file)
 
     def unknown_column_error(self, source: str, file: Path | None = None) -> ImportProblem:
-        near = nearest_name(source, self.first_values)
-        expected = f"{near!r} perhaps" if near else "a column of the file"
+        similar_name = nearest_name(source, self.first_values)
+        expected = f"{similar_name!r} perhaps" if similar_name else "a column of the file"
         if source == "worker":
             expected += ' (--workers anonymous, or workers = "anonymous" in a mapping, if it does not say who answered)'
         return ImportProblem(
@@ -554,14 +571,14 @@ class _MappedFileReader:
                 if value is not None and value != "":
                     mapped_values[name], origins[name] = value, origin
                     break
-                if name in OUTPUTS and is_blank(value) and origin.partition(".")[0] in record.values:
+                if name in OUTPUT_COLUMNS and is_blank(value) and origin.partition(".")[0] in record.values:
                     mapped_values[name] = ""  # a later source may replace it
                 origins.setdefault(name, origin)
-        if not self.alone:
+        if not self.mapped_only:
             excluded = {*mapped_columns, *mapped_values, *self.excluded_columns}
             other_values = {name: value for name, value in record.values.items() if name not in excluded}
             mapped_values = other_values | mapped_values
-        return replace(record, values=mapped_values, origins=origins, renamed=self.alone)
+        return replace(record, values=mapped_values, origins=origins, renamed=self.mapped_only)
 
     def _cell(self, record: Record, source: str) -> Any:
         if source in record.values or source.isidentifier():  # most of Quorum's columns are missing in a file
@@ -596,7 +613,7 @@ def _merge_rows(records: Iterable[Record]) -> Iterator[Record]:
     for record in records:
         values = record.values
         key = tuple(str(values.get(name)) for name in ("unit", "image", "system", "worker"))
-        mark = {name: values.get(name) for name in MARKS}
+        mark = {name: values.get(name) for name in MARK_COLUMNS}
         if key not in groups:
             groups[key] = replace(record, values={**values, "marks": []})
         groups[key].values["marks"].append(mark)
@@ -604,6 +621,7 @@ def _merge_rows(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _latest_records(records: Iterable[Record], notes: ImportNotes) -> Iterator[Record]:
+    """Yield each worker's last submitted record on each unit."""
     latest_records: dict[tuple[str, ...], Record] = {}
     for record in records:
         key = tuple(str(record.values.get(name)) for name in ("unit", "worker"))
@@ -623,13 +641,13 @@ def read_mapping(path: Path) -> ColumnMapping:
             path, None, None, f"no TOML ({error})", "[columns] with a line a column"
         ) from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        actual, expected = quote_value(first["input"]), "a text or a whole number"
-        if first["type"] == "extra_forbidden":
+        problem = error.errors(include_url=False)[0]
+        actual, expected = quote_value(problem["input"]), "a text or a whole number"
+        if problem["type"] == "extra_forbidden":
             actual, expected = "this unknown key", f"one of {', '.join(ColumnMapping.model_fields)}"
-        elif first["type"].startswith(("mapping", "dict")):
+        elif problem["type"].startswith(("mapping", "dict")):
             expected = "a table"
-        location = ".".join(map(str, first["loc"][:2]))
+        location = ".".join(map(str, problem["loc"][:2]))
         raise ImportProblem(path, None, location, actual, expected) from None
 
 
@@ -641,7 +659,9 @@ def criteria_of(mapping: ColumnMapping, read: RecordReader, path: Path, encoding
     """
     if not mapping.criterion:
         return list(mapping.criteria)
-    file_reader = _MappedFileReader(mapping, path, Columns((), NAMES), ImportNotes(), alone=True)
+    file_reader = _MappedFileReader(
+        mapping, path, Columns((), MAPPABLE_COLUMNS), ImportNotes(), mapped_only=True
+    )
     names: dict[str, None] = {}
     for record, values in file_reader.raw_rows(read, encoding):
         file_reader.first_values = file_reader.first_values or values
@@ -668,7 +688,9 @@ def first_rows(
     mapping: ColumnMapping, read: RecordReader, path: Path, encoding: str | None
 ) -> list[dict[str, Any]]:
     """Return the first rows as a mapping reads them: values by column or by path into nested values."""
-    file_reader = _MappedFileReader(mapping, path, Columns((), NAMES), ImportNotes(), alone=True)
+    file_reader = _MappedFileReader(
+        mapping, path, Columns((), MAPPABLE_COLUMNS), ImportNotes(), mapped_only=True
+    )
     rows = (
         dict(foreign.flatten_members(values))
         for file in file_reader.files()
@@ -695,6 +717,7 @@ def guess_columns(names: Iterable[str], columns: Iterable[str]) -> dict[str, str
 
 @cache
 def _synonyms() -> dict[str, list[str]]:
+    """Return the names that other platforms have for Quorum's columns, by column."""
     names: dict[str, list[str]] = tomllib.loads(read_whole(LAYOUT_FOLDER / "names.toml"))
     return names
 
@@ -713,6 +736,7 @@ def parse_pairs(text: str, path: Path, option: str, example: str = EXAMPLE) -> d
 
 
 def parse_zone(text: str, path: Path) -> tzinfo:
+    """Return a time zone by its name. Raise ImportProblem for an unknown name."""
     try:
         return ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Match image names that differ only in case, blanks or ending. Find labels that look alike."""
+"""Compare names that may be spelled differently: match image names and files, and find labels that look alike."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class Lookalikes:
 
     def __init__(self) -> None:
         self._labels: set[tuple[type, str | float]] = set()
-        self._first_by_core: dict[str, str | float] = {}  # by the label's text without blanks and case
+        self._first_by_plain_text: dict[str, str | float] = {}  # by the label's text without blanks and case
 
     def earlier_label(self, label: str | float) -> str | float | None:
         """Return the earlier label that a new label looks like; None if there is none, or if the label is not new."""
         if (key := (type(label), label)) in self._labels or len(self._labels) == MAX_LABELS:
             return None
         self._labels.add(key)
-        first = self._first_by_core.setdefault(_BLANKS.sub("", str(label)).casefold(), label)
-        return None if (type(first), first) == key else first
+        first_label = self._first_by_plain_text.setdefault(_BLANKS.sub("", str(label)).casefold(), label)
+        return None if (type(first_label), first_label) == key else first_label
 
 
 class NamesOfImages:
-    """The image names of a dataset; None if any name is valid."""
+    """The image names of a dataset. Without names, any name is valid."""
 
     def __init__(self, names: Container[str] | None = None) -> None:
         self._names = names
@@ -43,26 +43,26 @@ class NamesOfImages:
         return self._names is not None and name in self._names
 
     @cached_property
-    def _names_by_core(self) -> dict[str, list[str]]:
-        names_by_core: defaultdict[str, list[str]] = defaultdict(list)
+    def _names_by_comparable_name(self) -> dict[str, list[str]]:
+        names_by_comparable_name: defaultdict[str, list[str]] = defaultdict(list)
         names: Iterable[str] = self._names if isinstance(self._names, Iterable) else ()
         for name in names:
-            names_by_core[_comparable_name(name)].append(name)
-        return names_by_core
+            names_by_comparable_name[_comparable_name(name)].append(name)
+        return names_by_comparable_name
 
     def name_of(self, name: str) -> str:
         """Return the only image name that ``name`` can stand for; ``name`` itself if there is not exactly one.
 
         Names may differ in case, blanks and file extension.
         """
-        names = [] if name in self else self._names_by_core.get(_comparable_name(name), [])
+        names = [] if name in self else self._names_by_comparable_name.get(_comparable_name(name), [])
         return names[0] if len(names) == 1 else name
 
     def check(self, record: Record, name: str) -> None:
         """Raise ImportProblem if the dataset has no such image."""
         if self._names is not None and name not in self:
-            near = self.name_of(name)
-            hint = f" (--match-names takes it for {near!r})" if near != name else ""
+            similar_name = self.name_of(name)
+            hint = f" (--match-names takes it for {similar_name!r})" if similar_name != name else ""
             raise record.problem("image", quote_value(name), f"an image of the dataset{hint}")
 
 

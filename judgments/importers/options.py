@@ -6,36 +6,49 @@ import csv
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.incoming import quote_value
 from judgments.importers.mapping import ANONYMOUS_WORKERS, EXAMPLE, ColumnMapping, parse_pairs, read_mapping
 from judgments.importers.textio import ImportProblem
 
-# The value in the usage line and the help text of each option.
-COLUMN_OPTIONS: dict[str, tuple[str, str]] = {
-    "map": (
+
+class TableOption(NamedTuple):
+    """An option for reading a table: its value in the usage line, and its help text."""
+
+    metavar: str
+    help_text: str
+
+
+COLUMN_OPTIONS: dict[str, TableOption] = {
+    "map": TableOption(
         "PAIRS",
         f"the file's column for each column of Quorum, {EXAMPLE}. In a row with several judgments, {{n}} stands for "
         "their numbers. kind=- leaves out the column kind; worker={file} names people after the files of a folder",
     ),
-    "values": ("PAIRS", "the values of answers in words, such as left=1,right=2"),
-    "zone": ("ZONE", "the time zone of times that name none, such as America/Los_Angeles"),
-    "where": (
+    "values": TableOption("PAIRS", "the values of answers in words, such as left=1,right=2"),
+    "zone": TableOption("ZONE", "the time zone of times that name none, such as America/Los_Angeles"),
+    "where": TableOption(
         "COLUMN=VALUE",
         "read only rows with this value in the column; separate several conditions by commas",
     ),
-    "missing": ("WORDS", "words that mean an empty cell, such as NA,None, except in columns of texts"),
-    "header_row": ("N", "the line of the header, if a title stands above it"),
-    "match_names": ("", "treat names of images as equal that differ only in case, spaces or file ending"),
+    "missing": TableOption(
+        "WORDS", "words that mean an empty cell, such as NA,None, except in columns of texts"
+    ),
+    "header_row": TableOption("N", "the line of the header, if a title stands above it"),
+    "match_names": TableOption(
+        "", "treat names of images as equal that differ only in case, spaces or file ending"
+    ),
 }
-JUDGMENT_OPTIONS: dict[str, tuple[str, str]] = {
-    "people": (
+JUDGMENT_OPTIONS: dict[str, TableOption] = {
+    "people": TableOption(
         "COLUMNS",
         "columns with the answers of one person each, named after the person, such as Ada,Ben,Eva",
     ),
-    "criterion": ("COLUMN", "the column with the criterion of each answer; each criterion becomes a study"),
-    "workers": (
+    "criterion": TableOption(
+        "COLUMN", "the column with the criterion of each answer; each criterion becomes a study"
+    ),
+    "workers": TableOption(
         ANONYMOUS_WORKERS,
         f"{ANONYMOUS_WORKERS}: the file does not say who answered, so each row counts as another person",
     ),
@@ -52,10 +65,10 @@ EXPECTED_PAIRS = {
 def add_options(parser: ArgumentParser, *names: str) -> None:
     """Add the named options to a command, and ``--mapping`` for a file with all of them."""
     for name in names:
-        metavar, help_text = OPTIONS[name]
-        options = [f"--{name.replace('_', '-')}", *(["--columns"] if name == "map" else [])]
-        kind: dict[str, Any] = {"metavar": metavar} if metavar else {"action": "store_true"}
-        parser.add_argument(*options, **kind, help=help_text)
+        option = OPTIONS[name]
+        flags = [f"--{name.replace('_', '-')}", *(["--columns"] if name == "map" else [])]
+        value: dict[str, Any] = {"metavar": option.metavar} if option.metavar else {"action": "store_true"}
+        parser.add_argument(*flags, **value, help=option.help_text)
     parser.add_argument(
         "--mapping", type=Path, metavar="FILE", help="a TOML file with these and others (docs/imports.md)"
     )

@@ -34,11 +34,11 @@ _BYTE_ORDER_MARKS = (  # those of UTF-32 first, since its little-endian mark beg
 ENCODING_SAMPLE_BYTES = 2**22  # first bytes of a file from which its encoding is guessed
 ENCODING_HEAD_BYTES = 256  # first bytes that show a byte order mark, or UTF-16 without one
 MAX_PROBLEMS = 1_000  # problems of a file that are collected
-PROBLEMS_SHOWN = 20
+PROBLEMS_SHOWN = 20  # problems that a message lists
 MAX_WHOLE_LENGTH = 5_000_000  # characters of a text that is read at once
 R = TypeVar("R")
 T = TypeVar("T")
-# "{n}" is the count. "{detail}" distinguishes several notes of the same kind.
+# The notes by the code of an oddity. "{n}" is the count. "{detail}" distinguishes several notes of the same kind.
 QUIRK_NOTES = {
     "repeated-line": "Lines that are identical to an earlier line, left out: {n}.",
     "repeated-caption": "Texts that are identical to another text of the same item (imported): {n}.",
@@ -130,11 +130,11 @@ class ImportProblems(ImportProblem):
 class RowProblems:
     """Collects the errors in a file's rows, to raise them together.
 
-    If ``bad_rows`` is set, it is called with each record that has an error and with the error instead.
+    If ``on_bad_row`` is set, it is called with each record that has an error and with the error, instead of raising it.
     """
 
     def __init__(self) -> None:
-        self.bad_rows: Callable[[Any, ImportProblem], None] | None = None
+        self.on_bad_row: Callable[[Any, ImportProblem], None] | None = None
         self.problems: list[ImportProblem] = []
 
     def rows(self, records: Iterable[R], read: Callable[[R], T]) -> Iterator[T]:
@@ -144,8 +144,8 @@ class RowProblems:
                 try:
                     row = read(record)
                 except ImportProblem as problem:
-                    if self.bad_rows is not None:
-                        self.bad_rows(record, problem)
+                    if self.on_bad_row is not None:
+                        self.on_bad_row(record, problem)
                         continue
                     self.problems.append(problem)
                     if len(self.problems) >= MAX_PROBLEMS:
@@ -175,6 +175,7 @@ class ImportNotes:
         return sum(n for (name, _), n in self._counts.items() if name == quirk)
 
     def details(self) -> set[str]:
+        """Return the details of all notes so far."""
         return {detail for _, detail in self._counts}
 
     def sentences(self) -> list[str]:
@@ -219,10 +220,11 @@ def read_chunks(path: Path, *, encoding: str | None = None) -> Iterator[str]:
 
 def read_whole(path: Path, *, encoding: str | None = None) -> str:
     """Return the text of a file, with the limits and errors of `read_lines`."""
-    text, size = io.StringIO(), 0
+    text = io.StringIO()
+    length = 0
     for _, line in read_lines(path, encoding=encoding):
-        size += text.write(line)
-        if size > MAX_WHOLE_LENGTH:
+        length += text.write(line)
+        if length > MAX_WHOLE_LENGTH:
             raise ImportProblem(
                 path, None, None, f"more than {MAX_WHOLE_LENGTH:,} characters", "a shorter file"
             )
@@ -318,18 +320,20 @@ def _undecodable_error(path: Path, error: UnicodeDecodeError, line: int | None) 
             number += 1
             try:
                 text.decode(encoding)
-            except UnicodeDecodeError as where:
-                return _wrong_byte_error(path, number, encoding, text, where.start)
+            except UnicodeDecodeError as line_error:
+                return _wrong_byte_error(path, number, encoding, text, line_error.start)
     return ImportProblem(path, None, None, f"bytes that are not {encoding.upper()}", "an undamaged file")
 
 
-def _wrong_byte_error(path: Path, number: int, encoding: str, line: bytes, at: int) -> ImportProblem:
+def _wrong_byte_error(path: Path, number: int, encoding: str, line: bytes, index: int) -> ImportProblem:
     """Return the error about the byte of a line at this index. It hints at Windows-1252 if that fits."""
-    actual = f"byte 0x{line[at]:02X} (number {at + 1} of the line), which is not {encoding.upper()}"
+    actual = f"byte 0x{line[index]:02X} (number {index + 1} of the line), which is not {encoding.upper()}"
     expected = "UTF-8, or UTF-16 with a byte order mark"
     if encoding == "utf-8":
-        letter = line[at : at + 1].decode("cp1252", "ignore")
-        is_between_ascii = all(byte < 0x80 for byte in (line[at - 1 : at] + line[at + 1 : at + 2]))
+        letter = line[index : index + 1].decode("cp1252", "ignore")
+        is_between_ascii = all(
+            byte < 0x80 for byte in (line[index - 1 : index] + line[index + 1 : index + 2])
+        )
         if letter and is_between_ascii:
             actual += f" but looks like Windows-1252 ({letter!r} there)"
             expected += (

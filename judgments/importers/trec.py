@@ -44,7 +44,12 @@ _LINE_READER = RowReader(_Line, columns={"query": "qid", "item": "docid"}, given
 
 @dataclass(slots=True)
 class RankedLists:
-    """A system's ranked lists, as arrays of numbers of queries and items. They take 40 bytes per line."""
+    """A system's ranked lists, as arrays with an entry for each line of the file. They take 40 bytes per line.
+
+    Attributes:
+        query, item: the numbers of the query and the item, as in ``read_runs``.
+        line: the number of the line, for errors.
+    """
 
     path: Path
     query: array[int] = field(default_factory=lambda: array("q"))
@@ -77,9 +82,9 @@ class RankedLists:
         position = np.arange(len(query)) - np.repeat(list_starts, list_lengths) + 1
         score_rises = (np.diff(score) > 0) & (np.diff(query) == 0)
         notes.count("scores-against-ranks", len(np.unique(query[1:][score_rises])))
-        keep = position <= (len(position) if depth is None else depth)
-        notes.count("below-depth", int((~keep).sum()))
-        columns = (column[keep].tolist() for column in (query, item, position, score))
+        is_kept = position <= (len(position) if depth is None else depth)
+        notes.count("below-depth", int((~is_kept).sum()))
+        columns = (column[is_kept].tolist() for column in (query, item, position, score))
         return list(zip(*columns, strict=True))
 
 
@@ -94,7 +99,11 @@ def read_runs(
     """Return the ranked lists of each system, by its name.
 
     Args:
-        queries, ranked: the numbers of the valid queries and items, by name.
+        queries: the numbers of the valid queries, by name.
+        ranked: the numbers of the valid items, by name.
+
+    Raises:
+        ImportProblem: the file cannot be read, is empty, or has an unknown name.
     """
     runs: dict[str, RankedLists] = {}
     for row in _read_lines(path, encoding):

@@ -1,4 +1,7 @@
-"""Claim and run a job in this process. Find out whether the process that claimed another job has ended."""
+"""Claim and run a job in this process.
+
+A claim has the name of its owner, by which other processes find out whether the owner has ended.
+"""
 
 from __future__ import annotations
 
@@ -85,11 +88,11 @@ def _claim_job(job_id: int, owner: str) -> JobRun | None:
 
 def owner_name() -> str:
     """Return a new, unique name under which this process claims a job."""
-    return f"{_machine()}:{os.getpid()}:{secrets.token_hex(4)}"
+    return f"{_machine_name()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 @cache
-def _machine() -> str:
+def _machine_name() -> str:
     """Return a name of the container or machine and its start, within which process ids are unique."""
     name = socket.gethostname()
     with suppress(OSError):  # the system is not Linux
@@ -101,7 +104,7 @@ def _machine() -> str:
 def has_ended(owner: str) -> bool | None:
     """Return whether the process of an owner has ended; None if it runs on another machine."""
     host, _, process = owner.rpartition(":")[0].rpartition(":")
-    if host != _machine():
+    if host != _machine_name():
         return None
     if int(process) == os.getpid():
         return owner not in local_owners

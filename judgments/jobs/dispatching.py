@@ -30,37 +30,41 @@ def dispatch(queue: str) -> None:
     waiting_jobs = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=job_kinds)
     running_jobs = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
     account_by_locked_job: dict[int, int | None] = {}  # jobs that another process is sending
-    while oldest := _oldest_unsent_by_account(waiting_jobs, account_by_locked_job):
+    while oldest_job_by_account := _oldest_unsent_by_account(waiting_jobs, account_by_locked_job):
         sent_jobs = waiting_jobs.filter(sent_at__isnull=False).order_by()
         accounts_at_broker = sent_jobs.values_list("created_by", flat=True)
         running_accounts = running_jobs.values_list("created_by", flat=True)
         sent_counts = Counter([*accounts_at_broker, *running_accounts, *account_by_locked_job.values()])
         free_messages = MAX_MESSAGES_AT_BROKER - len(accounts_at_broker)
-        sent_now = attempts = 0
-        for account in sorted(oldest, key=lambda account: (sent_counts[account], oldest[account])):
-            may_have_several = queue != READING and sent_now < free_messages
+        newly_sent_count = attempt_count = 0
+        for account in sorted(
+            oldest_job_by_account, key=lambda account: (sent_counts[account], oldest_job_by_account[account])
+        ):
+            may_have_several = queue != READING and newly_sent_count < free_messages
             if may_have_several or not sent_counts[account]:
-                attempts += 1
-                if send_message(oldest[account]):
-                    sent_now += 1
+                attempt_count += 1
+                if send_message(oldest_job_by_account[account]):
+                    newly_sent_count += 1
                 else:
-                    account_by_locked_job[oldest[account]] = account
-        if not attempts or sent_now >= free_messages:
+                    account_by_locked_job[oldest_job_by_account[account]] = account
+        if not attempt_count or newly_sent_count >= free_messages:
             return
 
 
-def _oldest_unsent_by_account(waiting_jobs: QuerySet[Job], locked: Collection[int]) -> dict[int | None, int]:
-    """Return the id of each account's oldest job that is not sent, besides those that other processes have locked."""
-    unsent = waiting_jobs.filter(sent_at=None).exclude(pk__in=locked).order_by()
-    return dict(unsent.values_list("created_by").annotate(Min("pk")))
+def _oldest_unsent_by_account(
+    waiting_jobs: QuerySet[Job], locked_jobs: Collection[int]
+) -> dict[int | None, int]:
+    """Return the id of each account's oldest job that is neither sent nor locked by another process."""
+    unsent_jobs = waiting_jobs.filter(sent_at=None).exclude(pk__in=locked_jobs).order_by()
+    return dict(unsent_jobs.values_list("created_by").annotate(Min("pk")))
 
 
 def send_message(job_id: int) -> bool:
     """Send a job's message on commit. Return False if another process is already sending it."""
     with transaction.atomic():
         # Waiting for another process that sends it could cause a deadlock.
-        row = Job.objects.select_for_update(skip_locked=True)
-        job = row.filter(pk=job_id, state=Job.State.QUEUED, sent_at=None).first()
+        unlocked_jobs = Job.objects.select_for_update(skip_locked=True)
+        job = unlocked_jobs.filter(pk=job_id, state=Job.State.QUEUED, sent_at=None).first()
         if job is None:
             return False
         Job.objects.filter(pk=job_id).update(sent_at=Now())

@@ -33,7 +33,7 @@ from judgments.models import Study
 from quorum.numeric import packing
 from quorum.numeric.parallel import PartFunction, Results, Serial, use_pool
 
-QUEUE = "parts"
+PARTS_QUEUE = "parts"
 # A silent worker's part is taken over after this many times the time of the longest part so far.
 TAKE_OVER_FACTOR = 3
 MIN_WAIT_SECONDS = 10.0  # seconds before a part is taken over
@@ -86,25 +86,27 @@ class AllWorkers:
     ) -> Iterator[Any]:
         """Yield the results in order. While the next one is missing, compute a part that no process has claimed."""
         results: dict[int, Any] = {}
-        unclaimed = deque(range(len(parts)))
+        unclaimed_numbers = deque(range(len(parts)))
         longest_seconds = 0.0
-        for number in range(len(parts)):
-            while number not in results:
+        for next_number in range(len(parts)):
+            while next_number not in results:
                 self._run.check()
                 with suppress(FileNotFoundError):
-                    results[number] = read_packed(folder / f"{number}.result")
+                    results[next_number] = read_packed(folder / f"{next_number}.result")
                     continue
-                own_part = next((other for other in _pop_all(unclaimed) if claim_part(folder, other)), None)
-                if own_part is None and _may_take_over(folder, number, longest_seconds):
-                    own_part = number
-                if own_part is None:
+                own_number = next(
+                    (number for number in _pop_all(unclaimed_numbers) if claim_part(folder, number)), None
+                )
+                if own_number is None and _may_take_over(folder, next_number, longest_seconds):
+                    own_number = next_number
+                if own_number is None:
                     time.sleep(POLL_SECONDS)
                     continue
                 started_at = time.monotonic()
                 with use_pool(Serial()):
-                    results[own_part] = function(shared, parts[own_part])
+                    results[own_number] = function(shared, parts[own_number])
                 longest_seconds = max(longest_seconds, time.monotonic() - started_at)
-            yield results.pop(number)
+            yield results.pop(next_number)
 
 
 def _pop_all(numbers: deque[int]) -> Iterator[int]:
@@ -132,6 +134,7 @@ def _may_take_over(folder: Path, number: int, longest_seconds: float) -> bool:
 
 @lru_cache(maxsize=1)
 def read_task(folder: Path) -> tuple[PartFunction, Any, list[Any]]:
+    """Return the function of a call of `map`, the argument that its parts share, and the parts."""
     task: tuple[PartFunction, Any, list[Any]] = read_packed(folder / TASK_FILE)
     return task
 
@@ -180,11 +183,11 @@ def compute_part(folder_name: str, number: int) -> None:
         log.exception("A part of %s needed too much memory.", folder_name)
 
 
-def send_parts(folder: str, count: int) -> None:
+def send_parts(folder: str, part_count: int) -> None:
     """Send a message for every part except the first, with which the job's own process begins."""
     from celery import group
 
     try:
-        group(compute_part.s(folder, number) for number in range(1, count)).apply_async()
+        group(compute_part.s(folder, number) for number in range(1, part_count)).apply_async()
     except BROKER_FAILURES as error:
         log.warning("The parts in %s are computed by one process, as the broker is away: %s", folder, error)

@@ -17,7 +17,7 @@ from django.utils.translation import gettext, ngettext
 from common.errors import WrongState
 from common.rate_limits import TooManyAttempts
 from judgments.jobs.dispatching import dispatch
-from judgments.jobs.registry import CROWD, UnknownJobKind, is_relied_on, job_kinds
+from judgments.jobs.registry import CROWD, UnknownJobKind, is_essential_kind, job_kinds
 from judgments.models.jobs import DELETED_STUDY, Job
 
 # The wait after which an account with too many waiting jobs may try again is estimated by the jobs of all accounts
@@ -32,7 +32,7 @@ POSITIONS_SQL = """
             SELECT id, queue, row_number() OVER (PARTITION BY queue, created_by_id ORDER BY id) AS turn
             FROM judgments_job WHERE state = 'queued'
         ) AS turns
-    ) AS places WHERE id IN ({keys})
+    ) AS places WHERE id IN ({job_ids})
 """
 
 
@@ -100,7 +100,7 @@ def cancel_job(job: Job) -> None:
     Raises:
         WrongState: the job has ended, or other work depends on it.
     """
-    if is_relied_on(job.kind):
+    if is_essential_kind(job.kind):
         raise WrongState(
             gettext("Job %(pk)s cannot be cancelled, because other people need its result.") % {"pk": job.pk}
         )
@@ -158,9 +158,9 @@ def queue_positions(jobs: Iterable[Job]) -> dict[int, int]:
 
     Positions are in the order in which jobs are sent. Accounts take turns in this order.
     """
-    keys = [job.pk for job in jobs if job.state == Job.State.QUEUED]
-    if not keys:
+    job_ids = [job.pk for job in jobs if job.state == Job.State.QUEUED]
+    if not job_ids:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(POSITIONS_SQL.format(keys=", ".join(["%s"] * len(keys))), keys)
+        cursor.execute(POSITIONS_SQL.format(job_ids=", ".join(["%s"] * len(job_ids))), job_ids)
         return dict(cursor.fetchall())

@@ -12,7 +12,7 @@ _periodic_tasks: list[PeriodicTask] = []
 
 
 class UnknownJobKind(Exception):
-    pass
+    """No app of this installation or version registers the kind of job."""
 
 
 def task_name(work: str) -> str:
@@ -24,6 +24,7 @@ class JobKind:
     """A kind of job.
 
     Attributes:
+        queue: one of ``QUEUES``.
         handler: the dotted path of `handler(run, **args) -> dict | None`.
         scope: the scope that a token needs, with the verb "read", to see the kind's results.
         is_essential: whether other work depends on the job. It then cannot be cancelled and is exempt from limits.
@@ -59,7 +60,15 @@ def register(
     is_essential: bool = False,
     upload_page: str = "",
 ) -> None:
-    job_kind = job_kinds.setdefault(kind, JobKind(handler, queue, scope, is_essential, upload_page))
+    """Register a kind of job. The arguments are the fields of a ``JobKind``.
+
+    Raises:
+        ValueError: the kind is registered with another handler.
+    """
+    new_kind = JobKind(
+        handler=handler, queue=queue, scope=scope, is_essential=is_essential, upload_page=upload_page
+    )
+    job_kind = job_kinds.setdefault(kind, new_kind)
     if job_kind.handler != handler:
         raise ValueError(f"Job kind {kind!r} is registered twice: {job_kind.handler} and {handler}.")
 
@@ -86,6 +95,6 @@ def upload_page_of(kind: str) -> str:
     return (job_kind and job_kind.upload_page) or "admin:judgments_dataset_add"
 
 
-def is_relied_on(kind: str) -> bool:
+def is_essential_kind(kind: str) -> bool:
     """Return whether other work depends on jobs of the kind, which then cannot be cancelled."""
     return kind in job_kinds and job_kinds[kind].is_essential

@@ -57,6 +57,8 @@ class LostClaim(Exception):
 
 
 class TookTooLong(Exception):
+    """The handler ran longer than jobs of its queue may."""
+
     def __init__(self, queue: str) -> None:
         super().__init__(
             f"The work took longer than {settings.JOB_SECONDS[queue] / 60:g} minutes, the limit of its queue; "
@@ -65,7 +67,7 @@ class TookTooLong(Exception):
 
 
 class NotEnoughMemory(Exception):
-    pass
+    """The handler needed more memory than there is."""
 
 
 class WorkerShutdown(BaseException):
@@ -81,7 +83,15 @@ class Progress(Protocol):
 
 @dataclass
 class JobRun:
-    """A worker's claim of a job, passed to the handler."""
+    """A worker's claim of a job, passed to the handler.
+
+    Attributes:
+        attempts: the number of runs of the job, with this one.
+        share: the fraction that is done, as last reported.
+        message: the current activity, as last reported.
+        has_lost_claim: whether the job was cancelled or given to another worker.
+        retry_in: the seconds before another try; None if there is none.
+    """
 
     job_id: int
     kind: str
@@ -93,8 +103,8 @@ class JobRun:
     share: float = 0.0
     message: str = ""
     has_lost_claim: bool = False
-    retry_in: float | None = None  # seconds before another try; None for no other try
-    _heart: _HeartbeatThread = field(init=False, repr=False)
+    retry_in: float | None = None
+    _heartbeat: _HeartbeatThread = field(init=False, repr=False)
     _began: float = field(default_factory=time.monotonic, init=False, repr=False)
 
     @property
@@ -142,17 +152,18 @@ class JobRun:
         return LostClaim(f"Job {self.job_id} was cancelled or given to another worker.")
 
     def _row(self) -> JobQuerySet:
+        """Return a query for the job's row. It is empty if this run has lost the job."""
         return Job.objects.filter(pk=self.job_id, state=Job.State.RUNNING, owner=self.owner)
 
     def __enter__(self) -> JobRun:
-        self._heart = _HeartbeatThread(self)
-        self._heart.start()
+        self._heartbeat = _HeartbeatThread(self)
+        self._heartbeat.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        self._heart.stop()
+        self._heartbeat.stop()
         if error is None:
             return False
         if isinstance(error, LostClaim):
@@ -201,7 +212,8 @@ class _HeartbeatThread(threading.Thread):
         self.run_, self.stopped = run, threading.Event()
 
     def run(self) -> None:
-        written, seconds_silent, seconds_stopping = (0.0, ""), 0.0, 0.0
+        written_progress = (0.0, "")
+        seconds_silent = seconds_stopping = 0.0
         had_claim_at = time.monotonic()
         heartbeat_seconds = settings.JOB_STALE_SECONDS / HEARTBEATS_PER_LEASE
         try:
@@ -215,10 +227,10 @@ class _HeartbeatThread(threading.Thread):
                 elif time.monotonic() - had_claim_at >= LOST_SECONDS:
                     self._leave_lost()
                 progress = (self.run_.share, self.run_.message)
-                if progress == written and seconds_silent < heartbeat_seconds:
-                    self._beat()
+                if progress == written_progress and seconds_silent < heartbeat_seconds:
+                    self._beat()  # only looks whether this run still has the job
                 elif self._beat(progress=progress[0], words=progress[1], heartbeat=Now()):
-                    written, seconds_silent = progress, 0.0
+                    written_progress, seconds_silent = progress, 0.0
         finally:
             connection.close()
 
@@ -272,14 +284,14 @@ def run_part(job_id: int, run: str) -> Iterator[None]:
         finally:
             connection.close()
 
-    heart = threading.Thread(target=watch_job, name=f"job-{job_id}-part", daemon=True)
-    heart.start()
+    watcher = threading.Thread(target=watch_job, name=f"job-{job_id}-part", daemon=True)
+    watcher.start()
     try:
         with interrupt_regularly():
             yield
     finally:
         stopped.set()
-        heart.join()
+        watcher.join()
 
 
 def is_run(job_id: int, run: str) -> bool:

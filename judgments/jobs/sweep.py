@@ -27,23 +27,23 @@ _woke_at, _clock_difference = float("-inf"), time.time() - time.monotonic()
 MAX_CLOCK_DRIFT_SECONDS = 1  # a larger change of the difference means that the machine has slept
 
 
-def requeue_lost_jobs(at_broker: Callable[[str], int | None] = lambda queue: None) -> None:
+def requeue_lost_jobs(count_at_broker: Callable[[str], int | None] = lambda queue: None) -> None:
     """Queue the jobs of dead workers and of lost messages again. It is safe to call this at any time.
 
     Args:
-        at_broker: returns the number of a queue's messages at the broker; None if it is unknown.
+        count_at_broker: returns the number of a queue's messages at the broker; None if it is unknown.
     """
     for job in Job.objects.filter(state=Job.State.RUNNING):
-        if not _is_lapsed(job):
+        if not _has_lost_worker(job):
             continue
-        run = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING, owner=job.owner)
+        run_row = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING, owner=job.owner)
         if error := _failure_reason(job):
-            run.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now())
+            run_row.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now())
         else:
-            run.requeue()
+            run_row.requeue()
     _send_unknown_kinds()
     for queue in QUEUES:
-        _requeue_lost_messages(queue, at_broker)
+        _requeue_lost_messages(queue, count_at_broker)
     for queue in QUEUES:
         dispatch(queue)
 
@@ -56,11 +56,11 @@ def _send_unknown_kinds() -> None:
     """
     waiting_jobs = Job.objects.filter(state=Job.State.QUEUED).exclude(kind__in=job_kinds).order_by("kind")
     kinds = waiting_jobs.values_list("kind").annotate(Count("pk"), Count("sent_at"), Min("pk"))
-    for kind, count, sent, oldest in kinds:
+    for kind, count, sent_count, oldest_id in kinds:
         message = "Jobs of kind %r wait (%d), which this version does not know; a worker of another may."
         log.warning(message, kind, count)
-        if not sent:
-            send_message(oldest)
+        if not sent_count:
+            send_message(oldest_id)
 
 
 def _failure_reason(job: Job) -> str:
@@ -74,7 +74,7 @@ def _failure_reason(job: Job) -> str:
     return ""
 
 
-def _is_lapsed(job: Job) -> bool:
+def _has_lost_worker(job: Job) -> bool:
     """Return whether the worker of a running job has died.
 
     If the worker runs on this machine, look for its process, since sleep of the machine or a long transaction on
@@ -83,12 +83,13 @@ def _is_lapsed(job: Job) -> bool:
     has_process_ended = has_ended(job.owner)
     if has_process_ended:
         return True
-    leases = 1 if has_process_ended is None else 2  # another process may have the id of a dead process
-    silence = leases * settings.JOB_STALE_SECONDS
-    silent_before = Now() - timedelta(seconds=silence)
+    # twice as long for a process that seems to run, since another process may have the id of a dead one
+    lease_count = 1 if has_process_ended is None else 2
+    max_silence = lease_count * settings.JOB_STALE_SECONDS
+    silent_before = Now() - timedelta(seconds=max_silence)
     return (
         job.owner not in local_owners
-        and (has_process_ended is None or _seconds_awake() > silence)
+        and (has_process_ended is None or _seconds_awake() > max_silence)
         and Job.objects.filter(pk=job.pk, owner=job.owner, heartbeat__lt=silent_before).exists()
     )
 
@@ -103,14 +104,14 @@ def _seconds_awake() -> float:
     return time.monotonic() - _woke_at
 
 
-def _requeue_lost_messages(queue: str, at_broker: Callable[[str], int | None]) -> None:
+def _requeue_lost_messages(queue: str, count_at_broker: Callable[[str], int | None]) -> None:
     """Mark the oldest sent jobs as not sent if the broker has fewer messages than jobs are marked as sent.
 
     A message that is sent twice does no harm.
     """
     sent_jobs = Job.objects.filter(queue=queue, state=Job.State.QUEUED, sent_at__lt=Now() - LOST_AFTER)
     lost_jobs = list(sent_jobs.order_by("sent_at", "pk").values_list("pk", flat=True))
-    message_count = at_broker(queue) if lost_jobs else None
+    message_count = count_at_broker(queue) if lost_jobs else None
     if message_count is not None:
         lost_jobs = lost_jobs[: max(0, len(lost_jobs) - message_count)]
         Job.objects.filter(pk__in=lost_jobs, state=Job.State.QUEUED).update(sent_at=None)

@@ -85,17 +85,20 @@ def describe_queue_position(position: int) -> str:
 
 
 def describe_result(job: Job) -> list[tuple[str, str]]:
+    """Return the entries of a job's result that pages show, as pairs of label and value."""
     if not isinstance(job.result, dict):
         return []
-    rows = {**job.result, **(job.result.get("counts") or {})}
-    values = [
+    entries = {**job.result, **(job.result.get("counts") or {})}
+    labelled_values = [
         (_describe_name(name), _describe_value(name, value))
-        for name, value in rows.items()
+        for name, value in entries.items()
         if name not in HIDDEN_ENTRIES and value not in (None, "") and not isinstance(value, dict | list)
     ]
     if job.result.get("created") is False:
-        values.append((gettext("changed"), gettext("nothing, because the same file was imported before")))
-    return values
+        labelled_values.append(
+            (gettext("changed"), gettext("nothing, because the same file was imported before"))
+        )
+    return labelled_values
 
 
 def _describe_name(name: str) -> str:

@@ -122,7 +122,7 @@ def test_uploads_are_read_apart_from_what_people_wait_for() -> None:
               if part.startswith("--queues=")]  # fmt: skip
     for served in (by_unit, by_run):
         assert "reading" in served
-        assert sorted(",".join(served).split(",")) == sorted([*registry.QUEUES, pool.QUEUE])
+        assert sorted(",".join(served).split(",")) == sorted([*registry.QUEUES, pool.PARTS_QUEUE])
 
 
 def test_celery_knows_every_kind_of_job_and_every_round_by_its_name_and_queue() -> None:
@@ -132,7 +132,7 @@ def test_celery_knows_every_kind_of_job_and_every_round_by_its_name_and_queue() 
     for scheduled in registry.periodic_tasks():
         assert callable(import_string(scheduled.function))
         assert app.amqp.router.route({}, scheduled.task)["queue"].name == scheduled.queue
-    assert {queue.name for queue in app.conf.task_queues} == {*registry.QUEUES, pool.QUEUE}
+    assert {queue.name for queue in app.conf.task_queues} == {*registry.QUEUES, pool.PARTS_QUEUE}
 
 
 @pytest.mark.django_db
@@ -854,7 +854,7 @@ def test_a_message_that_was_changed_at_the_broker_is_dropped(
         assert [row(installation, job)["state"] for job in (first, second)] == ["queued", "queued"]
         # nor are there channels of commands and elections, whose messages nobody signs
         assert set(server.keys("_kombu.binding.*")) <= {
-            f"_kombu.binding.{queue}".encode() for queue in (*registry.QUEUES, pool.QUEUE)
+            f"_kombu.binding.{queue}".encode() for queue in (*registry.QUEUES, pool.PARTS_QUEUE)
         }
         for message in genuine:
             server.lpush("heavy", json.dumps(message))

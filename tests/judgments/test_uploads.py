@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 
 from common.audit import acting_as
-from common.environment import Limits
+from common.environment import IncomingLimits
 from common.incoming import archives
 from common.incoming.archives import UploadRefused
 from judgments.datasets import uploads
@@ -136,10 +136,10 @@ def test_an_archive_that_could_do_harm_is_refused(content: bytes, sentence: str,
 
 
 def test_more_files_or_bytes_than_are_read_are_refused(settings: Any) -> None:
-    settings.INCOMING = Limits(files=2)
+    settings.INCOMING = IncomingLimits(files=2)
     with refuses(UploadRefused, "lists", "2"):
         keep("set.zip", packed(("a", b"1"), ("b", b"2"), ("c", b"3")))
-    settings.INCOMING = Limits(bytes=3)
+    settings.INCOMING = IncomingLimits(bytes=3)
     with refuses(UploadRefused, "bytes", "4"):
         keep("set.zip", packed(("a", b"1234")))
 

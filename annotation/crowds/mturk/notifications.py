@@ -264,7 +264,7 @@ def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -
 
 def _fetch_from_amazon(address: str) -> bytes:
     try:
-        with Client(seconds=TIMEOUT_SECONDS, largest=MAX_RESPONSE_BYTES, in_time=True) as client:
+        with Client(seconds=TIMEOUT_SECONDS, max_bytes=MAX_RESPONSE_BYTES, limits_whole_time=True) as client:
             answer = client.send("GET", address)
     except CallFailed as problem:
         raise NotFetched(f"{urlsplit(address).hostname} {problem}.") from None

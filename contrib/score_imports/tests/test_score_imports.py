@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from common.environment import DEFAULTS
+from common.environment import DEFAULT_LIMITS
 from common.errors import DataConflict, QuorumError
 from contrib.score_imports.reading import read_scores
 from contrib.score_imports.storing import store_metric_scores
@@ -75,7 +75,7 @@ def brought(dataset: Dataset, path: Path, name: str, **options: Any) -> Any:
 def test_a_file_of_more_scores_than_memory_is_refused(
     tmp_path: Path, settings: Any, name: str, header: str, row: str
 ) -> None:
-    settings.INCOMING = replace(DEFAULTS, memory=4 * 2**20)
+    settings.INCOMING = replace(DEFAULT_LIMITS, memory=4 * 2**20)
     dataset = make_dataset("toy", IMAGES)
     path = tmp_path / name
     path.write_text(header + "".join(row.format(n, n) for n in range(100_000)))

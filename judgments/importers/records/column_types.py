@@ -1,4 +1,4 @@
-"""Types for the columns of rows."""
+"""Types for the fields of rows. Each says how the cell of its column is read."""
 
 from __future__ import annotations
 

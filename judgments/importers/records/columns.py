@@ -22,6 +22,8 @@ class Columns:
     """The columns that a reader expects in a table.
 
     Attributes:
+        required: columns that the table must have.
+        optional: other columns that are known.
         strict: whether other columns are refused; otherwise they are ignored.
         lenient: whether names that are probably misspelt are ignored, too, instead of refused.
         substitutes: the columns that can replace a required column, by that column.
@@ -67,9 +69,11 @@ class Columns:
             if name in known_columns or name in notes.details():
                 continue
             # a name that is ignored otherwise is refused only if it is very similar
-            near = nearest_name(name, known_columns, cutoff=0.6 if self.strict else 0.8)
-            if near or self.strict:
-                expected = f"{near!r} perhaps" if near else f"one of {', '.join(known_columns)}"
+            similar_name = nearest_name(name, known_columns, cutoff=0.6 if self.strict else 0.8)
+            if similar_name or self.strict:
+                expected = (
+                    f"{similar_name!r} perhaps" if similar_name else f"one of {', '.join(known_columns)}"
+                )
                 raise ImportProblem(file, line, None, f"the unknown column {quote_value(name)}", expected)
             notes.count("ignored-column", detail=name)
         for name in self.required:
@@ -80,4 +84,6 @@ class Columns:
         return any(name in names for name in (required, *self.substitutes.get(required, ())))
 
 
+# A function that yields the records of a file. It gets the path, the expected columns, the notes to add to, and the
+# encoding.
 RecordReader = Callable[[Path, Columns, ImportNotes, str | None], Iterator[Record]]

@@ -16,7 +16,7 @@ from common.amounts import with_noun
 from common.incoming import limits, quote_value
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
-from judgments.importers.records.title_rows import MAX_LINES
+from judgments.importers.records.title_rows import MAX_HEADER_LINES
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 TITLE_HINT = " (--header-row N, if rows of a title stand above it)"
@@ -28,6 +28,8 @@ _WHOLE_QUOTE = re.compile(r'"((?:[^"]|"")*)"')
 
 @dataclass(frozen=True, slots=True)
 class Header:
+    """The header of a CSV file, with its line. For a file without a header, it is the line before the first record."""
+
     line: int
     separator: str
     names: list[str]
@@ -41,15 +43,17 @@ def _find_header(path: Path, line: int, text: str, columns: Columns, separators:
     expected_columns = f"a header with {', '.join(columns.required) or 'the columns'}"
     if not text.strip():
         raise ImportProblem(path, line, None, "no header", expected_columns)
-    readings: list[tuple[int, str, list[str]]] = []
+    scored_headers: list[tuple[int, str, list[str]]] = []  # score, separator and names
     for separator in separators:
         try:
             cells = next(csv.reader([text], delimiter=separator, strict=True))
         except csv.Error:
             continue  # misplaced quotes: another separator may fit
         names = columns.names_of(cells)
-        readings.append((columns.score(names), separator, names))
-    best_score, separator, names = max(readings, default=(0, ",", []), key=lambda reading: reading[0])
+        scored_headers.append((columns.score(names), separator, names))
+    best_score, separator, names = max(
+        scored_headers, default=(0, ",", []), key=lambda scored_header: scored_header[0]
+    )
     if not best_score:
         raise ImportProblem(path, line, None, f"the first line {quote_value(text.strip())}", expected_columns)
     if names.count("") > 1:
@@ -68,14 +72,15 @@ def _csv_rows(
     path: Path, lines: Iterator[tuple[int, str]], header: Header, *, quoted: bool
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield each record as a pair of its first line's number and its cells. Skip empty records."""
-    max_line, size = limits().line, 0  # characters of a record
+    max_length = limits().line
+    record_length = 0
 
     def texts() -> Iterator[str]:
-        nonlocal size
+        nonlocal record_length
         for number, text in lines:
-            size += len(text)
-            if size > max_line:  # a record with quoted line ends may be very long
-                actual = f"a record of more than {max_line:,} characters"
+            record_length += len(text)
+            if record_length > max_length:  # a record with quoted line ends may be very long
+                actual = f"a record of more than {max_length:,} characters"
                 raise ImportProblem(path, number, None, actual, "shorter ones")
             yield text
 
@@ -86,18 +91,20 @@ def _csv_rows(
         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
     )
     while True:
-        start, size = header.line + 1 + reader.line_num, 0
+        first_line = header.line + 1 + reader.line_num
+        record_length = 0
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            raise ImportProblem(path, start, None, _describe_csv_error(error), "a CSV record") from error
+            raise ImportProblem(path, first_line, None, _describe_csv_error(error), "a CSV record") from error
         if cells is None:
             return
         if any(cells):
-            yield start, cells if quoted else list(map(_unquote_cell, cells))
+            yield first_line, cells if quoted else list(map(_unquote_cell, cells))
 
 
 def _unquote_cell(cell: str) -> str:
+    """Return a cell without its quotation marks if they surround the whole cell."""
     match = _WHOLE_QUOTE.fullmatch(cell)
     return match.group(1).replace('""', '"') if match else cell
 
@@ -105,7 +112,7 @@ def _unquote_cell(cell: str) -> str:
 def read_first_lines(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
     """Return the first lines of a file with their numbers; fewer lines if they are long."""
     head: list[tuple[int, str]] = []
-    while len(head) < MAX_LINES and sum(len(text) for _, text in head) < MAX_HEAD_LENGTH:
+    while len(head) < MAX_HEADER_LINES and sum(len(text) for _, text in head) < MAX_HEAD_LENGTH:
         if (line := next(lines, None)) is None:
             break
         head.append(line)
@@ -120,9 +127,11 @@ def split_first_lines(
     # Texts of one column may have many commas; the separator is in every row and in the header.
     separator = max(
         separators,
-        key=lambda one: (sum(one in text for text in texts), sum(text.count(one) for text in texts)),
+        key=lambda mark: (sum(mark in text for text in texts), sum(text.count(mark) for text in texts)),
     )
-    reader, rows, index = csv.reader(texts, delimiter=separator), [], 0
+    reader = csv.reader(texts, delimiter=separator)
+    rows = []
+    index = 0
     with suppress(csv.Error):
         for cells in reader:
             rows.append((lines[index][0], cells))
@@ -133,7 +142,8 @@ def split_first_lines(
 def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the records of a CSV file. Its separator may be a comma, semicolon, tab or vertical bar."""
     lines = read_lines(path, encoding=encoding, newline="")
-    first_lines, separators = read_first_lines(lines), SEPARATORS
+    first_lines = read_first_lines(lines)
+    separators = SEPARATORS
     # Excel writes a separator that is not the usual one above the header.
     if first_lines and (match := re.fullmatch(r"sep=(.)[\r\n]*", first_lines[0][1])):
         first_lines, separators = first_lines[1:], match.group(1)
@@ -150,13 +160,15 @@ def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | N
         header = _find_header(path, number, text, columns, separators)
     columns.check(header.names, path, number, notes)
     for line, cells in _csv_rows(path, lines, header, quoted=columns.quoted):
-        yield Record(path, line, _make_values(path, line, header, cells, columns), textual=True)
+        yield Record(path, line, _values_by_name(path, line, header, cells, columns), textual=True)
 
 
-def _make_values(path: Path, line: int, header: Header, cells: list[str], columns: Columns) -> dict[str, Any]:
+def _values_by_name(
+    path: Path, line: int, header: Header, cells: list[str], columns: Columns
+) -> dict[str, Any]:
     names, missing_count = header.names, len(header.names) - len(cells)
     if columns.rest and names[-1].lower() == columns.rest and missing_count <= 0:
-        values: dict[str, Any] = dict(zip(names[:-1], cells, strict=False))
+        values: dict[str, Any] = dict(zip(names[:-1], cells, strict=False))  # the rest follows
         return values | {columns.rest: cells[len(names) - 1 :]}
     if missing_count > 0 and (columns.header or (columns.rest and header.separator == "\t")):
         cells = cells + [""] * missing_count  # a row may omit empty cells at its end

@@ -25,6 +25,7 @@ MAX_SHOWN_LENGTH = 1_000  # characters of a cell with a problem
 # Columns with Quorum's names that decide which rows count, and how.
 INCLUSION_COLUMNS = ("control", "expected", "used", "invalidated", "simulated", "revision", "kind", "pair")
 
+# words that may mean an empty cell; they do if a person says so
 MISSING_WORDS = ("NA", "N/A", "n/a", "na", "None", "none", "null", "NULL", "nan", "NaN")
 
 T = TypeVar("T")
@@ -90,7 +91,8 @@ class RowReader(Generic[T]):
 
     Args:
         columns: the column of each field whose name differs from the field's, by field.
-        given: fields whose values the caller gives to `read`.
+        row: the dataclass.
+        given_fields: fields whose values the caller gives to `read`.
     """
 
     def __init__(
@@ -115,6 +117,6 @@ class RowReader(Generic[T]):
         try:
             return self._adapter.validate_python(values, context=record)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            column, bad_cell = self._columns[str(first["loc"][0])], first["ctx"]["error"]
+            problem = error.errors(include_url=False, include_input=False)[0]
+            column, bad_cell = self._columns[str(problem["loc"][0])], problem["ctx"]["error"]
             raise record.problem(f"{column}{bad_cell.path}", bad_cell.actual, bad_cell.expected) from None

@@ -1,4 +1,7 @@
-"""The rows that importers yield. They are the same for all formats."""
+"""The rows that importers yield. They are the same for all formats.
+
+Papers: Mason and Charniak 2012 (MC12), Wang and Gaizauskas 2015 (WG15), Vedantam et al. 2015 (V15).
+"""
 
 from __future__ import annotations
 
@@ -89,11 +92,15 @@ class DocumentRow(ImageRow):
 
 @dataclass(frozen=True, slots=True)
 class TitledRow(DocumentRow):
+    """A segment of a document whose text has a title."""
+
     title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class InputRow:
+    """The inputs of a HIT template for one task, as pairs of column and cell. `file` names the task's picture."""
+
     image: str
     fields: tuple[tuple[str, str], ...]
     file: str | None = None
@@ -229,7 +236,7 @@ class CreditedRow(JudgmentRow):
             *map(self.of_side, SIDES),
             *(self.credits.get(option.get("key", ""), ()) for option in self.options()),
         )
-        return tuple(tuple(sorted({credit.system for credit in of_text})) for of_text in credits)
+        return tuple(tuple(sorted({credit.system for credit in text_credits})) for text_credits in credits)
 
 
 @dataclass(frozen=True, slots=True)

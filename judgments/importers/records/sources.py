@@ -1,4 +1,4 @@
-"""Files and folders to import, whose rows can be read once."""
+"""The base classes of sources: files and folders to import, whose rows can be read once."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class ImportSource:
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
         self.notes = ImportNotes()
-        self.refusals = RowProblems()
+        self.row_problems = RowProblems()
         self._encoding = encoding
 
     def _read_rows(
         self, records: RecordReader, columns: Columns, read_row: Callable[[Record], T]
     ) -> Iterator[T]:
         """Yield the rows of a table. At its end, raise one exception with the errors of all rows, if any."""
-        return self.refusals.rows(records(self.path, columns, self.notes, self._encoding), read_row)
+        return self.row_problems.rows(records(self.path, columns, self.notes, self._encoding), read_row)
 
 
 class DatasetSource(ImportSource, ABC):

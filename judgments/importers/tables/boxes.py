@@ -18,7 +18,7 @@ DECIMALS = 6  # of fractions of a side
 _BOX_READER = RowReader(BoxRow)
 
 
-def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
+def read_boxes(record: Record) -> tuple[BoxRow, ...] | None:
     """Return a record's boxes as fractions of the picture's sides, from the upper left corner; None without boxes.
 
     Boxes in pixels need the columns `image_width` and `image_height`. Raise ImportProblem for an invalid box.
@@ -47,6 +47,7 @@ def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
 
 
 def _read_size(record: Record) -> tuple[float, float] | None:
+    """Return the width and height of the picture in pixels; None if the record has neither."""
     width, height = (_read_side(record, name) for name in SIZE_COLUMNS)
     if (width is None) != (height is None):
         missing_column = SIZE_COLUMNS[1 if height is None else 0]
@@ -71,8 +72,9 @@ def _read_box(record: Record, size: tuple[float, float] | None) -> BoxRow:
         if name not in KEYS:
             raise record.problem(None, f"the unknown key {quote_value(name)}", f"one of {', '.join(KEYS)}")
     box = _BOX_READER.read(record)
-    x, width = _read_extent(record, ("x", "width"), box.x, box.width, size and size[0])
-    y, height = _read_extent(record, ("y", "height"), box.y, box.height, size and size[1])
+    picture_width, picture_height = size or (None, None)
+    x, width = _read_extent(record, ("x", "width"), box.x, box.width, picture_width)
+    y, height = _read_extent(record, ("y", "height"), box.y, box.height, picture_height)
     return replace(box, x=x, y=y, width=width, height=height)
 
 
@@ -90,5 +92,5 @@ def _read_extent(
             else "shares of the picture's side from 0 to 1 (boxes in pixels need columns image_width and image_height)"
         )
         raise record.problem(names[0], f"{start:g} to {start + length:g}", expected)
-    first, last = max(0.0, start / side), min(1.0, (start + length) / side)
-    return round(first, DECIMALS), round(last - first, DECIMALS)
+    clipped_start, clipped_end = max(0.0, start / side), min(1.0, (start + length) / side)
+    return round(clipped_start, DECIMALS), round(clipped_end - clipped_start, DECIMALS)

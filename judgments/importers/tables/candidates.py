@@ -26,7 +26,7 @@ from judgments.importers.records.values import (
     read_name,
     read_text,
 )
-from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, CONTENTS
+from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, CONTENT_SEPARATORS
 from judgments.importers.textio import ImportNotes, ImportProblem
 
 MAX_NAMES = 1_000  # boxes or keywords of a system for one image
@@ -56,7 +56,8 @@ class TableCandidates(CandidateSource):
         self._match_names = match_names
 
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
-        register, image_names = CandidateRegister(self.notes, self._text_of), NamesOfImages(images)
+        register = CandidateRegister(self.notes, self._text_of)
+        image_names = NamesOfImages(images)
         ordinals_by_text: defaultdict[str, dict[int, int]] = defaultdict(dict)
         system: str | None = None
 
@@ -72,7 +73,7 @@ class TableCandidates(CandidateSource):
                 system = name
             if "image" not in record.values:
                 record = self._add_image(record, ordinals_by_text)
-            kinds = [kind for kind in CONTENTS if kind in record.values]
+            kinds = [kind for kind in CONTENT_SEPARATORS if kind in record.values]
             has_caption = "caption" in record.values or not kinds
             row = self.reader.read(record) if has_caption else _read_row_without_caption(record)
             if self._match_names:
@@ -107,7 +108,7 @@ class TableCandidates(CandidateSource):
         cell = record.get(kind)
         if isinstance(cell, str) and (record.textual or record.json_texts):
             is_json = cell.lstrip().startswith("[")
-            cell = json_cell(record, kind) if is_json else re.split(CONTENTS[kind], cell)
+            cell = json_cell(record, kind) if is_json else re.split(CONTENT_SEPARATORS[kind], cell)
             cell = [name for name in cell if not is_blank(name)] if isinstance(cell, list) else cell
         if cell is None:
             return ()
@@ -142,7 +143,7 @@ class TableCandidates(CandidateSource):
                 "text", quote_value(record.get("text")), "the source text of an item of the dataset"
             )
         ordinals = ordinals_by_text[text]
-        output = [record.get(name) for name in ("caption", *CONTENTS)]
+        output = [record.get(name) for name in ("caption", *CONTENT_SEPARATORS)]
         ordinal = ordinals.setdefault(hash(str(output)), len(ordinals))
         image = items[min(ordinal, len(items) - 1)]
         return replace(record, values={**record.values, "image": image})
@@ -172,23 +173,24 @@ class CandidateRegister:
     def __init__(self, notes: ImportNotes, text_of: Callable[[str, int], str | None]) -> None:
         self._notes = notes
         self._text_of = text_of
-        self._has_looked_back = False
+        self._has_reread_file = False
         # the line and the content's digest of each caption, by image and rank
-        self._seen: dict[tuple[str, int], tuple[int | None, int]] = {}
+        self._first_captions: dict[tuple[str, int], tuple[int | None, int]] = {}
 
     def add(self, record: Record, row: CandidateRow) -> bool:
         """Return whether the candidate is new. Raise ImportProblem if its rank has another caption."""
-        key, content = (row.image, row.rank or 1), hash((one_text(row.text), row.score))
-        if key in self._seen:
-            line, earlier_content = self._seen[key]
-            if earlier_content != content:
+        key = (row.image, row.rank or 1)
+        content_digest = hash((one_text(row.text), row.score))
+        if key in self._first_captions:
+            line, earlier_digest = self._first_captions[key]
+            if earlier_digest != content_digest:
                 location = "" if line is None else f" (the first is on line {line})"
                 difference = self._quote_difference(row)
                 actual = f"a second caption of image {quote_value(row.image)}{location}{difference}"
                 raise record.problem("image", actual, "one caption an image, or ranks that differ")
             self._notes.count("repeated-line")
             return False
-        self._seen[key] = (record.line, content)
+        self._first_captions[key] = (record.line, content_digest)
         return True
 
     def _quote_difference(self, row: CandidateRow) -> str:
@@ -196,14 +198,14 @@ class CandidateRegister:
 
         Return "" after the first call, since every call reads the file again.
         """
-        if self._has_looked_back:
+        if self._has_reread_file:
             return ""
-        self._has_looked_back = True
+        self._has_reread_file = True
         text = self._text_of(row.image, row.rank or 1)
-        first, second = quote_difference(text or "", row.text)
-        return "" if text is None or first == second else f": {first} there and {second} here"
+        earlier_quote, quote = quote_difference(text or "", row.text)
+        return "" if text is None or earlier_quote == quote else f": {earlier_quote} there and {quote} here"
 
     def finish(self, path: Path) -> None:
         """Raise ImportProblem if the file had no candidates."""
-        if not self._seen:
+        if not self._first_captions:
             raise ImportProblem(path, None, None, "no candidates", "at least one record")

@@ -21,7 +21,7 @@ from judgments.importers.records.record import Record, RowReader
 from judgments.importers.records.rows import BoxRow, DocumentRow, ImageRow, ReferenceRow, TitledRow
 from judgments.importers.records.sources import DatasetSource
 from judgments.importers.records.values import BadCell, read_name, read_text
-from judgments.importers.tables.boxes import boxes_of
+from judgments.importers.tables.boxes import read_boxes
 from judgments.importers.tables.standard_columns import DATASET_COLUMNS
 from judgments.importers.textio import ImportNotes, ImportProblem
 
@@ -102,19 +102,21 @@ class TableDataset(DatasetSource):
         register: CaptionRegister,
     ) -> Iterator[ReferenceRow | ImageRow]:
         """Yield the image's row, if this is its first record, and the caption's row, if it is new."""
-        row = _IMAGE_READER.read(record, boxes=boxes_of(record) or ())
+        row = _IMAGE_READER.read(record, boxes=read_boxes(record) or ())
         image = row.image
         if image not in first_records:
             first_records[image] = _FirstRecord.from_row(row)
             if row.text_title and not row.text:
                 raise record.problem("text_title", quote_value(row.text_title), "a text beside its title")
-            whole_row = (image, row.text, row.boxes, row.split, row.url)
+            values: dict[str, Any] = {
+                "image": image, "text": row.text, "boxes": row.boxes, "split": row.split, "url": row.url
+            }  # fmt: skip
             if row.text_title:
-                yield TitledRow(*whole_row, row.document or "", row.text_title)
+                yield TitledRow(**values, document=row.document or "", title=row.text_title)
             elif row.document:
-                yield DocumentRow(*whole_row, row.document)
+                yield DocumentRow(**values, document=row.document)
             elif row.text or row.boxes or self._images_alone:
-                yield ImageRow(*whole_row)
+                yield ImageRow(**values)
         else:
             first_records[image].check(record, row)
         if self._images_alone:
@@ -149,10 +151,17 @@ class _FirstRecord:
 
     @classmethod
     def from_row(cls, row: _ImageColumns) -> _FirstRecord:
-        text, title = (hash(one_text(part)) if part else 0 for part in (row.text, row.text_title))
-        return cls(row.split, row.url, row.document, text, title, hash(row.boxes) if row.boxes else 0)
+        return cls(
+            split=row.split,
+            url=row.url,
+            document=row.document,
+            text=hash(one_text(row.text)) if row.text else 0,
+            text_title=hash(one_text(row.text_title)) if row.text_title else 0,
+            boxes=hash(row.boxes) if row.boxes else 0,
+        )
 
     def check(self, record: Record, row: _ImageColumns) -> None:
+        """Raise ImportProblem if a later record of the image has other values."""
         for column, old_value, new_value in (
             ("split", self.split, row.split),
             ("url", self.url, row.url),
@@ -162,9 +171,9 @@ class _FirstRecord:
                 raise record.problem(
                     column, quote_value(new_value), f"{quote_value(old_value)} as before for this image"
                 )
-        later = _FirstRecord.from_row(row)
+        new_record = _FirstRecord.from_row(row)
         for column in ("text", "text_title", "boxes"):
-            old_digest, new_digest = getattr(self, column), getattr(later, column)
+            old_digest, new_digest = getattr(self, column), getattr(new_record, column)
             if new_digest and new_digest != old_digest:
                 expected = "it in the image's first record"
                 if old_digest:
@@ -178,25 +187,25 @@ class CaptionRegister:
     def __init__(self, notes: ImportNotes) -> None:
         self._notes = notes
         self._content_by_id: dict[int, int] = {}
-        self._contents: set[int] = set()  # of an image and a text
-        self._counts: Counter[str] = Counter()
+        self._contents: set[int] = set()  # digests of an image and a text
+        self._caption_counts: Counter[str] = Counter()  # by image
 
     def position(self, image: str) -> int:
         """Return the position of the image's next caption, which is the number of its captions so far."""
-        return self._counts[image]
+        return self._caption_counts[image]
 
     def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
         """Return whether the caption is new. Raise ImportProblem if its id has another caption."""
-        key, content = hash(caption_id), hash((image, one_text(text)))
-        if key in self._content_by_id:
-            if self._content_by_id[key] != content:
+        id_digest, content = hash(caption_id), hash((image, one_text(text)))
+        if id_digest in self._content_by_id:
+            if self._content_by_id[id_digest] != content:
                 expected = "every id once, or again with the same image and text"
                 raise record.problem(column, f"{quote_value(caption_id)} a second time", expected)
             self._notes.count("repeated-line")
             return False
-        self._content_by_id[key] = content
+        self._content_by_id[id_digest] = content
         if content in self._contents:
             self._notes.count("repeated-caption")
         self._contents.add(content)
-        self._counts[image] += 1
+        self._caption_counts[image] += 1
         return True

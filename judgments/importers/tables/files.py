@@ -18,7 +18,7 @@ from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.csv_records import TITLE_HINT, read_csv, read_first_lines, split_first_lines
 from judgments.importers.records.json_records import read_document, read_json_lines
 from judgments.importers.records.record import Record
-from judgments.importers.records.title_rows import MAX_LINES
+from judgments.importers.records.title_rows import MAX_HEADER_LINES
 from judgments.importers.textio import ImportNotes, ImportProblem, import_problems, read_head, read_lines
 
 
@@ -47,9 +47,9 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
     """Yield the rows of the first sheet, below its header."""
     names: dict[int, str] = {}
     rows = _numbered_rows(path)
-    first_rows = list(islice(rows, MAX_LINES))
+    first_rows = list(islice(rows, MAX_HEADER_LINES))
     # 0 if the file has no header, since the caller gives the names
-    header_row = columns.header_row or columns.line_of_header(_rows_of_cells(first_rows))
+    header_row = columns.header_row or columns.line_of_header(_with_cell_lists(first_rows))
     notes.count("header-row", header_row > 1, detail=str(header_row))
     for number, cells in dropwhile(lambda row: row[0] < header_row, chain(first_rows, rows)):
         if not names:
@@ -60,8 +60,9 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
             columns.check(list(names.values()), path, number, notes)
             if not columns.header:
                 continue
-        if unnamed := [index for index, cell in cells.items() if cell and index not in names]:
-            actual = f"{quote_value(cells[unnamed[0]])} in column {unnamed[0] + 1}"
+        unnamed_columns = [index for index, cell in cells.items() if cell and index not in names]
+        if unnamed_columns:
+            actual = f"{quote_value(cells[unnamed_columns[0]])} in column {unnamed_columns[0] + 1}"
             raise ImportProblem(path, number, None, actual, f"cells below the header alone{TITLE_HINT}")
         if any(cells.values()):
             values = {name: cells.get(index, "") for index, name in names.items()}
@@ -93,7 +94,7 @@ def _numbered_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
             raise ImportProblem(path, None, None, f"damaged data ({reason})", expected) from error
 
 
-def _rows_of_cells(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int, list[str]]]:
+def _with_cell_lists(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int, list[str]]]:
     """Return the rows with lists of cells, in which missing cells are empty."""
     return [
         (number, [cells.get(index, "") for index in range(max(cells, default=-1) + 1)])
@@ -104,7 +105,7 @@ def _rows_of_cells(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int
 def first_lines(path: Path, encoding: str | None, *, workbook: bool) -> list[tuple[int, list[str]]]:
     """Return the first rows of CSV or of a workbook as pairs of line number and cells, without interpreting them."""
     if workbook:
-        return _rows_of_cells(islice(_numbered_rows(path), MAX_LINES))
+        return _with_cell_lists(islice(_numbered_rows(path), MAX_HEADER_LINES))
     return split_first_lines(read_first_lines(read_lines(path, encoding=encoding, newline="")))
 
 

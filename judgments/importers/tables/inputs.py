@@ -31,23 +31,24 @@ class InputTable(DatasetSource):
 
     def rows(self) -> Iterator[InputRow]:
         """Yield the rows. Their names are `row-1`, `row-2` and so on."""
-        count = 0
-        for count, record in enumerate(read_csv(self.path, INPUT_COLUMNS, self.notes, self._encoding), 1):
-            if count == 1:
+        number = 0
+        for number, record in enumerate(read_csv(self.path, INPUT_COLUMNS, self.notes, self._encoding), 1):
+            if number == 1:
                 self._check_names(list(record.values))
-            yield self._row(count, record)
-        if not count:
+            yield self._make_row(number, record)
+        if not number:
             raise ImportProblem(self.path, None, None, "no rows", "one row of inputs at least")
 
     def _check_names(self, names: list[str]) -> None:
         if len(names) > MAX_COLUMNS:
             raise ImportProblem(self.path, 1, None, f"{len(names)} columns", f"at most {MAX_COLUMNS}")
         for name in names:
+            # a record of the header, which has the place of an error
             Record(self.path, 1, {"": name}).read(
                 "", lambda value: read_name(value, "a name for every column", MAX_COLUMN_LENGTH)
             )
 
-    def _row(self, number: int, record: Record) -> InputRow:
+    def _make_row(self, number: int, record: Record) -> InputRow:
         for name, cell in record.values.items():
             if len(cell) > MAX_CELL_LENGTH:
                 raise record.problem(

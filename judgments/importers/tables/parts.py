@@ -1,4 +1,4 @@
-"""The part of a table that holds one system's captions, or people's."""
+"""Read parts of a table: the captions of one system, or those of people. Name items that have only a source text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judgments.importers.records.record import Record
 from judgments.importers.records.values import is_blank
 from judgments.importers.tables.standard_columns import (
     CANDIDATE_COLUMNS,
-    CONTENTS,
+    CONTENT_SEPARATORS,
     DATASET_COLUMNS,
     STANDARD_COLUMNS,
 )
@@ -31,14 +31,14 @@ def numbering_items(read: RecordReader) -> RecordReader:
 
     def records(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
         required = tuple(name for name in columns.required if name != "image")
-        extended = replace(
+        extended_columns = replace(
             columns, required=required, optional=(*columns.optional, "image", "text", "system")
         )
         # other optional columns are those of `TablePart.columns`, each with the outputs of a system
         columns_of_systems = [name for name in columns.optional if name not in STANDARD_COLUMNS]
         item_names: dict[tuple[str, int], str] = {}
         ordinals: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
-        for record in read(path, extended, notes, encoding):
+        for record in read(path, extended_columns, notes, encoding):
             if "image" not in record.values and record.get("text") is not None:
                 text, system = one_text(str(record.get("text"))), str(record.get("system") or "")
                 # The n-th distinct output of a system for a text belongs to the text's n-th item. References are no
@@ -79,12 +79,14 @@ class TablePart:
             elif self.system is None:
                 yield from records(path, columns, notes, encoding)
             else:
-                with_system = replace(columns, optional=tuple({*columns.optional, "system"}))
-                for record in records(path, with_system, notes, encoding):
+                extended_columns = replace(columns, optional=tuple({*columns.optional, "system"}))
+                for record in records(path, extended_columns, notes, encoding):
                     if str(record.get("system") or "").strip() == self.system:
                         omits_boxes = self.system and _defines_boxes(record)
-                        omitted = ("system", "boxes") if omits_boxes else ("system",)
-                        values = {name: cell for name, cell in record.values.items() if name not in omitted}
+                        omitted_columns = ("system", "boxes") if omits_boxes else ("system",)
+                        values = {
+                            name: cell for name, cell in record.values.items() if name not in omitted_columns
+                        }
                         yield replace(record, values=values)
 
         return read
@@ -94,11 +96,11 @@ class TablePart:
     ) -> Iterator[Record]:
         """Yield a record with one caption for each of the part's columns that has a caption in a row."""
         optional = (*columns.optional, *self.columns)
-        extended = Columns(("image",), optional, lenient=True, substitutes=columns.substitutes)
-        for record in records(path, extended, notes, encoding):
+        extended_columns = Columns(("image",), optional, lenient=True, substitutes=columns.substitutes)
+        for record in records(path, extended_columns, notes, encoding):
             shared_columns = {"image", *columns.optional}
             if self.of_system:  # in other columns, boxes are the dataset's
-                shared_columns -= set(CONTENTS)
+                shared_columns -= set(CONTENT_SEPARATORS)
             shared_values = {name: value for name, value in record.values.items() if name in shared_columns}
             for column in self.columns:
                 is_output = self.of_system and column in record.values
@@ -116,16 +118,18 @@ def _defines_boxes(record: Record) -> bool:
 WHOLE_TABLE = TablePart()
 
 
-def systems_named(read: RecordReader, path: Path, encoding: str | None) -> list[str]:
+def read_system_names(read: RecordReader, path: Path, encoding: str | None) -> list[str]:
     """Return the systems in a table's column `system`, in order; "" stands for people. Without it, return []."""
     systems: dict[str, None] = {}
     optional = (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional)
-    for number, record in enumerate(read(path, Columns((), optional, lenient=True), ImportNotes(), encoding)):
+    for record_index, record in enumerate(
+        read(path, Columns((), optional, lenient=True), ImportNotes(), encoding)
+    ):
         # All rows of CSV have the header's columns, so the first row tells. A renamed column is in `origins`.
         if record.textual and "system" not in (record.values.keys() | record.origins.keys()):
             return []
         systems[str(record.get("system") or "").strip()] = None
         # JSON may omit keys, so the first records are searched.
-        if number == MAX_RECORDS_SEARCHED and not any(systems):
+        if record_index == MAX_RECORDS_SEARCHED and not any(systems):
             return []
     return list(systems)

@@ -11,12 +11,12 @@ DATASET_COLUMNS = Columns(
 )
 
 # The columns with the boxes or keywords that a system names for an image, and the separators in their cells.
-CONTENTS = {"boxes": r"[\s;]+", "keywords": ";"}
+CONTENT_SEPARATORS = {"boxes": r"[\s;]+", "keywords": ";"}
 
 CANDIDATE_COLUMNS = Columns(
     ("image", "caption"),
-    ("rank", "score", "system", "text", *CONTENTS),
-    substitutes={"image": ("text",), "caption": tuple(CONTENTS)},
+    ("rank", "score", "system", "text", *CONTENT_SEPARATORS),
+    substitutes={"image": ("text",), "caption": tuple(CONTENT_SEPARATORS)},
 )
 
 STANDARD_COLUMNS = {*DATASET_COLUMNS.optional, *DATASET_COLUMNS.required, *CANDIDATE_COLUMNS.optional}

@@ -149,7 +149,7 @@ def test_ten_times_the_rows_take_no_more_memory(tmp_path: Path) -> None:
     def peak_of(count: int) -> int:
         path = csv_file(tmp_path, *(row_with(AssignmentId=f"3A{number}") for number in range(count)))
         tracemalloc.start()
-        records = read_layouts()["mturk"].reader(read_csv, alone=True)
+        records = read_layouts()["mturk"].reader(read_csv, mapped_only=True)
         assert sum(1 for _ in records(path, Columns(()), ImportNotes(), None)) == count
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

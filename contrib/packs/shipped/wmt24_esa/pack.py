@@ -31,7 +31,7 @@ def analyse(run: Run) -> None:
         return
     layout = read_layouts()["appraise"]
     read_file = layout.model_copy(update={"columns": {**layout.columns, **ADDED_COLUMNS}}).reader(
-        read_table, alone=True
+        read_table, mapped_only=True
     )
     rows_by_languages: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for wave in range(WAVES):  # a segment that is in two waves is judged twice
