@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand
 from django.utils.functional import SimpleLazyObject
 
 from config.commands import load_command
-from config.features import Feature, features_of, names_of
+from config.features import Feature, active_features, feature_names_in
 
 # What is loaded stays, some 150,000 objects: Python need not look for garbage among them, a tenth of a start's time.
 gc.set_threshold(500_000)
@@ -36,7 +36,7 @@ def is_of_files(name: str, arguments: list[str]) -> bool:
 
 
 def features_of_environment() -> dict[str, type[Feature]]:
-    return features_of(names_of(os.environ.get("CONTRIB_APPS")))
+    return active_features(feature_names_in(os.environ.get("CONTRIB_APPS")))
 
 
 def load_of_files(name: str) -> BaseCommand:

@@ -51,6 +51,8 @@ Gossip.compatible_transports, Mingle.compatible_transports = set(), set()
 
 
 class SignedTask(Task):
+    """A task whose messages must be signed."""
+
     Strategy = "config.celery:run_signed"
 
 
@@ -87,8 +89,8 @@ _signer = Signer(salt="quorum.celery")
 
 def _signed_part(headers: dict[str, Any], body: Any) -> str:
     """Return the part of a message that is signed: the body, and the headers that brokers do not add."""
-    ours = {name: value for name, value in headers.items() if not name.startswith(UNSIGNED_HEADERS)}
-    return str(dumps([ours, body], sort_keys=True))
+    own_headers = {name: value for name, value in headers.items() if not name.startswith(UNSIGNED_HEADERS)}
+    return str(dumps([own_headers, body], sort_keys=True))
 
 
 @before_task_publish.connect
@@ -136,22 +138,26 @@ def _prepare_worker(**_: Any) -> None:
 
 @worker_shutting_down.connect
 def _stop_jobs(**_: Any) -> None:
+    """Ask running jobs to stop, so that the worker need not wait for their end."""
     from judgments.jobs.runs import ask_to_stop
 
     ask_to_stop()
 
 
 @app.on_after_finalize.connect
-def _schedule_rounds(sender: Celery, **_: Any) -> None:
+def _schedule_periodic_tasks(sender: Celery, **_: Any) -> None:
     from judgments.jobs.registry import periodic_tasks
 
     for periodic_task in periodic_tasks():
-        seconds, task = periodic_task.every(), sender.tasks[periodic_task.task]
+        seconds = periodic_task.every()
+        task = sender.tasks[periodic_task.task]
         # A task that has not begun by its next time is dropped, since tasks would pile up while no worker runs.
         sender.add_periodic_task(seconds, task.s(), name=task.name, expires=seconds)
 
 
-class Channel(filesystem.Channel):
+class FilesChannel(filesystem.Channel):
+    """Adds messages to a folder and takes them from it. The name of a message's file ends with its queue."""
+
     def get_table(self, exchange: str) -> list[Any]:
         return []
 
@@ -162,9 +168,9 @@ class Channel(filesystem.Channel):
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]
         folder = Path(self.data_folder_out)
         name = f"{time.time_ns():020}_{uuid.uuid4().hex}.{queue}.msg"
-        draft = folder / f".{name}"
-        draft.write_text(dumps(payload))
-        draft.rename(folder / name)
+        draft_path = folder / f".{name}"
+        draft_path.write_text(dumps(payload))
+        draft_path.rename(folder / name)
 
     # The names of messages in the folder when it was last read, the oldest at the end.
     @cached_property
@@ -175,10 +181,10 @@ class Channel(filesystem.Channel):
         names = self._names_by_queue[queue]
         if not names:
             # files that are still being written have another ending
-            waiting = (
+            queued_names = (
                 name for name in os.listdir(self.data_folder_in) if name.partition(".")[2] == f"{queue}.msg"
             )
-            names += sorted(waiting, reverse=True)
+            names += sorted(queued_names, reverse=True)
         while names:
             path = Path(self.data_folder_in) / names.pop()
             with suppress(FileNotFoundError):  # another worker took it
@@ -194,7 +200,7 @@ class Channel(filesystem.Channel):
 
 
 class FilesTransport(filesystem.Transport):
-    Channel = Channel
+    Channel = FilesChannel
 
 
 class RedisTransport(redis.Transport):

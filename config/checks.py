@@ -11,7 +11,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from common.http.addresses import THIS_MACHINE
 from config.features import all_features
-from config.installation import exposed_files, sentence_of_exposed
+from config.installation import exposure_warning, find_exposed_paths
 
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]", "testserver"}
 SANDBOX_HOST = "mturk-requester-sandbox.us-east-1.amazonaws.com"
@@ -46,8 +46,8 @@ def check_database_is_of_0_5_0_or_newer(
         return
     applied = set(MigrationRecorder(connection).applied_migrations())
     for app in ("judgments", "annotation", "evaluation"):
-        steps = set(import_module(f"{app}.migrations.{FIRST_MIGRATION}").Migration.replaces)
-        if applied & steps and steps - applied:
+        replaced_migrations = set(import_module(f"{app}.migrations.{FIRST_MIGRATION}").Migration.replaces)
+        if applied & replaced_migrations and replaced_migrations - applied:
             yield checks.Error(
                 "This database is older than Quorum 0.5.0: upgrade it to 0.5.0 first, then to this version.",
                 hint="docs/install.md, Updates.",
@@ -60,10 +60,12 @@ def check_database_is_of_0_5_0_or_newer(
 def check_needs_of_features(**_: object) -> Iterator[checks.CheckMessage]:
     for name in settings.CONTRIB_APPS:
         if name not in settings.FEATURES:
-            needs = [need for need in all_features()[name].needs if need not in settings.FEATURES]
+            inactive_needs = ", ".join(
+                need for need in all_features()[name].needs if need not in settings.FEATURES
+            )
             yield checks.Warning(
-                f"CONTRIB_APPS names {name}, which is off: it needs {', '.join(needs)}.",
-                hint=f"Add {', '.join(needs)} to CONTRIB_APPS, or leave {name} out.",
+                f"CONTRIB_APPS names {name}, which is off: it needs {inactive_needs}.",
+                hint=f"Add {inactive_needs} to CONTRIB_APPS, or leave {name} out.",
                 id="quorum.W005",
             )
 
@@ -82,8 +84,8 @@ def check_uploads_are_private(**_: object) -> Iterator[checks.CheckMessage]:
 # Runs in `check` and when the server starts (config/observing/logs.py), because commands do not ask for this tag.
 @checks.register("privacy")
 def check_data_is_private(**_: object) -> Iterator[checks.CheckMessage]:
-    if places := exposed_files(settings.DATA_DIR, settings.SQLITE_FILE):
-        yield checks.Warning(sentence_of_exposed(places), id="quorum.W003")
+    if exposed_paths := find_exposed_paths(settings.DATA_DIR, settings.SQLITE_FILE):
+        yield checks.Warning(exposure_warning(exposed_paths), id="quorum.W003")
 
 
 @checks.register(checks.Tags.security, deploy=True)

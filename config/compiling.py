@@ -43,19 +43,21 @@ def compile_kernels(progress: Callable[[float, str], None] = lambda share, messa
     compile_statistics()
     for compile_feature_kernels in of_features("kernels"):
         compile_feature_kernels()
-    for number, name in enumerate(METRICS):
+    for index, name in enumerate(METRICS):
         # statistics take about a fifth of the time
-        progress(0.2 + 0.8 * number / len(METRICS), f"metric {name}")
+        progress(0.2 + 0.8 * index / len(METRICS), f"metric {name}")
         compile_metrics([name])
 
 
 def compile_in_background(run: JobRun) -> None:
+    """The handler of the job that compiles all kernels. It stores nothing."""
     compile_kernels(run.progress)
     with run.commit():
         pass
 
 
 def compile_metrics(names: Sequence[str] = tuple(METRICS)) -> Scores:
+    """Score two captions by the named metrics, and call the kernels that no metric calls. Return the scores."""
     content_selection([[0, 1], [0]], [[[0], [0, 1]], [[1]]])
     bigram_ranks(_LABELS, BigramPrior.fit(_LABELS))
     bleu_pre_matrix(_CANDIDATES, _REFERENCES)
@@ -66,6 +68,7 @@ def compile_metrics(names: Sequence[str] = tuple(METRICS)) -> Scores:
 
 
 def compile_statistics() -> None:
+    """Call the statistics that have kernels, on two raters of four units and with few resamples."""
     for table in (_ANSWERS, np.asfortranarray(_ANSWERS)):  # a kernel is compiled for each memory layout
         agreement(table, Gwet(), resamples=2)
     for coefficient in (Alpha("interval"), Gwet()):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from common.environment import Environment
 
 CONTRIB_FOLDER = Path(__file__).resolve().parent.parent / "contrib"
-GROUP = "quorum.features"  # group of entry points of other packages
+ENTRY_POINT_GROUP = "quorum.features"  # group of entry points of other packages
 Entry = tuple[str | Promise, str, str]  # entry of the sidebar: title, icon, model
 
 
@@ -152,20 +152,23 @@ class Feature(AppConfig):
 @cache
 def all_features() -> dict[str, type[Feature]]:
     """Return all features by name, from the folder ``contrib`` and from other packages."""
-    own = {
-        path.parent.name: _feature_of(f"contrib.{path.parent.name}")
+    own_features = {
+        path.parent.name: _find_feature(f"contrib.{path.parent.name}")
         for path in sorted(CONTRIB_FOLDER.glob("*/apps.py"))
     }
-    return own | {point.name: point.load() for point in sorted(entry_points(group=GROUP))}
+    return own_features | {
+        point.name: point.load() for point in sorted(entry_points(group=ENTRY_POINT_GROUP))
+    }
 
 
-def _feature_of(name: str) -> type[Feature]:
-    declared = vars(import_module(f"{name}.apps")).values()
-    [feature] = [cls for cls in declared if isinstance(cls, type) and getattr(cls, "name", "") == name]
+def _find_feature(module: str) -> type[Feature]:
+    """Return the feature class that the module ``apps`` of a package declares."""
+    declared = vars(import_module(f"{module}.apps")).values()
+    [feature] = [cls for cls in declared if isinstance(cls, type) and getattr(cls, "name", "") == module]
     return feature
 
 
-def names_of(setting: str | None) -> list[str]:
+def feature_names_in(setting: str | None) -> list[str]:
     """Return the names of features in a setting, or of all features if it is None.
 
     Raise ImproperlyConfigured for an unknown name.
@@ -182,11 +185,13 @@ def names_of(setting: str | None) -> list[str]:
     return names
 
 
-def features_of(names: Iterable[str]) -> dict[str, type[Feature]]:
+def active_features(names: Iterable[str]) -> dict[str, type[Feature]]:
     """Return the active features by name: the named features, except those that need an inactive feature."""
     features = {name: feature for name, feature in all_features().items() if name in names}
-    while unmet := [name for name, feature in features.items() if not features.keys() >= {*feature.needs}]:
-        for name in unmet:
+    while unmet_names := [
+        name for name, feature in features.items() if not features.keys() >= {*feature.needs}
+    ]:
+        for name in unmet_names:
             del features[name]
     return features
 
@@ -195,6 +200,6 @@ def with_middleware(middleware: list[str], features: Iterable[type[Feature]]) ->
     """Return the platform's middleware, with the features' middleware inserted."""
     middleware = [*middleware]
     for feature in features:
-        for path, earlier in feature.middleware.items():
-            middleware.insert(middleware.index(earlier) + 1, path)
+        for path, preceding_path in feature.middleware.items():
+            middleware.insert(middleware.index(preceding_path) + 1, path)
     return middleware

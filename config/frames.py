@@ -40,6 +40,7 @@ MESSAGE_SECONDS = 3600  # seconds for which a signed message is shown
 
 
 def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return the directives of a policy that lets the sites frame a page and receive its forms."""
     return {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
 
 
@@ -71,15 +72,18 @@ class FramedPagesMiddleware(Middleware):
     def process_view(
         self, request: HttpRequest, view: Callable[..., HttpResponse], args: list[Any], kwargs: dict[str, Any]
     ) -> None:
-        frame, match = frame_of(request), request.resolver_match
+        """Refuse pages with a ticket that are not in ``FRAMED_PAGES``, or that belong to another study."""
+        frame = frame_of(request)
         if frame is None:
             return
+        match = request.resolver_match
         is_available = match is not None and match.view_name in FRAMED_PAGES
         if not is_available or kwargs.get("slug", frame.session.study.slug) != frame.session.study.slug:
             raise Http404("This page is not part of the work.")
 
 
 def _refuse_ticket(request: HttpRequest) -> HttpResponse:
+    """Return the page (404) for a ticket that is forged or no longer valid."""
     mark_as_framed(request)
     # The language middleware comes later in the list, so the language is not set yet.
     with translation.override(translation.get_language_from_request(request)):
@@ -103,12 +107,12 @@ class FramedMessages(BaseStorage):
         if frame_of(self.request) is None:
             return [], False
         try:
-            stored = signing.loads(
+            stored_messages = signing.loads(
                 self.request.GET.get("said", ""), salt=MESSAGE_SALT, max_age=MESSAGE_SECONDS
             )
         except signing.BadSignature:
-            stored = []
-        return [Message(level, text) for level, text in stored], True
+            stored_messages = []
+        return [Message(level, text) for level, text in stored_messages], True
 
     def _store(
         self, messages: list[Message], response: HttpResponseBase, *args: Any, **kwargs: Any

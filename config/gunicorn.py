@@ -33,9 +33,10 @@ if os.environ.get("LOG_FORMAT") == "json":
     logger_class = JSONServerLogger
 
 
-def _is_alive(process: int) -> bool:
+def _is_alive(process_id: int) -> bool:
+    """Return whether there is a process with this id."""
     try:
-        os.kill(process, 0)
+        os.kill(process_id, 0)
     except ProcessLookupError:
         return False
     except PermissionError:  # the process belongs to another user
@@ -45,8 +46,8 @@ def _is_alive(process: int) -> bool:
 
 # Remove the folders of servers that were killed.
 for _old_folder in Path(tempfile.gettempdir()).glob("quorum-figures-*-*"):
-    _process = _old_folder.name.split("-")[2]
-    if _process.isdecimal() and len(_process) < 9 and not _is_alive(int(_process)):
+    _process_id = _old_folder.name.split("-")[2]
+    if _process_id.isdecimal() and len(_process_id) < 9 and not _is_alive(int(_process_id)):
         shutil.rmtree(_old_folder, ignore_errors=True)
 # Each start has a new folder. The variable is set before the library that reads it is imported.
 _counts_folder = tempfile.mkdtemp(prefix=f"quorum-figures-{os.getpid()}-")
@@ -59,7 +60,9 @@ _connections = memoryview(mmap(-1, MAX_PROCESSES * 4)).cast("i")  # four bytes a
 for _slot in range(len(_connections)):
     _connections[_slot] = -1
 
-DRAIN_SECONDS, DRAIN_BYTES = 5, 2**31  # limits for reading the rest of a refused body
+# limits for reading the rest of a refused body
+DRAIN_SECONDS = 5
+DRAIN_BYTES = 2**31
 YIELD_SECONDS = 0.005  # time in which a process with fewer connections can accept one
 
 
@@ -75,12 +78,12 @@ class SharingWorker(ThreadWorker):
         return self._connection_count
 
     @nr_conns.setter
-    def nr_conns(self, number: int) -> None:
-        self._connection_count = number
-        _connections[self.age % len(_connections)] = number
+    def nr_conns(self, connection_count: int) -> None:
+        self._connection_count = connection_count
+        _connections[self.age % len(_connections)] = connection_count
 
     def accept(self, listener: Any) -> None:
-        if self.nr_conns > min(number for number in _connections if number >= 0):
+        if self.nr_conns > min(count for count in _connections if count >= 0):
             time.sleep(YIELD_SECONDS)
         super().accept(listener)  # does nothing if another process accepted the connection
 
@@ -93,6 +96,7 @@ class SharingWorker(ThreadWorker):
 
 
 def child_exit(server: Any, worker: Any) -> None:
+    """Mark the slot of an ended process as free."""
     _connections[worker.age % len(_connections)] = -1
 
 
@@ -108,4 +112,5 @@ def when_ready(server: Any) -> None:
 
 
 def on_exit(server: Any) -> None:
+    """Remove the folder of the counts when the server stops."""
     shutil.rmtree(_counts_folder, ignore_errors=True)

@@ -8,6 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def data_folder(name: str) -> Path:
+    """Return the path of the data folder. Create it if needed. Raise ImproperlyConfigured if that is not possible."""
     path = Path(name).expanduser().resolve()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -19,7 +20,7 @@ def data_folder(name: str) -> Path:
     return path
 
 
-def exposed_files(folder: Path, database: str) -> list[Path]:
+def find_exposed_paths(folder: Path, database: str) -> list[Path]:
     """Return the paths that others than the owner can read: the data folder, and an SQLite file outside it."""
     paths = [folder]
     if database and not Path(database).resolve().is_relative_to(folder):
@@ -27,7 +28,8 @@ def exposed_files(folder: Path, database: str) -> list[Path]:
     return [path for path in paths if path.exists() and path.stat().st_mode & 0o077]
 
 
-def sentence_of_exposed(exposed_paths: list[Path]) -> str:
+def exposure_warning(exposed_paths: list[Path]) -> str:
+    """Return the warning about paths that ``find_exposed_paths`` returned."""
     paths = " and ".join(map(str, exposed_paths))
     return f"Others than its owner may read {paths}: run chmod -R go= on it."
 
@@ -56,6 +58,7 @@ def load_secret_key(path: Path) -> str:
 
 
 def _make_key(path: Path) -> None:
+    """Write a new signing key to ``path``, unless another process does so first."""
     # Server and worker may start at the same time. Each writes its own file, and the first that links it sets the key.
     own_file = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(own_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

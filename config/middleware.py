@@ -46,11 +46,11 @@ class TimeZoneMiddleware(Middleware):
     """Show times in the admin in the reader's time zone, which js/admin.js sets as a cookie, or else in UTC."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        name = request.COOKIES.get("zone", "")
-        if not name or not request.path.startswith(reverse("admin:index")):
+        zone_name = request.COOKIES.get("zone", "")
+        if not zone_name or not request.path.startswith(reverse("admin:index")):
             return self.get_response(request)
         try:
-            zone = ZoneInfo(name)
+            zone = ZoneInfo(zone_name)
         except (ValueError, OSError, ZoneInfoNotFoundError):  # a cookie may contain anything
             return self.get_response(request)
         with timezone.override(zone):
@@ -71,6 +71,8 @@ class ActingAccountMiddleware(Middleware):
 
 
 class VisitorMiddleware(Middleware):
+    """Record the address and the browser of the visitor, by which ``common.rate_limits`` counts."""
+
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # every browser that has received a form has this cookie
         browser = request.COOKIES.get(settings.CSRF_COOKIE_NAME, "")
@@ -85,18 +87,18 @@ class RateLimitMiddleware(Middleware):
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        is_call = request.path.startswith("/api/")
+        is_api_call = request.path.startswith("/api/")
         size = request.META.get("CONTENT_LENGTH") or "0"
         try:
-            if is_call:
+            if is_api_call:
                 count_use("api")
             if size.isdecimal() and int(size) >= LARGE_BODY:
                 count_use("upload")
         except TooManyAttempts as error:
-            members = {"message": str(error)}
-            response = (
-                problem_page(429, str(error)) if is_call else render(request, "429.html", members, status=429)
-            )
+            if is_api_call:
+                response = problem_page(429, str(error))
+            else:
+                response = render(request, "429.html", {"message": str(error)}, status=429)
             response.headers["Retry-After"] = str(error.wait)
             return response
         with within_request():
@@ -140,13 +142,13 @@ class ETagMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
-        self.unchanged = ConditionalGetMiddleware(get_response)
+        self.conditional_get = ConditionalGetMiddleware(get_response)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         if not request.path.startswith("/api/") or response.status_code != 200:
             return response
-        return self.unchanged.process_response(request, response)
+        return self.conditional_get.process_response(request, response)
 
 
 class StorableAddressMiddleware(Middleware):

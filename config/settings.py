@@ -12,9 +12,9 @@ from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
 from common.environment import DEFAULT_LIMITS, Environment, IncomingLimits
-from config.features import all_features, features_of, names_of, with_middleware
+from config.features import active_features, all_features, feature_names_in, with_middleware
 from config.installation import data_folder, load_secret_key
-from config.observing.logs import FORMATS, LEVELS
+from config.observing.logs import LOG_FORMATS, LOG_LEVELS
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -23,8 +23,8 @@ env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))  # the environ
 
 # Active features (docs/install.md#features): all if the variable is not set, none if it is empty. `env` does not
 # distinguish these two cases.
-CONTRIB_APPS = names_of(os.environ.get("CONTRIB_APPS"))
-FEATURES = features_of(CONTRIB_APPS)
+CONTRIB_APPS = feature_names_in(os.environ.get("CONTRIB_APPS"))
+FEATURES = active_features(CONTRIB_APPS)
 for _name, _feature in all_features().items():
     if _name in FEATURES:
         globals().update(_feature.settings(env))
@@ -83,7 +83,7 @@ CONTENT_SECURITY_POLICY = {
 # pages; see config.middleware.
 ADMIN_POLICY_CHANGES = {"script-src": [UNSAFE_EVAL], "style-src": [UNSAFE_INLINE]}
 
-# IncomingLimits by address (common.rate_limits, docs/install.md)
+# Limits by address (common.rate_limits, docs/install.md)
 # Number of proxies in front that append to X-Forwarded-For; 0 if visitors connect directly.
 PROXIES = env.int("PROXIES", default=1 if HTTPS else 0)
 # A school class behind one address stays far below these limits. LIMIT_JOIN=1000/hour sets another limit, and an empty
@@ -429,7 +429,7 @@ UNFOLD = {
 }
 
 # Logs
-LOG_FORMAT = env.choice("LOG_FORMAT", default="text", options=FORMATS)
+LOG_FORMAT = env.choice("LOG_FORMAT", default="text", options=LOG_FORMATS)
 ACCESS_LOG = env.bool("ACCESS_LOG", default=LOG_FORMAT == "json")
 FIGURES_FOLDER = env.str("PROMETHEUS_MULTIPROC_DIR", default="")  # set by config.gunicorn
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
@@ -461,7 +461,7 @@ LOGGING = {
             "filters": ["patterns"],
         }
     },
-    "root": {"handlers": ["stderr"], "level": env.choice("LOG_LEVEL", default="INFO", options=LEVELS)},
+    "root": {"handlers": ["stderr"], "level": env.choice("LOG_LEVEL", default="INFO", options=LOG_LEVELS)},
     "loggers": {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.request": {"filters": ["without_outages"]},

@@ -42,8 +42,10 @@ class LimitedBackend(ModelBackend):
         account = _limit_target(username)
         # A browser from which the account signed in before is counted separately, so that wrong passwords of other
         # people do not lock it out.
-        marks = ["known"] if request is not None and _is_known(request, account) else []
-        limits = [("login", account, *marks), ("account", account, *marks), *([] if marks else [("logins",)])]
+        known_marks = ["known"] if request is not None and _is_known(request, account) else []
+        limits: list[tuple[str, ...]] = [("login", account, *known_marks), ("account", account, *known_marks)]
+        if not known_marks:
+            limits.append(("logins",))
         attempt = partial(super().authenticate, request, username, password, **options)
         try:
             return rate_limits.limit_failed_attempts(attempt, *limits)
@@ -52,10 +54,12 @@ class LimitedBackend(ModelBackend):
 
 
 def _limit_target(username: str) -> str:
+    """Return the text by which wrong passwords of an account are counted."""
     return username.casefold()[:150]
 
 
 def _is_known(request: HttpRequest, account: str) -> bool:
+    """Return whether the browser has a cookie of ``remember_browser`` for the account."""
     try:
         owner = signing.loads(request.COOKIES.get(KNOWN_COOKIE, ""), salt=KNOWN_COOKIE, max_age=MAX_AGE)
     except signing.BadSignature:

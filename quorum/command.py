@@ -52,11 +52,11 @@ def words_of_environment() -> Words:
     """Return the subcommands of the platform and of the enabled features."""
     from django.core.exceptions import ImproperlyConfigured
 
-    from config.features import features_of, names_of
+    from config.features import active_features, feature_names_in
 
     _read_settings_file(Path(os.environ.get("ENV_FILE") or (".env" if IS_INSTALLED else PLATFORM / ".env")))
     try:
-        features = features_of(names_of(os.environ.get("CONTRIB_APPS"))).values()
+        features = active_features(feature_names_in(os.environ.get("CONTRIB_APPS"))).values()
         return Words(
             *(feature.commands for feature in features),
             without_data={name for feature in features for name in feature.commands_without_data},

@@ -1,4 +1,4 @@
-"""IncomingLimits of this process that stand for those of a machine."""
+"""Limits of this process that stand for those of a machine."""
 
 import resource
 from collections.abc import Iterator

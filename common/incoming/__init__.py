@@ -1,4 +1,4 @@
-"""IncomingLimits for reading uploads, imports and bodies of requests.
+"""Limits for reading uploads, imports and bodies of requests.
 
 A request reads at most 64 kB of files. A job reads larger files.
 """

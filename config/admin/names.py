@@ -48,15 +48,17 @@ def declared_names() -> Iterator[tuple[Any, str, str]]:
 
 
 def fields_with_choices() -> list[Any]:
+    """Return the fields with choices of all models of ``_own_apps``."""
     models = (model for app in _own_apps() for model in app.get_models())
     return [field for model in models for field in model._meta.concrete_fields if field.choices]
 
 
 def _own_apps() -> list[AppConfig]:
     """Return the apps of the platform and of active features that have models."""
-    own = (apps.get_app_config(label) for label in (*OWN_APPS, *settings.FEATURES))
-    return [app for app in own if app.models_module]
+    own_apps = (apps.get_app_config(label) for label in (*OWN_APPS, *settings.FEATURES))
+    return [app for app in own_apps if app.models_module]
 
 
 def _own_models() -> list[type[Model]]:
+    """Return the models of ``_own_apps`` that the admin shows."""
     return [model for model in admin.site._registry if model._meta.app_config in _own_apps()]

@@ -77,12 +77,13 @@ def language_address(request: HttpRequest) -> str:
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    studies = reverse("admin:judgments_study_changelist")
+    """Return the groups of entries that the account may open: the sections, and last the tables."""
+    studies_address = reverse("admin:judgments_study_changelist")
     own_studies_entry = {
         "title": gettext("Your studies"),
         "icon": "science",
         "link": reverse("admin:index"),
-        "active": request.path == reverse("admin:index") or request.path.startswith(studies),
+        "active": request.path == reverse("admin:index") or request.path.startswith(studies_address),
     }
     groups = []
     for title, entries in SECTIONS:
@@ -91,17 +92,18 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             items = [own_studies_entry, *items]
         if items:
             groups.append({"title": str(title), "separator": bool(title), "items": items})
-    entries_of_tables = tables(request)
-    if entries_of_tables:
-        for item in entries_of_tables:  # the address of a study's page begins with that of the table
+    table_entries = tables(request)
+    if table_entries:
+        for item in table_entries:  # the address of a study's page begins with that of the table
             item["active"] = request.path == item["link"]
         groups.append(
-            {"title": gettext("Tables"), "separator": True, "collapsible": True, "items": entries_of_tables}
+            {"title": gettext("Tables"), "separator": True, "collapsible": True, "items": table_entries}
         )
     return groups
 
 
 def tables(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return the entries of the tables that the account may view."""
     return _visible(request, TABLES)
 
 

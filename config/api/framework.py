@@ -25,7 +25,7 @@ from rest_framework.utils.encoders import JSONEncoder
 from annotation.work.joining import worker_for_token
 from common import rate_limits
 from common.downloads import problem_page
-from common.errors import PROBLEM_TYPE, QuorumError, sentence_of, shorten_details
+from common.errors import PROBLEM_TYPE, QuorumError, problem_document, sentence_of, shorten_details
 from common.files import NanAsNullEncoder, can_be_stored
 from common.incoming.json_documents import TooDeep, load_json
 from judgments.access.tokens import KEY_PREFIX, authenticate_key
@@ -43,6 +43,8 @@ class CallsEncoder(NanAsNullEncoder, JSONEncoder):
 
 
 class NanAsNullRenderer(JSONRenderer):
+    """Renders with ``CallsEncoder``, so that a figure that is not a number is null."""
+
     encoder_class = CallsEncoder
 
 
@@ -108,16 +110,18 @@ def _distinct_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the members of a JSON object. Raise ParseError if two have the same name."""
     members = dict(pairs)
     if len(members) < len(pairs):
-        [(repeated, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise exceptions.ParseError(f"The body names the member {repeated[:80]!r} twice.")
+        [(repeated_name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise exceptions.ParseError(f"The body names the member {repeated_name[:80]!r} twice.")
     return members
 
 
 def _refuse_constant(text: str) -> Any:
+    """Refuse NaN and infinities, which Python reads although JSON does not have them."""
     raise exceptions.ParseError(f"The body is no JSON: {text} is no number of it.")
 
 
 def _finite_float(text: str) -> float:
+    """Return a number. Raise ParseError if it is too large for a float."""
     number = float(text)
     if math.isinf(number):
         raise exceptions.ParseError(f"The body holds {text[:20]}; expected numbers of at most about 1.8e308.")
@@ -163,6 +167,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
 
 
 def _problem_of_error(error: exceptions.APIException) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the problem document and the headers for an error of the REST framework."""
     headers: dict[str, str] = {}
     if challenge := getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = challenge

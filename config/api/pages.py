@@ -33,20 +33,23 @@ class StrictFilters(DjangoFilterBackend):
         known_parameters = [*(filters.base_filters if filters else ()), *PAGE_PARAMETERS]
         for name in request.query_params:
             if name not in known_parameters:
-                nearest = nearest_name(name, known_parameters, cutoff=0.0)
+                similar_name = nearest_name(name, known_parameters, cutoff=0.0)
                 raise ValidationError(
-                    {name: [f"is no parameter of this list; the nearest one is {nearest!r}."]}
+                    {name: [f"is no parameter of this list; the nearest one is {similar_name!r}."]}
                 )
         for name in known_parameters:
-            for problem in _problems(filters.base_filters.get(name) if filters else None, request, name):
+            for problem in _parameter_problems(
+                filters.base_filters.get(name) if filters else None, request, name
+            ):
                 raise ValidationError({name: [problem]})
         try:
             filtered: QuerySet[Any] = super().filter_queryset(request, queryset, view)
         except ValidationError as error:
             problems = cast(dict[str, Any], error.detail)
-            by_name = filters.base_filters if filters else {}
+            known_filters = filters.base_filters if filters else {}
             hints = {
-                name: _hint(by_name[name], request, name) if name in by_name else "" for name in problems
+                name: _hint(known_filters[name], request, name) if name in known_filters else ""
+                for name in problems
             }
             raise ValidationError(
                 {name: [hints[name]] if hints[name] else problems[name] for name in problems}
@@ -67,7 +70,7 @@ def _hint(filter_field: Filter, request: Request, name: str) -> str:
     return ""
 
 
-def _problems(filter_field: Filter | None, request: Request, name: str) -> Iterator[str]:
+def _parameter_problems(filter_field: Filter | None, request: Request, name: str) -> Iterator[str]:
     """Yield messages about values that the filter's field accepts, but the OpenAPI document excludes."""
     values = request.query_params.getlist(name)
     if len(values) > 1:
@@ -102,9 +105,9 @@ class CursorPages(BasePagination):
         name, is_descending = self._read_ordering(request, view)
         field = view.orderings[name]
         cursor = self._read_cursor(request, queryset, field)
-        backward = cursor is not None and cursor.is_backward
+        is_backward = cursor is not None and cursor.is_backward
         rows = queryset
-        sign, lookup = ("-", "lt") if is_descending != backward else ("", "gt")
+        sign, lookup = ("-", "lt") if is_descending != is_backward else ("", "gt")
         if cursor is not None and field == "pk":
             rows = rows.filter(**{f"pk__{lookup}": cursor.pk})
         elif cursor is not None:
@@ -112,22 +115,25 @@ class CursorPages(BasePagination):
             after_cursor = Q(**{f"{field}__{lookup}": cursor.value}) | is_equal
             # The first condition follows from the second, but lets the database use an index.
             rows = rows.filter(Q(**{f"{field}__{lookup}e": cursor.value}) & after_cursor)
-        keys = ["pk"] if field == "pk" else [field, "pk"]
+        key_fields = ["pk"] if field == "pk" else [field, "pk"]
         # One row more than the page shows whether there are more rows.
-        rows_and_next = list(rows.order_by(*(f"{sign}{key}" for key in keys))[: self.size + 1])
-        has_more, page = len(rows_and_next) > self.size, rows_and_next[: self.size]
-        if backward:
+        rows_and_next = list(
+            rows.order_by(*(f"{sign}{key_field}" for key_field in key_fields))[: self.size + 1]
+        )
+        has_more = len(rows_and_next) > self.size
+        page = rows_and_next[: self.size]
+        if is_backward:
             page.reverse()
-        self.has_next = bool(page) and (backward or has_more)
-        self.has_previous = bool(page) and (has_more if backward else cursor is not None)
-        self.ends = (self._key(page[0], field), self._key(page[-1], field)) if page else None
+        self.has_next = bool(page) and (is_backward or has_more)
+        self.has_previous = bool(page) and (has_more if is_backward else cursor is not None)
+        self.edge_keys = (self._key(page[0], field), self._key(page[-1], field)) if page else None
         return page
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response(
             {
-                "next": self._link(backward=False, end=1) if self.has_next else None,
-                "previous": self._link(backward=True, end=0) if self.has_previous else None,
+                "next": self._link(is_backward=False) if self.has_next else None,
+                "previous": self._link(is_backward=True) if self.has_previous else None,
                 "results": data,
             }
         )
@@ -167,7 +173,7 @@ class CursorPages(BasePagination):
         if cursor is None:
             return None
         try:
-            backward, value, pk = read_cursor(cursor)
+            is_backward, value, pk = read_cursor(cursor)
             fields = queryset.model._meta
             pk = fields.pk.to_python(pk)
             column = fields.pk if field == "pk" else fields.get_field(field)
@@ -176,7 +182,7 @@ class CursorPages(BasePagination):
             column.get_db_prep_value(value, connections[queryset.db])
             if pk is None or value is None or "\x00" in str(value):
                 raise ValueError("a cursor without a place, or with one that no database holds")
-            return _Cursor(bool(backward), value, pk)
+            return _Cursor(bool(is_backward), value, pk)
         except (ValueError, TypeError, OverflowError, FieldValidationError):
             raise ValidationError(
                 {"cursor": ["is none that this list gave out; start without one."]}
@@ -184,9 +190,11 @@ class CursorPages(BasePagination):
 
     @staticmethod
     def _key(row: Any, field: str) -> tuple[str, str]:
+        """Return the row's value of the ordering and its id, as texts for a cursor."""
         return str(row.pk if field == "pk" else row._meta.get_field(field).value_to_string(row)), str(row.pk)
 
-    def _link(self, *, backward: bool, end: int) -> str:
-        """Return a link to the page before the first row (end 0) or after the last row (end 1)."""
-        assert self.ends is not None  # an empty page has no next or previous page
-        return link_with_cursor(self.request, [int(backward), *self.ends[end]])
+    def _link(self, *, is_backward: bool) -> str:
+        """Return a link to the page after the last row or, if ``is_backward``, before the first row."""
+        assert self.edge_keys is not None  # an empty page has no next or previous page
+        first_key, last_key = self.edge_keys
+        return link_with_cursor(self.request, [int(is_backward), *(first_key if is_backward else last_key)])

@@ -24,10 +24,15 @@ from common.markup import render_inline, render_markdown
 from config.api.framework import TokenAuthentication
 from judgments.access.permissions import NoWorker
 
-Json = Mapping[str, Any]
+SchemaPart = Mapping[str, Any]
 REFERENCE = "#/components/schemas/"
 REFERENCES = re.compile(r'"#/components/schemas/(\w+)"')
-LIMITS = {"minimum": "from", "maximum": "to", "maxLength": "characters: up to", "maxItems": "entries: up to"}
+LIMIT_LABELS = {
+    "minimum": "from",
+    "maximum": "to",
+    "maxLength": "characters: up to",
+    "maxItems": "entries: up to",
+}
 STATUS_TEXTS = {
     "304": "Nothing changed since the answer with this ETag.",
     "400": "Not of the documented shape, or of no use here; the problem names what.",
@@ -42,6 +47,8 @@ STATUS_TEXTS = {
 
 
 class TokenScheme(OpenApiAuthenticationExtension):
+    """Describes the tokens of ``TokenAuthentication`` in the document."""
+
     target_class = TokenAuthentication
     name = "token"
 
@@ -114,6 +121,8 @@ def add_problem_responses(result: dict[str, Any], **_: object) -> dict[str, Any]
 
 
 class DocsView(ProblemErrors, APIView):
+    """The pages about the API: the overview, or the calls of a tag."""
+
     permission_classes = (NoWorker,)
     schema = None
 
@@ -121,14 +130,14 @@ class DocsView(ProblemErrors, APIView):
         with override("en"):
             document = CachingGenerator().get_schema(public=True)
             objects = document["components"]["schemas"]
-            groups: dict[str, list[Json]] = {}
+            groups: dict[str, list[SchemaPart]] = {}
             for path, calls in document["paths"].items():
                 for method, call in calls.items():
-                    about = render_inline(call.get("summary") or call["description"])
-                    entry = {"path": path, "method": method, "about": about, **call}
+                    summary_html = render_inline(call.get("summary") or call["description"])
+                    entry = {"path": path, "method": method, "summary_html": summary_html, **call}
                     groups.setdefault(call["tags"][0], []).append(entry)
             if not tag:
-                overview = {"groups": sorted(groups.items()), "errors": STATUS_TEXTS}
+                overview = {"groups": sorted(groups.items()), "status_texts": STATUS_TEXTS}
                 return render(request, "api_docs/index.html", overview)
             if tag not in groups:
                 raise Http404
@@ -139,7 +148,7 @@ class DocsView(ProblemErrors, APIView):
                     {
                         "name": name,
                         "description": render_markdown(objects[name].get("description", "")),
-                        "members": list(_members(objects[name], objects)),
+                        "member_rows": list(_member_rows(objects[name], objects)),
                     }
                     for name in _names_of_objects(groups[tag], objects)
                 ],
@@ -147,9 +156,9 @@ class DocsView(ProblemErrors, APIView):
             return render(request, "api_docs/calls.html", context)
 
 
-def _describe_call(call: Json, objects: Json) -> dict[str, Any]:
+def _describe_call(call: SchemaPart, objects: SchemaPart) -> dict[str, Any]:
     bodies = call.get("requestBody", {}).get("content", {})
-    replies = call["responses"].items()
+    responses = call["responses"].items()
     return {
         "id": call["operationId"],
         "method": call["method"],
@@ -157,59 +166,59 @@ def _describe_call(call: Json, objects: Json) -> dict[str, Any]:
         "description": render_markdown(call["description"]),
         "parameters": [
             _value_row(
-                parameter["name"], parameter["schema"], objects, needed=parameter.get("required", False)
+                parameter["name"], parameter["schema"], objects, is_required=parameter.get("required", False)
             )
-            | {"description": _description_html(parameter), "place": parameter["in"]}
+            | {"description": _description_html(parameter), "location": parameter["in"]}
             for parameter in call.get("parameters", [])
         ],
         "bodies": [(kind, _type_html(body["schema"], objects)) for kind, body in bodies.items()],
-        "replies": [
-            (status, render_inline(reply.get("description", "")), _contents(reply, objects))
-            for status, reply in replies
+        "responses": [
+            (status, render_inline(response.get("description", "")), _response_types(response, objects))
+            for status, response in responses
             if status < "400"
         ],
         "errors": [
-            (status, render_inline(reply.get("description", "")))
-            for status, reply in replies
-            if status >= "400" and reply.get("description") != STATUS_TEXTS.get(status)
+            (status, render_inline(response.get("description", "")))
+            for status, response in responses
+            if status >= "400" and response.get("description") != STATUS_TEXTS.get(status)
         ],
-        "usual": [
+        "usual_statuses": [
             status
-            for status, reply in replies
-            if status >= "400" and reply.get("description") == STATUS_TEXTS.get(status)
+            for status, response in responses
+            if status >= "400" and response.get("description") == STATUS_TEXTS.get(status)
         ],
     }
 
 
-def _contents(reply: Json, objects: Json) -> list[tuple[str, SafeString]]:
-    contents = reply.get("content", {}).items()
+def _response_types(response: SchemaPart, objects: SchemaPart) -> list[tuple[str, SafeString]]:
+    contents = response.get("content", {}).items()
     return [(kind, _type_html(content["schema"], objects)) for kind, content in contents]
 
 
-def _members(schema: Json, objects: Json) -> Iterator[dict[str, Any]]:
+def _member_rows(schema: SchemaPart, objects: SchemaPart) -> Iterator[dict[str, Any]]:
     for name, member in schema.get("properties", {}).items():
-        yield _value_row(name, member, objects, needed=name in schema.get("required", ()))
+        yield _value_row(name, member, objects, is_required=name in schema.get("required", ()))
 
 
-def _value_row(name: str, schema: Json, objects: Json, *, needed: bool) -> dict[str, Any]:
-    limits = [f"{limit_label} {schema[key]:,}" for key, limit_label in LIMITS.items() if key in schema]
+def _value_row(name: str, schema: SchemaPart, objects: SchemaPart, *, is_required: bool) -> dict[str, Any]:
+    limits = [f"{limit_label} {schema[key]:,}" for key, limit_label in LIMIT_LABELS.items() if key in schema]
     if "default" in schema:
         limits.append(f"default {json.dumps(schema['default'])}")
     return {
         "name": name,
         "type": _type_html(schema, objects),
-        "needed": needed,
+        "is_required": is_required,
         "limits": ", ".join(limits),
         "description": _description_html(schema),
     }
 
 
-def _description_html(schema: Json) -> SafeString:
+def _description_html(schema: SchemaPart) -> SafeString:
     """Return the description without the generated list of values, since the type has the values."""
     return render_inline(re.sub(r"(^|\n+)\* `[\s\S]*", "", schema.get("description", "")))
 
 
-def _type_html(schema: Json, objects: Json) -> SafeString:
+def _type_html(schema: SchemaPart, objects: SchemaPart) -> SafeString:
     """Return a type in words. For an object, return a link to its members; for an enumeration, its values."""
     name = schema.get("$ref", "").removeprefix(REFERENCE)
     if name and "enum" not in objects[name]:
@@ -229,7 +238,7 @@ def _type_html(schema: Json, objects: Json) -> SafeString:
     return format_html("{} or null", text) if schema.get("nullable") else text
 
 
-def _names_of_objects(calls: Iterable[Json], objects: Json) -> list[str]:
+def _names_of_objects(calls: Iterable[SchemaPart], objects: SchemaPart) -> list[str]:
     """Return the names of the objects to which ``calls`` refer, directly or through other objects."""
     names: set[str] = set()
     unread_names = REFERENCES.findall(json.dumps(list(calls)))

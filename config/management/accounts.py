@@ -25,8 +25,8 @@ class EnsureAdmin(QuorumCommand):
         with transaction.atomic():
             admins = User.objects.filter(is_superuser=True, is_active=True).order_by("pk")
             if username is None:
-                first = admins.first()
-                username = first.get_username() if first else "admin"
+                first_admin = admins.first()
+                username = first_admin.get_username() if first_admin else "admin"
             account = User.objects.filter(username=username).first()
             if account and not reset and account in admins:
                 self.stdout.write(

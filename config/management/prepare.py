@@ -38,10 +38,10 @@ class Prepare(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        notes = settings.DATA_DIR / "prepared"
-        notes.mkdir(exist_ok=True)
+        notes_folder = settings.DATA_DIR / "prepared"
+        notes_folder.mkdir(exist_ok=True)
         # Web server and worker may start at the same time. The system releases the lock when the process ends.
-        with (notes / "lock").open("w") as lock:
+        with (notes_folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._prepare_steps(options["no_demo"], options["output"], options["later"])
 
@@ -52,8 +52,10 @@ class Prepare(QuorumCommand):
         except OperationalError as error:
             self.stderr.write(f"The database cannot be used: {' '.join(str(error).split())}.")
             raise SystemExit(1) from error
-        collected = (settings.STATIC_ROOT / "staticfiles.json").exists()
-        self._do_step("static-files", _fingerprint(), self._collect_static_files, is_lost=not collected)
+        is_collected = (settings.STATIC_ROOT / "staticfiles.json").exists()
+        self._do_step(
+            "static-files", _hash_static_files(), self._collect_static_files, is_lost=not is_collected
+        )
         if not later:
             self._do_step("metrics", quorum_version(), self._announce_compiling)
             from config.compiling import compile_kernels  # imported late, since it loads the compiler
@@ -75,17 +77,17 @@ class Prepare(QuorumCommand):
         else:
             self.stdout.write(printed.getvalue().strip())
 
-    def _do_step(self, step: str, state: str, do: Callable[[], None], *, is_lost: bool = False) -> None:
+    def _do_step(self, step: str, state: str, run_step: Callable[[], None], *, is_lost: bool = False) -> None:
         """Do a step, unless it was done before with the same ``state``. A file in the data folder records this text.
 
         Args:
             is_lost: whether the result of the step was lost. The step is then done in any case.
         """
-        note = settings.DATA_DIR / "prepared" / step
-        if not is_lost and note.exists() and note.read_text(encoding="utf-8") == state:
+        note_path = settings.DATA_DIR / "prepared" / step
+        if not is_lost and note_path.exists() and note_path.read_text(encoding="utf-8") == state:
             return
-        do()
-        note.write_text(state, encoding="utf-8")
+        run_step()
+        note_path.write_text(state, encoding="utf-8")
 
     def _collect_static_files(self) -> None:
         self.stdout.write("Collecting static files ...")
@@ -99,7 +101,7 @@ class Prepare(QuorumCommand):
         call_command("load_demo", later=later, stdout=io.StringIO())
 
 
-def _fingerprint() -> str:
+def _hash_static_files() -> str:
     """Return a hash of Quorum's static files, the installed packages, and STATIC_ROOT."""
     digest = hashlib.sha256(str(settings.STATIC_ROOT).encode())
     for folder in settings.STATICFILES_DIRS:

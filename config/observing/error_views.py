@@ -19,6 +19,7 @@ from config.observing.outage_state import mark_outage, note_outage
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Return the page (404) for an unknown address: for staff a page of the admin, below the admin's addresses."""
     if request.path.startswith(reverse("admin:index")) and getattr(request.user, "is_staff", False):
         context = admin.site.each_context(request) | {"title": gettext("Not found")}
         return HttpResponseNotFound(loader.render_to_string("admin/404.html", context, request))
@@ -27,8 +28,8 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Return the response to an unforeseen error (500 or 503): below /api/ a problem document, elsewhere a page."""
-    if outage := _outage(request, sys.exception()):
-        return outage
+    if response := _outage_response(request, sys.exception()):
+        return response
     if request.path.startswith("/api/"):
         return problem_page(500, "The server could not do this; the failure was written to its log.")
     if request.path.startswith(reverse("admin:index")):
@@ -38,21 +39,23 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def _staff_page(request: HttpRequest) -> str:
     """Return the admin's error page for an anonymous visitor, since reading the account may fail again."""
-    nobody = HttpRequest()
-    nobody.META, nobody.path, nobody.user = request.META, request.path, AnonymousUser()
-    return loader.render_to_string("admin/500.html", admin.site.each_context(nobody))
+    anonymous_request = HttpRequest()
+    anonymous_request.META = request.META
+    anonymous_request.path = request.path
+    anonymous_request.user = AnonymousUser()
+    return loader.render_to_string("admin/500.html", admin.site.each_context(anonymous_request))
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return a response with status 400, or 503 in an outage. Django also calls this if it cannot store a session."""
-    if outage := _outage(request, exception):
-        return outage
+    if response := _outage_response(request, exception):
+        return response
     if request.path.startswith("/api/"):
         return problem_page(400, "The request is malformed.")
     return default_bad_request(request, exception)
 
 
-def _outage(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
+def _outage_response(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
     """Return a response with status 503 if an outage caused the error; None otherwise."""
     if error is None or not note_outage(error):
         return None

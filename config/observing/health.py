@@ -32,12 +32,13 @@ class HealthMiddleware(Middleware):
         if request.path_info == "/health/ready":
             return _states_response({"database": _check_database(), "data folder": _check_data_folder()})
         if request.path_info == "/health/metrics":
-            allowed = may_read(visitor_address(request), request.headers.get("Authorization", ""))
-            return metrics_response() if allowed else HttpResponseNotFound()
+            is_allowed = may_read(visitor_address(request), request.headers.get("Authorization", ""))
+            return metrics_response() if is_allowed else HttpResponseNotFound()
         return self.get_response(request)
 
 
 def _states_response(states: dict[str, str]) -> JsonResponse:
+    """Return the states by name, with status 503 if one of them is not OK."""
     is_fine = all(value == OK for value in states.values())
     response = JsonResponse(states, status=200 if is_fine else 503)
     response.headers["Cache-Control"] = "no-store"
@@ -45,19 +46,23 @@ def _states_response(states: dict[str, str]) -> JsonResponse:
 
 
 def _check_database() -> str:
+    """Return OK if the database responds and has all migrations, or else a message."""
     try:
         executor = MigrationExecutor(connection)
-        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        missing_migrations = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except (DatabaseError, InterfaceError):
         return "does not answer"
     finally:
         connection.close_if_unusable_or_obsolete()
-    return f"{len(missing)} migrations are missing; run manage.py prepare" if missing else OK
+    if missing_migrations:
+        return f"{len(missing_migrations)} migrations are missing; run manage.py prepare"
+    return OK
 
 
 def _check_data_folder() -> str:
+    """Return OK if the data folder can be written and has free space, or else a message."""
     folder = settings.DATA_DIR
     if not os.access(folder, os.W_OK | os.X_OK):
         return "cannot be written"
-    free = shutil.disk_usage(folder).free
-    return OK if free >= MIN_FREE_BYTES else f"has only {free // 1024**2} MB left"
+    free_bytes = shutil.disk_usage(folder).free
+    return OK if free_bytes >= MIN_FREE_BYTES else f"has only {free_bytes // 1024**2} MB left"

@@ -11,12 +11,12 @@ from gunicorn.glogging import Logger
 from pythonjsonlogger.json import JsonFormatter
 
 from common.audit import log_context
-from config.installation import exposed_files, sentence_of_exposed
+from config.installation import exposure_warning, find_exposed_paths
 
-FORMATS = ("text", "json")
-LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+LOG_FORMATS = ("text", "json")
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 # Secret tickets of framed pages, and keys of links. Django would log them with the addresses of refused requests.
-SECRETS = re.compile(r"/(f|look|shared/\d+)/[^/\s\"'<>]+")
+SECRET_PATHS = re.compile(r"/(f|look|shared/\d+)/[^/\s\"'<>]+")
 CONTEXT_ATTRIBUTE = "_log_context"  # attribute of requests
 ACCESS_FIELDS = ("method", "path", "status", "ms")  # fields of the access log
 
@@ -74,15 +74,16 @@ class JSONFormatter(JsonFormatter):
 
 
 def without_secrets(text: str) -> str:
-    return SECRETS.sub(r"/\1/…", text)
+    """Return the text with … in place of tickets and keys in addresses."""
+    return SECRET_PATHS.sub(r"/\1/…", text)
 
 
 def log_exposed_files() -> None:
     """Log a warning about data that others may read. A server runs no system checks when it starts."""
     from django.conf import settings  # imported late, since config.settings uses this module
 
-    if places := exposed_files(settings.DATA_DIR, settings.SQLITE_FILE):
-        logging.getLogger(__name__).warning("%s", sentence_of_exposed(places))
+    if exposed_paths := find_exposed_paths(settings.DATA_DIR, settings.SQLITE_FILE):
+        logging.getLogger(__name__).warning("%s", exposure_warning(exposed_paths))
 
 
 class JSONServerLogger(Logger):

@@ -60,6 +60,7 @@ def may_read(address: str, authorization: str) -> bool:
 
 
 def metrics_response() -> HttpResponse:
+    """Return the metrics of all processes, in the text format of Prometheus."""
     registry = CollectorRegistry()
     if settings.FIGURES_FOLDER:
         MultiProcessCollector(registry, settings.FIGURES_FOLDER)
@@ -94,6 +95,7 @@ class _RowCollector(Collector):
 
 
 def _waiting_work() -> Iterator[GaugeMetricFamily]:
+    """Yield the metrics of ``WORK_MODELS``, and those of jobs by queue."""
     work = [
         (name, apps.get_model(model)._default_manager.all(), time_field)
         for name, (model, time_field) in WORK_MODELS.items()
@@ -105,7 +107,7 @@ def _waiting_work() -> Iterator[GaugeMetricFamily]:
 
 
 def _metrics_by_state(
-    name: str, what: str, queues: Iterable[tuple[str, QuerySet[Any], str]]
+    name: str, description: str, queues: Iterable[tuple[str, QuerySet[Any], str]]
 ) -> Iterator[GaugeMetricFamily]:
     """Yield the number of rows, and the age of the oldest, by queue and state.
 
@@ -113,14 +115,14 @@ def _metrics_by_state(
         queues: the name, the rows and the field with the time of creation of each queue.
     """
     labels = ["queue", "state"]
-    counts = GaugeMetricFamily(name, what, labels=labels)
+    counts = GaugeMetricFamily(name, description, labels=labels)
     ages = GaugeMetricFamily(f"{name}_oldest_seconds", "Age of the oldest that waits or runs", labels=labels)
     now = timezone.now()
     for queue, all_rows, time_field in queues:
         rows = all_rows.filter(state__in=[*WAITING_STATES, *FAILED_STATES])
-        for row in rows.order_by().values("state").annotate(n=Count("pk"), first=Min(time_field)):
-            counts.add_metric([queue, row["state"]], row["n"])
+        for row in rows.order_by().values("state").annotate(row_count=Count("pk"), oldest=Min(time_field)):
+            counts.add_metric([queue, row["state"]], row["row_count"])
             if row["state"] in WAITING_STATES:
-                ages.add_metric([queue, row["state"]], (now - row["first"]).total_seconds())
+                ages.add_metric([queue, row["state"]], (now - row["oldest"]).total_seconds())
     yield counts
     yield ages

@@ -16,19 +16,20 @@ from config.observing.requests import Middleware
 RETRY_SECONDS = 10  # the Retry-After header of responses in an outage
 OUTAGE_HEADER = "X-Quorum-Outage"  # an internal header, which is removed before the response is sent
 QUIET_SECONDS = 5  # seconds without failure before the end is logged, since reads may work before writes do
-LABELS = {NO_CONNECTION: "away", DISK_FULL: "disk"}  # label values of the metrics
+METRIC_LABELS = {NO_CONNECTION: "away", DISK_FULL: "disk"}
 logger = logging.getLogger(__name__)
 
 
 def note_outage(error: BaseException) -> bool:
     """Return whether an outage caused the error. Log the beginning of the outage."""
-    root = outage_cause_of(error)
-    if root is not None:
-        STATE.begin(outage_of(root), root)
-        ERRORS.labels(LABELS[outage_of(root)]).inc()
+    cause = outage_cause_of(error)
+    if cause is not None:
+        outage = outage_of(cause)
+        STATE.begin(outage, cause)
+        ERRORS.labels(METRIC_LABELS[outage]).inc()
     elif isinstance(error, DatabaseError | InterfaceError):
         ERRORS.labels("other").inc()
-    return root is not None
+    return cause is not None
 
 
 class _State:
@@ -39,12 +40,15 @@ class _State:
         self._outage = ""
         self._last_failure = 0.0
 
-    def begin(self, what: str, error: BaseException) -> None:
+    def begin(self, outage: str, error: BaseException) -> None:
+        """Note a failure. Log the outage, unless it is the present one."""
         with self._lock:
-            previous, self._outage, self._last_failure = self._outage, what, time.monotonic()
-        if previous != what:
+            previous_outage = self._outage
+            self._outage = outage
+            self._last_failure = time.monotonic()
+        if previous_outage != outage:
             reason = " ".join(str(error).split())[:300]
-            logger.error("%s (%s). Requests get status 503 until it is back.", what, reason)
+            logger.error("%s (%s). Requests get status 503 until it is back.", outage, reason)
 
     def may_be_over(self) -> bool:
         return bool(self._outage) and time.monotonic() - self._last_failure >= QUIET_SECONDS
@@ -68,7 +72,7 @@ class OutageMiddleware(Middleware):
             del response.headers[OUTAGE_HEADER]
             response.status_code = 503
             response.headers["Retry-After"] = str(RETRY_SECONDS)
-        elif response.status_code < 500 and STATE.may_be_over() and is_answering():
+        elif response.status_code < 500 and STATE.may_be_over() and _is_database_answering():
             STATE.end()
         return response
 
@@ -83,7 +87,7 @@ def mark_outage(response: HttpResponse) -> HttpResponse:
     return response
 
 
-def is_answering() -> bool:
+def _is_database_answering() -> bool:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")

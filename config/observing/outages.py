@@ -56,7 +56,7 @@ def outage_of(error: BaseException) -> str:
         state: str | None = cause.sqlstate
         if state is None:  # there was no response from the server
             return NO_CONNECTION if isinstance(error, OperationalError | InterfaceError) else ""
-        return next((what for start, what in POSTGRESQL_OUTAGES.items() if state.startswith(start)), "")
+        return next((outage for prefix, outage in POSTGRESQL_OUTAGES.items() if state.startswith(prefix)), "")
     return NO_CONNECTION if isinstance(error, InterfaceError) else ""
 
 

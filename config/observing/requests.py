@@ -22,10 +22,12 @@ from config.observing.metrics import DURATIONS, REQUESTS
 ID_HEADER = "X-Request-ID"
 USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")  # ids of a proxy that match are kept; others are replaced
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-access = logging.getLogger("quorum.access")
+access_log = logging.getLogger("quorum.access")
 
 
 class Middleware:
+    """A base class of middleware."""
+
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
@@ -36,21 +38,23 @@ class RequestMiddleware(Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
         proxy_id = request.headers.get(ID_HEADER, "")
         request_id = proxy_id if USABLE_ID.fullmatch(proxy_id) else uuid.uuid4().hex
-        began = time.perf_counter()
+        started = time.perf_counter()
         with add_log_fields(request=request_id) as log_fields:
             setattr(request, CONTEXT_ATTRIBUTE, log_fields)
             response = self.get_response(request)
-            seconds = time.perf_counter() - began
+            seconds = time.perf_counter() - started
             account_id = _loaded_account_id(request)
             if account_id is not None:
                 log_fields["account"] = account_id
-            method, path = request.method if request.method in METHODS else "other", pattern_of(request)
+            method = request.method if request.method in METHODS else "other"
+            path = pattern_of(request)
             REQUESTS.labels(method, path, str(response.status_code)).inc()
             DURATIONS.labels(method, path).observe(seconds)
             if settings.ACCESS_LOG:
-                ms, status = round(seconds * 1000), response.status_code
+                ms = round(seconds * 1000)
+                status = response.status_code
                 fields = {"method": method, "path": path, "status": status, "ms": ms}
-                access.info("%s %s %s in %s ms", method, path, status, ms, extra=fields)
+                access_log.info("%s %s %s in %s ms", method, path, status, ms, extra=fields)
         response.headers[ID_HEADER] = request_id
         return response
 

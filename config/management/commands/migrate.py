@@ -43,18 +43,25 @@ def create_tables(connection: BaseDatabaseWrapper) -> bool:
     recorder.ensure_schema()
     if recorder.applied_migrations():
         return False
-    steps = [
-        step for step, _ in executor.migration_plan(executor.loader.graph.leaf_nodes(), clean_start=True)
+    migrations = [
+        migration
+        for migration, _ in executor.migration_plan(executor.loader.graph.leaf_nodes(), clean_start=True)
     ]
     apps = executor.loader.project_state().apps
     with connection.schema_editor() as editor:
         for model in apps.get_models():
             if model._meta.can_migrate(connection) and router.allow_migrate_model(connection.alias, model):
                 editor.create_model(model)
-        for step in steps:
-            for operation in step.operations:
-                if step.initial and isinstance(operation, RunPython):
+        for migration in migrations:
+            for operation in migration.operations:
+                if migration.initial and isinstance(operation, RunPython):
                     operation.code(apps, editor)
-        names = [name for step in steps for name in (*step.replaces, (step.app_label, step.name))]
-        recorder.migration_qs.bulk_create(recorder.Migration(app=app, name=name) for app, name in names)
+        migration_names = [
+            name
+            for migration in migrations
+            for name in (*migration.replaces, (migration.app_label, migration.name))
+        ]
+        recorder.migration_qs.bulk_create(
+            recorder.Migration(app=app, name=name) for app, name in migration_names
+        )
     return True
