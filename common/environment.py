@@ -16,7 +16,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 from limits import parse_many
 
-NO_WORDS, YES_WORDS = {"false", "off", "no", "n", "0", ""}, {"true", "on", "ok", "yes", "y", "1"}
+FALSE, TRUE = {"false", "off", "no", "n", "0", ""}, {"true", "on", "ok", "yes", "y", "1"}
 Value = TypeVar("Value")
 Number = TypeVar("Number", int, Decimal)
 
@@ -43,10 +43,7 @@ class Environment(environ.Env):
 
     def bool(self, name: builtins.str, default: builtins.bool) -> builtins.bool:
         return self.read(
-            name,
-            lambda text: _check_option(text.lower(), NO_WORDS | YES_WORDS) in YES_WORDS,
-            default,
-            "true or false",
+            name, lambda text: _check_option(text.lower(), FALSE | TRUE) in TRUE, default, "true or false"
         )
 
     def int(self, name: builtins.str, default: builtins.int) -> builtins.int:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from quorum.numeric.names import nearest_name
 
 PROBLEM_TYPE = "application/problem+json"
-MAX_LISTED_VALUES = 20  # expected values that a sentence lists
+MAX_LISTED = 20  # expected values that a sentence lists
 MAX_DETAIL_LENGTH = 600  # characters of a sentence sent to a client
 
 
@@ -81,9 +81,7 @@ def did_you_mean(name: object, known_names: Iterable[object]) -> str:
 def unknown_value(value: object, expected: Iterable[object]) -> str:
     """Return a sentence about an unknown value of a parameter, with the expected values."""
     expected = list(expected)
-    first_values = ", ".join(map(str, expected[:MAX_LISTED_VALUES])) + (
-        ", …" if len(expected) > MAX_LISTED_VALUES else ""
-    )
+    first_values = ", ".join(map(str, expected[:MAX_LISTED])) + (", …" if len(expected) > MAX_LISTED else "")
     sentence = (
         gettext("%(value)r is unknown; expected one of %(known)s.")
         if expected

@@ -142,13 +142,9 @@ def _use_limit(name: str, target: tuple[str, ...], *, counted: bool) -> None:
         if (until := _time_of_next_use(network_limit, key, counted)) is not None:
             wait = max(1, math.ceil(until - time.time()))
             # log a hash, since people sometimes type passwords in place of names
-            target_hash = salted_hmac("limit", "/".join(target)).hexdigest()[:12] if target else "all"
+            digest = salted_hmac("limit", "/".join(target)).hexdigest()[:12] if target else "all"
             logger.warning(
-                "The limit %s (%s) is reached by %s, of %s.",
-                name,
-                network_limit,
-                network or "all",
-                target_hash,
+                "The limit %s (%s) is reached by %s, of %s.", name, network_limit, network or "all", digest
             )
             raise TooManyAttempts(_waiting_sentence(wait), wait=wait)
 

@@ -60,12 +60,10 @@ def check_database_is_of_0_5_0_or_newer(
 def check_needs_of_features(**_: object) -> Iterator[checks.CheckMessage]:
     for name in settings.CONTRIB_APPS:
         if name not in settings.FEATURES:
-            inactive_needs = ", ".join(
-                need for need in all_features()[name].needs if need not in settings.FEATURES
-            )
+            inactive = [need for need in all_features()[name].needs if need not in settings.FEATURES]
             yield checks.Warning(
-                f"CONTRIB_APPS names {name}, which is off: it needs {inactive_needs}.",
-                hint=f"Add {inactive_needs} to CONTRIB_APPS, or leave {name} out.",
+                f"CONTRIB_APPS names {name}, which is off: it needs {', '.join(inactive)}.",
+                hint=f"Add {', '.join(inactive)} to CONTRIB_APPS, or leave {name} out.",
                 id="quorum.W005",
             )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from common.environment import Environment
 
 CONTRIB_FOLDER = Path(__file__).resolve().parent.parent / "contrib"
-ENTRY_POINT_GROUP = "quorum.features"  # group of entry points of other packages
+ENTRY_GROUP = "quorum.features"  # group of entry points of other packages
 Entry = tuple[str | Promise, str, str]  # entry of the sidebar: title, icon, model
 
 
@@ -156,9 +156,7 @@ def all_features() -> dict[str, type[Feature]]:
         path.parent.name: _find_feature(f"contrib.{path.parent.name}")
         for path in sorted(CONTRIB_FOLDER.glob("*/apps.py"))
     }
-    return own_features | {
-        point.name: point.load() for point in sorted(entry_points(group=ENTRY_POINT_GROUP))
-    }
+    return own_features | {point.name: point.load() for point in sorted(entry_points(group=ENTRY_GROUP))}
 
 
 def _find_feature(module: str) -> type[Feature]:
@@ -188,10 +186,8 @@ def feature_names_in(setting: str | None) -> list[str]:
 def active_features(names: Iterable[str]) -> dict[str, type[Feature]]:
     """Return the active features by name: the named features, except those that need an inactive feature."""
     features = {name: feature for name, feature in all_features().items() if name in names}
-    while unmet_names := [
-        name for name, feature in features.items() if not features.keys() >= {*feature.needs}
-    ]:
-        for name in unmet_names:
+    while unmet := [name for name, feature in features.items() if not features.keys() >= {*feature.needs}]:
+        for name in unmet:
             del features[name]
     return features
 

@@ -120,9 +120,7 @@ class FramedMessages(BaseStorage):
         if frame_of(self.request) is None:
             return messages
         if messages and isinstance(response, HttpResponseRedirectBase):
-            signed = signing.dumps(
-                [[message.level, str(message.message)] for message in messages], salt=MESSAGE_SALT
-            )
+            signed = signing.dumps([[each.level, str(each.message)] for each in messages], salt=MESSAGE_SALT)
             address, hash_mark, fragment = response.headers["Location"].partition("#")
             separator = "&" if "?" in address else "?"
             response.headers["Location"] = f"{address}{separator}said={signed}{hash_mark}{fragment}"

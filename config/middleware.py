@@ -96,7 +96,7 @@ class RateLimitMiddleware(Middleware):
                 count_use("upload")
         except TooManyAttempts as error:
             if is_api_call:
-                response = problem_page(429, str(error))
+                response: HttpResponse = problem_page(429, str(error))
             else:
                 response = render(request, "429.html", {"message": str(error)}, status=429)
             response.headers["Retry-After"] = str(error.wait)

@@ -92,18 +92,13 @@ def understand_upload(
 
 
 def _import_into(
-    run: JobRun,
-    import_files: Callable[..., importing.ImportSummary],
-    *,
-    upload: str,
-    dataset: str,
-    **values: Any,
+    run: JobRun, load: Callable[..., importing.ImportSummary], *, upload: str, dataset: str, **values: Any
 ) -> None:
     """Import an upload into a dataset that the job's account may edit."""
     user = require_editor(acting_person(), find_dataset(dataset))
     job = Job.objects.get(pk=run.job_id)
     with _open_stored(run, upload) as (files, result), pending_imports.storing_problems(job, files.path):
-        summary = import_files(path=files.path, dataset=dataset, user=user, progress=run.progress, **values)
+        summary = load(path=files.path, dataset=dataset, user=user, progress=run.progress, **values)
         result |= asdict(summary)
 
 
@@ -111,10 +106,8 @@ def import_candidate_upload(
     run: JobRun, *, encoding: str = "", mapping: dict[str, Any] | None = None, **values: str
 ) -> None:
     """Import the captions of a system. ``mapping`` is a `ColumnMapping` as a dict."""
-    column_mapping = ColumnMapping.model_validate(mapping) if mapping else None
-    _import_into(
-        run, importing.import_candidates, encoding=encoding or None, mapping=column_mapping, **values
-    )
+    columns = ColumnMapping.model_validate(mapping) if mapping else None
+    _import_into(run, importing.import_candidates, encoding=encoding or None, mapping=columns, **values)
 
 
 def import_ranking_upload(run: JobRun, *, format: str, encoding: str = "", **values: str) -> None:
@@ -147,6 +140,5 @@ def compute_figures(run: JobRun, *, study: str, names: list[str]) -> None:
     rows = recompute_figures(find_study(study), names)
     with run.commit():
         store_figures(rows)
-        Job.objects.filter(kind=FIGURES_JOB, args__study=study, state=Job.State.DONE).exclude(
-            pk=run.job_id
-        ).delete()
+        old_jobs = Job.objects.filter(kind=FIGURES_JOB, args__study=study, state=Job.State.DONE)
+        old_jobs.exclude(pk=run.job_id).delete()

@@ -255,15 +255,13 @@ def _check_generation(study: Study) -> None:
 def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
     """Draw units, control items and HITs in a background job."""
     batch = generate_hits(study=study, progress=progress)
-    hit_count, unit_count, control_count = len(batch.hits), batch.unit_count, batch.control_count
+    n_hits, n_units, control_count = len(batch.hits), batch.unit_count, batch.control_count
     return Outcome(
         gettext("Study %(slug)s: %(hits)s, %(units)s, %(controls)s.")
         % {
             "slug": study.slug,
-            "hits": _insert_number(
-                ngettext("%(n)s page of work", "%(n)s pages of work", hit_count), hit_count
-            ),
-            "units": _insert_number(ngettext("%(n)s item", "%(n)s items", unit_count), unit_count),
+            "hits": _insert_number(ngettext("%(n)s page of work", "%(n)s pages of work", n_hits), n_hits),
+            "units": _insert_number(ngettext("%(n)s item", "%(n)s items", n_units), n_units),
             "controls": _insert_number(
                 ngettext("%(n)s check question", "%(n)s check questions", control_count), control_count
             ),

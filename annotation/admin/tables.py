@@ -15,7 +15,7 @@ from judgments.admin.base import (
     CountColumn,
     KnownValuesFilter,
     ReadOnlyAdmin,
-    count_for_owner,
+    count_owned,
     count_subquery,
     format_short,
     study_column,
@@ -32,7 +32,7 @@ class ValueFilter(KnownValuesFilter):
 
 def count_visible_assignments(person: Person) -> Coalesce:
     """Return an expression for the number of a worker's assignments that this person may see."""
-    return count_for_owner(visible_rows(Assignment.objects.all(), person), "worker")
+    return count_owned(visible_rows(Assignment.objects.all(), person), "worker")
 
 
 @admin.register(Worker)

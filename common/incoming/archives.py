@@ -209,12 +209,8 @@ def _describe_problem(member: zipfile.ZipInfo, inner_path: PurePosixPath, suffix
     """Return the reason why a file may not be unpacked; "" if it may be."""
     if any(len(part.encode("utf-8", "surrogateescape")) > MAX_NAME_LENGTH for part in inner_path.parts):
         return gettext("has a name that is too long; please rename it")
-    leads_out = (
-        inner_path.is_absolute()
-        or ".." in inner_path.parts
-        or "\\" in member.filename
-        or ":" in inner_path.parts[0]
-    )
+    parts = inner_path.parts
+    leads_out = inner_path.is_absolute() or ".." in parts or "\\" in member.filename or ":" in parts[0]
     if leads_out or re.search(r"[\x00-\x1f]", member.filename):
         return gettext("has a path outside the folder of the archive; nothing was read")
     unix_mode = member.external_attr >> 16

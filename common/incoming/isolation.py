@@ -42,10 +42,10 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
         LimitExceeded: a limit is exceeded, or the file is damaged.
     """
     path.open("rb").close()  # raise here if the file cannot be opened
-    file_limits = limits()
-    limits_of_reader = asdict(file_limits) | {
-        "memory": int(DATA_SHARE * file_limits.memory),
-        "seconds": max(file_limits.seconds, 1),
+    allowed = limits()
+    limits_of_reader = asdict(allowed) | {
+        "memory": int(DATA_SHARE * allowed.memory),
+        "seconds": max(allowed.seconds, 1),
     }
     # A library that reads files of strangers must not get secrets of the environment. Arrow must use the system's
     # allocator, so that the limit applies.
@@ -62,19 +62,17 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
     )
     with reader:
         try:
-            yield from _read_rows(cast(IO[bytes], reader.stdout), BYTES_PER_CHARACTER * file_limits.line)
+            yield from _read_rows(cast(IO[bytes], reader.stdout), BYTES_PER_CHARACTER * allowed.line)
             exit_code = reader.wait()
         finally:
             reader.kill()
     if exit_code == -signal.SIGXCPU:
         raise LimitExceeded(
-            f"more than is read in {file_limits.seconds:,} s", "less (the setting INCOMING_SECONDS)"
+            f"more than is read in {allowed.seconds:,} s", "less (the setting INCOMING_SECONDS)"
         )
     if exit_code:  # OUT_OF_MEMORY of the script, or a signal
         expected = "smaller values, lists or groups of rows (the setting INCOMING_MEMORY)"
-        raise LimitExceeded(
-            f"data that need more than {file_limits.memory // 2**20:,} MiB of memory", expected
-        )
+        raise LimitExceeded(f"data that need more than {allowed.memory // 2**20:,} MiB of memory", expected)
 
 
 def _read_rows(lines: IO[bytes], max_bytes: int) -> Iterator[list[Any]]:

@@ -43,9 +43,8 @@ def _rows_of(path: str) -> Iterator[list[Any]]:
             for group in range(metadata.num_row_groups)
             for index in leaf_indexes
         )
-        rows_that_fit = (
-            BYTES_PER_BATCH * metadata.num_rows // max(total_bytes, 1)
-        )  # the file may state a wrong size
+        # the file may state a wrong size, even 0
+        rows_that_fit = BYTES_PER_BATCH * metadata.num_rows // max(total_bytes, 1)
         rows_per_batch = min(max(rows_that_fit, 1), ROWS_PER_BATCH)
         for batch in file.iter_batches(
             rows_per_batch, columns=[leaves[index].path for index in leaf_indexes], use_threads=False

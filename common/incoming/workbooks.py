@@ -46,20 +46,16 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         packed.seek(0)
         archive = zipfile.ZipFile(packed)
         members = archive.namelist()
-        sheets = sorted(
-            (name for name in members if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name)), key=len
-        )
-        string_parser = _SheetParser([])
+        sheets = sorted(filter(re.compile(r"xl/worksheets/[^/]+\.xml").fullmatch, members), key=len)
+        strings = _SheetParser([])
         if "xl/sharedStrings.xml" in members:
-            for _ in string_parser.parse_sheet(archive, "xl/sharedStrings.xml"):
+            for _ in strings.parse_sheet(archive, "xl/sharedStrings.xml"):
                 pass
-        format_parser = _FormatParser()
+        formats = _FormatParser()
         for name in {"xl/styles.xml", "xl/workbook.xml"}.intersection(members):
-            for _ in format_parser.parse_sheet(archive, name):
+            for _ in formats.parse_sheet(archive, name):
                 pass
-        cell_parser = _SheetParser(
-            string_parser.texts, format_parser.date_formats, since_1904=format_parser.since_1904
-        )
+        cell_parser = _SheetParser(strings.texts, formats.date_formats, since_1904=formats.since_1904)
         yield from cell_parser.parse_sheet(archive, min(sheets, default=FIRST_SHEET))
 
 

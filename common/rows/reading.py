@@ -65,11 +65,9 @@ def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*columns, strict=True)
 
 
-def _convert_value(
-    functions: Sequence[Callable[..., Any]], expression: Any, connection: Any, value: Any
-) -> Any:
-    for function in functions:
-        value = function(value, expression, connection)
+def _convert_value(steps: Sequence[Callable[..., Any]], expression: Any, connection: Any, value: Any) -> Any:
+    for step in steps:
+        value = step(value, expression, connection)
     return value
 
 

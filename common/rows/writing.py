@@ -82,7 +82,7 @@ def insert_repeated(
         pairs = zip(keys.tolist(), list_numbers.tolist(), strict=True)
         insert_rows(model, (key, *names), ((value, *repeated[index]) for value, index in pairs), ready=ready)
         return
-    target = _target_of(model, (key, *names), frozenset(ready), connection.vendor)
+    target = _target(model, (key, *names), frozenset(ready), connection.vendor)
     defaults = [make() for make in target.make_defaults]
     columns = [f"c{index}" for index in range(len(names) + len(defaults))]
     converters = target.converters[1:]  # integers, the first column, need no conversion
@@ -108,7 +108,7 @@ def _writer(
     model: type[models.Model], names: Sequence[str], ready: Collection[str]
 ) -> Callable[[Iterable[Iterable[Any]]], None]:
     """Return a function that inserts rows that are given as columns."""
-    target = _target_of(model, tuple(names), frozenset(ready), connection.vendor)
+    target = _target(model, tuple(names), frozenset(ready), connection.vendor)
     defaults = [make() for make in target.make_defaults]
     insert = _insert_into_postgresql if connection.vendor == "postgresql" else _insert_into_sqlite
 
@@ -139,9 +139,7 @@ class _Target(NamedTuple):
 
 
 @cache  # there are only as many entries as calls in the code
-def _target_of(
-    model: type[models.Model], names: tuple[str, ...], ready: frozenset[str], vendor: str
-) -> _Target:
+def _target(model: type[models.Model], names: tuple[str, ...], ready: frozenset[str], vendor: str) -> _Target:
     quote = connection.ops.quote_name
     named_fields: list[Any] = [model._meta.get_field(name) for name in names]
     other_fields = [
@@ -172,13 +170,12 @@ def _insert_into_sqlite(into: str, columns: Sequence[list[Any]], row_count: int)
         return
     # bind the first column in any case, since a statement needs a parameter
     marks = ["%s", *(_literal_of(column) or "%s" for column in columns[1:])]
-    bound_columns = [column for column, mark in zip(columns, marks, strict=True) if mark == "%s"]
+    bound = [column for column, mark in zip(columns, marks, strict=True) if mark == "%s"]
     rest_count = row_count % ROWS_PER_STATEMENT  # rows that do not fill a statement
     rest_start = row_count - rest_count
-    values = _join_rows(bound_columns, 0, rest_start, ROWS_PER_STATEMENT)
-    _execute_many(into, marks, ROWS_PER_STATEMENT, values)
+    _execute_many(into, marks, ROWS_PER_STATEMENT, _join_rows(bound, 0, rest_start, ROWS_PER_STATEMENT))
     if rest_count:
-        _execute_many(into, marks, rest_count, _join_rows(bound_columns, rest_start, row_count, rest_count))
+        _execute_many(into, marks, rest_count, _join_rows(bound, rest_start, row_count, rest_count))
 
 
 def _execute_many(into: str, marks: Sequence[str], row_count: int, values: Iterable[Sequence[Any]]) -> None:

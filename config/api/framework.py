@@ -34,7 +34,7 @@ from judgments.cached_figures import FiguresPending
 
 OLD_KEY_LENGTH = 40  # characters of old keys without scopes; workers' tokens have 43
 KEY_LENGTH = len(KEY_PREFIX) + 43
-COUNTING_SECONDS = 5  # seconds after which a client may ask again for figures that a job is computing
+RETRY_SECONDS = 5  # seconds after which a client may ask again for figures that a job is computing
 TOO_DEEP = "The body is nested too deeply."
 
 
@@ -139,9 +139,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     """Return a problem document for an exception of an API view. For an unforeseen exception, return None."""
     headers: dict[str, str] = {}
     if isinstance(error, FiguresPending):
-        return Response(
-            {"state": "being counted"}, status=202, headers={"Retry-After": str(COUNTING_SECONDS)}
-        )
+        return Response({"state": "being counted"}, status=202, headers={"Retry-After": str(RETRY_SECONDS)})
     if isinstance(error, QuorumError):
         members = {
             name: value

@@ -30,7 +30,8 @@ class StrictFilters(DjangoFilterBackend):
         if view.action != "list":
             return queryset
         filters = getattr(view, "filterset_class", None)
-        known_parameters = [*(filters.base_filters if filters else ()), *PAGE_PARAMETERS]
+        known_filters = filters.base_filters if filters else {}
+        known_parameters = [*known_filters, *PAGE_PARAMETERS]
         for name in request.query_params:
             if name not in known_parameters:
                 similar_name = nearest_name(name, known_parameters, cutoff=0.0)
@@ -38,21 +39,17 @@ class StrictFilters(DjangoFilterBackend):
                     {name: [f"is no parameter of this list; the nearest one is {similar_name!r}."]}
                 )
         for name in known_parameters:
-            for problem in _parameter_problems(
-                filters.base_filters.get(name) if filters else None, request, name
-            ):
+            for problem in _parameter_problems(known_filters.get(name), request, name):
                 raise ValidationError({name: [problem]})
         try:
             filtered: QuerySet[Any] = super().filter_queryset(request, queryset, view)
         except ValidationError as error:
             problems = cast(dict[str, Any], error.detail)
-            known_filters = filters.base_filters if filters else {}
             hints = {
-                name: _hint(known_filters[name], request, name) if name in known_filters else ""
-                for name in problems
+                name: _hint(known_filters[name], request, name) for name in problems if name in known_filters
             }
             raise ValidationError(
-                {name: [hints[name]] if hints[name] else problems[name] for name in problems}
+                {name: [hints[name]] if hints.get(name) else problems[name] for name in problems}
             ) from None
         return filtered
 
@@ -115,11 +112,9 @@ class CursorPages(BasePagination):
             after_cursor = Q(**{f"{field}__{lookup}": cursor.value}) | is_equal
             # The first condition follows from the second, but lets the database use an index.
             rows = rows.filter(Q(**{f"{field}__{lookup}e": cursor.value}) & after_cursor)
-        key_fields = ["pk"] if field == "pk" else [field, "pk"]
+        ordering = [f"{sign}pk"] if field == "pk" else [f"{sign}{field}", f"{sign}pk"]
         # One row more than the page shows whether there are more rows.
-        rows_and_next = list(
-            rows.order_by(*(f"{sign}{key_field}" for key_field in key_fields))[: self.size + 1]
-        )
+        rows_and_next = list(rows.order_by(*ordering)[: self.size + 1])
         has_more = len(rows_and_next) > self.size
         page = rows_and_next[: self.size]
         if is_backward:

@@ -27,12 +27,7 @@ from judgments.access.permissions import NoWorker
 SchemaPart = Mapping[str, Any]
 REFERENCE = "#/components/schemas/"
 REFERENCES = re.compile(r'"#/components/schemas/(\w+)"')
-LIMIT_LABELS = {
-    "minimum": "from",
-    "maximum": "to",
-    "maxLength": "characters: up to",
-    "maxItems": "entries: up to",
-}
+BOUNDS = {"minimum": "from", "maximum": "to", "maxLength": "characters: up to", "maxItems": "entries: up to"}
 STATUS_TEXTS = {
     "304": "Nothing changed since the answer with this ETag.",
     "400": "Not of the documented shape, or of no use here; the problem names what.",
@@ -201,7 +196,7 @@ def _member_rows(schema: SchemaPart, objects: SchemaPart) -> Iterator[dict[str, 
 
 
 def _value_row(name: str, schema: SchemaPart, objects: SchemaPart, *, is_required: bool) -> dict[str, Any]:
-    limits = [f"{limit_label} {schema[key]:,}" for key, limit_label in LIMIT_LABELS.items() if key in schema]
+    limits = [f"{limit_label} {schema[key]:,}" for key, limit_label in BOUNDS.items() if key in schema]
     if "default" in schema:
         limits.append(f"default {json.dumps(schema['default'])}")
     return {
@@ -225,10 +220,8 @@ def _type_html(schema: SchemaPart, objects: SchemaPart) -> SafeString:
         return format_html('<a href="#{0}">{0}</a>', name)
     if name:
         return _type_html(objects[name], objects)
-    if alternatives := schema.get("allOf") or schema.get("oneOf"):
-        text = format_html_join(
-            " or ", "{}", ((_type_html(alternative, objects),) for alternative in alternatives)
-        )
+    if options := schema.get("allOf") or schema.get("oneOf"):
+        text = format_html_join(" or ", "{}", ((_type_html(option, objects),) for option in options))
     elif "enum" in schema:
         text = format_html_join(" | ", "<code>{}</code>", ((json.dumps(value),) for value in schema["enum"]))
     elif schema.get("type") == "array":

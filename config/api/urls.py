@@ -138,9 +138,7 @@ urlpatterns = [
     ),
     money_path(call_decisions.retry, preview="What trying again costs", detail="Of a call that is parked."),
     money_path(
-        call_decisions.confirm_call,
-        preview="What saying so would book",
-        detail="Of a call that is parked.",
+        call_decisions.confirm_call, preview="What saying so would book", detail="Of a call that is parked."
     ),
     money_path(
         call_decisions.repeat_call, preview="What asking again costs", detail="Of a call that is parked."

@@ -53,9 +53,7 @@ class Prepare(QuorumCommand):
             self.stderr.write(f"The database cannot be used: {' '.join(str(error).split())}.")
             raise SystemExit(1) from error
         is_collected = (settings.STATIC_ROOT / "staticfiles.json").exists()
-        self._do_step(
-            "static-files", _hash_static_files(), self._collect_static_files, is_lost=not is_collected
-        )
+        self._do_step("static-files", _files_hash(), self._collect_static_files, is_lost=not is_collected)
         if not later:
             self._do_step("metrics", quorum_version(), self._announce_compiling)
             from config.compiling import compile_kernels  # imported late, since it loads the compiler
@@ -101,7 +99,7 @@ class Prepare(QuorumCommand):
         call_command("load_demo", later=later, stdout=io.StringIO())
 
 
-def _hash_static_files() -> str:
+def _files_hash() -> str:
     """Return a hash of Quorum's static files, the installed packages, and STATIC_ROOT."""
     digest = hashlib.sha256(str(settings.STATIC_ROOT).encode())
     for folder in settings.STATICFILES_DIRS:

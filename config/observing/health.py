@@ -49,14 +49,12 @@ def _check_database() -> str:
     """Return OK if the database responds and has all migrations, or else a message."""
     try:
         executor = MigrationExecutor(connection)
-        missing_migrations = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        missing_count = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
     except (DatabaseError, InterfaceError):
         return "does not answer"
     finally:
         connection.close_if_unusable_or_obsolete()
-    if missing_migrations:
-        return f"{len(missing_migrations)} migrations are missing; run manage.py prepare"
-    return OK
+    return f"{missing_count} migrations are missing; run manage.py prepare" if missing_count else OK
 
 
 def _check_data_folder() -> str:

@@ -19,14 +19,7 @@ from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from contrib.archives.planning.files import DepositFile
 from contrib.archives.planning.plan import DepositPlan
-from contrib.archives.site import (
-    MAX_DETAIL_LENGTH,
-    ArchiveClient,
-    ArchiveConflict,
-    NotAtArchive,
-    Note,
-    UnclearOutcome,
-)
+from contrib.archives.site import MAX_DETAIL, ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome
 from judgments.studies.generation.progress import Progress
 
 State = Deposit.State
@@ -37,7 +30,7 @@ INITIAL_FILES = {".gitattributes"}  # files that the Hub puts into a new reposit
 
 
 def send_to_huggingface(
-    site: ArchiveClient, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress
+    site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress
 ) -> None:
     """Bring the repository to the state that the plan describes.
 
@@ -63,13 +56,8 @@ def send_to_huggingface(
     if not _has_all_files(site, api_path, plan.files):
         progress(0.2, "sending files")
         note()
-        _commit(
-            site,
-            repository,
-            plan,
-            _names_of_stale_files(deposit, plan, remote_files),
-            str(info.get("sha") or ""),
-        )
+        stale_names = _names_of_stale_files(deposit, plan, remote_files)
+        _commit(site, repository, plan, stale_names, str(info.get("sha") or ""))
         if not _has_all_files(site, api_path, plan.files):
             raise PublishingError(
                 f"{site.host} has other files in {repository} than were sent. Send the release again."
@@ -86,7 +74,7 @@ def send_to_huggingface(
     note(remote=commit, state=State.DRAFT if is_private else State.PUBLIC, finished_at=timezone.now())
 
 
-def _create_repository(site: ArchiveClient, repository: str) -> bool:
+def _create_repository(site: Site, repository: str) -> bool:
     """Create a private repository. Return False if it exists already."""
     owner, _, name = repository.partition("/")
     body = {"type": "dataset", "name": name, "organization": owner, "private": True}
@@ -97,7 +85,7 @@ def _create_repository(site: ArchiveClient, repository: str) -> bool:
     return True
 
 
-def _refuse_foreign_repository(site: ArchiveClient, deposit: Deposit, remote_files: set[str]) -> None:
+def _refuse_foreign_repository(site: Site, deposit: Deposit, remote_files: set[str]) -> None:
     """Raise PublishingError if the repository has files, but got no release of this study before."""
     if remote_files - INITIAL_FILES and not _deposits_of_study(deposit).exclude(state=State.STARTED).exists():
         raise PublishingError(
@@ -122,7 +110,7 @@ def _names_of_stale_files(deposit: Deposit, plan: DepositPlan, remote_files: set
     return sorted((own_names & remote_files) - {file.name for file in plan.files})
 
 
-def _has_all_files(site: ArchiveClient, api_path: str, files: tuple[DepositFile, ...]) -> bool:
+def _has_all_files(site: Site, api_path: str, files: tuple[DepositFile, ...]) -> bool:
     """Return whether the main branch has all files, by SHA-256 for files in LFS and by git's hash for others."""
     try:
         entries = site.call(
@@ -142,13 +130,11 @@ def _is_same_file(entry: Mapping[str, Any], file: DepositFile) -> bool:
     return bool(lfs.get("oid") == file.sha256 if lfs else entry.get("oid") == file.git_sha1)
 
 
-def _commit(
-    site: ArchiveClient, repository: str, plan: DepositPlan, stale_names: Iterable[str], parent: str
-) -> None:
+def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str], parent: str) -> None:
     """Commit all files, and delete the stale ones. Files that the Hub wants in LFS are sent there before.
 
     Args:
-        stale_names: names of files to delete.
+        stale: names of files to delete.
         parent: hash of the commit that the branch is expected to be at; "" for any.
     """
     api_path, files = f"api/datasets/{quote(repository)}", plan.files
@@ -173,7 +159,7 @@ def _commit(
                 continue
             encoded = base64.b64encode(b"".join(file.open())).decode()
             yield _commit_line("file", {"path": file.name, "encoding": "base64", "content": encoded})
-        yield from (_commit_line("deletedFile", {"path": name}) for name in stale_names)
+        yield from (_commit_line("deletedFile", {"path": name}) for name in stale)
 
     # Encode all files once for the length and again to send them, so that only one of them is in memory at a time.
     length = sum(map(len, content()))
@@ -193,7 +179,7 @@ def _commit_line(key: str, value: Mapping[str, Any]) -> bytes:
     return json.dumps({"key": key, "value": value}).encode() + b"\n"
 
 
-def _send_large_files(site: ArchiveClient, repository: str, files: list[DepositFile]) -> None:
+def _send_large_files(site: Site, repository: str, files: list[DepositFile]) -> None:
     """Send files to the stores that LFS names. Files that are there already are not sent again."""
     if not files:
         return
@@ -213,7 +199,7 @@ def _send_large_files(site: ArchiveClient, repository: str, files: list[DepositF
     for entry in reply["objects"]:
         file = file_by_hash[entry["oid"]]
         if error := entry.get("error"):
-            reason = str(error.get("message"))[:MAX_DETAIL_LENGTH]
+            reason = str(error.get("message"))[:MAX_DETAIL]
             raise PublishingError(f"{site.host} does not take {file.name}: {reason}.")
         actions = entry.get("actions") or {}
         if upload := actions.get("upload"):
@@ -227,7 +213,7 @@ def _send_large_files(site: ArchiveClient, repository: str, files: list[DepositF
                 _report_upload(site, file, address, body, verify.get("header") or {})
 
 
-def _send_parts(site: ArchiveClient, file: DepositFile, upload: Mapping[str, Any]) -> None:
+def _send_parts(site: Site, file: DepositFile, upload: Mapping[str, Any]) -> None:
     """Send a file to one address or, if the archive gives an address for each part, in parts.
 
     Then the upload's ``header`` has the size of a part in bytes as "chunk_size", and addresses by part number (1, ...).
@@ -258,13 +244,13 @@ def _send_parts(site: ArchiveClient, file: DepositFile, upload: Mapping[str, Any
 
 
 def _report_upload(
-    site: ArchiveClient, file: DepositFile, address: str, body: Mapping[str, Any], header: Mapping[str, str]
+    site: Site, file: DepositFile, address: str, body: Mapping[str, Any], header: Mapping[str, str]
 ) -> None:
     headers = {**LFS_HEADERS, **header}
     site.put(address, what=file.name, content=json.dumps(body).encode(), headers=headers, method="POST")
 
 
-def _tag_version(site: ArchiveClient, api_path: str, version: str, commit: str) -> None:
+def _tag_version(site: Site, api_path: str, version: str, commit: str) -> None:
     body = {"tag": f"v{version}", "message": f"Release {version}"}
     with suppress(ArchiveConflict):  # an earlier run created it
         site.call("POST", f"{api_path}/tag/{commit}", what=f"the tag v{version}", body=body)

@@ -10,10 +10,8 @@ def deposits_say_where_they_are() -> Iterator[str]:
     deposits = Deposit.objects.filter(state__in=[Deposit.State.DRAFT, Deposit.State.PUBLIC])
     for deposit in deposits.select_related("release__study").order_by("pk").iterator():
         release = deposit.release
-        subject = (
-            f"Study {release.study.slug}: release {release.version} is {deposit.state} at {deposit.host}"
-        )
+        place = f"Study {release.study.slug}: release {release.version} is {deposit.state} at {deposit.host}"
         if not (deposit.address and deposit.remote):
-            yield f"{subject}, and nothing says under which address."
+            yield f"{place}, and nothing says under which address."
         if release.sha256 not in [file.get("sha256") for file in deposit.sent]:
-            yield f"{subject}, and the files that went there do not hold its bundle."
+            yield f"{place}, and the files that went there do not hold its bundle."

@@ -26,7 +26,7 @@ from contrib.archives.models import Deposit
 from contrib.archives.planning.citations import read_creators, read_papers
 from contrib.archives.planning.plan import Archive, DepositPlan, archive_address, plan_deposit
 from contrib.archives.planning.refusals import erasure_refusal
-from contrib.archives.site import ArchiveClient, ArchiveConflict, NotAtArchive
+from contrib.archives.site import ArchiveConflict, NotAtArchive, Site
 from contrib.archives.zenodo import ZENODO_HEADERS, send_to_zenodo
 from evaluation.data.releases.storage import find_release, is_stored, release_file
 from evaluation.models import Release
@@ -122,15 +122,13 @@ def send_release(
     return SentRelease(deposit)
 
 
-def _open_site(plan: DepositPlan) -> ArchiveClient:
+def _open_site(plan: DepositPlan) -> Site:
     if plan.archive == Archive.HUGGINGFACE:
-        return ArchiveClient(
-            url=plan.url, token=feature_settings.HUGGINGFACE_TOKEN, setting="HUGGINGFACE_TOKEN"
-        )
+        return Site(url=plan.url, token=feature_settings.HUGGINGFACE_TOKEN, setting="HUGGINGFACE_TOKEN")
     is_sandbox = plan.url == feature_settings.ZENODO_SANDBOX_URL.rstrip("/")
     setting = "ZENODO_SANDBOX_TOKEN" if is_sandbox else "ZENODO_TOKEN"
     token = getattr(feature_settings, setting)
-    return ArchiveClient(url=plan.url, token=token, setting=setting, headers=ZENODO_HEADERS)
+    return Site(url=plan.url, token=token, setting=setting, headers=ZENODO_HEADERS)
 
 
 def _find_or_create_deposit(plan: DepositPlan, by: User | None) -> Deposit:
@@ -241,10 +239,7 @@ class PublishReleaseRequest(Parameters):
         "(University). Default: the creators of the study's last deposit.",
     )
     keywords = serializers.CharField(
-        required=False,
-        max_length=500,
-        label="Keywords",
-        help_text="Separated by commas.",
+        required=False, max_length=500, label="Keywords", help_text="Separated by commas."
     )
     papers = serializers.CharField(
         required=False,

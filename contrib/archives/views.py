@@ -17,7 +17,7 @@ from judgments.studies.pages import Context
 from judgments.studies.step_form import add_operation
 
 
-def _publication_context(study: Study, releases: list[Release]) -> Context:
+def _job_context(study: Study, releases: list[Release]) -> Context:
     prefetch_related_objects(releases, "deposits")
     return {
         "last_publication_job": done_jobs(study, "publish_release").order_by("-pk").first(),
@@ -37,9 +37,7 @@ def _values_of_last_deposit(releases: list[Release]) -> dict[str, str]:
 
 
 RELEASES_PARTS.append(
-    ReleasesPart(
-        "archives/give_release.html", _publication_context, of_release="archives/deposits_of_release.html"
-    )
+    ReleasesPart("archives/give_release.html", _job_context, of_release="archives/deposits_of_release.html")
 )
 add_operation(publish_release, label="Go on", leads_to=lambda study: "releases")
 

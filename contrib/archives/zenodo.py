@@ -16,14 +16,7 @@ from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from contrib.archives.planning.files import DepositFile
 from contrib.archives.planning.plan import DepositPlan
-from contrib.archives.site import (
-    ArchiveClient,
-    ArchiveConflict,
-    NotAtArchive,
-    Note,
-    UnclearOutcome,
-    problems_of,
-)
+from contrib.archives.site import ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome, problems_of
 from judgments.studies.generation.progress import Progress
 
 State = Deposit.State
@@ -34,9 +27,7 @@ MAX_RECORDS_LISTED = 100
 POLL_SECONDS = 5.0  # seconds between two searches for a record that may have been created
 
 
-def send_to_zenodo(
-    site: ArchiveClient, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress
-) -> None:
+def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress) -> None:
     """Bring the record to the state that the plan describes.
 
     Each step first checks whether it was done before, so a repeated call continues.
@@ -47,30 +38,28 @@ def send_to_zenodo(
     if deposit.state in (State.STARTED, State.CREATING):
         progress(0.05, "creating the record")
         _create_record(site, deposit, plan, note)
-    record_path = f"api/records/{deposit.remote}"
-    draft = _read_draft(site, record_path)
+    path = f"api/records/{deposit.remote}"
+    draft = _read_draft(site, path)
     # a person published it at the archive; do not touch an edit that they began
     if draft is None or draft.get("is_published"):
         _note_public(site, deposit, note)
         return
     progress(0.1, "writing what is said of it")
     draft = _write_description(site, deposit, plan, draft)
-    doi = _doi_of(draft) or _reserve_doi(site, record_path)
+    doi = _doi_of(draft) or _reserve_doi(site, path)
     note(state=State.FILLING, doi=doi, address=f"{site.url}/uploads/{deposit.remote}")
-    _send_files(site, record_path, plan.files, progress)
+    _send_files(site, path, plan.files, progress)
     if not plan.publish:
         note(state=State.DRAFT, finished_at=timezone.now())
         return
     progress(0.95, "publishing")
     note()
     with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record tells whether it is published
-        site.call(
-            "POST", f"{record_path}/draft/actions/publish", what="to publish the record", repeatable=False
-        )
+        site.call("POST", f"{path}/draft/actions/publish", what="to publish the record", repeatable=False)
     _note_public(site, deposit, note)
 
 
-def state_of_record(site: ArchiveClient, deposit: Deposit) -> str:
+def state_of_record(site: Site, deposit: Deposit) -> str:
     """Return the state of the deposit's record at the archive: public, draft or gone."""
     record_path = f"api/records/{deposit.remote}"
     try:
@@ -80,7 +69,7 @@ def state_of_record(site: ArchiveClient, deposit: Deposit) -> str:
     return State.PUBLIC
 
 
-def _read_draft(site: ArchiveClient, record_path: str) -> dict[str, Any] | None:
+def _read_draft(site: Site, record_path: str) -> dict[str, Any] | None:
     """Return the draft of a record, or None if it has none, for example because it is published."""
     try:
         draft: dict[str, Any] = site.call("GET", f"{record_path}/draft", what="to read the draft")
@@ -89,7 +78,7 @@ def _read_draft(site: ArchiveClient, record_path: str) -> dict[str, Any] | None:
     return draft
 
 
-def _note_public(site: ArchiveClient, deposit: Deposit, note: Note) -> None:
+def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
     """Store that the record is public. Raise PublishingError if it is not public."""
     try:
         record = site.call("GET", f"api/records/{deposit.remote}", what="to read the record")
@@ -110,7 +99,7 @@ def _note_public(site: ArchiveClient, deposit: Deposit, note: Note) -> None:
     )
 
 
-def _create_record(site: ArchiveClient, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
+def _create_record(site: Site, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
     """Create the record, or a new version of the study's last record, exactly once."""
     earlier = _last_public_deposit(site, deposit)
     if earlier is None:
@@ -119,7 +108,7 @@ def _create_record(site: ArchiveClient, deposit: Deposit, plan: DepositPlan, not
         _create_version(site, deposit, earlier, note)
 
 
-def _create_version(site: ArchiveClient, deposit: Deposit, earlier: Deposit, note: Note) -> None:
+def _create_version(site: Site, deposit: Deposit, earlier: Deposit, note: Note) -> None:
     """Begin a new version of an earlier record. A repeated call gets the same draft from the archive."""
     record = site.call("POST", f"api/records/{earlier.remote}/versions", what="to begin a new version")
     remote = str(record["id"])
@@ -132,7 +121,7 @@ def _create_version(site: ArchiveClient, deposit: Deposit, earlier: Deposit, not
     note(remote=remote, state=State.FILLING)
 
 
-def _create_first_record(site: ArchiveClient, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
+def _create_first_record(site: Site, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
     """Create the study's first record. If an earlier run may have created it, look for it first."""
     if deposit.state == State.CREATING and (remote := _find_lost_record(site, deposit)):
         note(remote=remote, state=State.FILLING)
@@ -158,7 +147,7 @@ def _create_first_record(site: ArchiveClient, deposit: Deposit, plan: DepositPla
     note(remote=remote, state=State.FILLING)
 
 
-def _last_public_deposit(site: ArchiveClient, deposit: Deposit) -> Deposit | None:
+def _last_public_deposit(site: Site, deposit: Deposit) -> Deposit | None:
     """Return the deposit of the study's last public record at this archive. Update stored states on the way.
 
     Raises:
@@ -181,7 +170,7 @@ def _last_public_deposit(site: ArchiveClient, deposit: Deposit) -> Deposit | Non
     return None
 
 
-def _find_lost_record(site: ArchiveClient, deposit: Deposit) -> str:
+def _find_lost_record(site: Site, deposit: Deposit) -> str:
     """Return the id of a record whose creating call got no response; "" if there is none.
 
     The archive lists new records only after a delay.
@@ -207,7 +196,7 @@ def _with_mark(metadata: Mapping[str, Any], deposit: Deposit) -> dict[str, Any]:
 
 
 def _write_description(
-    site: ArchiveClient, deposit: Deposit, plan: DepositPlan, draft: Mapping[str, Any]
+    site: Site, deposit: Deposit, plan: DepositPlan, draft: Mapping[str, Any]
 ) -> dict[str, Any]:
     body = {
         "access": ACCESS,
@@ -228,7 +217,7 @@ def _doi_of(record: Mapping[str, Any]) -> str:
     return str(((record.get("pids") or {}).get("doi") or {}).get("identifier") or "")
 
 
-def _reserve_doi(site: ArchiveClient, record_path: str) -> str:
+def _reserve_doi(site: Site, record_path: str) -> str:
     try:
         draft = site.call("POST", f"{record_path}/draft/pids/doi", what="to reserve a DOI")
     except ArchiveConflict:  # an earlier call has done it
@@ -236,9 +225,7 @@ def _reserve_doi(site: ArchiveClient, record_path: str) -> str:
     return _doi_of(draft)
 
 
-def _send_files(
-    site: ArchiveClient, record_path: str, files: tuple[DepositFile, ...], progress: Progress
-) -> None:
+def _send_files(site: Site, record_path: str, files: tuple[DepositFile, ...], progress: Progress) -> None:
     """Send missing and incomplete files. Files that a person added at the archive are kept."""
     reply = site.call("GET", f"{record_path}/draft/files", what="to list the files")
     entries = {entry["key"]: entry for entry in reply.get("entries") or []}
@@ -252,7 +239,7 @@ def _send_files(
         sent_bytes += file.size
 
 
-def _send_file(site: ArchiveClient, record_path: str, file: DepositFile, *, replace: bool) -> None:
+def _send_file(site: Site, record_path: str, file: DepositFile, *, replace: bool) -> None:
     file_path = f"{record_path}/draft/files/{quote(file.name)}"
     what = f"the file {file.name}"
     if replace:  # the archive has part of the file, or another file of this name

@@ -56,12 +56,12 @@ class JudgmentTableUse(TableUse):
         self, args: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]
     ) -> dict[str, Any]:
         try:
-            scale = normalize_scale(values.get("scale", ""))
+            scale = clean_scale(values.get("scale", ""))
         except ValueError as error:
             raise UploadRefused(f"{gettext('Scale of the answers')}: {error}.") from None
         return {
             "good_rows": "good_rows" in values,
-            "design": study_file_text(files.get("design")) or args.get("design", ""),
+            "design": study_text(files.get("design")) or args.get("design", ""),
             "scale": scale,
         }
 
@@ -80,7 +80,7 @@ def _scale_of_first_rows(table: UploadTable, protocol: str) -> str:
         return ""
 
 
-def study_file_text(file: UploadedFile | None) -> str:
+def study_text(file: UploadedFile | None) -> str:
     """Return the text of a study file; "" if there is no file. Raise UploadRefused if it is not a study file."""
     if file is None:
         return ""
@@ -106,7 +106,7 @@ add_table_use(
 )
 
 
-def normalize_scale(text: str) -> str:
+def clean_scale(text: str) -> str:
     """Return a scale, LOW:HIGH or LOW:HIGH:STEP or "", without outer blanks. Raise ValueError for other texts."""
     text = text.strip()
     if text and bounds_from_text(text).step:

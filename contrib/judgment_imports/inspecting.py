@@ -93,15 +93,9 @@ def inspect_judgments(
     dataset_row = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=dataset_row).values_list("name", "pk"))
     source = open_judgments_of(
-        dataset_row,
-        format=format,
-        path=path,
-        protocol=protocol,
-        encoding=encoding,
-        mapping=mapping,
-        scale=scale,
+        dataset_row, format=format, path=path, protocol=protocol, encoding=encoding, mapping=mapping, scale=scale,
         design_keys=design or {},
-    )
+    )  # fmt: skip
     refused_rows = None if bad_rows is None else BadRows(bad_rows).collect(source)
     content = FileContent(path)
     for row in source.judgments(items, captions_of_dataset(dataset_row)):
@@ -129,8 +123,7 @@ def inspect_judgments(
     if refused_rows is not None:
         refused_rows.write()
     scale_note = scale_sentence(source)
-    content.setting = (
-        "" if scale_note else source.setting
-    )  # the note states the setting of such a kind, its scale
+    # the note states the setting of such a kind, its scale
+    content.setting = "" if scale_note else source.setting
     content.notes = [*source.notes.sentences(), *filter(None, [scale_note])]
     return content

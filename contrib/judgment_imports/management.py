@@ -62,35 +62,27 @@ class ImportJudgments(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         mapping = mapping_of(options, options["path"])
-        import_options = {
+        arguments = {
             name: options[name]
             for name in ("format", "path", "dataset", "protocol", "encoding", "bad_rows", "scale")
         }
-        design_path = options["design"]
-        import_options["design"] = (
-            toml_values(read_whole(design_path), source=str(design_path)) if design_path else None
-        )
+        file = options["design"]
+        arguments["design"] = toml_values(read_whole(file), source=str(file)) if file else None
         study = options["study"]
         if options["dry_run"]:
-            import_options["scale"] = import_options["scale"] or scale_of_design(
-                import_options["design"] or {}
-            )
+            arguments["scale"] = arguments["scale"] or scale_of_design(arguments["design"] or {})
             with progress_bar() as progress, suggesting_columns(IMPORT_JOB, options, options["dataset"]):
                 file_options = {name: options[name] for name in ("format", "path", "encoding")}
                 contents = {
-                    criterion: inspect_judgments(
-                        **import_options, mapping=criterion_mapping, progress=progress
-                    )
-                    for criterion, criterion_mapping in mappings_by_criterion(
-                        **file_options, mapping=mapping
-                    ).items()
+                    criterion: inspect_judgments(**arguments, mapping=each, progress=progress)
+                    for criterion, each in mappings_by_criterion(**file_options, mapping=mapping).items()
                 }
                 # an import refuses more than an inspection
-                import_judgments(**import_options, study=study, mapping=mapping, dry_run=True)
+                import_judgments(**arguments, study=study, mapping=mapping, dry_run=True)
             for criterion, content in contents.items():
                 self.say("\n".join([*([f"{criterion}:"] if criterion else []), *content.sentences()]))
             self.say("Nothing was stored (--dry-run).")
             return
         with progress_bar() as progress, suggesting_columns(IMPORT_JOB, options, options["dataset"]):
-            summary = import_judgments(**import_options, study=study, mapping=mapping, progress=progress)
+            summary = import_judgments(**arguments, study=study, mapping=mapping, progress=progress)
         self.say("\n".join(summary.lines("Study")))

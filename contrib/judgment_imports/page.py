@@ -6,13 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from contrib.judgment_imports.columns import (
-    DESIGN_HELP,
-    IMPORT_JOB,
-    SCALE_HELP,
-    normalize_scale,
-    study_file_text,
-)
+from contrib.judgment_imports.columns import DESIGN_HELP, IMPORT_JOB, SCALE_HELP, clean_scale, study_text
 from judgments.datasets.views.forms import UploadForm, add_upload, short_name
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
 from judgments.kinds import KINDS
@@ -59,13 +53,13 @@ class JudgmentsForm(UploadForm):
 
     def clean_scale(self) -> str:
         try:
-            return normalize_scale(self.cleaned_data["scale"])
+            return clean_scale(self.cleaned_data["scale"])
         except ValueError as error:
             raise forms.ValidationError(str(error)) from None
 
     def arguments(self) -> dict[str, str]:
         values = {name: self.cleaned_data[name] for name in ("study", "protocol", "scale")}
-        return values | {"design": study_file_text(self.cleaned_data["design"])}
+        return values | {"design": study_text(self.cleaned_data["design"])}
 
 
 add_upload("judgments", JudgmentsForm)

@@ -23,9 +23,9 @@ from judgments.importers import (
     ColumnMapping,
     JudgmentSource,
     checked_path,
+    fill_layout,
     open_judgments,
     read_layouts,
-    resolve_layout,
 )
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.mapping import criteria_of
@@ -145,5 +145,5 @@ def mappings_by_criterion(
     path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if mapping is None or not (mapping.criterion or mapping.criteria):
         return {"": mapping}
-    layout, reader = resolve_layout(format, path, mapping)
+    layout, reader = fill_layout(format, path, mapping)
     return {name: mapping.for_criterion(name) for name in criteria_of(layout, reader, path, encoding)}

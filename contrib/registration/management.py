@@ -60,11 +60,9 @@ class Register(OperationCommand):
         rows = []
         for outcome in outcomes:
             was_tested = not math.isnan(outcome.p)
-            pair_counts = (outcome.first_only, outcome.second_only) if was_tested else (None, None)
+            counts = (outcome.first_only, outcome.second_only) if was_tested else (None, None)
             # in the order of HYPOTHESIS_COLUMNS
-            rows.append(
-                (outcome.text, outcome.claim, outcome.verdict, *pair_counts, outcome.p, outcome.adjusted)
-            )
+            rows.append((outcome.text, outcome.claim, outcome.verdict, *counts, outcome.p, outcome.adjusted))
         tables = [plain_table("Hypotheses", HYPOTHESIS_COLUMNS, rows)]
         if plan.deviations:
             deviations = [(deviation.what, deviation.words) for deviation in plan.deviations]

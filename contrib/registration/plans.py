@@ -128,16 +128,15 @@ def _design_deviations(
 def _vote_deviations(study: Study) -> Iterator[Deviation]:
     votes_wanted = design_of(study).judgments_per_unit
     extended_hits = study.hits.filter(required__gt=votes_wanted)
-    if extended_count := extended_hits.count():
+    if count := extended_hits.count():
         most_required = extended_hits.aggregate(most=Max("required"))["most"]
         sentence = ngettext(
             "One page of work went to %(most)s participants instead of %(wanted)s.",
             "%(n)s pages of work went to up to %(most)s participants instead of %(wanted)s.",
-            extended_count,
+            count,
         )
         yield Deviation(
-            "extended",
-            sentence % {"n": thousands(extended_count), "most": most_required, "wanted": votes_wanted},
+            "extended", sentence % {"n": thousands(count), "most": most_required, "wanted": votes_wanted}
         )
     # slots that early stopping saved are not open
     open_hits = study.hits.filter(open_slots__gt=0)
@@ -168,11 +167,9 @@ def _exclusion_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Devi
 
 
 def _analysis_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Deviation]:
-    analyses = Analysis.objects.filter(study=study, what=Analysis.Kind.META_EVALUATION)
+    rows = Analysis.objects.filter(study=study, what=Analysis.Kind.META_EVALUATION)
     compared_metrics = {
-        name
-        for settings in analyses.values_list("settings", flat=True)
-        for name in settings.get("metrics", [])
+        name for settings in rows.values_list("settings", flat=True) for name in settings.get("metrics", [])
     }
     other_names = ", ".join(sorted(compared_metrics - set(plan.metrics)))
     if plan.metrics and other_names:

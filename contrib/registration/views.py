@@ -137,10 +137,8 @@ def _registration_point(launch: Launch) -> Iterable[ChecklistItem]:
     if study.state in (Study.State.DRAFT, Study.State.OPEN):
         return
     if sentence := describe_missing_registration(study):
-        link_words = _("Register the plan")
-        yield launch.point(
-            _("Registration"), Readiness.BLOCKS, sentence, page="register", link_words=link_words
-        )
+        label = _("Register the plan")
+        yield launch.point(_("Registration"), Readiness.BLOCKS, sentence, page="register", link_words=label)
 
 
 add_check(-1, _registration_point)

@@ -31,18 +31,14 @@ class StoredWinners(NamedTuple):
 
 
 def read_winners(study: Study) -> StoredWinners:
-    """Return the winners of the pairs of the study's newest evaluation."""
-    newest = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
-    rows = MetricScore.objects.filter(analysis=newest, pair__isnull=False).order_by(
-        "metric", "pair__position"
-    )
+    """Return the winners of the pairs of the study's last evaluation."""
+    last = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
+    rows = MetricScore.objects.filter(analysis=last, pair__isnull=False).order_by("metric", "pair__position")
     kind_by_pair: dict[int, str] = {}
     item_by_pair: dict[int, int] = {}
     scores: dict[str, list[tuple[float, float]]] = {}
-    columns = ("metric", "pair_id", "pair__kind", "pair__item_id", "first", "second")
-    for metric, pair, kind, item, first, second in rows.values_list(*columns).iterator(
-        loaders.ROWS_PER_BATCH
-    ):
+    names = ("metric", "pair_id", "pair__kind", "pair__item_id", "first", "second")
+    for metric, pair, kind, item, first, second in rows.values_list(*names).iterator(loaders.ROWS_PER_BATCH):
         kind_by_pair[pair], item_by_pair[pair] = kind, item
         scores.setdefault(metric, []).append((first, second))
     if not scores:

@@ -197,13 +197,11 @@ class RowMatcher:
 
     def _match_pairs(self, rows: ScoreRows, leave_out: bool) -> array[int]:
         images = self._image_names(rows)
-        first_texts, second_texts = self._texts_in(rows, "first"), self._texts_in(rows, "second")
-        assert first_texts is not None
-        assert second_texts is not None
+        firsts, seconds = self._texts_in(rows, "first"), self._texts_in(rows, "second")
+        assert firsts is not None
+        assert seconds is not None
         entries = array("q")
-        for row, (image, first_text, second_text) in enumerate(
-            zip(images, first_texts, second_texts, strict=True)
-        ):
+        for row, (image, first_text, second_text) in enumerate(zip(images, firsts, seconds, strict=True)):
             item = self._items.get(image)
             if item is None or first_text is None or second_text is None:
                 if not leave_out:

@@ -42,8 +42,8 @@ Per = ScoreKeys.Per
 SCORE = "score"
 WMT_FORMAT = "mt-metrics-eval"
 FORMATS = (*TABLE_FORMATS, WMT_FORMAT)
-SEGMENT_SUFFIX, SYSTEM_SUFFIX = ".seg.score", ".sys.score"  # of file names in mt-metrics-eval
-MISSING_SCORES = ("None", "")  # how mt-metrics-eval writes a missing score
+SEGMENTS, SYSTEMS = ".seg.score", ".sys.score"  # of file names in mt-metrics-eval
+NO_SCORE = ("None", "")  # how mt-metrics-eval writes a missing score
 CHECK_INTERVAL = 10_000  # rows between two checks of the memory that they take
 KEY_COLUMNS = ("image", "system", *ID_COLUMNS, *ID_COLUMNS.values())
 
@@ -118,7 +118,7 @@ def read_scores(
     """
     check_names(metrics)
     name = unpacked_name(path.name).lower()
-    if not format and (path.is_dir() or name.endswith((SEGMENT_SUFFIX, SYSTEM_SUFFIX))):
+    if not format and (path.is_dir() or name.endswith((SEGMENTS, SYSTEMS))):
         format = WMT_FORMAT
     elif not format and name.endswith((".jsonl", ".ndjson")):
         format = "jsonl"
@@ -264,21 +264,17 @@ class _ScoreFile(NamedTuple):
 def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRows]:
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     metric_files = [
-        (name.removesuffix(SEGMENT_SUFFIX).removesuffix(SYSTEM_SUFFIX), file)
+        (name.removesuffix(SEGMENTS).removesuffix(SYSTEMS), file)
         for file in files
-        if (name := unpacked_name(file.name)).endswith((SEGMENT_SUFFIX, SYSTEM_SUFFIX))
+        if (name := unpacked_name(file.name)).endswith((SEGMENTS, SYSTEMS))
     ]
     if not path.is_dir() and len(metrics) == 1:
         metric_files = [(metrics[0], path)]
     for name in metrics:
         if name not in [metric for metric, _ in metric_files]:
-            raise EvaluationError(
-                f"{path} has no {name}{SEGMENT_SUFFIX} or {name}{SYSTEM_SUFFIX}; expected one of them."
-            )
+            raise EvaluationError(f"{path} has no {name}{SEGMENTS} or {name}{SYSTEMS}; expected one of them.")
     if not metric_files:
-        raise EvaluationError(
-            f"{path} has no file *{SEGMENT_SUFFIX} or *{SYSTEM_SUFFIX}; expected one for each metric."
-        )
+        raise EvaluationError(f"{path} has no file *{SEGMENTS} or *{SYSTEMS}; expected one for each metric.")
     check_names(metric for metric, _ in metric_files)
     score_files = (
         _read_score_file(metric, file) for metric, file in metric_files if not metrics or metric in metrics
@@ -295,7 +291,7 @@ def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreR
 
 
 def _has_whole_systems(file: Path) -> bool:
-    return unpacked_name(file.name).endswith(SYSTEM_SUFFIX)
+    return unpacked_name(file.name).endswith(SYSTEMS)
 
 
 def _number_segments(systems: Sequence[str]) -> Sequence[int]:
@@ -327,7 +323,7 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
             csv.ReadOptions(column_names=["system", "score"], use_threads=False),
             csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False),
             csv.ConvertOptions(
-                column_types={"system": pa.string(), "score": pa.float64()}, null_values=[MISSING_SCORES[0]]
+                column_types={"system": pa.string(), "score": pa.float64()}, null_values=[NO_SCORE[0]]
             ),
         )
         for batch in batches:
@@ -359,9 +355,7 @@ def _read_by_line(file: Path) -> tuple[list[str], Floats]:
             name = read_name(system, "the name of a system")
             systems.append(interned_names.setdefault(name, name))
             scores.append(
-                np.nan
-                if value.strip() in MISSING_SCORES
-                else float(read_number(value, True, "a score, or None"))
+                np.nan if value.strip() in NO_SCORE else float(read_number(value, True, "a score, or None"))
             )
         except BadCell as error:
             raise ImportProblem(file, line_number, None, error.actual, error.expected) from None

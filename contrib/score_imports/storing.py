@@ -26,7 +26,7 @@ from quorum.numeric.arrays import Floats
 if TYPE_CHECKING:
     from contrib.score_imports.reading import ScoreRows
 
-MAX_NAMED_METRICS = 10  # metrics that a summary names
+MAX_NAMED = 10  # metrics that a summary names
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,10 @@ class StoredScores:
                 "per": metric.get_per_display(),
                 "better": metric.get_better_display(),
             }
-            for metric in self.metrics[:MAX_NAMED_METRICS]
+            for metric in self.metrics[:MAX_NAMED]
         ]
-        if len(self.metrics) > MAX_NAMED_METRICS:
-            sentences.append(
-                _("Further metrics imported: %(n)s.") % {"n": len(self.metrics) - MAX_NAMED_METRICS}
-            )
+        if len(self.metrics) > MAX_NAMED:
+            sentences.append(_("Further metrics imported: %(n)s.") % {"n": len(self.metrics) - MAX_NAMED})
         if self.unchanged_metrics:
             sentences.append(
                 _("Nothing was changed for %(names)s: the same scores were imported before.")
@@ -107,9 +105,9 @@ def store_metric_scores(
     with transaction.atomic():
         Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
         for rows in files:
-            matched = matcher.match(rows, leave_out=unknown == "leave-out")
-            skipped_row_count += matched.omitted_count
-            keys = _SharedKeys(dataset, rows.per, matched.columns, matched.digest)
+            match = matcher.match(rows, leave_out=unknown == "leave-out")
+            skipped_row_count += match.omitted_count
+            keys = _SharedKeys(dataset, rows.per, match.columns, match.digest)
             for name, scores in rows.scores.items():
                 if computed_names & {name, name.lower()}:
                     raise DataConflict(
@@ -118,7 +116,7 @@ def store_metric_scores(
                 metric = _store_metric(
                     keys,
                     name,
-                    scores[matched.order],
+                    scores[match.order],
                     better=better,
                     source=rows.file.name,
                     replace=replace,
@@ -133,14 +131,7 @@ def store_metric_scores(
 
 
 def _store_metric(
-    keys: _SharedKeys,
-    name: str,
-    scores: Floats,
-    *,
-    better: str,
-    source: str,
-    replace: bool,
-    by: User | None,
+    keys: _SharedKeys, name: str, scores: Floats, *, better: str, source: str, replace: bool, by: User | None
 ) -> ImportedMetric | None:
     """Store one metric. Return None if the same scores are already stored."""
     known_count = int((~np.isnan(scores)).sum())

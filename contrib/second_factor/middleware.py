@@ -23,11 +23,9 @@ class SecondFactorMiddleware(Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # workers have no session; reading one would make every page vary by cookies
         if settings.SESSION_COOKIE_NAME in request.COOKIES and owes_code(request):
-            admin_path, factor_path = reverse("admin:index"), reverse("second-factor")
-            if request.path.startswith(admin_path) and request.path not in (
-                factor_path,
-                reverse("admin:logout"),
-            ):
+            factor_path = reverse("second-factor")
+            open_paths = (factor_path, reverse("admin:logout"))
+            if request.path.startswith(reverse("admin:index")) and request.path not in open_paths:
                 return _redirect_to_second_factor(_requested_path(request))
             if request.path != factor_path:
                 request.user = AnonymousUser()

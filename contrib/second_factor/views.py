@@ -77,9 +77,6 @@ def _page(request: HttpRequest, user: User, *, status: int = 200, **extra_contex
     if not devices.has_second_factor(user):
         device = devices.get_or_create_new_device(user)
         context |= {"qr_code": devices.qr_code_of(device), "secret": devices.totp_secret_of(device)}
-    context |= {
-        "owes_code": owes_code(request),
-        "is_required": is_required(),
-        "next_address": _next_address(request),
-    }
+    context |= {"owes_code": owes_code(request), "is_required": is_required()}
+    context["next_address"] = _next_address(request)
     return render(request, "admin/second_factor.html", context, status=status)

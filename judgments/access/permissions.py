@@ -189,8 +189,7 @@ def may_retry(user: User, job: Job) -> bool:
 
 
 def _study_of(job: Job) -> Study | None:
-    if (
-        job.kind == IMPORTS_STUDY
-    ):  # the job creates its study; a study that has the slug already is another one
+    # an import creates its study; a study that has the slug already is another one
+    if job.kind == IMPORTS_STUDY:
         return None
     return Study.objects.filter(slug=job.args.get("study", "")).first()

@@ -222,9 +222,7 @@ class TokenForm(forms.Form):
         help_text=gettext_lazy("For example “notebook of the pilot”."),
     )
     scopes = forms.MultipleChoiceField(
-        choices=lambda: [
-            (scope, f"{scope}: {gettext(description)}") for scope, description in SCOPES.items()
-        ],
+        choices=lambda: [(scope, f"{scope}: {gettext(label)}") for scope, label in SCOPES.items()],
         widget=forms.CheckboxSelectMultiple,
         label=gettext_lazy("Scopes"),
         help_text=gettext_lazy(
@@ -323,7 +321,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = TokenForm(request.POST or None, user=signed_in(request))
-        new_token: dict[str, Any] = {}
+        created: dict[str, Any] = {}
         if request.method == "POST" and form.is_valid():
             token, key = create_token(
                 user=signed_in(request),
@@ -332,9 +330,9 @@ class ApiTokenAdmin(ReadOnlyAdmin):
                 studies=list(form.cleaned_data["studies"]),
                 expires_at=form.expires_at,
             )
-            new_token = {"token": token, "key": key}
+            created = {"token": token, "key": key}
         return self._page(
-            request, "judgments/token_new.html", gettext("Create a token"), form=form, **new_token
+            request, "judgments/token_new.html", gettext("Create a token"), form=form, **created
         )
 
     def revoke_view(self, request: HttpRequest, pk: int) -> HttpResponse:

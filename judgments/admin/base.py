@@ -78,7 +78,7 @@ def signed_in(request: HttpRequest) -> User:
     return request.user
 
 
-def count_for_owner(rows: QuerySet[Any], owner: str) -> Coalesce:
+def count_owned(rows: QuerySet[Any], owner: str) -> Coalesce:
     """Return a subquery that counts the rows that belong to a row of the outer query, by their field ``owner``."""
     rows_of_owner = rows.filter(**{owner: OuterRef("pk")}).order_by()
     counts = rows_of_owner.values(owner).annotate(n=Count("pk")).values("n")
@@ -88,7 +88,7 @@ def count_for_owner(rows: QuerySet[Any], owner: str) -> Coalesce:
 def count_subquery(model: type[Any], relation: str) -> Coalesce:
     """Return a subquery that counts the rows of a model's reverse relation, such as the judgments of units."""
     field: Any = model._meta.get_field(relation)
-    return count_for_owner(field.related_model._default_manager.all(), field.field.name)
+    return count_owned(field.related_model._default_manager.all(), field.field.name)
 
 
 def in_words(value: Any, *, between: str = "\n") -> str:

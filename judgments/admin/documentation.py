@@ -57,10 +57,8 @@ def document_html(name: str) -> SafeString:
 
     def address(target: str) -> str:
         """Return the address of a page or picture by its relative path; "" if the documentation lacks it."""
-        target_path = (path.parent / target).resolve()
-        return (
-            reverse("documentation", args=[name_by_path[target_path]]) if target_path in name_by_path else ""
-        )
+        page = name_by_path.get((path.parent / target).resolve())
+        return reverse("documentation", args=[page]) if page else ""
 
     def replace_link(match: re.Match[str]) -> str:
         page_address = address(match[1])

@@ -15,7 +15,7 @@ from judgments.admin.base import (
     CountColumn,
     KnownValuesFilter,
     ReadOnlyAdmin,
-    count_for_owner,
+    count_owned,
     count_subquery,
     item_thumbnail,
     row_or_404,
@@ -70,11 +70,9 @@ class SystemAdmin(ReadOnlyAdmin):
         "name",
         "dataset",
         "human",
-        CountColumn("captions", "n", lambda person: count_for_owner(Output.objects.annotations(), "system")),
+        CountColumn("captions", "n", lambda person: count_owned(Output.objects.annotations(), "system")),
         CountColumn(
-            "images found",
-            "search_results",
-            lambda person: count_for_owner(Output.objects.searches(), "system"),
+            "images found", "search_results", lambda person: count_owned(Output.objects.searches(), "system")
         ),
     )
     list_filter = ("human", "dataset")

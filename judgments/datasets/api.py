@@ -62,10 +62,8 @@ def dataset_action(operation: DatasetOperation) -> Any:
 
 def readable_by_all(resource: Any) -> Any:
     """Declare in the schema that the resource can be read without signing in ({}), with a session, or with a token."""
-    schemes: Any = [{}, {"cookieAuth": []}, {"token": []}]
-    return extend_schema_view(list=extend_schema(auth=schemes), retrieve=extend_schema(auth=schemes))(
-        resource
-    )
+    auth: Any = [{}, {"cookieAuth": []}, {"token": []}]
+    return extend_schema_view(list=extend_schema(auth=auth), retrieve=extend_schema(auth=auth))(resource)
 
 
 @readable_by_all

@@ -225,13 +225,11 @@ def import_dataset(
                 )  # fmt: skip
     if not re.fullmatch(r"[-a-zA-Z0-9_]{1,80}", name):
         raise DataConflict(f"The dataset's name is {name!r}; expected up to 80 letters, digits, - or _.")
-    open_source = partial(
-        open_dataset, format, path, encoding=encoding, table_part=table_part, mapping=mapping
-    )
+    opening = partial(open_dataset, format, path, encoding=encoding, table_part=table_part, mapping=mapping)
     existing = Dataset.objects.filter(name=name).first()
     if existing is not None:
-        return _import_again(existing, open_source, images, user)
-    source = open_source()
+        return _import_again(existing, opening, images, user)
+    source = opening()
     fingerprint = Fingerprint()
     copying = PictureCopy(name) if images else nullcontext()
     with _duplicates_as_conflict(f"Dataset {name!r}"), copying as picture_copy, transaction.atomic():
@@ -340,32 +338,24 @@ def _store_rows(
     dataset: Dataset, rows: Iterable[ReferenceRow | ImageRow | InputRow], progress: Progress
 ) -> dict[str, str]:
     """Store the rows of a dataset. Return the file name of each image's picture, by the image's name."""
-    item_ids: dict[str, int] = {}
+    ids: dict[str, int] = {}  # of the items, by name
     file_by_image: dict[str, str] = {}
     stored_count = 0
     role = Caption.Role.REFERENCE.value
     for batch in batched(rows, ROWS_PER_BATCH):
         new_rows: dict[str, ReferenceRow | ImageRow | InputRow] = {}
         for row in batch:
-            if row.image not in item_ids:
+            if row.image not in ids:
                 new_rows.setdefault(row.image, row)
         new_items = Item.objects.bulk_create(
-            _make_item(dataset, len(item_ids) + index, row) for index, row in enumerate(new_rows.values())
+            _make_item(dataset, len(ids) + index, row) for index, row in enumerate(new_rows.values())
         )
         for item, row in zip(new_items, new_rows.values(), strict=True):
-            item_ids[item.name] = item.pk
+            ids[item.name] = item.pk
             file_by_image[item.name] = _picture_file_of(row)
         columns = ("dataset_id", "item_id", "key", "text", "text_key", "role", "position")
         references = (
-            (
-                dataset.pk,
-                item_ids[row.image],
-                row.caption_id,
-                row.text,
-                text_key(row.text),
-                role,
-                row.position,
-            )
+            (dataset.pk, ids[row.image], row.caption_id, row.text, text_key(row.text), role, row.position)
             for row in batch
             if isinstance(row, ReferenceRow)
         )
@@ -415,13 +405,11 @@ def _attach_pictures(
         Item.objects.bulk_update(items, ["url"], batch_size=PICTURES_PER_UPDATE)
         return
     paths = checked_pictures(Path(images), file_by_image.items())
-    composed_paths = {name: compose_name(str(path)) for name, path in paths.items()}
-    respelled_names = [
-        name for name in paths if not composed_paths[name].endswith(compose_name(file_by_image[name]))
-    ]
-    if respelled_names:
-        detail = f"{paths[respelled_names[0]].name} for {file_by_image[respelled_names[0]]}"
-        notes.count("respelled-picture", by=len(respelled_names), detail=detail)
+    composed = {name: compose_name(str(path)) for name, path in paths.items()}
+    respelled = [name for name in paths if not composed[name].endswith(compose_name(file_by_image[name]))]
+    if respelled:
+        detail = f"{paths[respelled[0]].name} for {file_by_image[respelled[0]]}"
+        notes.count("respelled-picture", by=len(respelled), detail=detail)
     for item in items:
         item.picture = picture_copy.add(item.position, paths[item.name])
     Item.objects.bulk_update(items, ["picture"], batch_size=PICTURES_PER_UPDATE)
@@ -605,9 +593,7 @@ def _import_captions(
         return _complete_captions(system, rows, items, source.notes)
     if not is_new:
         outputs = system.outputs.annotations().values_list("item__name", "caption__text", "rank", "score")
-        if fingerprint_of(rows) != system.fingerprint and not _has_same_rows(
-            source.candidates(items), outputs
-        ):
+        if fingerprint_of(rows) != system.fingerprint and not _same_rows(source.candidates(items), outputs):
             raise _content_conflict(system, "captions")
         return ImportSummary(system.name, False, {"captions": system.outputs.annotations().count()})
     fingerprint = Fingerprint()
@@ -650,9 +636,7 @@ def _store_contents(
     """
     new_counts = {}
     for kind in SystemContent.Kind.values:
-        names_by_image = {
-            image: names for (image, content_kind), names in contents.items() if content_kind == kind
-        }
+        names_by_image = {image: names for (image, other), names in contents.items() if other == kind}
         names_by_item = {items[image]: list(names) for image, names in names_by_image.items()}
         stored = system.contents.filter(kind=kind).values_list("item", "names")
         stored_names = dict(stored) if names_by_item else {}
@@ -664,7 +648,7 @@ def _store_contents(
     return new_counts
 
 
-def _has_same_rows(
+def _same_rows(
     rows: Iterable[CandidateRow], stored_outputs: Iterable[tuple[str, str, int, float | None]]
 ) -> bool:
     """Return whether rows and stored outputs have equal items, texts (in normal form), ranks and scores."""

@@ -70,17 +70,15 @@ def prepare_decoding(picture: PillowImage.Image, box: tuple[int, int] | None = N
     Raises:
         PictureProblem: decoding the picture takes more memory than is allowed.
     """
-    full_pixel_count = picture.width * picture.height
+    full_pixels = picture.width * picture.height
     if box:
         picture.draft(None, box)  # reduces the width and height of a JPEG
     if picture.format in ("JPEG", "MPO"):
-        needed_bytes = JPEG_BYTES_PER_BAND * len(picture.getbands()) * full_pixel_count
-        needed_bytes += 4 * picture.width * picture.height if box else 0  # the reduced picture in four bands
+        memory = JPEG_BYTES_PER_BAND * len(picture.getbands()) * full_pixels
+        memory += 4 * picture.width * picture.height if box else 0  # the reduced picture in four bands
     else:
-        needed_bytes = (
-            WEBP_BYTES_PER_PIXEL if picture.format == "WEBP" else BYTES_PER_PIXEL
-        ) * full_pixel_count
-    if needed_bytes > limits().memory:
+        memory = (WEBP_BYTES_PER_PIXEL if picture.format == "WEBP" else BYTES_PER_PIXEL) * full_pixels
+    if memory > limits().memory:
         raise PictureProblem(
             gettext(
                 "A picture of %(width)s x %(height)s pixels needs too much memory; expected a smaller "

@@ -159,10 +159,8 @@ def _convert_to_rgb(picture: PillowImage.Image, profile: bytes) -> PillowImage.I
     if profile:
         try:
             source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-            converted = ImageCms.profileToProfile(
-                picture, source, ImageCms.createProfile("sRGB"), outputMode="RGB"
-            )
-            picture = converted or picture
+            rgb = ImageCms.profileToProfile(picture, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+            picture = rgb or picture
         except (ImageCms.PyCMSError, OSError, ValueError):  # the profile is unusable
             pass
     mode = "RGBA" if picture.has_transparency_data else "RGB"

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext_noop
 
 from common.files import as_cell
-from judgments.importers import HEADER_FORMATS, ColumnMapping, ImportProblem, resolve_layout
+from judgments.importers import HEADER_FORMATS, ColumnMapping, ImportProblem, fill_layout
 from judgments.importers.mapping import OMITTED_COLUMN as NOT_USED
 from judgments.importers.mapping import first_rows, guess_columns
 from judgments.importers.names import names_picture
@@ -199,7 +199,7 @@ def read_upload_table(
         table.lines = _read_first_lines(path, format, encoding)
         likely_header_row = header_line(table.lines, TABLE_USES[use].optional)
         table.header_row = header_row or (likely_header_row if likely_header_row > 1 else 0)
-        mapping, read = resolve_layout(format, path, ColumnMapping(header_row=table.header_row))
+        mapping, read = fill_layout(format, path, ColumnMapping(header_row=table.header_row))
         rows = first_rows(mapping, read, path, encoding or None)
     except ImportProblem as problem:
         return table, problem

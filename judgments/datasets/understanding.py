@@ -200,15 +200,13 @@ def _assign_roles(parts: list[UploadPart]) -> list[UploadPart]:
     the one with the most captions per image.
     """
     people_parts = [part for part in parts if part.role == PEOPLE]
-    undecided_parts = [part for part in parts if not part.role]  # of tables that name no system
-    if not people_parts and undecided_parts:
-        best_part = max(
-            undecided_parts, key=lambda part: (_people_score(part), part.captions / max(1, part.images))
-        )
-        people_parts = [_with_role(best_part, PEOPLE)]
-        undecided_parts.remove(best_part)
+    undecided = [part for part in parts if not part.role]  # of tables that name no system
+    if not people_parts and undecided:
+        best = max(undecided, key=lambda part: (_people_score(part), part.captions / max(1, part.images)))
+        people_parts = [_with_role(best, PEOPLE)]
+        undecided.remove(best)
     system_parts = [part for part in parts if part.role == SYSTEM]
-    system_parts += [_with_role(part, SYSTEM) for part in undecided_parts]
+    system_parts += [_with_role(part, SYSTEM) for part in undecided]
     unused_parts = [_with_role(part, LEFT_OUT) for part in people_parts[1:]]
     return [*people_parts[:1], *system_parts, *unused_parts]
 

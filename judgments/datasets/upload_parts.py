@@ -86,18 +86,10 @@ class UploadPart:
     @property
     def source(self) -> dict[str, Any]:
         """The arguments by which an import reads the part from its file."""
-        table_part = TablePart(
-            self.only,
-            tuple(self.columns),
-            images_alone=self.role == IMAGES,
-            of_system=self.role == SYSTEM,
+        part = TablePart(
+            self.only, tuple(self.columns), images_alone=self.role == IMAGES, of_system=self.role == SYSTEM
         )
-        return {
-            "format": self.format,
-            "encoding": self.encoding,
-            "table_part": table_part,
-            "mapping": self.mapping,
-        }
+        return {"format": self.format, "encoding": self.encoding, "table_part": part, "mapping": self.mapping}
 
     @property
     def nouns(self) -> tuple[str, str]:

@@ -181,23 +181,21 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Unpac
     """
     folder = _stored_folder(upload)
     with tempfile.TemporaryDirectory(dir=folder, prefix="unpacked-") as scratch:
-        work_folder = Path(scratch)
+        work = Path(scratch)
         try:
-            path = _unpack_files(sorted((folder / "files").iterdir()), work_folder / "files", progress)
+            path = _unpack(sorted((folder / "files").iterdir()), work / "files", progress)
             archives = sorted((folder / "pictures").iterdir())
             pictures = None
             if archives:
-                unpacked = _unpack_files(
-                    archives, work_folder / "pictures", progress, suffixes=PICTURE_SUFFIXES
-                )
+                unpacked = _unpack(archives, work / "pictures", progress, suffixes=PICTURE_SUFFIXES)
                 pictures = str(unpacked.parent if unpacked.is_file() else unpacked)
-            yield UnpackedUpload(path=path, pictures=pictures, root=work_folder / "files")
+            yield UnpackedUpload(path=path, pictures=pictures, root=work / "files")
         except RequestBytesExceeded:
             raise
         except QuorumError as error:
             if not job_file(upload).exists():  # if the file exists, a page shows the errors to correct
                 discard_upload(upload)
-            raise UploadRefused(_without_folder_paths(str(error), work_folder, folder)) from error
+            raise UploadRefused(_without_folder_paths(str(error), work, folder)) from error
 
 
 def inspect_stored_upload(
@@ -245,9 +243,7 @@ def _copy_file(file: Path, target: Path) -> None:
     shutil.copyfile(file, target)
 
 
-def _unpack_files(
-    files: list[Path], target: Path, progress: Progress, suffixes: set[str] | None = None
-) -> Path:
+def _unpack(files: list[Path], target: Path, progress: Progress, suffixes: set[str] | None = None) -> Path:
     """Unpack or copy the files into the new folder ``target``. Return the only file, or the folder with several."""
     target.mkdir()
     for file in files:

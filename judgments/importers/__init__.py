@@ -150,7 +150,7 @@ def open_judgments(
     """
     path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if format in read_layouts() or (mapping is not None and mapping.reads_rows and format in TABLE_FORMATS):
-        whole_mapping, read = resolve_layout(format, path, mapping)
+        whole_mapping, read = fill_layout(format, path, mapping)
         return MappedJudgments(
             path,
             whole_mapping,
@@ -171,17 +171,13 @@ def open_judgments(
     if mapping is not None:
         raise _fixed_columns_error(format, path)
     readers = JUDGMENT_FORMATS[format]
-    chosen_protocol = protocol or next(iter(readers))
-    if chosen_protocol not in readers:
-        raise ImportProblem(
-            path, None, None, f"no {chosen_protocol} judgments in {format}", " or ".join(readers)
-        )
-    return readers[chosen_protocol](path, encoding)
+    chosen = protocol or next(iter(readers))
+    if chosen not in readers:
+        raise ImportProblem(path, None, None, f"no {chosen} judgments in {format}", " or ".join(readers))
+    return readers[chosen](path, encoding)
 
 
-def resolve_layout(
-    format: str, path: Path, mapping: ColumnMapping | None
-) -> tuple[ColumnMapping, RecordReader]:
+def fill_layout(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[ColumnMapping, RecordReader]:
     """Return the mapping of a layout or table, completed with a person's ``mapping``, and the reader of its records."""
     layout = read_layouts().get(format, ColumnMapping())
     layout = layout if mapping is None else layout.with_columns_of(mapping)

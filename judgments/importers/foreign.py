@@ -71,19 +71,11 @@ def explode_rows(
     containers = {
         path: values if path == RECORD and path not in values else look_up(values, path) for path in steps[0]
     }
-    container = containers[steps[0][0]]  # its keys are those of the rows
-    keys = (
-        range(len(container))
-        if isinstance(container, list)
-        else container
-        if isinstance(container, dict)
-        else ()
-    )
+    rows = containers[steps[0][0]]
+    keys = range(len(rows)) if isinstance(rows, list) else rows if isinstance(rows, dict) else ()
     for key in keys:
-        members_of_key = {path: _member(value, str(key)) for path, value in containers.items()}
-        yield from explode_rows(
-            {**values, KEY: key, f"{KEY}{level}": key, **members_of_key}, steps[1:], level + 1
-        )
+        members = {path: _member(value, str(key)) for path, value in containers.items()}
+        yield from explode_rows({**values, KEY: key, f"{KEY}{level}": key, **members}, steps[1:], level + 1)
 
 
 def flatten_members(values: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterator[tuple[str, Any]]:

@@ -400,10 +400,8 @@ def _describe_first_difference(earlier_row: JudgmentRow, row: JudgmentRow, recor
         elif first != second:
             return f" ({column} is {quote_value(first)} {location}, and {quote_value(second)} here)"
     systems = [
-        ", ".join(name for names in compared_row.systems() for name in names)
-        if isinstance(compared_row, CreditedRow)
-        else ""
-        for compared_row in (earlier_row, row)
+        ", ".join(name for names in each.systems() for name in names) if isinstance(each, CreditedRow) else ""
+        for each in (earlier_row, row)
     ]
     if systems[0] == systems[1]:
         return ""

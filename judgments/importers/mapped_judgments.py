@@ -20,12 +20,12 @@ from judgments.importers.mapping import (
     ANSWER_COLUMNS,
     CONTENT_COLUMNS,
     MAPPABLE_COLUMNS,
-    OUTPUT_COLUMNS,
+    OUTPUTS,
     REQUIRED_COLUMNS,
-    SIDE_BY_SYSTEM_COLUMN,
+    SIDES,
     STRUCTURED_COLUMNS,
     TIME_COLUMNS,
-    UNIT_TEXT_COLUMNS,
+    UNIT_TEXTS,
     ColumnMapping,
     parse_zone,
 )
@@ -40,7 +40,7 @@ from judgments.importers.times import TIME_EXPECTED, parse_time
 from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS
 
-NAME_COLUMNS = ("image", *SIDE_BY_SYSTEM_COLUMN, "worker")
+NAME_COLUMNS = ("image", *SIDES, "worker")
 _ADDRESS = re.compile(r"https?://")
 
 
@@ -82,7 +82,7 @@ class MappedJudgments(TableJudgments):
         self._read_records = mapping.reader(reader, mapped_only=True)
         self._zone = parse_zone(mapping.zone, path) if mapping.zone else None
         self._rater_counts: Counter[int] = Counter()  # by the unit's digest, if raters are anonymous
-        self._labels = {name: Lookalikes() for name in (*SIDE_BY_SYSTEM_COLUMN, "worker")}
+        self._labels = {name: Lookalikes() for name in (*SIDES, "worker")}
         # if rows must name their system, a blank cell means that no system wrote the text
         required_columns = mapping.asked or (() if mapping.title else mapping.single_source_columns())
         self._names_systems = "system" in required_columns
@@ -167,7 +167,7 @@ class MappedJudgments(TableJudgments):
             name: value
             for name, value in values.items()
             if value is not None
-            and (value != "" or name not in OUTPUT_COLUMNS or (name in outputs and not self.uses_former_ids))
+            and (value != "" or name not in OUTPUTS or (name in outputs and not self.uses_former_ids))
         }
 
     def _compose_names(self, record: Record, values: dict[str, Any]) -> None:
@@ -191,11 +191,9 @@ class MappedJudgments(TableJudgments):
         if "unit" in values:
             unit, joins_columns = values["unit"], "{" in record.origins.get("unit", "")
             return content_key("unit", unit) if joins_columns and len(str(unit)) > SHORT_NAME_LIMIT else unit
-        systems = [values[name] for name in SIDE_BY_SYSTEM_COLUMN if name in values]
+        systems = [values[name] for name in SIDES if name in values]
         normalise = str if self.uses_former_ids else one_text
-        content = values | {
-            name: normalise(str(values[name])) for name in UNIT_TEXT_COLUMNS if name in values
-        }
+        content = values | {name: normalise(str(values[name])) for name in UNIT_TEXTS if name in values}
         return content_key("unit", *(content.get(name) for name in CONTENT_COLUMNS), *systems)
 
     def _typed_value(self, record: Record, name: str, value: Any) -> Any:
@@ -203,9 +201,9 @@ class MappedJudgments(TableJudgments):
         value = value if name in STRUCTURED_COLUMNS else foreign.unwrap_value(value)
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
-            return "" if name in OUTPUT_COLUMNS else None
+            return "" if name in OUTPUTS else None
         answers = self._answers.get("value" if name == "expected" else name)
-        if name in UNIT_TEXT_COLUMNS and not answers:
+        if name in UNIT_TEXTS and not answers:
             if isinstance(value, list | dict | bool):
                 raise _cell_problem(record, name, value, "a text")
             return str(text if self.uses_former_ids else value)  # as written in the file, even a number
@@ -246,11 +244,9 @@ class MappedJudgments(TableJudgments):
             return
         first, second = (
             (one_text(str(values[f"{side}_text"])), str(values.get(system, "")))
-            for system, side in SIDE_BY_SYSTEM_COLUMN.items()
+            for system, side in SIDES.items()
         )
-        shared = tuple(
-            one_text(str(values.get(name, ""))) for name in CONTENT_COLUMNS if name not in OUTPUT_COLUMNS
-        )
+        shared = tuple(one_text(str(values.get(name, ""))) for name in CONTENT_COLUMNS if name not in OUTPUTS)
         if hash((shared, second, first)) not in self._pair_orders or first == second:
             self._pair_orders.add(hash((shared, first, second)))
             return
@@ -259,7 +255,7 @@ class MappedJudgments(TableJudgments):
             return  # the reader of answers will refuse the row
         for name, answer in answers.items():
             values[name] = kind.sides.to_canonical(int(answer), side=True)
-        for first_column, second_column in (("first_text", "second_text"), tuple(SIDE_BY_SYSTEM_COLUMN)):
+        for first_column, second_column in (("first_text", "second_text"), tuple(SIDES)):
             second, first = values.pop(first_column, None), values.pop(second_column, None)
             swapped = {first_column: first, second_column: second}
             values |= {name: value for name, value in swapped.items() if value is not None}
@@ -289,7 +285,7 @@ class MappedJudgments(TableJudgments):
     def _add_credits(self, record: Record, values: dict[str, Any]) -> None:
         """Add the row's systems to ``values`` as credits, by caption id, or by side if both sides share a caption."""
         credits_by_side: dict[str, list[dict[str, Any]]] = {}
-        for name, side in SIDE_BY_SYSTEM_COLUMN.items():
+        for name, side in SIDES.items():
             if (system := values.get(name)) is None:
                 continue
             if f"{side}_text" not in values and side not in values and self.text_of is not None:
@@ -336,9 +332,9 @@ class MappedJudgments(TableJudgments):
 
     def _read_span(self, mark: Mapping[str, Any], text: str) -> dict[str, Any] | None:
         """Return a marked error with Quorum's keys; None if the mark means "no error"."""
-        key_by_name = self.mapping.spans
+        keys = self.mapping.spans
         severity, category = (
-            self._read_word(name, foreign.look_up(mark, str(key_by_name.get(name, name))))
+            self._read_word(name, foreign.look_up(mark, str(keys.get(name, name))))
             for name in ("severity", "category")
         )
         if not severity or category == "":
@@ -346,12 +342,10 @@ class MappedJudgments(TableJudgments):
         if "first_text" in mark:
             start, end = foreign.find_marked_part(str(mark["first_text"] or ""), text) or (None, None)
         else:
-            start, end = (
-                foreign.look_up(mark, str(key_by_name.get(name, name))) for name in ("start", "end")
-            )
+            start, end = (foreign.look_up(mark, str(keys.get(name, name))) for name in ("start", "end"))
             if type(start) is not int:
                 start = end = None
-            elif key_by_name.get("inclusive") and type(end) is int:
+            elif keys.get("inclusive") and type(end) is int:
                 # ``end`` is the last character. A mark after the text, at which start and end are its length, means
                 # that something is missing.
                 if start == len(text):

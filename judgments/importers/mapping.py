@@ -57,19 +57,17 @@ CONTENT_COLUMNS = (
     "content"
 )  # fmt: skip
 ANSWER_COLUMNS = ("value", "answer")
-OUTPUT_COLUMNS = ("first_text", "second_text")
-UNIT_TEXT_COLUMNS = ("reference_text", *OUTPUT_COLUMNS)
+OUTPUTS = ("first_text", "second_text")
+UNIT_TEXTS = ("reference_text", *OUTPUTS)
 # the columns of a marked error, in a file with a row for each error
 MARK_COLUMNS = ("severity", "category", "first_text")
 # the side of a system's text, by the system's column
-SIDE_BY_SYSTEM_COLUMN = {"system": "first", "second_system": "second"}
+SIDES = {"system": "first", "second_system": "second"}
 TIME_COLUMNS = ("accepted_at", "submitted_at")
 # the columns of judgments that a mapping can have
-MAPPABLE_COLUMNS = (
-    *JUDGMENT_COLUMNS, *SIDE_BY_SYSTEM_COLUMN, "score", "spans", "severity", "category", "text"
-)  # fmt: skip
+MAPPABLE_COLUMNS = (*JUDGMENT_COLUMNS, *SIDES, "score", "spans", "severity", "category", "text")
 # In these columns, words such as NA are texts and do not mean an empty cell.
-TEXT_COLUMNS = {*UNIT_TEXT_COLUMNS, "caption", "text", "first", "second"}
+TEXT_COLUMNS = {*UNIT_TEXTS, "caption", "text", "first", "second"}
 STRUCTURED_COLUMNS = {"answer", "spans", "content", "marks", "systems", "expected"}
 EXAMPLE = "pairs such as image=filename,value=rating"
 # columns of which a mapping must have one, and what the error message found and expected otherwise
@@ -219,10 +217,8 @@ class ColumnMapping(BaseModel):
         column_names = tuple(column_names)
         for name, sources in self.columns.items():
             if name not in column_names and sources != (OMITTED_COLUMN,):
-                similar_name = nearest_name(name, column_names)
-                expected = (
-                    f"{similar_name!r} perhaps" if similar_name else f"one of {', '.join(column_names)}"
-                )
+                similar = nearest_name(name, column_names)
+                expected = f"{similar!r} perhaps" if similar else f"one of {', '.join(column_names)}"
                 raise ImportProblem(path, None, "--map", f"the unknown name {quote_value(name)}", expected)
         worker = self.columns.get("worker", ("",))
         if NUMBER in worker[0] and worker[0] != NUMBER and self.columns.get("value") == worker:
@@ -313,9 +309,8 @@ class _MappedFileReader:
         self.excluded_columns = set(omitted_columns)
         self.excluded_columns |= {"worker"} if mapping.workers == ANONYMOUS_WORKERS else set()
         # columns with Quorum's names need no mapping, but may have words that mean an empty cell
-        sources = {name: (name,) for name in own_columns if mapped_only or mapping.missing} | dict(
-            mapping.columns
-        )
+        kept_columns = own_columns if mapped_only or mapping.missing else ()
+        sources = {name: (name,) for name in kept_columns} | dict(mapping.columns)
         self.sources = {name: names for name, names in sources.items() if name not in self.excluded_columns}
         self.columns = replace(columns, lenient=True, strict=False)
         required_columns = mapping.asked or (() if mapping.title else mapping.single_source_columns())
@@ -362,9 +357,7 @@ class _MappedFileReader:
         """Return whether a row fulfils the condition of ``where``."""
         cells = {column: foreign.look_up(values, column) for column in self.mapping.where}
         self.unseen_sources -= {column for column, cell in cells.items() if cell is not None}
-        is_fulfilled = all(
-            foreign.cell_text(cells[column]) == text for column, text in self.wanted_cells.items()
-        )
+        is_fulfilled = all(foreign.cell_text(cells[name]) == text for name, text in self.wanted_cells.items())
         self.has_match = self.has_match or is_fulfilled
         return is_fulfilled
 
@@ -459,8 +452,8 @@ class _MappedFileReader:
                 raise self.unknown_column_error(source, record.file)
 
     def unknown_column_error(self, source: str, file: Path | None = None) -> ImportProblem:
-        similar_name = nearest_name(source, self.first_values)
-        expected = f"{similar_name!r} perhaps" if similar_name else "a column of the file"
+        similar = nearest_name(source, self.first_values)
+        expected = f"{similar!r} perhaps" if similar else "a column of the file"
         if source == "worker":
             expected += ' (--workers anonymous, or workers = "anonymous" in a mapping, if it does not say who answered)'
         return ImportProblem(
@@ -571,7 +564,7 @@ class _MappedFileReader:
                 if value is not None and value != "":
                     mapped_values[name], origins[name] = value, origin
                     break
-                if name in OUTPUT_COLUMNS and is_blank(value) and origin.partition(".")[0] in record.values:
+                if name in OUTPUTS and is_blank(value) and origin.partition(".")[0] in record.values:
                     mapped_values[name] = ""  # a later source may replace it
                 origins.setdefault(name, origin)
         if not self.mapped_only:
@@ -659,15 +652,13 @@ def criteria_of(mapping: ColumnMapping, read: RecordReader, path: Path, encoding
     """
     if not mapping.criterion:
         return list(mapping.criteria)
-    file_reader = _MappedFileReader(
-        mapping, path, Columns((), MAPPABLE_COLUMNS), ImportNotes(), mapped_only=True
-    )
+    reader = _MappedFileReader(mapping, path, Columns((), MAPPABLE_COLUMNS), ImportNotes(), mapped_only=True)
     names: dict[str, None] = {}
-    for record, values in file_reader.raw_rows(read, encoding):
-        file_reader.first_values = file_reader.first_values or values
+    for record, values in reader.raw_rows(read, encoding):
+        reader.first_values = reader.first_values or values
         name = foreign.cell_text(foreign.look_up(values, mapping.criterion))
         if not name and foreign.look_up(values, mapping.criterion) is None:
-            raise file_reader.unknown_column_error(mapping.criterion)
+            raise reader.unknown_column_error(mapping.criterion)
         if not name:
             raise record.problem(mapping.criterion, "nothing", "a criterion in every row")
         names[name] = None
@@ -688,14 +679,12 @@ def first_rows(
     mapping: ColumnMapping, read: RecordReader, path: Path, encoding: str | None
 ) -> list[dict[str, Any]]:
     """Return the first rows as a mapping reads them: values by column or by path into nested values."""
-    file_reader = _MappedFileReader(
-        mapping, path, Columns((), MAPPABLE_COLUMNS), ImportNotes(), mapped_only=True
-    )
+    reader = _MappedFileReader(mapping, path, Columns((), MAPPABLE_COLUMNS), ImportNotes(), mapped_only=True)
     rows = (
         dict(foreign.flatten_members(values))
-        for file in file_reader.files()
-        for record in read(file, file_reader.raw_columns, file_reader.notes, encoding)
-        for values in foreign.explode_rows(file_reader.parsed_values(record), mapping.rows)
+        for file in reader.files()
+        for record in read(file, reader.raw_columns, reader.notes, encoding)
+        for values in foreign.explode_rows(reader.parsed_values(record), mapping.rows)
     )
     return list(islice(rows, FIRST_ROWS))
 

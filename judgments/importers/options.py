@@ -13,42 +13,38 @@ from judgments.importers.mapping import ANONYMOUS_WORKERS, EXAMPLE, ColumnMappin
 from judgments.importers.textio import ImportProblem
 
 
-class TableOption(NamedTuple):
+class Option(NamedTuple):
     """An option for reading a table: its value in the usage line, and its help text."""
 
     metavar: str
     help_text: str
 
 
-COLUMN_OPTIONS: dict[str, TableOption] = {
-    "map": TableOption(
+COLUMN_OPTIONS: dict[str, Option] = {
+    "map": Option(
         "PAIRS",
         f"the file's column for each column of Quorum, {EXAMPLE}. In a row with several judgments, {{n}} stands for "
         "their numbers. kind=- leaves out the column kind; worker={file} names people after the files of a folder",
     ),
-    "values": TableOption("PAIRS", "the values of answers in words, such as left=1,right=2"),
-    "zone": TableOption("ZONE", "the time zone of times that name none, such as America/Los_Angeles"),
-    "where": TableOption(
-        "COLUMN=VALUE",
-        "read only rows with this value in the column; separate several conditions by commas",
+    "values": Option("PAIRS", "the values of answers in words, such as left=1,right=2"),
+    "zone": Option("ZONE", "the time zone of times that name none, such as America/Los_Angeles"),
+    "where": Option(
+        "COLUMN=VALUE", "read only rows with this value in the column; separate several conditions by commas"
     ),
-    "missing": TableOption(
-        "WORDS", "words that mean an empty cell, such as NA,None, except in columns of texts"
-    ),
-    "header_row": TableOption("N", "the line of the header, if a title stands above it"),
-    "match_names": TableOption(
+    "missing": Option("WORDS", "words that mean an empty cell, such as NA,None, except in columns of texts"),
+    "header_row": Option("N", "the line of the header, if a title stands above it"),
+    "match_names": Option(
         "", "treat names of images as equal that differ only in case, spaces or file ending"
     ),
 }
-JUDGMENT_OPTIONS: dict[str, TableOption] = {
-    "people": TableOption(
-        "COLUMNS",
-        "columns with the answers of one person each, named after the person, such as Ada,Ben,Eva",
+JUDGMENT_OPTIONS: dict[str, Option] = {
+    "people": Option(
+        "COLUMNS", "columns with the answers of one person each, named after the person, such as Ada,Ben,Eva"
     ),
-    "criterion": TableOption(
+    "criterion": Option(
         "COLUMN", "the column with the criterion of each answer; each criterion becomes a study"
     ),
-    "workers": TableOption(
+    "workers": Option(
         ANONYMOUS_WORKERS,
         f"{ANONYMOUS_WORKERS}: the file does not say who answered, so each row counts as another person",
     ),

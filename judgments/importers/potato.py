@@ -59,7 +59,7 @@ def _read_state(path: Path, encoding: str | None) -> Iterator[Record]:
         values = {
             "id": item,
             "user_id": state.get("user_id") or path.parent.name,
-            "label_annotations": _answers_by_scheme(record, labels, _state_of_item(state, ORDERS, item)),
+            "label_annotations": _scheme_answers(record, labels, _state_of_item(state, ORDERS, item)),
             "behavioral_data": _state_of_item(state, BEHAVIOUR, item),
         }
         yield Record(path, None, values, path=record.path)
@@ -71,9 +71,7 @@ def _state_of_item(state: Mapping[str, Any], name: str, item: str) -> Mapping[st
     return item_state if isinstance(item_state, dict) else {}
 
 
-def _answers_by_scheme(
-    record: Record, labels: object, orders: Mapping[str, Any]
-) -> dict[str, dict[str, Any]]:
+def _scheme_answers(record: Record, labels: object, orders: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return an item's answers by scheme and label, converted to the order of the item's own texts."""
     schemes: dict[str, dict[str, Any]] = {}
     for entry in labels if isinstance(labels, list) else ():

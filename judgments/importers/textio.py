@@ -331,9 +331,7 @@ def _wrong_byte_error(path: Path, number: int, encoding: str, line: bytes, index
     expected = "UTF-8, or UTF-16 with a byte order mark"
     if encoding == "utf-8":
         letter = line[index : index + 1].decode("cp1252", "ignore")
-        is_between_ascii = all(
-            byte < 0x80 for byte in (line[index - 1 : index] + line[index + 1 : index + 2])
-        )
+        is_between_ascii = all(byte < 0x80 for byte in line[index - 1 : index] + line[index + 1 : index + 2])
         if letter and is_between_ascii:
             actual += f" but looks like Windows-1252 ({letter!r} there)"
             expected += (

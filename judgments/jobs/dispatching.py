@@ -30,32 +30,28 @@ def dispatch(queue: str) -> None:
     waiting_jobs = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=job_kinds)
     running_jobs = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
     account_by_locked_job: dict[int, int | None] = {}  # jobs that another process is sending
-    while oldest_job_by_account := _oldest_unsent_by_account(waiting_jobs, account_by_locked_job):
+    while oldest_jobs := _oldest_unsent_by_account(waiting_jobs, account_by_locked_job):
         sent_jobs = waiting_jobs.filter(sent_at__isnull=False).order_by()
         accounts_at_broker = sent_jobs.values_list("created_by", flat=True)
         running_accounts = running_jobs.values_list("created_by", flat=True)
         sent_counts = Counter([*accounts_at_broker, *running_accounts, *account_by_locked_job.values()])
         free_messages = MAX_MESSAGES_AT_BROKER - len(accounts_at_broker)
         newly_sent_count = attempt_count = 0
-        for account in sorted(
-            oldest_job_by_account, key=lambda account: (sent_counts[account], oldest_job_by_account[account])
-        ):
+        for account in sorted(oldest_jobs, key=lambda account: (sent_counts[account], oldest_jobs[account])):
             may_have_several = queue != READING and newly_sent_count < free_messages
             if may_have_several or not sent_counts[account]:
                 attempt_count += 1
-                if send_message(oldest_job_by_account[account]):
+                if send_message(oldest_jobs[account]):
                     newly_sent_count += 1
                 else:
-                    account_by_locked_job[oldest_job_by_account[account]] = account
+                    account_by_locked_job[oldest_jobs[account]] = account
         if not attempt_count or newly_sent_count >= free_messages:
             return
 
 
-def _oldest_unsent_by_account(
-    waiting_jobs: QuerySet[Job], locked_jobs: Collection[int]
-) -> dict[int | None, int]:
+def _oldest_unsent_by_account(waiting_jobs: QuerySet[Job], locked: Collection[int]) -> dict[int | None, int]:
     """Return the id of each account's oldest job that is neither sent nor locked by another process."""
-    unsent_jobs = waiting_jobs.filter(sent_at=None).exclude(pk__in=locked_jobs).order_by()
+    unsent_jobs = waiting_jobs.filter(sent_at=None).exclude(pk__in=locked).order_by()
     return dict(unsent_jobs.values_list("created_by").annotate(Min("pk")))
 
 

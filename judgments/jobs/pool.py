@@ -86,7 +86,7 @@ class AllWorkers:
     ) -> Iterator[Any]:
         """Yield the results in order. While the next one is missing, compute a part that no process has claimed."""
         results: dict[int, Any] = {}
-        unclaimed_numbers = deque(range(len(parts)))
+        unclaimed = deque(range(len(parts)))
         longest_seconds = 0.0
         for next_number in range(len(parts)):
             while next_number not in results:
@@ -94,9 +94,7 @@ class AllWorkers:
                 with suppress(FileNotFoundError):
                     results[next_number] = read_packed(folder / f"{next_number}.result")
                     continue
-                own_number = next(
-                    (number for number in _pop_all(unclaimed_numbers) if claim_part(folder, number)), None
-                )
+                own_number = next((part for part in _pop_all(unclaimed) if claim_part(folder, part)), None)
                 if own_number is None and _may_take_over(folder, next_number, longest_seconds):
                     own_number = next_number
                 if own_number is None:

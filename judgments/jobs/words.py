@@ -89,16 +89,14 @@ def describe_result(job: Job) -> list[tuple[str, str]]:
     if not isinstance(job.result, dict):
         return []
     entries = {**job.result, **(job.result.get("counts") or {})}
-    labelled_values = [
+    pairs = [
         (_describe_name(name), _describe_value(name, value))
         for name, value in entries.items()
         if name not in HIDDEN_ENTRIES and value not in (None, "") and not isinstance(value, dict | list)
     ]
     if job.result.get("created") is False:
-        labelled_values.append(
-            (gettext("changed"), gettext("nothing, because the same file was imported before"))
-        )
-    return labelled_values
+        pairs.append((gettext("changed"), gettext("nothing, because the same file was imported before")))
+    return pairs
 
 
 def _describe_name(name: str) -> str:

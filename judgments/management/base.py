@@ -136,7 +136,7 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
 
 def as_form_data(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
     """Return the parameters in a command's options as texts, as the form of a page would send them."""
-    form_data = QueryDict(mutable=True)
+    data = QueryDict(mutable=True)
     fields: Mapping[str, Any] = parameters.fields
     for name, field in fields.items():
         value = options[name]
@@ -144,7 +144,5 @@ def as_form_data(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
             value = not value
         if value is None or value is False:
             continue
-        form_data.setlist(
-            name, [str(entry) for entry in (value if isinstance(value, list | tuple) else [value])]
-        )
-    return form_data
+        data.setlist(name, [str(entry) for entry in (value if isinstance(value, list | tuple) else [value])])
+    return data

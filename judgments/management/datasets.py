@@ -27,12 +27,12 @@ def suggesting_columns(use: str, options: dict[str, Any], dataset: str = "") -> 
     """
     try:
         yield
-    except ImportProblem as problem:
+    except ImportProblem as error:
         if (
             options["map"]
             or options["mapping"]
             or options["format"] not in TABLE_FORMATS
-            or (problem.line or 1) > 1  # the error is not about the header
+            or (error.line or 1) > 1  # the error is not about the header
         ):
             raise
         last_columns = last_mapping(use, dataset=Dataset.objects.filter(name=dataset).first())
@@ -40,9 +40,7 @@ def suggesting_columns(use: str, options: dict[str, Any], dataset: str = "") -> 
         table, _ = read_upload_table(path, format, use=use, encoding=encoding, last_columns=last_columns)
         pairs = ",".join(f"{own_column}={source}" for own_column, source in table.chosen.items())
         if pairs and not table.has_columns_for(use):
-            raise QuorumError(
-                f"{problem} Say what its columns are, such as --map {quote(pairs)}"
-            ) from problem
+            raise QuorumError(f"{error} Say what its columns are, such as --map {quote(pairs)}") from error
         raise
 
 

@@ -31,7 +31,7 @@ def create_tables(connection: BaseDatabaseWrapper) -> bool:
     """Create the final state of all migrations in an empty database, in one transaction.
 
     Django renders all related models again for each operation, which takes ten times as long as creating the tables.
-    Only the Python and SQL steps of initial migrations have an effect without rows.
+    Only the Python and SQL plan of initial migrations have an effect without rows.
 
     Returns:
         Whether the database was empty. If not, nothing is done.
@@ -43,25 +43,16 @@ def create_tables(connection: BaseDatabaseWrapper) -> bool:
     recorder.ensure_schema()
     if recorder.applied_migrations():
         return False
-    migrations = [
-        migration
-        for migration, _ in executor.migration_plan(executor.loader.graph.leaf_nodes(), clean_start=True)
-    ]
+    plan = [step for step, _ in executor.migration_plan(executor.loader.graph.leaf_nodes(), clean_start=True)]
     apps = executor.loader.project_state().apps
     with connection.schema_editor() as editor:
         for model in apps.get_models():
             if model._meta.can_migrate(connection) and router.allow_migrate_model(connection.alias, model):
                 editor.create_model(model)
-        for migration in migrations:
-            for operation in migration.operations:
-                if migration.initial and isinstance(operation, RunPython):
+        for step in plan:
+            for operation in step.operations:
+                if step.initial and isinstance(operation, RunPython):
                     operation.code(apps, editor)
-        migration_names = [
-            name
-            for migration in migrations
-            for name in (*migration.replaces, (migration.app_label, migration.name))
-        ]
-        recorder.migration_qs.bulk_create(
-            recorder.Migration(app=app, name=name) for app, name in migration_names
-        )
+        names = [name for step in plan for name in (*step.replaces, (step.app_label, step.name))]
+        recorder.migration_qs.bulk_create(recorder.Migration(app=app, name=name) for app, name in names)
     return True

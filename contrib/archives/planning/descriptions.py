@@ -101,13 +101,8 @@ class ReleaseFacts:
 
 
 def collect_facts(
-    release: Release,
-    reader: BundleReader,
-    *,
-    creators: list[Creator],
-    keywords: list[str],
-    papers: list[Paper],
-) -> ReleaseFacts:
+    release: Release, reader: BundleReader, *, creators: list[Creator], keywords: list[str], papers: list[Paper]
+) -> ReleaseFacts:  # fmt: skip
     manifest = reader.json("manifest.json")
     design = tomllib.loads(reader.text("design.toml"))
     language = str(design.get("language") or "").partition("-")[0].lower()

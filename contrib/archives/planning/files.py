@@ -54,15 +54,8 @@ def make_deposit_file(name: str, open_at: Callable[..., Iterator[bytes]]) -> Dep
     git_sha1 = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
     for part in open_at():
         git_sha1.update(part)
-    return DepositFile(
-        name=name,
-        size=size,
-        sha256=sha256.hexdigest(),
-        md5=md5.hexdigest(),
-        git_sha1=git_sha1.hexdigest(),
-        sample=sample,
-        open=open_at,
-    )
+    hashes = {"sha256": sha256.hexdigest(), "md5": md5.hexdigest(), "git_sha1": git_sha1.hexdigest()}
+    return DepositFile(name=name, size=size, sample=sample, open=open_at, **hashes)
 
 
 def open_bundle(bundle: Path, release: Release) -> BundleReader:

@@ -124,14 +124,12 @@ def plan_deposit(
             Deposit.objects.filter(release__study=release.study_id, host=host).order_by("-pk").first()
         )
         repository = last_deposit_at_host.repository if last_deposit_at_host is not None else ""
-    creator_list, related_papers = read_creators(statements["creators"]), read_papers(statements["papers"])
+    authors, related_papers = read_creators(statements["creators"]), read_papers(statements["papers"])
     subjects = [" ".join(part.split()) for part in statements["keywords"].split(",") if part.strip()]
     subjects = subjects or [*KEYWORDS, release.study.protocol]
     licence = LICENCES[release.licence].get(to, release.licence.lower())
     with closing(open_bundle(bundle, release)) as reader:
-        facts = collect_facts(
-            release, reader, creators=creator_list, keywords=subjects, papers=related_papers
-        )
+        facts = collect_facts(release, reader, creators=authors, keywords=subjects, papers=related_papers)
         member_names = [name for name in separate_file_names(to, reader) if name in reader.names]
         files = [make_deposit_file(release_name(release.study, release.version), partial(read_file, bundle))]
         files += [make_deposit_file(name, partial(read_member, bundle, name)) for name in member_names]
@@ -153,9 +151,7 @@ def plan_deposit(
         metadata=zenodo_metadata(facts, licence) if to == Archive.ZENODO else {},
         files=tuple(files),
         statements={**statements, "cleared": cleared},
-        refusals=tuple(
-            find_refusals(release, to, repository, has_creators=bool(creator_list), cleared=cleared)
-        ),
+        refusals=tuple(find_refusals(release, to, repository, has_creators=bool(authors), cleared=cleared)),
     )
 
 

@@ -80,8 +80,7 @@ def erasure_refusal(release: Release) -> str:
     for erasure in Erasure.objects.filter(study=release.study_id).iterator():
         earlier_hashes = [entry["sha256"] for entry in erasure.content.get("releases", ())]
         # the promised end of retention removes names, which a release has not, and keeps the answers
-        is_end_of_retention = erasure.content.get("retention")
-        if release.sha256 in earlier_hashes and not is_end_of_retention:
+        if release.sha256 in earlier_hashes and not erasure.content.get("retention"):
             return _(
                 "A participant was erased after release %(version)s was made, so the release may "
                 "still contain their answers. Make a new release and publish the new release."

@@ -36,7 +36,7 @@ from contrib.archives.planning.citations import Creator, Paper, read_creators, r
 from contrib.archives.planning.descriptions import TEMPLATES
 from contrib.archives.planning.refusals import find_refusals
 from contrib.archives.sending import PublishReleaseRequest, SentRelease, plan_publication, send_release
-from contrib.archives.site import ArchiveClient
+from contrib.archives.site import Site
 from contrib.archives.tests.fakes import HANG_UP, LOST, OTHER, SPOILED, TOKEN, FakeHub, FakeZenodo, running
 from evaluation.data.integrity import check_integrity
 from evaluation.data.releases.storage import record_release
@@ -635,8 +635,8 @@ def test_an_address_leads_where_it_says(study: Study, settings: Settings) -> Non
         send(study)
     assert "secret" not in str(refused.value)
     with pytest.raises(PublishingError, match="HUGGINGFACE_TOKEN holds a blank"):
-        ArchiveClient(url="https://hub.example", token=f"{TOKEN}\n", setting="HUGGINGFACE_TOKEN")
-    with ArchiveClient(url="https://hub.example", token=TOKEN, setting="HUGGINGFACE_TOKEN") as site:
+        Site(url="https://hub.example", token=f"{TOKEN}\n", setting="HUGGINGFACE_TOKEN")
+    with Site(url="https://hub.example", token=TOKEN, setting="HUGGINGFACE_TOKEN") as site:
         for address in ("http://127.0.0.1:6379/", "https://localhost/", "http://store.example/", "https://["):
             with pytest.raises(PublishingError, match="nothing was sent"):
                 site.put(address, what="a.zip", content=tuple, headers={})

@@ -116,12 +116,10 @@ class AssignmentWriter:
         for row in rows:
             if _assignment_key(row) not in self.ids:
                 first_rows.setdefault(_assignment_key(row), row)
-        assignments = Assignment.objects.bulk_create(
-            [self._prepare_assignment(row) for row in first_rows.values()]
-        )
+        assignments = Assignment.objects.bulk_create([self._assignment(row) for row in first_rows.values()])
         self.ids.update(zip(first_rows, (assignment.pk for assignment in assignments), strict=True))
 
-    def _prepare_assignment(self, row: JudgmentRow) -> Assignment:
+    def _assignment(self, row: JudgmentRow) -> Assignment:
         submitted_at = row.submitted_at or self.now
         exclusion = self._get_or_create_exclusion(row)
         slot = UNKNOWN_SLOT

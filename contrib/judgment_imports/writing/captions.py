@@ -62,8 +62,9 @@ class CaptionWriter:
 
     def load_texts(self, rows: Iterable[JudgmentRow]) -> None:
         """Read the stored spelling of texts in which people marked errors."""
-        caption_ids = {self.id_of(row.first, row.first_text, row.unit) for row in rows} - {None}
-        for batch in batched(sorted(caption_ids - self.texts.keys()), KEYS_PER_QUERY):
+        ids = (self.id_of(row.first, row.first_text, row.unit) for row in rows)
+        unread_ids = {pk for pk in ids if pk is not None and pk not in self.texts}
+        for batch in batched(sorted(unread_ids), KEYS_PER_QUERY):
             self.texts.update(Caption.objects.filter(pk__in=batch).values_list("pk", "text"))
 
     def required_id_of(self, key: str | None, text: str | None, unit: str) -> int:

@@ -30,14 +30,12 @@ JUDGMENT_FIELDS = (
 class JudgmentWriter:
     """A writer that stores the rows of a file as judgments, after all rows to which they refer."""
 
-    def __init__(
-        self, study: Study, dataset: Dataset, items: dict[str, int], reference_keys: set[str]
-    ) -> None:
+    def __init__(self, study: Study, dataset: Dataset, items: dict[str, int], references: set[str]) -> None:
         self.study = study
         self.kind: Kind = KINDS[study.protocol]
         self.items = items
         self.systems = SystemWriter(dataset)
-        self.captions = CaptionWriter(dataset, reference_keys)
+        self.captions = CaptionWriter(dataset, references)
         self.pairs = PairWriter(study, self.captions, self.systems, items)
         self.units = UnitWriter(study, self.captions, self.pairs)
         self.hits = HitWriter(study)

@@ -77,31 +77,18 @@ class PairWriter:
                 self.shown_references[key].append(row.reference)
         pairs = []
         for key, row in first_rows.items():
-            pairs.append(
-                self._prepare_pair(
-                    key=key,
-                    kind=row.kind or "",
-                    image=image_of_row(row, self.dataset),
-                    first=self.captions.id_of(row.first, row.first_text, row.unit),
-                    second=self.captions.id_of(row.second, row.second_text, row.unit),
-                    row=row,
-                )
-            )
+            first = self.captions.id_of(row.first, row.first_text, row.unit)
+            second = self.captions.id_of(row.second, row.second_text, row.unit)
+            image = image_of_row(row, self.dataset)
+            pairs.append(self._new_pair(key, row.kind or "", image, first, second, row=row))
         self._store(pairs)
 
     def add_winners(self, rows: Iterable[WinnerRow]) -> None:
         pairs = []
         for row in rows:
-            pairs.append(
-                self._prepare_pair(
-                    key=row.pair,
-                    kind=row.kind,
-                    image=row.image,
-                    first=self.captions.ids[text_key(row.first_text)],
-                    second=self.captions.ids[text_key(row.second_text)],
-                    winner=row.winner,
-                )
-            )
+            first = self.captions.ids[text_key(row.first_text)]
+            second = self.captions.ids[text_key(row.second_text)]
+            pairs.append(self._new_pair(row.pair, row.kind, row.image, first, second, winner=row.winner))
         self._store(pairs)
 
     def finish(self) -> None:
@@ -112,9 +99,8 @@ class PairWriter:
             pairs.append(pair)
         CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)  # rows per statement
 
-    def _prepare_pair(
+    def _new_pair(
         self,
-        *,
         key: str,
         kind: str,
         image: str,
@@ -126,7 +112,7 @@ class PairWriter:
         systems_by_side = self._systems_by_side(row) if row is not None else {}
         if first is None or second is None:
             raise DataConflict(f"Pair {key!r} names fewer than two captions; expected first and second.")
-        published_pair = self.published_pairs.get(key)
+        published = self.published_pairs.get(key)
         human_texts = _human_texts(row, systems_by_side) if row is not None else frozenset()
         return CandidatePair(
             study=self.study,
@@ -135,13 +121,9 @@ class PairWriter:
             item_id=self.items[image],
             first_id=first,
             second_id=second,
-            first_system_id=published_pair.first_system_id
-            if published_pair
-            else systems_by_side.get("first"),
-            second_system_id=published_pair.second_system_id
-            if published_pair
-            else systems_by_side.get("second"),
-            references=self._references_of(image, published_pair, (first, second), human_texts),
+            first_system_id=published.first_system_id if published else systems_by_side.get("first"),
+            second_system_id=published.second_system_id if published else systems_by_side.get("second"),
+            references=self._references_of(image, published, (first, second), human_texts),
             published_winner=winner,
         )
 
@@ -159,9 +141,9 @@ class PairWriter:
             if not (credits := row.of_side(side)):
                 continue
             system = self.systems.by_name[credits[0].system]
-            published_pair = self.published_pairs.get(row.pair or "")
-            if published_pair and getattr(published_pair, f"{side}_system_id") != system.pk:
-                published_name = getattr(published_pair, f"{side}_system").name
+            published = self.published_pairs.get(row.pair or "")
+            if published and getattr(published, f"{side}_system_id") != system.pk:
+                published_name = getattr(published, f"{side}_system").name
                 raise DataConflict(
                     f"The file says that caption {getattr(row, side)!r} of pair {row.pair!r} is by system "
                     f"{system.name!r}; in dataset {self.dataset.name!r} it is by {published_name!r}."
@@ -172,7 +154,7 @@ class PairWriter:
     def _references_of(
         self,
         image: str,
-        published_pair: PublishedPair | None,
+        published: PublishedPair | None,
         candidates: tuple[int, int],
         human_texts: frozenset[str],
     ) -> list[str]:
@@ -181,8 +163,8 @@ class PairWriter:
         Candidates are left out, and so are references that equal a person's candidate, as when pairs are drawn.
         """
         references = self._references_by_item[self.items[image]]
-        if published_pair is not None:
-            return [row.key for row in references[: published_pair.references]]  # this field is their number
+        if published is not None:
+            return [row.key for row in references[: published.references]]  # this field is their number
         return [row.key for row in references if row.pk not in candidates and row.text not in human_texts]
 
     @cached_property

@@ -69,11 +69,9 @@ class Columns:
             if name in known_columns or name in notes.details():
                 continue
             # a name that is ignored otherwise is refused only if it is very similar
-            similar_name = nearest_name(name, known_columns, cutoff=0.6 if self.strict else 0.8)
-            if similar_name or self.strict:
-                expected = (
-                    f"{similar_name!r} perhaps" if similar_name else f"one of {', '.join(known_columns)}"
-                )
+            similar = nearest_name(name, known_columns, cutoff=0.6 if self.strict else 0.8)
+            if similar or self.strict:
+                expected = f"{similar!r} perhaps" if similar else f"one of {', '.join(known_columns)}"
                 raise ImportProblem(file, line, None, f"the unknown column {quote_value(name)}", expected)
             notes.count("ignored-column", detail=name)
         for name in self.required:

@@ -43,28 +43,24 @@ def _find_header(path: Path, line: int, text: str, columns: Columns, separators:
     expected_columns = f"a header with {', '.join(columns.required) or 'the columns'}"
     if not text.strip():
         raise ImportProblem(path, line, None, "no header", expected_columns)
-    scored_headers: list[tuple[int, str, list[str]]] = []  # score, separator and names
+    headers: list[tuple[int, str, list[str]]] = []  # score, separator and names
     for separator in separators:
         try:
             cells = next(csv.reader([text], delimiter=separator, strict=True))
         except csv.Error:
             continue  # misplaced quotes: another separator may fit
         names = columns.names_of(cells)
-        scored_headers.append((columns.score(names), separator, names))
-    best_score, separator, names = max(
-        scored_headers, default=(0, ",", []), key=lambda scored_header: scored_header[0]
-    )
+        headers.append((columns.score(names), separator, names))
+    best_score, separator, names = max(headers, default=(0, ",", []), key=lambda header: header[0])
     if not best_score:
         raise ImportProblem(path, line, None, f"the first line {quote_value(text.strip())}", expected_columns)
     if names.count("") > 1:
         raise ImportProblem(
             path, line, None, "columns without a name in the header", f"a name for each column{TITLE_HINT}"
         )
-    repeated_names = [name for name, count in Counter(names).items() if count > 1]
-    if repeated_names:
-        raise ImportProblem(
-            path, line, repeated_names[0], "this column twice in the header", "every column once"
-        )
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ImportProblem(path, line, repeated[0], "this column twice in the header", "every column once")
     return Header(line, separator, names)
 
 
@@ -160,12 +156,10 @@ def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | N
         header = _find_header(path, number, text, columns, separators)
     columns.check(header.names, path, number, notes)
     for line, cells in _csv_rows(path, lines, header, quoted=columns.quoted):
-        yield Record(path, line, _values_by_name(path, line, header, cells, columns), textual=True)
+        yield Record(path, line, _row_values(path, line, header, cells, columns), textual=True)
 
 
-def _values_by_name(
-    path: Path, line: int, header: Header, cells: list[str], columns: Columns
-) -> dict[str, Any]:
+def _row_values(path: Path, line: int, header: Header, cells: list[str], columns: Columns) -> dict[str, Any]:
     names, missing_count = header.names, len(header.names) - len(cells)
     if columns.rest and names[-1].lower() == columns.rest and missing_count <= 0:
         values: dict[str, Any] = dict(zip(names[:-1], cells, strict=False))  # the rest follows

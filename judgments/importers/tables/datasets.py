@@ -121,7 +121,8 @@ class TableDataset(DatasetSource):
             first_records[image].check(record, row)
         if self._images_alone:
             return
-        if record.get("caption") is None and first_records[image].text:
+        first = first_records[image]
+        if record.get("caption") is None and first.text:
             if not register.position(image):
                 without_caption.add(image)
             return
@@ -130,9 +131,7 @@ class TableDataset(DatasetSource):
         position = register.position(image)
         caption_id = row.caption_id or f"{image}#{position}"
         if register.add(record, caption_id, image, text):
-            yield ReferenceRow(
-                image, text, caption_id, position, first_records[image].split, first_records[image].url
-            )
+            yield ReferenceRow(image, text, caption_id, position, first.split, first.url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +150,9 @@ class _FirstRecord:
 
     @classmethod
     def from_row(cls, row: _ImageColumns) -> _FirstRecord:
-        return cls(
-            split=row.split,
-            url=row.url,
-            document=row.document,
-            text=hash(one_text(row.text)) if row.text else 0,
-            text_title=hash(one_text(row.text_title)) if row.text_title else 0,
-            boxes=hash(row.boxes) if row.boxes else 0,
-        )
+        text, title = (hash(one_text(part)) if part else 0 for part in (row.text, row.text_title))
+        boxes = hash(row.boxes) if row.boxes else 0
+        return cls(row.split, row.url, row.document, text=text, text_title=title, boxes=boxes)
 
     def check(self, record: Record, row: _ImageColumns) -> None:
         """Raise ImportProblem if a later record of the image has other values."""

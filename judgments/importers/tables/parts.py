@@ -83,10 +83,8 @@ class TablePart:
                 for record in records(path, extended_columns, notes, encoding):
                     if str(record.get("system") or "").strip() == self.system:
                         omits_boxes = self.system and _defines_boxes(record)
-                        omitted_columns = ("system", "boxes") if omits_boxes else ("system",)
-                        values = {
-                            name: cell for name, cell in record.values.items() if name not in omitted_columns
-                        }
+                        omitted = ("system", "boxes") if omits_boxes else ("system",)
+                        values = {name: cell for name, cell in record.values.items() if name not in omitted}
                         yield replace(record, values=values)
 
         return read
@@ -122,14 +120,12 @@ def read_system_names(read: RecordReader, path: Path, encoding: str | None) -> l
     """Return the systems in a table's column `system`, in order; "" stands for people. Without it, return []."""
     systems: dict[str, None] = {}
     optional = (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional)
-    for record_index, record in enumerate(
-        read(path, Columns((), optional, lenient=True), ImportNotes(), encoding)
-    ):
+    for index, record in enumerate(read(path, Columns((), optional, lenient=True), ImportNotes(), encoding)):
         # All rows of CSV have the header's columns, so the first row tells. A renamed column is in `origins`.
         if record.textual and "system" not in (record.values.keys() | record.origins.keys()):
             return []
         systems[str(record.get("system") or "").strip()] = None
         # JSON may omit keys, so the first records are searched.
-        if record_index == MAX_RECORDS_SEARCHED and not any(systems):
+        if index == MAX_RECORDS_SEARCHED and not any(systems):
             return []
     return list(systems)
