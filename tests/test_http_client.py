@@ -129,7 +129,7 @@ def test_an_answer_ends_by_its_size_and_its_time() -> None:
             time.sleep(0.01)
             yield b"x" * 100
 
-    for options in ({"largest": 1000}, {"in_time": True}):
+    for options in ({"max_bytes": 1000}, {"limits_whole_time": True}):
         service = Service(httpx.Response(200, content=endless()))
         with client(service, **options) as calls, pytest.raises(CallFailed, match="does not end") as failed:
             calls.send("GET", "list")

@@ -19,7 +19,7 @@ import fcntl, os, signal, threading, time
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from common.sqlite import base
-from common.sqlite.queue import NEXT, TURN
+from common.sqlite.queue import NEXT_BYTE, TURN_BYTE
 from judgments.models import Dataset
 queue = f"{settings.DATABASES['default']['NAME']}-queue"
 
@@ -35,7 +35,7 @@ def in_child(action):
         os._exit(0)
     return child
 
-def is_free(byte=TURN):  # asked by a child, as the lock belongs to a process
+def is_free(byte=TURN_BYTE):  # asked by a child, as the lock belongs to a process
     def ask():
         try:
             fcntl.lockf(os.open(queue, os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
@@ -97,7 +97,7 @@ waits, begin = os.pipe()
 other = in_child(lambda: (os.read(waits, 1), write("another process")))
 with transaction.atomic():
     os.write(begin, b"!")
-    until(lambda: not is_free(NEXT))
+    until(lambda: not is_free(NEXT_BYTE))
     threads = [threading.Thread(target=write, args=(f"thread {{number}}",)) for number in range(4)]
     for number, thread in enumerate(threads, 2):
         thread.start()
@@ -121,7 +121,7 @@ write("zero")
 asked, held = os.pipe()
 
 def hold():
-    fcntl.lockf(os.open(queue, os.O_RDWR), fcntl.LOCK_EX, 1, TURN)
+    fcntl.lockf(os.open(queue, os.O_RDWR), fcntl.LOCK_EX, 1, TURN_BYTE)
     os.write(held, b"!")
     signal.pause()
 

@@ -118,8 +118,7 @@ def _writer(
             for convert, column in zip(target.converters, columns, strict=True)
         ]
         row_count = len(converted_columns[0])
-        default_columns = ([value] * row_count for value in defaults)
-        insert(target.sql, [*converted_columns, *default_columns], row_count)
+        insert(target.sql, [*converted_columns, *([value] * row_count for value in defaults)], row_count)
 
     return write
 

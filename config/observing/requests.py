@@ -52,9 +52,8 @@ class RequestMiddleware(Middleware):
             DURATIONS.labels(method, path).observe(seconds)
             if settings.ACCESS_LOG:
                 ms = round(seconds * 1000)
-                status = response.status_code
-                fields = {"method": method, "path": path, "status": status, "ms": ms}
-                access_log.info("%s %s %s in %s ms", method, path, status, ms, extra=fields)
+                fields = {"method": method, "path": path, "status": response.status_code, "ms": ms}
+                access_log.info("%s %s %s in %s ms", method, path, response.status_code, ms, extra=fields)
         response.headers[ID_HEADER] = request_id
         return response
 
