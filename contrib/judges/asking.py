@@ -23,9 +23,9 @@ from contrib.judges.endpoint import CALL_SECONDS, MAX_DETAIL_LENGTH, AskLater, E
 from contrib.judges.material import ROWS_PER_BATCH
 from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.prompts import (
+    CALL_OPTIONS,
     MAX_MARKS_TOKENS,
     MAX_REPLY_TOKENS,
-    OPTIONS,
     ChatPrompt,
     check_kind,
     has_orders,
@@ -44,7 +44,7 @@ from judgments.studies.generation.progress import no_progress
 
 MAX_TRIES = 3  # attempts for a unit whose replies cannot be parsed
 MAX_UNREADABLE = 10  # number of calls after which a run stops if no reply could be parsed
-MAX_WAITS = 5  # consecutive waits for a busy endpoint
+MAX_WAITS = 5  # consecutive failures of a busy endpoint after which a run stops
 MAX_WAIT_SECONDS = 60.0
 MILLION = 1_000_000  # amounts of money are stored in millionths
 PARALLEL_CALLS = 4
@@ -55,7 +55,13 @@ STALE_AFTER = timedelta(seconds=5 * CALL_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class AskingResult:
-    """The judge after a run, its rows by state, and why the run ended early, or ""."""
+    """The judge after a run, and the numbers of its rows by state.
+
+    Attributes:
+        failure_count: number of questions without a usable reply.
+        remaining_count: number of questions that are not answered yet.
+        reason: why the run ended early, or "".
+    """
 
     judge: Judge
     answer_count: int
@@ -89,9 +95,19 @@ def ask_model(
     """Ask a model about every judged unit, in both orders if the unit shows several texts to choose from.
 
     Args:
-        budget: for all runs together. Prices are per million tokens, in the same currency.
-        max_tokens: by default MAX_REPLY_TOKENS, or MAX_MARKS_TOKENS if errors are marked.
+        name: name of the judge, which is created if the study has none with this name.
+        model: name of the model at the endpoint.
+        budget: for all runs together, in the currency of the prices.
+        price_in, price_out: prices of a million tokens of prompts, and of replies.
+        own_systems: systems of the model's family, which it may favour.
         prompt: text before each item; by default the study's question and the allowed replies.
+        max_tokens: length of a reply at most; by default MAX_REPLY_TOKENS, or MAX_MARKS_TOKENS if errors are marked.
+        endpoint: by default the one of the settings.
+
+    Raises:
+        DataConflict: the judge exists with another model, prompt, family, endpoint or length of replies.
+        EvaluationError: the kind of judgment has no judges, the judge has spent more than the budget, or no model
+            can be asked.
     """
     kind = kind_of(study)
     check_kind(kind)
@@ -104,9 +120,16 @@ def ask_model(
             "price_out": str(price_out),
         }
         judge = _find_or_create_judge(
-            study, name, model, prompt, own_systems, options, int(budget * MILLION), by
+            study=study,
+            name=name,
+            model=model,
+            prompt=prompt,
+            own_systems=own_systems,
+            options=options,
+            budget=int(budget * MILLION),
+            by=by,
         )
-        _make_rows(study, judge)
+        _create_waiting_rows(study, judge)
         reason = _Run(study, judge, opened_endpoint, progress).ask_until_done()
     judge.refresh_from_db()
     counts = dict(judge.answers.order_by().values_list("state").annotate(n=Count("pk")))
@@ -115,12 +138,13 @@ def ask_model(
 
 
 def answer_field_of(answer: Any) -> dict[str, Any]:
-    """Return the field of a row in which an answer is stored, with the answer."""
+    """Return the field of a row in which an answer is stored, with the answer: ``answer`` or ``value``."""
     return {"answer": answer} if isinstance(answer, Mapping) else {"value": answer}
 
 
 @transaction.atomic
 def _find_or_create_judge(
+    *,
     study: Study,
     name: str,
     model: str,
@@ -130,9 +154,11 @@ def _find_or_create_judge(
     budget: int,
     by: User | None,
 ) -> Judge:
-    """Return the judge with this name, or create it.
+    """Return the judge with this name and give it the budget and the prices, or create it.
 
-    The model, the prompt and the own systems of an existing judge cannot change.
+    Raises:
+        DataConflict: the judge has another model, prompt, own systems, endpoint or length of replies.
+        EvaluationError: the judge has spent more than the budget.
     """
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     prompt = prompt or instructions_of(kind_of(study), design_of(study))
@@ -165,7 +191,7 @@ def _find_or_create_judge(
 
 @transaction.atomic
 def delete_judge(*, judge: Judge, by: User | None = None) -> str:
-    """Delete a judge and its answers, and mark it as removed in comparisons; return a sentence.
+    """Delete a judge and its answers, and mark it as removed in stored comparisons. Return a sentence about it.
 
     Raises:
         WrongState: a call is in progress, whose cost would be lost.
@@ -193,7 +219,7 @@ def delete_judge(*, judge: Judge, by: User | None = None) -> str:
     return sentence
 
 
-def _make_rows(study: Study, judge: Judge) -> None:
+def _create_waiting_rows(study: Study, judge: Judge) -> None:
     """Create a waiting row for each unit and order of its texts that the judge has none for."""
     orders = (False, True) if has_orders(kind_of(study)) else (False,)
     existing = set(judge.answers.values_list("unit_id", "swapped"))
@@ -218,13 +244,16 @@ class _Run:
     ) -> None:
         self.study, self.judge, self.endpoint, self.progress = study, judge, endpoint, progress
         self.kind, self.design = kind_of(study), design_of(study)
-        self.prices = Decimal(judge.options["price_in"]), Decimal(judge.options["price_out"])
-        self.options = {"model": judge.model} | {key: judge.options[key] for key in OPTIONS}
-        self.waits = 0
+        self.price_in, self.price_out = (
+            Decimal(judge.options["price_in"]),
+            Decimal(judge.options["price_out"]),
+        )
+        self.options = {"model": judge.model} | {key: judge.options[key] for key in CALL_OPTIONS}
+        self.consecutive_waits = 0
 
     def ask_until_done(self) -> str:
         """Ask until no unit is left. Return why the run ended early, or ""."""
-        self._requeue_stale()
+        self._requeue_stale_calls()
         total = max(self.judge.answers.count(), 1)
         with ThreadPoolExecutor(PARALLEL_CALLS) as pool:
             while True:
@@ -240,17 +269,19 @@ class _Run:
                 self.progress(done_count / total, "asking the model")
                 claimed_calls, has_copied_reply = [], False
                 for row in rows:
-                    question = self._make_prompt(row)
-                    max_cost = self._cost(question.most_tokens, self.options["max_tokens"])
-                    if self._copy_earlier_reply(row, question):
+                    chat_prompt = self._make_prompt(row)
+                    max_cost = self._cost(chat_prompt.max_prompt_tokens, self.options["max_tokens"])
+                    if self._copy_earlier_reply(row, chat_prompt):
                         has_copied_reply = True
-                    elif self._claim_row(row, question, max_cost):
-                        claimed_calls.append((row, question, max_cost))
-                calls = [pool.submit(self._call_model, row, question) for row, question, _ in claimed_calls]
+                    elif self._claim_row(row, chat_prompt, max_cost):
+                        claimed_calls.append((row, chat_prompt, max_cost))
+                calls = [
+                    pool.submit(self._call_model, row, chat_prompt) for row, chat_prompt, _ in claimed_calls
+                ]
                 reason = ""
                 for (row, _, max_cost), call in zip(claimed_calls, calls, strict=True):
                     reason = self._store_reply(row, max_cost, call.result()) or reason
-                reason = reason or self._reason_to_stop() or self._pause([call.result() for call in calls])
+                reason = reason or self._why_unreadable() or self._pause([call.result() for call in calls])
                 if reason:
                     return reason
                 if not claimed_calls and not has_copied_reply and self._lacks_budget(rows):
@@ -266,10 +297,10 @@ class _Run:
         return prompt_about(self.judge.prompt, presented_unit, source=source, picture=picture)
 
     def _cost(self, tokens_in: int, tokens_out: int) -> int:
-        """Return the cost in millionths of the currency."""
-        return math.ceil(tokens_in * self.prices[0] + tokens_out * self.prices[1])
+        """Return the cost in millionths of the currency, which prices of a million tokens give without a factor."""
+        return math.ceil(tokens_in * self.price_in + tokens_out * self.price_out)
 
-    def _claim_row(self, row: JudgeAnswer, question: ChatPrompt, max_cost: int) -> bool:
+    def _claim_row(self, row: JudgeAnswer, chat_prompt: ChatPrompt, max_cost: int) -> bool:
         """Reserve the largest possible cost of the call, and mark the row as asked.
 
         Return False if the budget does not suffice, or another run has the row.
@@ -285,7 +316,7 @@ class _Run:
                 state=JudgeAnswer.State.ASKED,
                 attempts=F("attempts") + 1,
                 reserved=max_cost,
-                request=self._digest(question),
+                request=self._digest(chat_prompt),
                 asked_at=timezone.now(),
             )
             if not claimed_rows:  # another run has the row
@@ -295,20 +326,17 @@ class _Run:
         return True
 
     def _lacks_budget(self, rows: Sequence[JudgeAnswer]) -> bool:
-        """Return whether rows could not be claimed because the budget is used up.
-
-        Otherwise another run has claimed them.
-        """
+        """Return whether rows that could not be claimed still wait. Otherwise another run has claimed them."""
         pks = [row.pk for row in rows]
         return JudgeAnswer.objects.filter(pk__in=pks, state=JudgeAnswer.State.WAITING).exists()
 
-    def _digest(self, question: ChatPrompt) -> str:
-        return question.digest({**self.options, "endpoint": self.endpoint.host})
+    def _digest(self, chat_prompt: ChatPrompt) -> str:
+        return chat_prompt.digest({**self.options, "endpoint": self.endpoint.host})
 
-    def _copy_earlier_reply(self, row: JudgeAnswer, question: ChatPrompt) -> bool:
+    def _copy_earlier_reply(self, row: JudgeAnswer, chat_prompt: ChatPrompt) -> bool:
         """Copy an earlier reply to the same request in the study. Return whether there is one."""
         answered_rows = JudgeAnswer.objects.filter(judge__study=self.study, state=JudgeAnswer.State.ANSWERED)
-        earlier_row = answered_rows.filter(request=self._digest(question)).order_by("pk").first()
+        earlier_row = answered_rows.filter(request=self._digest(chat_prompt)).order_by("pk").first()
         if earlier_row is None:
             return False
         answer = read_reply(self.kind, earlier_row.reply, swapped=row.swapped, unit=row.unit)
@@ -326,11 +354,11 @@ class _Run:
         )
         return True
 
-    def _call_model(self, row: JudgeAnswer, question: ChatPrompt) -> Reply | AskLater | EvaluationError:
+    def _call_model(self, row: JudgeAnswer, chat_prompt: ChatPrompt) -> Reply | AskLater | EvaluationError:
         """Send the request, in a thread that does not use the database."""
-        name = f"quorum-{self.study.slug}-{row.pk}-{row.attempts}"
+        call_id = f"quorum-{self.study.slug}-{row.pk}-{row.attempts}"
         try:
-            return self.endpoint.ask(question, options=self.options, once=name)
+            return self.endpoint.ask(chat_prompt, options=self.options, call_id=call_id)
         except (AskLater, EvaluationError) as error:
             return error
 
@@ -341,34 +369,34 @@ class _Run:
         if isinstance(reply, Reply):
             has_counts = reply.tokens_in >= 0 and reply.tokens_out >= 0
             cost = self._cost(reply.tokens_in, reply.tokens_out) if has_counts else max_cost
-            values = self._values_of(row, reply)
+            values = self._reply_fields(row, reply)
             if cost > max_cost:
                 host = self.endpoint.host
                 reason = f"{host} charged more than a call can cost by these prices; nothing more was asked."
                 # book the largest cost that was promised; the sentence says that it was exceeded
                 cost = max_cost
         elif isinstance(reply, AskLater):
-            cost = max_cost if reply.served else 0
+            cost = max_cost if reply.may_have_charged else 0
         else:
             reason = str(reply)
-        self._write_values(row, max_cost, cost, values)
+        self._record_attempt(row, max_cost, cost, values)
         return reason
 
     def _pause(self, replies: Sequence[Reply | AskLater | EvaluationError]) -> str:
         """Wait once for all rejected calls of a batch. Return why the run must stop instead, or ""."""
         if any(isinstance(reply, Reply) for reply in replies):
-            self.waits = 0
+            self.consecutive_waits = 0
         delayed_calls = [reply for reply in replies if isinstance(reply, AskLater)]
         if not delayed_calls:
             return ""
-        self.waits += 1
-        if self.waits >= MAX_WAITS:
+        self.consecutive_waits += 1
+        if self.consecutive_waits >= MAX_WAITS:
             return f"{self.endpoint.host} does not answer: {delayed_calls[-1]}. Ask again later; what is there is kept."
-        backoff = getattr(settings, "JUDGE_BACKOFF_SECONDS", 0.5) * 2 ** (self.waits - 1)
+        backoff = getattr(settings, "JUDGE_BACKOFF_SECONDS", 0.5) * 2 ** (self.consecutive_waits - 1)
         time.sleep(min(max(backoff, *(reply.wait_seconds for reply in delayed_calls)), MAX_WAIT_SECONDS))
         return ""
 
-    def _reason_to_stop(self) -> str:
+    def _why_unreadable(self) -> str:
         """Return why the run must stop: there were many replies, and none could be parsed. Return "" otherwise."""
         replies = self.judge.answers.filter(answered_at__isnull=False)
         reply_count = replies.count()
@@ -381,7 +409,7 @@ class _Run:
             "larger --max-tokens where it thinks aloud."
         )
 
-    def _values_of(self, row: JudgeAnswer, reply: Reply) -> dict[str, Any]:
+    def _reply_fields(self, row: JudgeAnswer, reply: Reply) -> dict[str, Any]:
         """Return the fields that store a reply. The row waits for another attempt if the reply cannot be parsed."""
         answer = read_reply(self.kind, reply.text, swapped=row.swapped, unit=row.unit)
         values = {
@@ -396,8 +424,8 @@ class _Run:
             values["state"] = JudgeAnswer.State.WAITING if may_retry else JudgeAnswer.State.FAILED
         return values
 
-    def _write_values(self, row: JudgeAnswer, max_cost: int, cost: int, values: Mapping[str, Any]) -> None:
-        """Store the reply once, unless another run has taken the row."""
+    def _record_attempt(self, row: JudgeAnswer, max_cost: int, cost: int, values: Mapping[str, Any]) -> None:
+        """Store the fields of a row and book the cost of its call, unless another run has taken the row."""
         with transaction.atomic():
             rows_of_attempt = JudgeAnswer.objects.filter(state=JudgeAnswer.State.ASKED, attempts=row.attempts)
             if rows_of_attempt.filter(pk=row.pk).update(reserved=0, cost=F("cost") + cost, **values):
@@ -405,15 +433,16 @@ class _Run:
                     reserved=F("reserved") - max_cost, spent=F("spent") + cost
                 )
 
-    def _requeue_stale(self) -> None:
+    def _requeue_stale_calls(self) -> None:
         """Queue the calls of killed runs again. Their largest possible cost counts as spent."""
         stale_rows = self.judge.answers.filter(
             state=JudgeAnswer.State.ASKED, asked_at__lt=timezone.now() - STALE_AFTER
         )
         for row in stale_rows:
-            self._write_values(row, row.reserved, row.reserved, {"state": JudgeAnswer.State.WAITING})
+            self._record_attempt(row, row.reserved, row.reserved, {"state": JudgeAnswer.State.WAITING})
 
     def _pending_sentence(self) -> str:
+        """Return a sentence about calls without a reply, which another run may have made; "" if there are none."""
         count = self.judge.answers.filter(state=JudgeAnswer.State.ASKED).count()
         if not count:
             return ""

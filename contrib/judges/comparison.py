@@ -13,9 +13,9 @@ from django.db import transaction
 from common.amounts import as_json, json_float
 from contrib.judges.material import (
     UNDECIDED_CODE,
+    AnswerSummary,
     JudgeAnswers,
     JudgeMaterial,
-    Summary,
     is_nominal,
     load_answers,
     load_material,
@@ -62,7 +62,7 @@ def compare_judges_with_people(
     seed: int = 0,
     progress: Callable[[float, str], object] = no_progress,
 ) -> Analysis:
-    """Compare all judges of a study with its people, without storing the analysis."""
+    """Compare all judges of a study with its people. Return the analysis, which is not stored yet."""
     kind = kind_of(study)
     check_kind(kind)
     judges = list(Judge.objects.filter(study=study).order_by("name"))
@@ -72,7 +72,7 @@ def compare_judges_with_people(
         )
     table = load_judgments(study)
     material = load_material(study, kind, table)
-    if not len(material.people.unit):
+    if not len(material.people.unit_index):
         raise EvaluationError("There is no used judgment yet, so a judge cannot be compared with people.")
     digests, entries = {}, []
     for number, judge in enumerate(judges):
@@ -101,6 +101,7 @@ def store_comparison(comparison: Analysis) -> Analysis:
 def _compare_judge(
     judge: Judge, answers: JudgeAnswers, material: JudgeMaterial, epsilon: float, seed: int
 ) -> dict[str, Any]:
+    """Return the entry of a judge in the stored result. ``side``, ``length`` and ``own`` are its biases."""
     kind = material.kind
     has_labels = is_nominal(kind)
     return {
@@ -108,9 +109,9 @@ def _compare_judge(
         "source": judge.source,
         "model": judge.model,
         "own_systems": judge.own_systems,
-        "answers": len(answers.unit),
-        "units": int((answers.n > 0).sum()),
-        "all_units": len(material.pk),
+        "answers": len(answers.unit_index),
+        "units": int((answers.answer_counts > 0).sum()),
+        "all_units": len(material.unit_ids),
         "agreement": _agreement(answers, material) if has_labels or kind.marks is not None else None,
         "alpha": _alpha(answers, material),
         "difference": None if has_labels else _difference_from_people(answers, material),
@@ -124,39 +125,41 @@ def _compare_judge(
 
 def _describe_people(material: JudgeMaterial) -> dict[str, Any]:
     people = material.people
-    counts = {"judgments": len(people.unit), "workers": len(np.unique(material.worker))}
-    if not (is_nominal(material.kind) or people.marks):
+    counts = {"judgments": len(people.unit_index), "workers": len(np.unique(material.worker_ids))}
+    if not (is_nominal(material.kind) or people.marked_answers):
         return counts
     # without the person's own answer, which equals itself
-    other_answers = people.n[people.unit] - 1.0
-    equal_answers = _count_equal_answers(people, people, material.kind) - 1
-    keep = other_answers > 0
-    share = equal_answers / np.where(keep, other_answers, np.nan)
-    return counts | {"agreement": _share_of_judgments(share, material, keep)}
+    other_counts = people.answer_counts[people.unit_index] - 1.0
+    equal_counts = _count_equal_answers(people, people, material.kind) - 1
+    has_others = other_counts > 0
+    share = equal_counts / np.where(has_others, other_counts, np.nan)
+    return counts | {"agreement": _share_of_judgments(share, material, has_others)}
 
 
-def _count_equal_answers(people: Summary, counterparts: Summary, kind: Kind) -> Floats:
+def _count_equal_answers(people: AnswerSummary, counterparts: AnswerSummary, kind: Kind) -> Floats:
     """Return, for each of N people's answers, how many of ``counterparts`` to the same unit equal it: (N,).
 
     Answers that mark errors count by their similarity (F1) instead of 0 or 1.
     """
     if kind.marks is None:
-        equal_counts: Floats = counterparts.counts[people.unit, people.value.astype(np.int64)]
+        equal_counts: Floats = counterparts.label_counts[people.unit_index, people.value.astype(np.int64)]
         return equal_counts
-    answers: defaultdict[int, list[Any]] = defaultdict(list)
-    for unit, answer in zip(counterparts.unit.tolist(), counterparts.marks, strict=True):
-        answers[unit].append(answer)
-    rows = zip(people.unit.tolist(), people.marks, strict=True)
+    answers_of_unit: defaultdict[int, list[Any]] = defaultdict(list)
+    for unit, answer in zip(counterparts.unit_index.tolist(), counterparts.marked_answers, strict=True):
+        answers_of_unit[unit].append(answer)
+    rows = zip(people.unit_index.tolist(), people.marked_answers, strict=True)
     similarity = kind.marks.similarity
     return np.array(
-        [sum(similarity(answer, other) for other in answers[unit]) for unit, answer in rows], dtype=np.float64
+        [sum(similarity(answer, other) for other in answers_of_unit[unit]) for unit, answer in rows],
+        dtype=np.float64,
     )
 
 
 def _share_of_judgments(share: Floats, material: JudgeMaterial, keep: Flags) -> dict[str, Any]:
-    columns: dict[str, Ints] = {ITEM: material.image[material.people.unit]}
-    if not material.anonymous:
-        columns["rater"] = material.worker
+    """Return the mean of ``share`` over people's judgments that are kept, with its interval."""
+    columns: dict[str, Ints] = {ITEM: material.image_ids[material.people.unit_index]}
+    if not material.is_anonymous:
+        columns["rater"] = material.worker_ids
     interval = share_of_rows(np.nan_to_num(share), columns, CONFIDENCE, keep=keep)
     value = float(share[keep].mean()) if keep.any() else math.nan
     return {"value": json_float(value), **as_json(interval, "low", "high"), "n": int(keep.sum())}
@@ -167,9 +170,10 @@ def _agreement(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]
 
     A judgment counts half if the judge answers differently in the two orders.
     """
-    n = answers.n[material.people.unit]
-    share = _count_equal_answers(material.people, answers, material.kind) / np.where(n, n, np.nan)
-    return _share_of_judgments(share, material, n > 0)
+    answer_counts = answers.answer_counts[material.people.unit_index]
+    divisors = np.where(answer_counts, answer_counts, np.nan)
+    share = _count_equal_answers(material.people, answers, material.kind) / divisors
+    return _share_of_judgments(share, material, answer_counts > 0)
 
 
 def _alpha(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
@@ -185,7 +189,7 @@ def _alpha(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
         ratings_of_judgments(
             rows, np.repeat([0, 1], len(units)), np.concatenate([people[units], judge[units]])
         ),
-        {ITEM: material.image[rows]},
+        {ITEM: material.image_ids[rows]},
         "nominal" if is_nominal(material.kind) else material.kind.aggregation.level,
         seed=0,
         exchange=exchange_of(material.kind),
@@ -217,7 +221,7 @@ def _estimate(value: float, influences: Floats, images: Ints, n: int) -> dict[st
 
 def _difference_from_people(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
     units = np.flatnonzero(~np.isnan(answers.mean) & ~np.isnan(material.people.mean))
-    return _mean_estimate(answers.mean[units] - material.people.mean[units], material.image[units])
+    return _mean_estimate(answers.mean[units] - material.people.mean[units], material.image_ids[units])
 
 
 def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
@@ -225,23 +229,27 @@ def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, 
 
     Only units that were asked in both orders count.
     """
-    size = len(material.pk)
-    straight_counts = np.bincount(answers.unit[~answers.is_swapped], minlength=size)
-    swapped_counts = np.bincount(answers.unit[answers.is_swapped], minlength=size)
+    size = len(material.unit_ids)
+    straight_counts = np.bincount(answers.unit_index[~answers.is_swapped], minlength=size)
+    swapped_counts = np.bincount(answers.unit_index[answers.is_swapped], minlength=size)
     keep = (straight_counts > 0) & (swapped_counts > 0)
-    rows = keep[answers.unit]
+    rows = keep[answers.unit_index]
     text_counts = (~np.isnan(material.lengths)).sum(axis=1)
     # the value of an answer that names the text shown first: the last text, if the order is reversed
-    first_text = np.where(answers.is_swapped, text_counts[answers.unit], FIRST)
+    first_text = np.where(answers.is_swapped, text_counts[answers.unit_index], FIRST)
     is_tie = np.isin(answers.value, (NO_DIFFERENCE, NEITHER)) & material.kind.two_sided
     names_first = np.where(is_tie, 0.5, answers.value == first_text)[rows]
     # The mean over both orders of each unit; with T texts, it is 1 / T for a judge without a preference for a place.
-    share = np.bincount(answers.unit[rows], weights=names_first, minlength=size)[keep] / answers.n[keep]
-    is_consistent = (answers.counts.max(axis=1) == answers.n)[keep].astype(np.float64)
+    share = (
+        np.bincount(answers.unit_index[rows], weights=names_first, minlength=size)[keep]
+        / answers.answer_counts[keep]
+    )
+    has_one_label = answers.label_counts.max(axis=1) == answers.answer_counts
+    is_consistent = has_one_label[keep].astype(np.float64)
     return {
-        "first_shown": _mean_estimate(share, material.image[keep]),
+        "first_shown": _mean_estimate(share, material.image_ids[keep]),
         "by_chance": json_float((1 / text_counts[keep]).mean()) if keep.any() else None,
-        "consistent": _mean_estimate(is_consistent, material.image[keep]),
+        "consistent": _mean_estimate(is_consistent, material.image_ids[keep]),
     }
 
 
@@ -265,7 +273,10 @@ def _length_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, An
     # the influence of a unit on the slope of least squares is centred * residual / squares
     residuals = gap[units] - gap[units].mean() - slope * centred
     return _estimate(
-        LENGTH_STEP * slope, LENGTH_STEP * centred * residuals / squares, material.image[units], len(units)
+        LENGTH_STEP * slope,
+        LENGTH_STEP * centred * residuals / squares,
+        material.image_ids[units],
+        len(units),
     )
 
 
@@ -280,7 +291,7 @@ def _bias_towards(
     """
     gap = ((answers.shares - material.people.shares) * texts).sum(axis=1)
     units = np.flatnonzero(~np.isnan(gap) & keep)
-    return _mean_estimate(gap[units], material.image[units])
+    return _mean_estimate(gap[units], material.image_ids[units])
 
 
 def _has_some_outputs(outputs: Flags, material: JudgeMaterial) -> Flags:
@@ -313,24 +324,27 @@ def _own_family_bias(judge: Judge, answers: JudgeAnswers, material: JudgeMateria
     influences = [(gap[units] - gap[units].mean()) / len(units) for units in (own_units, other_units)]
     value = float(gap[own_units].mean() - gap[other_units].mean())
     return _estimate(
-        value, np.concatenate([influences[0], -influences[1]]), material.image[rows], len(own_units)
+        value, np.concatenate([influences[0], -influences[1]]), material.image_ids[rows], len(own_units)
     )
 
 
 def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: float) -> dict[str, Any]:
-    """Return the result of the alternative annotator test. People are identified by their position."""
-    if material.anonymous:
+    """Return the result of the alternative annotator test.
+
+    ``each`` has a row for each person, in the order of their ids, without a name.
+    """
+    if material.is_anonymous:
         return {"reason": "the people of this study are places in published totals, not persons"}
-    judge_labels = answers.label[material.people.unit]
+    judge_labels = answers.label[material.people.unit_index]
     keep = ~np.isnan(judge_labels)
     test = alternative_annotator_test(
-        material.people.unit[keep],
-        material.worker[keep],
+        material.people.unit_index[keep],
+        material.worker_ids[keep],
         material.people.value[keep],
         judge_labels[keep],
         scoring=ACCURACY if is_nominal(material.kind) else RMSE,
         epsilon=epsilon,
-        clusters={ITEM: material.image[material.people.unit[keep]]},
+        clusters={ITEM: material.image_ids[material.people.unit_index[keep]]},
     )
     names = (
         "winning_rate",
@@ -360,32 +374,35 @@ def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: flo
 
 
 def _estimate_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) -> dict[str, Any]:
-    """Estimate people's answers to all units from the judge's answers, and how many judgments this saves."""
+    """Estimate people's answers to all units from the judge's answers, and how many judgments this saves.
+
+    The savings are computed for the target that has most units with answers of people.
+    """
     rows = []
-    # answers to the units that people judged, of the target with most of these units
-    most_people = most_judge = np.empty(0)
+    curve_people = curve_judge = np.empty(0)
     for target in _targets(material):
-        units = np.flatnonzero(target.units & ~np.isnan(answers.mean))
+        units = np.flatnonzero(target.is_included & ~np.isnan(answers.mean))
         if not len(units):
             continue
-        people, judge = material.people.mean[units], answers.mean[units]
-        if target.outputs is not None:
-            people, judge = (
-                (summary.shares * target.outputs).sum(axis=1)[units] for summary in (material.people, answers)
-            )
-        estimate = prediction_powered_mean(people, judge, clusters={ITEM: material.image[units]})
+        if target.outputs is None:
+            people_means, judge_means = material.people.mean[units], answers.mean[units]
+        else:
+            people_means = (material.people.shares * target.outputs).sum(axis=1)[units]
+            judge_means = (answers.shares * target.outputs).sum(axis=1)[units]
+        clusters = {ITEM: material.image_ids[units]}
+        estimate = prediction_powered_mean(people_means, judge_means, clusters=clusters)
         names = ("value", "low", "high", "people", "people_low", "people_high", "judge", "power", "effective")
         counts = ("labelled", "unlabelled", "reason", "signature")
         rows.append(
             {"of": target.name, **as_json(estimate, *names, *counts), "saved": json_float(estimate.saved)}
         )
-        if estimate.labelled > len(most_people):
-            is_judged = ~np.isnan(people)
-            most_people, most_judge = people[is_judged], judge[is_judged]
-    sizes = sizes_of_curve(len(most_people))
+        if estimate.labelled > len(curve_people):
+            is_judged = ~np.isnan(people_means)
+            curve_people, curve_judge = people_means[is_judged], judge_means[is_judged]
+    sizes = sizes_of_curve(len(curve_people))
     savings: list[dict[str, Any]] = []
-    if sizes and np.ptp(most_people) > 0:
-        curve = savings_curve(most_people, most_judge, sizes=sizes, draws=SAVINGS_DRAWS, seed=seed)
+    if sizes and np.ptp(curve_people) > 0:
+        curve = savings_curve(curve_people, curve_judge, sizes=sizes, draws=SAVINGS_DRAWS, seed=seed)
         savings = rows_as_json(
             people=curve.sizes,
             coverage=curve.coverage,
@@ -397,7 +414,7 @@ def _estimate_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) 
 
 
 def sizes_of_curve(n: int) -> list[int]:
-    """Return the numbers of judged items on the savings curve, for n items."""
+    """Return the numbers of judged items at which the savings curve has points, if people judged n items."""
     sizes = [round(n * share) for share in JUDGED_SHARES]
     return [size for size in sizes if MIN_CURVE_LENGTH <= size <= n - MIN_CURVE_LENGTH]
 
@@ -408,16 +425,16 @@ class _Target(NamedTuple):
     Attributes:
         name: name of the system; "" for all units.
         outputs: (U, S) whether each text is the system's; None for the mean of the answers.
-        units: (U,) whether the unit counts.
+        is_included: (U,) whether the unit counts.
     """
 
     name: str
     outputs: Flags | None
-    units: Flags
+    is_included: Flags
 
 
 def _targets(material: JudgeMaterial) -> list[_Target]:
-    all_units = np.ones(len(material.pk), dtype=np.bool_)
+    all_units = np.ones(len(material.unit_ids), dtype=np.bool_)
     systems = material.systems.items()
     if not has_orders(material.kind):
         targets = [_Target(name, None, outputs[:, 0]) for name, outputs in systems]

@@ -1,4 +1,4 @@
-"""A client of a model behind a chat endpoint."""
+"""Send prompts to a model at an OpenAI-compatible endpoint, and tell errors to retry later from permanent ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,13 @@ MAX_MODEL_LENGTH = 200  # characters of the field JudgeAnswer.answered_by
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's reply. The numbers of tokens are -1 if the endpoint does not state them."""
+    """A model's reply.
+
+    Attributes:
+        model: the model as the endpoint names it.
+        tokens_in: number of tokens of the prompt; -1 if the endpoint does not state it.
+        tokens_out: number of tokens of the reply; -1 if the endpoint does not state it.
+    """
 
     text: str
     model: str
@@ -45,20 +51,25 @@ class AskLater(Exception):
     """Raised if the endpoint is busy or broken.
 
     Attributes:
-        served: whether the model may have replied, and charged for it.
-        wait_seconds: the least time to wait before another call, by the endpoint; 0 if it names none.
+        may_have_charged: whether the model may have replied, and charged for it.
+        wait_seconds: the time to wait before another call, as the endpoint demands; 0 if it demands none.
     """
 
-    def __init__(self, message: str, *, served: bool, wait_seconds: float = 0.0) -> None:
+    def __init__(self, message: str, *, may_have_charged: bool, wait_seconds: float = 0.0) -> None:
         super().__init__(message)
-        self.served, self.wait_seconds = served, wait_seconds
+        self.may_have_charged = may_have_charged
+        self.wait_seconds = wait_seconds
 
 
 class Endpoint(Client):
-    """A client of the endpoint. The API key is stored only in this object, and sent in request headers."""
+    """A client of the endpoint. The API key is stored only in this object, and sent in request headers.
+
+    The address and the key are those of the settings JUDGE_API_URL and JUDGE_API_KEY, unless others are given.
+    """
 
     def __init__(self, *, url: str = "", key: str | None = None, seconds: float = CALL_SECONDS) -> None:
-        url, key = url or _address(), getattr(settings, "JUDGE_API_KEY", "") if key is None else key
+        url = url or _address()
+        key = getattr(settings, "JUDGE_API_KEY", "") if key is None else key
         parts = urlsplit(url)
         if not parts.hostname:
             raise EvaluationError(
@@ -80,26 +91,32 @@ class Endpoint(Client):
             limits_whole_time=True,
         )
 
-    def ask(self, question: ChatPrompt, *, options: Mapping[str, Any], once: str) -> Reply:
-        """Send one request. `once` identifies the call, for endpoints that never repeat an identified call.
+    def ask(self, chat_prompt: ChatPrompt, *, options: Mapping[str, Any], call_id: str) -> Reply:
+        """Send one request.
+
+        Args:
+            options: the model, and the settings CALL_OPTIONS.
+            call_id: identifies the call, for endpoints that never repeat an identified call.
 
         Raises:
             AskLater: the call should be tried again later.
             EvaluationError: the endpoint refuses the call permanently.
         """
-        body = {**options, "messages": list(question.messages)}
+        body = {**options, "messages": list(chat_prompt.messages)}
         try:
             # without retries, since the possible cost of each call is booked before it
-            answer = self.send("POST", "chat/completions", body=body, headers={"Idempotency-Key": once})
+            answer = self.send("POST", "chat/completions", body=body, headers={"Idempotency-Key": call_id})
         except CallFailed as error:
-            raise AskLater(f"it {error}", served=error.sent) from None
+            raise AskLater(f"it {error}", may_have_charged=error.sent) from None
         status = answer.status
         if answer.is_temporary or status == HTTPStatus.CONFLICT:
             # A gateway can send these statuses although the model has replied and charged.
-            served = status == HTTPStatus.REQUEST_TIMEOUT or (
+            may_have_charged = status == HTTPStatus.REQUEST_TIMEOUT or (
                 status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE
             )
-            raise AskLater(f"it answers {status}", served=served, wait_seconds=answer.wait)
+            raise AskLater(
+                f"it answers {status}", may_have_charged=may_have_charged, wait_seconds=answer.wait
+            )
         if status != HTTPStatus.OK:
             detail = _clean_text(answer.content.decode(errors="replace"))
             raise EvaluationError(f"{self.host} refuses to answer ({status}): {detail[:MAX_DETAIL_LENGTH]}")
@@ -111,15 +128,19 @@ def _read_reply(body: bytes) -> Reply:
         reply = load_json(body)
         text = reply["choices"][0]["message"]["content"]
         usage = reply.get("usage") or {}
-        counts = [usage.get("prompt_tokens", -1), usage.get("completion_tokens", -1)]
-        if not all(type(count) is int for count in counts):
+        tokens_in, tokens_out = usage.get("prompt_tokens", -1), usage.get("completion_tokens", -1)
+        if type(tokens_in) is not int or type(tokens_out) is not int:
             raise TypeError
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise AskLater("its reply is no chat completion", served=True) from None
+        raise AskLater("its reply is no chat completion", may_have_charged=True) from None
     return Reply(
-        _clean_text(str(text or "")), _clean_text(str(reply.get("model") or ""))[:MAX_MODEL_LENGTH], *counts
+        text=_clean_text(str(text or "")),
+        model=_clean_text(str(reply.get("model") or ""))[:MAX_MODEL_LENGTH],
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
     )
 
 
 def _clean_text(text: str) -> str:
+    """Remove NUL characters and replace unpaired surrogates, which the database cannot store."""
     return text.replace("\0", "").encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""The section of a report that says how judges compare with people."""
+"""Describe how judges compare with people: sentences for the command, and the section of a report."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ UNBIASED_VALUES = {"consistent": "1", "difference": "0", "length": "0", "own": "
 
 
 def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
+    """Return whether the judge may replace a person, and whether it was removed since the comparison.
+
+    Args:
+        judge: the entry of the judge in a stored comparison (``comparison.py``).
+    """
     test, name = judge["test"], judge["name"]
     verdict = "may" if test.get("passed") else "may not"
     sentences = [
@@ -60,12 +65,16 @@ def judges_section(study: Study) -> Section | None:
         number_format = "coefficient" if has_orders(KINDS[study.protocol]) else "number"
         data = _estimates_table(rows, number_format)
         tables.append(data)
-        plots.append(_plot(rows, number_format, data))
+        plots.append(_plot_estimates(rows, number_format, data))
     return section("judges", sentences, plots, tables)
 
 
 def describe_unbiased_share(side: Mapping[str, Any]) -> str:
-    """Return how often an unbiased judge chooses the text that is shown first."""
+    """Return how often an unbiased judge chooses the text that is shown first.
+
+    Args:
+        side: the bias by side of a stored comparison.
+    """
     return coefficient(side.get("by_chance", 0.5))  # results of earlier versions are only about pairs
 
 
@@ -77,7 +86,7 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
     for judge in judges:
         test, side = judge["test"], judge["side"] or {}
         figures: dict[str, Mapping[str, Any] | None] = {
-            # the test has "low" and "high" too
+            # the interval of the advantage is "low" and "high" of the test
             "advantage": None if test["reason"] else {"value": test["advantage"], **test},
             "agreement": judge["agreement"],
             "alpha": judge["alpha"],
@@ -126,16 +135,16 @@ def _people_estimate(row: Mapping[str, Any]) -> Estimate:
     return Estimate(row["people"], row["people_low"], row["people_high"], row["labelled"])
 
 
-def _plot(rows: Sequence[tuple[str, Mapping[str, Any]]], number_format: str, data: Table) -> Plot:
-    names = list(dict.fromkeys(row["of"] for _, row in rows))
+def _plot_estimates(rows: Sequence[tuple[str, Mapping[str, Any]]], number_format: str, data: Table) -> Plot:
+    targets = list(dict.fromkeys(row["of"] for _, row in rows))
     # Estimates of people are of the units that a judge answered. With several judges, the last judge's are drawn.
     panels = {"people alone": {row["of"]: _people_estimate(row) for _, row in rows}}
     for judge, row in rows:
         panels.setdefault(f"with {judge}", {})[row["of"]] = estimate_of(row)
     drawing = DotPlot(
-        tuple(name or ALL_ITEMS for name in names),
+        tuple(target or ALL_ITEMS for target in targets),
         tuple(
-            DotPanel(title, tuple(estimates.get(name, Estimate(None)) for name in names))
+            DotPanel(title, tuple(estimates.get(target, Estimate(None)) for target in targets))
             for title, estimates in panels.items()
         ),
         "what people would say, 95 % interval",

@@ -1,4 +1,4 @@
-"""The jobs that ask judges and compare them with people."""
+"""The background jobs that ask a model, and compare judges with people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands about judges: ask, import, remove, and compare with people."""
+"""The commands that ask, import, remove and compare judges."""
 
 from __future__ import annotations
 

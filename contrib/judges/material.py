@@ -1,4 +1,4 @@
-"""The answers of people and judges to the same units, as arrays."""
+"""Load the answers of people and judges to the same units as arrays, from which ``comparison.py`` computes."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ UNDECIDED_CODE = -1  # also the code for a judge whose answers differ between th
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class AnswerSummary:
     """The N answers of people, or of a judge, to U units with up to S texts and L labels.
 
     Attributes:
-        unit: (N,) index of the unit.
+        unit_index: (N,) index of the unit of each answer.
         value: (N,) answers as numbers: side, position of the best, grade, points, or score of marked errors.
-        marks: N answers that mark errors; () for other kinds.
-        n: (U,) number of answers.
-        mean: (U,) mean answer or, with two texts, share of votes for the first, counting ties as half; nan without
-            answers.
+        marked_answers: N answers that mark errors; () for other kinds.
+        answer_counts: (U,) number of answers.
+        mean: (U,) mean answer; if a unit shows several texts, the share of votes for the first, counting ties as
+            half; nan without answers.
         shares: (U, S) share of votes for each text; nan without answers. (U, 0) if units show a single text.
-        counts: (U, L) number of answers by label; (U, 0) if answers are not labels.
-        label: (U,) most frequent label, UNDECIDED_CODE on a tie; the mean if answers are numbers; nan without
+        label_counts: (U, L) number of answers by label; (U, 0) if answers are not labels.
+        label: (U,) most frequent label, UNDECIDED_CODE on a tie; the mean if answers are not labels; nan without
             answers.
     """
 
-    unit: Ints
+    unit_index: Ints
     value: Floats
-    marks: Sequence[Any]
-    n: Ints
+    marked_answers: Sequence[Any]
+    answer_counts: Ints
     mean: Floats
     shares: Floats
-    counts: Floats
+    label_counts: Floats
     label: Floats
 
 
@@ -57,28 +57,35 @@ class JudgeMaterial:
     """A study's U judged units, in order, and people's N answers.
 
     Attributes:
-        pk, image: (U,) row ids of the units and their images.
-        people: the included judgments; `people.unit` has the index of the unit of each.
-        worker: (N,) row id of the worker of each answer.
+        unit_ids: (U,) row ids of the units.
+        image_ids: (U,) row ids of their images, or other codes of the clusters to which the units belong.
+        people: the included judgments.
+        worker_ids: (N,) row id of the worker of each answer.
         lengths: (U, S) number of words of the texts; nan where a unit has fewer than S texts.
         systems: (U, S) whether the system made the text, by name of the system.
-        anonymous: whether `worker` has places in published totals instead of persons.
+        is_anonymous: whether people's answers come from published totals. Then `worker_ids` has positions in the
+            totals, which do not identify persons.
+        data_hash: hash of the included judgments.
     """
 
     kind: Kind
-    pk: Ints
-    image: Ints
-    people: Summary
-    worker: Ints
+    unit_ids: Ints
+    image_ids: Ints
+    people: AnswerSummary
+    worker_ids: Ints
     lengths: Floats
     systems: Mapping[str, Flags]
-    anonymous: bool
+    is_anonymous: bool
     data_hash: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeAnswers(Summary):
-    """A judge's N answers. `is_swapped` is (N,): whether the reverse order was shown."""
+class JudgeAnswers(AnswerSummary):
+    """A judge's N answers.
+
+    Attributes:
+        is_swapped: (N,) whether the reverse order was shown.
+    """
 
     is_swapped: Flags
 
@@ -86,128 +93,133 @@ class JudgeAnswers(Summary):
 def load_material(study: Study, kind: Kind, table: Any) -> JudgeMaterial:
     units = study_units(study).judged_units
     is_counted = table.is_counted
-    unit = places_in(units.pk, table.unit[is_counted])
+    unit_index = places_in(units.pk, table.unit[is_counted])
     answers = table.answers_of(is_counted) if kind.is_open else table.value[is_counted]
     lengths, systems = _lengths_and_systems(study, kind, units.pk)
     return JudgeMaterial(
         kind=kind,
-        pk=units.pk,
-        image=clusters_of_units(study, units),
-        people=Summary(**_summarise_answers(kind, unit, answers, lengths.shape)),
-        worker=table.worker[is_counted],
+        unit_ids=units.pk,
+        image_ids=clusters_of_units(study, units),
+        people=AnswerSummary(**_summarise_answers(kind, unit_index, answers, lengths.shape)),
+        worker_ids=table.worker[is_counted],
         lengths=lengths,
         systems=systems,
-        anonymous=is_anonymous(study),
+        is_anonymous=is_anonymous(study),
         data_hash=table.data_hash,
     )
 
 
 def _summarise_answers(
-    kind: Kind, unit: Ints, answers: Sequence[Any], shape: tuple[int, ...]
+    kind: Kind, unit_index: Ints, answers: Sequence[Any], text_shape: tuple[int, ...]
 ) -> dict[str, Any]:
-    """Return the fields of a ``Summary`` of N answers.
+    """Return the fields of an ``AnswerSummary`` of N answers.
 
     Args:
-        shape: the shape of the texts, (U, S).
+        unit_index: (N,) index of the unit of each answer.
+        text_shape: the numbers of units and of texts per unit, (U, S).
     """
-    unit_count, text_count = shape
+    unit_count, text_count = text_shape
     numbers = [_number_of(kind, answer) for answer in answers] if kind.is_open else answers
     value = np.array(numbers, dtype=np.float64)
     value = value % MUCH if kind.two_sided else value  # the side, without strength and confidence
-    n = np.bincount(unit, minlength=unit_count)
-    total = np.where(n, n, np.nan)
-    label = mean = np.bincount(unit, weights=value, minlength=unit_count) / total
-    shares = counts = np.empty((unit_count, 0))
+    answer_counts = np.bincount(unit_index, minlength=unit_count)
+    divisors = np.where(answer_counts, answer_counts, np.nan)
+    label = mean = np.bincount(unit_index, weights=value, minlength=unit_count) / divisors
+    shares = label_counts = np.empty((unit_count, 0))
     if is_nominal(kind):
         # labels are codes up to NEITHER, or positions of texts
-        counts = np.zeros((unit_count, 1 + max(NEITHER, text_count)))
-        np.add.at(counts, (unit, value.astype(np.int64)), 1.0)
-        has_single_mode = (counts == counts.max(axis=1, keepdims=True)).sum(axis=1) == 1
-        label = np.where(n == 0, np.nan, np.where(has_single_mode, counts.argmax(axis=1), UNDECIDED_CODE))
+        label_counts = np.zeros((unit_count, 1 + max(NEITHER, text_count)))
+        np.add.at(label_counts, (unit_index, value.astype(np.int64)), 1.0)
+        is_mode = label_counts == label_counts.max(axis=1, keepdims=True)
+        modes = np.where(is_mode.sum(axis=1) == 1, label_counts.argmax(axis=1), UNDECIDED_CODE)
+        label = np.where(answer_counts == 0, np.nan, modes)
     if has_orders(kind):
-        votes = counts[:, FIRST : FIRST + text_count]
+        votes = label_counts[:, FIRST : FIRST + text_count]
         if kind.two_sided:
-            votes = votes + counts[:, [NO_DIFFERENCE, NEITHER]].sum(axis=1, keepdims=True) / 2
-        shares = votes / total[:, np.newaxis]
+            votes = votes + label_counts[:, [NO_DIFFERENCE, NEITHER]].sum(axis=1, keepdims=True) / 2
+        shares = votes / divisors[:, np.newaxis]
         mean = shares[:, 0]
-    marks = () if kind.marks is None else answers
     return {
-        "unit": unit, "value": value, "marks": marks, "n": n, "mean": mean, "shares": shares, "counts": counts,
-        "label": label,
+        "unit_index": unit_index, "value": value, "marked_answers": () if kind.marks is None else answers,
+        "answer_counts": answer_counts, "mean": mean, "shares": shares, "label_counts": label_counts, "label": label,
     }  # fmt: skip
 
 
 def is_nominal(kind: Kind) -> bool:
-    """Return whether answers are labels. In a list, the label is the position of the best text."""
+    """Return whether answers are labels. If an answer names the best of several texts, its position is the label."""
     return kind.aggregation.level == "nominal" or kind.names_best
 
 
 def _number_of(kind: Kind, answer: Any) -> float:
+    """Return the position of the best text, or the score of marked errors."""
     return float(answer[BEST] if kind.names_best else kind.aggregation.codes(None, answer)[""])
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """A text's place in the (U, S) table of texts, and the row ids of systems that a file credits with it."""
+class _ShownText:
+    """The index of a text in the (U, S) table of texts, and the row ids of systems that a file credits with it."""
 
-    index: int
-    side: int
+    unit_index: int
+    text_index: int
     file_credits: Sequence[int]
 
 
-def _lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
+def _lengths_and_systems(study: Study, kind: Kind, unit_ids: Ints) -> tuple[Floats, dict[str, Flags]]:
     """Return ``lengths`` and ``systems`` of a ``JudgeMaterial``.
 
     The systems of a pair are in its row. Those of other texts are found among the outputs of the study.
     """
     rows = Unit.objects.filter(study=study, control=False).order_by()
-    sides = 2
+    text_count = 2
     if kind.names_best:
         contents = rows.values_list("content", flat=True)
-        sides = max((len(content["options"]) for content in contents), default=sides)
-    shape = (len(pks), sides)
-    lengths = np.full(shape, np.nan)
-    systems: defaultdict[str, Flags] = defaultdict(lambda: np.zeros(shape, dtype=np.bool_))
-    places: defaultdict[tuple[int, str], list[_Place]] = defaultdict(list)  # by image and text
-    index_by_unit = {pk: index for index, pk in enumerate(pks.tolist())}
+        text_count = max((len(content["options"]) for content in contents), default=text_count)
+    text_shape = (len(unit_ids), text_count)
+    lengths = np.full(text_shape, np.nan)
+    systems: defaultdict[str, Flags] = defaultdict(lambda: np.zeros(text_shape, dtype=np.bool_))
+    # by image and text
+    shown_texts: defaultdict[tuple[int, str], list[_ShownText]] = defaultdict(list)
+    index_by_unit = {pk: index for index, pk in enumerate(unit_ids.tolist())}
     columns = ("pk", "item_id", "content", "systems", "first__text_key", "first__text", "second__text")
     pair_columns = ("pair__first_system__name", "pair__second_system__name")
     for pk, item, content, file_credits, first_key, left, right, *pair_systems in rows.values_list(
         *columns, *pair_columns
     ).iterator(ROWS_PER_BATCH):
-        index = index_by_unit[pk]
+        unit_index = index_by_unit[pk]
         options = content["options"] if kind.names_best else ()
-        for side, text in enumerate([option["text"] for option in options] or (left, right)):
+        for text_index, text in enumerate([option["text"] for option in options] or (left, right)):
             if text is not None:
-                lengths[index, side] = len(text.split())
-        for side, name in enumerate(pair_systems):
+                lengths[unit_index, text_index] = len(text.split())
+        for text_index, name in enumerate(pair_systems):
             if name:
-                systems[name][index, side] = True
+                systems[name][unit_index, text_index] = True
         if kind.two_sided:
             continue
         # A list has credits for each option; another unit has them for its only text.
         captions = [text_key(option["text"]) for option in options] or [first_key]
         credits_by_caption = (file_credits or [()] * len(captions)) if options else [file_credits]
-        for side, (caption, caption_credits) in enumerate(zip(captions, credits_by_caption, strict=True)):
-            places[item, caption].append(_Place(index, side, caption_credits))
-    _mark_outputs(study, places, systems)
+        for text_index, (caption, caption_credits) in enumerate(
+            zip(captions, credits_by_caption, strict=True)
+        ):
+            shown_texts[item, caption].append(_ShownText(unit_index, text_index, caption_credits))
+    _mark_outputs(study, shown_texts, systems)
     return lengths, dict(sorted(systems.items()))
 
 
 def _mark_outputs(
-    study: Study, places: Mapping[tuple[int, str], Sequence[_Place]], systems: Mapping[str, Flags]
+    study: Study, shown_texts: Mapping[tuple[int, str], Sequence[_ShownText]], systems: Mapping[str, Flags]
 ) -> None:
-    """Mark the texts that the study's systems gave, unless a file credits other systems with them."""
-    if not places:
+    """Mark in ``systems`` the texts that each system gave, unless a file credits other systems with them."""
+    if not shown_texts:
         return
     outputs = Output.objects.of_study(study).annotations().order_by()
-    if len(places) < ROWS_PER_BATCH:
-        outputs = outputs.filter(item__in={item for item, _ in places})
+    if len(shown_texts) < ROWS_PER_BATCH:
+        outputs = outputs.filter(item__in={item for item, _ in shown_texts})
     rows = outputs.values_list("item_id", "caption__text_key", "system", "system__name")
     for item, caption, system, name in rows.iterator(ROWS_PER_BATCH):
-        for place in places.get((item, caption), ()):
-            if system in credited_systems(place.file_credits, (system,)):
-                systems[name][place.index, place.side] = True
+        for text in shown_texts.get((item, caption), ()):
+            if system in credited_systems(text.file_credits, (system,)):
+                systems[name][text.unit_index, text.text_index] = True
 
 
 def load_answers(judge: Judge, material: JudgeMaterial) -> tuple[JudgeAnswers, str]:
@@ -216,11 +228,12 @@ def load_answers(judge: Judge, material: JudgeMaterial) -> tuple[JudgeAnswers, s
         "unit_id", "rater", "swapped"
     )
     records = list(rows.values_list("unit_id", "swapped", "value", "answer").iterator(ROWS_PER_BATCH))
-    unit = places_in(material.pk, np.array([unit for unit, *_ in records], dtype=np.int64))
+    unit_index = places_in(material.unit_ids, np.array([unit for unit, *_ in records], dtype=np.int64))
     answers = [value if answer is None else answer for *_, value, answer in records]
-    swapped = np.array([is_swapped for _, is_swapped, *_ in records], dtype=np.bool_)
-    content = [unit.tolist(), swapped.tolist(), answers]
+    is_swapped = np.array([swapped for _, swapped, *_ in records], dtype=np.bool_)
+    content = [unit_index.tolist(), is_swapped.tolist(), answers]
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return JudgeAnswers(
-        **_summarise_answers(material.kind, unit, answers, material.lengths.shape), is_swapped=swapped
+        **_summarise_answers(material.kind, unit_index, answers, material.lengths.shape),
+        is_swapped=is_swapped,
     ), digest

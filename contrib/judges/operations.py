@@ -1,4 +1,4 @@
-"""The operations that import, ask, remove and compare judges (README.md)."""
+"""The operations that import a judge's answers, ask a model, remove a judge, and compare judges with people."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ MAX_SEED = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class ImportedJudge:
+    """The outcome of an import. ``is_new`` is false if the judge was there already, with the same answers."""
+
     judge: Judge
     answer_count: int
     is_new: bool
@@ -62,13 +64,16 @@ def store_answers(
 ) -> ImportedJudge:
     """Store a new judge with its answers, all or none, from CSV with a header, or JSON lines.
 
-    The columns are unit, value, and optionally rater and order. `value` numbers the texts as the unit does: 1 is its
-    first candidate. For kinds whose exports have a column `answer`, that replaces it. `order` is "first-left" or
-    "second-left", by the text that was shown first.
+    Args:
+        answers: the file's text, with the columns unit, value, and optionally rater and order. ``value`` 1 is the
+            first candidate of the unit, whichever was shown first. Kinds whose exports have a column ``answer`` need
+            that column instead of ``value``. ``order`` is "first-left" or "second-left", by the text that was shown
+            first.
+        own_systems: systems of the model's family, which it may favour.
 
     Raises:
-        EvaluationError: a line is invalid.
-        DataConflict: a judge with this name has other answers.
+        EvaluationError: a line is invalid, a system is not of the study, or the kind of judgment has no judges.
+        DataConflict: a judge with this name has other answers, or another source, model or family.
     """
     check_kind(kind_of(study))
     check_systems(study, own_systems)
@@ -102,6 +107,7 @@ def store_answers(
 
 
 def check_systems(study: Study, names: Sequence[str]) -> None:
+    """Raise EvaluationError if a name is not that of a system of the study."""
     systems = sorted(System.objects.of_study(study).values_list("name", flat=True))
     for name in names:
         if name not in systems:
@@ -117,22 +123,23 @@ def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
     column = "answer" if kind.is_open else "value"
     earlier_keys: set[tuple[Any, ...]] = set()
     for line, row in _parse_rows(answers, column):
-        key = str(row.get("unit", "")).strip()
-        if key not in units:
+        unit_key = str(row.get("unit", "")).strip()
+        if unit_key not in units:
             raise EvaluationError(
-                f"Line {line} names unit {key[:80]!r}, which is no judged unit of this study."
+                f"Line {line} names unit {unit_key[:80]!r}, which is no judged unit of this study."
             )
-        unit, content = units[key], row.get(column)
+        unit, cell = units[unit_key], row.get(column)
         try:
             if kind.is_open:
-                content = load_json(content) if isinstance(content, str) else content
-                value = kind.exchange.from_file(content, content=unit.content)
+                cell = load_json(cell) if isinstance(cell, str) else cell
+                value = kind.exchange.from_file(cell, content=unit.content)
                 value = kind.clean_answer(value, unit=unit, design=design)
             else:
-                value = kind.clean_answer(_parse_integer(content), unit=unit, design=design)
+                value = kind.clean_answer(_parse_integer(cell), unit=unit, design=design)
         except ValueError as error:
-            raise EvaluationError(f"Line {line} has {column} {str(content)[:40]!r}; {error}.") from None
-        order, rater = str(row.get("order") or "").strip(), str(row.get("rater") or "").strip()
+            raise EvaluationError(f"Line {line} has {column} {str(cell)[:40]!r}; {error}.") from None
+        order = str(row.get("order") or "").strip()
+        rater = str(row.get("rater") or "").strip()
         if order not in SWAPPED_BY_ORDER or (order and not has_orders(kind)):
             expected_orders = (
                 "first-left or second-left" if has_orders(kind) else "no order, as nothing is beside the text"
@@ -145,7 +152,7 @@ def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
         answer_key = {"unit_id": unit.pk, "rater": rater, "swapped": SWAPPED_BY_ORDER[order]}
         if tuple(answer_key.values()) in earlier_keys:
             raise EvaluationError(
-                f"Line {line} answers unit {key!r} again, by the same rater in the same order."
+                f"Line {line} answers unit {unit_key!r} again, by the same rater in the same order."
             )
         earlier_keys.add(tuple(answer_key.values()))
         yield {**answer_key, **answer_field_of(value)}
@@ -166,7 +173,7 @@ def _parse_rows(answers: str, column: str) -> Iterator[tuple[int, Mapping[str, A
     """Yield the line number and the row of each answer, from JSON lines if the text begins with "{", or else CSV."""
     text = answers.removeprefix("\ufeff")
     if text.lstrip().startswith("{"):
-        for number, line in enumerate(text.splitlines(), start=1):
+        for line_number, line in enumerate(text.splitlines(), start=1):
             if not line.strip():
                 continue
             try:
@@ -175,9 +182,9 @@ def _parse_rows(answers: str, column: str) -> Iterator[tuple[int, Mapping[str, A
                 row = None
             if not isinstance(row, dict):
                 raise EvaluationError(
-                    f"Line {number} is no JSON object, expected one with unit and {column}."
+                    f"Line {line_number} is no JSON object, expected one with unit and {column}."
                 )
-            yield number, row
+            yield line_number, row
         return
     table = csv.DictReader(io.StringIO(text))
     try:
@@ -193,7 +200,9 @@ def _parse_rows(answers: str, column: str) -> Iterator[tuple[int, Mapping[str, A
         raise EvaluationError(f"Line {table.reader.line_num} is no CSV: {error}.") from None
 
 
-class JudgeName(Parameters):
+class JudgeDescription(Parameters):
+    """The name, the model and the family of a judge that is imported or asked."""
+
     name = serializers.CharField(
         max_length=80,
         label="Name of the judge",
@@ -210,8 +219,8 @@ class JudgeName(Parameters):
     )
 
 
-class JudgeFile(JudgeName):
-    """The name and the source of the judge whose answers a file has."""
+class JudgeFile(JudgeDescription):
+    """The options of an import, without the file itself. The command takes the file as an argument."""
 
     source = serializers.ChoiceField(  # type: ignore[assignment]  # a serializer's fields are no attributes of it
         choices=Judge.Source.choices,
@@ -245,12 +254,13 @@ def remove_judge(*, study: Study, by: User | None, judge: str) -> Outcome:
 
 
 def _amount_field(label: Any, help_text: str, **options: Any) -> serializers.DecimalField:
+    """Return a field for an amount of money with six decimals, as a ``Judge`` stores millionths."""
     return serializers.DecimalField(
         max_digits=12, decimal_places=6, min_value=Decimal(0), label=label, help_text=help_text, **options
     )
 
 
-class AskJudgeRequest(JudgeName):
+class AskJudgeRequest(JudgeDescription):
     """The model to ask, and its budget."""
 
     model = serializers.CharField(
@@ -294,7 +304,7 @@ class AskJudgeRequest(JudgeName):
 
 
 def check_asking(study: Study, own_systems: list[str]) -> None:
-    """Raise EvaluationError if a model cannot be asked about the study."""
+    """Raise EvaluationError if a model cannot be asked about the study, or a system is not of the study."""
     check_kind(kind_of(study))
     check_systems(study, own_systems)
 
@@ -310,6 +320,7 @@ def start_judge_run(*, study: Study, **values: Any) -> dict[str, Any]:
         raise EvaluationError(
             "The endpoint is another's, and its calls cost money; expected a budget and both prices above 0."
         )
+    # amounts are stored in the job as text, since JSON has no decimals
     amounts: dict[str, Any] = {
         name: str(values.pop(name)) for name in ("budget", "price_in", "price_out") if name in values
     }

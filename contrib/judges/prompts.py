@@ -1,4 +1,4 @@
-"""The prompts in which a model is asked about units, and its replies."""
+"""Write the prompts that ask a model about units, and parse its replies."""
 
 from __future__ import annotations
 
@@ -24,25 +24,27 @@ from judgments.kinds.best_worst import ENDS
 from judgments.models import Item, Unit
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, SURE
 
-MAX_SIDE_PIXELS = 1024  # of a picture's longer side
+MAX_SIDE_PIXELS = 1024  # of the longer side of a picture that is sent
 # Larger JPEG pictures are decoded at a reduced size, which changes the bytes that are sent.
 MAX_JPEG_PIXELS = 24_000_000
 # of a picture whose longer side has MAX_SIDE_PIXELS; the most that was found is 25,501, for a small model with tiles of
 # 512 pixels
 PICTURE_TOKENS = 30_000
 MESSAGE_TOKENS = 64  # tokens that a chat adds to the tokens of its texts
+# People's pages call the two candidates B and C, too. A is the reference of a triplet.
 SIDE_WORDS = {FIRST: "B", SECOND: "C", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
-CONFIDENCE_WORDS = ("", ", a guess", ", fairly sure", ", certain")
-MAX_REPLY_TOKENS, MAX_MARKS_TOKENS = 16, 1_000  # of a reply, and of one that marks errors
-OPTIONS = ("temperature", "max_tokens")  # settings in the body of a call, in addition to the model
+CONFIDENCE_WORDS = ("", ", a guess", ", fairly sure", ", certain")  # by confidence; the first has none
+MAX_REPLY_TOKENS = 16
+MAX_MARKS_TOKENS = 1_000  # of a reply that marks errors
+CALL_OPTIONS = ("temperature", "max_tokens")  # settings in the body of a call, in addition to the model
 
 
 @dataclass(frozen=True, slots=True)
 class ChatPrompt:
-    """Chat messages. `most_tokens` bounds their cost, since no token is shorter than a byte."""
+    """Chat messages. `max_prompt_tokens` bounds their cost, since no token is shorter than a byte."""
 
     messages: tuple[Mapping[str, Any], ...]
-    most_tokens: int
+    max_prompt_tokens: int
 
     def digest(self, settings: Mapping[str, Any]) -> str:
         text = json.dumps([self.messages, dict(settings)], sort_keys=True, ensure_ascii=False)
@@ -69,11 +71,14 @@ def has_orders(kind: Kind) -> bool:
 
 
 def order_of(kind: Kind, unit: Unit, *, swapped: bool) -> Any:
-    """Return the unit's own order, or the reverse order if ``swapped``, in the form of the kind's ``Sides``."""
+    """Return the unit's own order of texts, or the reverse order if ``swapped``, as ``kind.sides`` expects it.
+
+    For two texts, this is whether they are swapped; for a list, the index of each text; for a single text, None.
+    """
     if not kind.names_best:
         return swapped if kind.two_sided else None
-    order = list(range(len(unit.content["options"])))
-    return order[::-1] if swapped else order
+    indices = list(range(len(unit.content["options"])))
+    return indices[::-1] if swapped else indices
 
 
 def instructions_of(kind: Kind, design: StudyDesign) -> str:
@@ -89,7 +94,7 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
             reply if kind.two_sided or reply == labels[value] else f"{reply} ({labels[value]})"
             for reply, value in allowed_replies(kind).items()
         ]
-        separator = "; " if kind.confidences else ", "
+        separator = "; " if kind.confidences else ", "  # replies with a confidence contain a comma
         reply_rule = f"Reply with one of these and nothing else: {separator.join(replies)}."
     else:
         scale = kind.scale
@@ -97,7 +102,7 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
         labels_of_ends = design.labels or (tuple(design.scale.labels.values()) if design.scale else ())
         ends = [
             f"{number_text(value)} means: {label}"
-            for value, label in zip(kind.labelled, labels_of_ends, strict=False)
+            for value, label in zip(kind.labelled, labels_of_ends, strict=False)  # labels are optional
         ]
         number = f"number from {number_text(scale.low)} to {number_text(scale.high)}"
         number = f"whole {number}" if scale.step == 1 else f"{number} in steps of {number_text(scale.step)}"
@@ -109,14 +114,15 @@ def allowed_replies(kind: Kind) -> dict[str, float]:
     """Return the answer that each allowed reply stands for, by reply, for a kind with choices."""
     if not kind.two_sided:
         return {choice.code: choice.value for choice in kind.choices}
-    values = [int(value) for value in kind.values]
-    has_strength = any(value % SURE >= MUCH for value in values)
+    # The digits of a pair's answer are its confidence, its strength and its side (pair_answers.py of the library).
+    parts = [(int(value) // SURE, int(value) % SURE >= MUCH, int(value) % MUCH) for value in kind.values]
+    asks_strength = any(is_much for _, is_much, _ in parts)
     replies: dict[str, float] = {}
-    for value in values:
-        reply = SIDE_WORDS[value % MUCH]
-        if has_strength and value % MUCH in (FIRST, SECOND):
-            reply += " by far" if value % SURE >= MUCH else " slightly"
-        replies[reply + CONFIDENCE_WORDS[value // SURE]] = value
+    for value, (confidence, is_much, side) in zip(kind.values, parts, strict=True):
+        reply = SIDE_WORDS[side]
+        if asks_strength and side in (FIRST, SECOND):
+            reply += " by far" if is_much else " slightly"
+        replies[reply + CONFIDENCE_WORDS[confidence]] = int(value)
     return replies
 
 
@@ -128,7 +134,8 @@ def prompt_about(
     Args:
         prompt: the instructions, which come first.
         presented_unit: the unit as a worker sees it, from `present_unit` of its kind.
-        picture: an address, or a data URL.
+        source: the source text; "" if it is not shown.
+        picture: the address of the picture, or a data URL; "" if none is shown.
     """
     lines = [f"Source text: {source}"] if source else []
     if text_before := presented_unit.get("document", {}).get("before"):
@@ -137,6 +144,7 @@ def prompt_about(
         f"{number}: {text_or_placeholder(option['text'])}"
         for number, option in enumerate(presented_unit.get("options", ()), 1)
     ]
+    # "b" and "c", the texts of a pair, become B and C; "caption" becomes Caption
     lines += [
         f"{name.upper() if len(name) == 1 else name.capitalize()}: {text_or_placeholder(part['text'])}"
         for name, part in presented_unit.items()
@@ -146,9 +154,10 @@ def prompt_about(
     content: Any = text
     if picture:
         content = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": picture}}]
-    max_tokens = len((prompt + text).encode()) + MESSAGE_TOKENS + (PICTURE_TOKENS if picture else 0)
+    byte_count = len((prompt + text).encode())
     return ChatPrompt(
-        ({"role": "system", "content": prompt}, {"role": "user", "content": content}), max_tokens
+        messages=({"role": "system", "content": prompt}, {"role": "user", "content": content}),
+        max_prompt_tokens=byte_count + MESSAGE_TOKENS + (PICTURE_TOKENS if picture else 0),
     )
 
 
@@ -172,9 +181,14 @@ def picture_of(item: Item) -> str:
 
 
 def read_reply(kind: Kind, reply: str, *, swapped: bool, unit: Any = None) -> Any:
-    """Return the answer with its sides as stored, not as shown in the prompt.
+    """Return the answer in the unit's own order of texts, not in the order of the prompt.
 
-    Return None unless the reply is exactly one of the allowed answers.
+    Return None unless the reply is one of the allowed answers and nothing else. Case, outer blanks and, except for
+    marked errors, a final full stop do not matter.
+
+    Args:
+        swapped: whether the prompt showed the texts in the reverse order.
+        unit: the unit, which is needed for lists of texts and for marked errors.
     """
     text = reply.strip()
     answer: Any

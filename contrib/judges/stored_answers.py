@@ -1,4 +1,4 @@
-"""The stored answers of judges, for analyses of other features and before pages of work are discarded."""
+"""What other features need of stored answers: their values, and whether pages of work must be kept for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page "Judges", and judges over HTTP."""
+"""The page "Judges", and the calls that read and remove judges and read their answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rest_framework import mixins, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from contrib.judges import operations
 from contrib.judges.asking import MILLION
 from contrib.judges.findings import describe_unbiased_share
 from contrib.judges.models import Judge, JudgeAnswer
@@ -45,12 +44,11 @@ def can_have_judges(study: Study) -> bool:
 def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     answered = Count("answers", filter=Q(answers__state=JudgeAnswer.State.ANSWERED))
     failed = Count("answers", filter=Q(answers__state=JudgeAnswer.State.FAILED))
-    newest = (
-        Judge.objects.filter(study=study)
-        .annotate(all_answers=Count("answers"), answered=answered, failed=failed)
-        .order_by("-pk")[: MAX_SHOWN_JUDGES + 1]
+    judges = Judge.objects.filter(study=study).annotate(
+        all_answers=Count("answers"), answered=answered, failed=failed
     )
-    judges = list(newest)
+    newest = list(judges.order_by("-pk")[: MAX_SHOWN_JUDGES + 1])  # one more tells whether some are left out
+    has_hidden_judges = len(newest) > MAX_SHOWN_JUDGES
     analysis = Analysis.objects.newest(study, Analysis.Kind.JUDGES)
     comparisons = analysis.result["judges"] if analysis else []
     context |= {
@@ -58,30 +56,31 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "judges": [
             {
                 "judge": judge,
-                "open": judge.all_answers - judge.answered - judge.failed,
-                "money": _describe_costs(judge),
+                "unanswered_count": judge.all_answers - judge.answered - judge.failed,
+                "spent_of_budget": _describe_costs(judge),
             }
-            for judge in sorted(judges[:MAX_SHOWN_JUDGES], key=lambda judge: judge.name)
+            for judge in sorted(newest[:MAX_SHOWN_JUDGES], key=lambda judge: judge.name)
         ],
-        "most": MAX_SHOWN_JUDGES if len(judges) > MAX_SHOWN_JUDGES else None,
+        "max_shown_judges": MAX_SHOWN_JUDGES if has_hidden_judges else None,
         "analysis": analysis,
         "people": analysis.result["people"] if analysis else {},
-        "compared": [
+        "comparisons": [
             {**row, "verdict": describe_verdict(row["test"]), "biases": _biases(row)} for row in comparisons
         ],
-        "beside": has_orders(KINDS[study.protocol]),
+        "shows_several_texts": has_orders(KINDS[study.protocol]),
     }
     return TemplateResponse(request, "evaluation/study_judges.html", context)
 
 
 def _describe_costs(judge: Judge) -> str:
+    """Return what was spent and the budget, in the endpoint's currency; "" for an imported judge."""
     if not judge.prompt:
         return ""
     return f"{judge.spent / MILLION:.4f} / {judge.budget / MILLION:.2f}"
 
 
 def describe_verdict(test: Mapping[str, Any]) -> str:
-    """Describe the alternative annotator test in one sentence."""
+    """Return a translated sentence about the alternative annotator test of a stored comparison."""
     if test["reason"]:
         return _("The judge was not tested: %(reason)s.") % {"reason": test["reason"]}
     sentence = (
@@ -99,7 +98,13 @@ def describe_verdict(test: Mapping[str, Any]) -> str:
 
 
 def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]]:
-    """Return each bias that was measured: its label, its estimate, and the value of an unbiased judge."""
+    """Return each bias that was measured: its label, its estimate, and the value of an unbiased judge.
+
+    Args:
+        judge: the entry of the judge in a stored comparison: ``side`` is the bias by order of the texts,
+            ``difference`` the judge's mean answer minus people's, ``length`` the bias by length, and ``own`` the
+            bias towards systems of the judge's family.
+    """
     biases: list[tuple[str, Mapping[str, Any], str]] = []
     side = judge["side"]
     if side and side["first_shown"]["n"]:
@@ -147,7 +152,7 @@ class JudgeSerializer(RowSerializer[Judge]):
         return dict(row.options)
 
 
-@extend_schema_view(destroy=extend_schema(description=operations.remove_judge.description))
+@extend_schema_view(destroy=extend_schema(description=remove_judge.description))
 class JudgeResource(mixins.DestroyModelMixin, Resource):
     """Judges that answer in addition to the people of a study."""
 
@@ -157,15 +162,15 @@ class JudgeResource(mixins.DestroyModelMixin, Resource):
     filterset_class = filters_of(Judge, "name", "source", study=study_filter())
 
     def perform_destroy(self, instance: Judge) -> None:
-        require_right(self.request, operations.remove_judge.right, instance.study)
-        operations.remove_judge.run(instance.study, {"judge": str(instance.pk)}, by=staff_of(self.request))
+        require_right(self.request, remove_judge.right, instance.study)
+        remove_judge.run(instance.study, {"judge": str(instance.pk)}, by=staff_of(self.request))
 
 
 class JudgeAnswerSerializer(RowSerializer[JudgeAnswer]):
     """A judge's answer to a unit whose texts were shown in one order.
 
-    ``value`` numbers the texts as the unit does, whichever text was shown first. If the answer is not a number, it is
-    in ``answer`` instead.
+    ``value`` 1 and 2 are the unit's own first and second text, whichever was shown first. If the answer is not a
+    number, it is in ``answer`` instead.
     """
 
     study = Related("judge.study.slug")

@@ -179,17 +179,17 @@ def test_calls_that_come_too_early_together_are_one_pause(chat: FakeChat) -> Non
 def test_what_a_gateway_may_have_charged_counts(status: int, served: bool, chat: FakeChat) -> None:
     chat.faults = [status]
     with Endpoint() as opened, pytest.raises(AskLater) as caught:
-        opened.ask(ChatPrompt((), 0), options={"model": "small"}, once="1")
-    assert caught.value.served is served
+        opened.ask(ChatPrompt((), 0), options={"model": "small"}, call_id="1")
+    assert caught.value.may_have_charged is served
 
 
 def test_replies_that_no_database_stores_are_cleaned(chat: FakeChat) -> None:
     chat.faults = [{"says": "B\0 \ud800"}, {"sends": b"[" * 200_000}]
     with Endpoint() as opened:
-        found = opened.ask(ChatPrompt((), 0), options={"model": "small\0"}, once="1")
+        found = opened.ask(ChatPrompt((), 0), options={"model": "small\0"}, call_id="1")
         assert (found.text, found.model) == ("B ?", "small-2026-01")
         with pytest.raises(AskLater, match="completion"):
-            opened.ask(ChatPrompt((), 0), options={"model": "small"}, once="2")
+            opened.ask(ChatPrompt((), 0), options={"model": "small"}, call_id="2")
 
 
 def test_an_answer_that_is_none_is_never_guessed(chat: FakeChat) -> None:
@@ -256,7 +256,7 @@ def test_a_run_that_was_killed_is_continued_and_its_open_calls_are_paid_once_mor
         pass
 
     class Deadly(Endpoint):
-        def ask(self, question: ChatPrompt, *, options: Mapping[str, Any], once: str) -> Reply:
+        def ask(self, chat_prompt: ChatPrompt, *, options: Mapping[str, Any], call_id: str) -> Reply:
             raise Killed
 
     def dies(share: float, words: str) -> None:
