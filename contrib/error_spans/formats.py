@@ -26,7 +26,8 @@ class SpanLines(ConsensusEncoding):
         }
 
 
-def _why_no_spans(study: Study) -> str:
+def _why_unfit(study: Study) -> str:
+    """Return what a study would need to be written in this format; "" if it marks errors."""
     return "" if marks_errors(study) else "it holds marked errors"
 
 
@@ -35,6 +36,6 @@ SPANS = Format(
     suffix="spans.jsonl",
     content_type=JSONL,
     what="Marked errors for programs: errors that the majority marked, and the mean score, one text per line",
-    fits=_why_no_spans,
+    fits=_why_unfit,
     encoding=SpanLines,
 )

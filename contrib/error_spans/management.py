@@ -38,23 +38,24 @@ class ErrorSpans(QuorumCommand):
         scores = system_scores(segments)
         if not scores:
             raise EvaluationError(f"No text of a system has an answer that counts in study {study.slug!r}.")
-        pair = compare_systems(segments, *options["compare"]) if options["compare"] else None
-        ranked = rank_systems(segments) if options["domains"] else []
+        comparison = compare_systems(segments, *options["compare"]) if options["compare"] else None
+        ranked_systems = rank_systems(segments) if options["domains"] else []
         result: dict[str, Any] = {
             "systems": [as_json(score) for score in scores],
-            "comparison": as_json(pair) if pair else None,
+            "comparison": as_json(comparison) if comparison else None,
             "scope": scope_of_segments(segments),
             "weights": design_of(study).spans.weights_by_category,
-            "ranking": [as_json(row) for row in ranked],
+            "ranking": [as_json(row) for row in ranked_systems],
         }
         self.write_output(options, result)
-        self.say_tables([scores_table(scores), *([ranks_table(ranked)] if ranked else [])])
-        if pair is not None:
-            difference = Estimate(pair.difference, pair.low, pair.high)
+        self.say_tables([scores_table(scores), *([ranks_table(ranked_systems)] if ranked_systems else [])])
+        if comparison is not None:
+            difference = Estimate(comparison.difference, comparison.low, comparison.high)
             self.say(
-                f"\n{pair.first} less {pair.second}: {format_cell(difference, 'fixed')}, "
-                f"{'not tested' if pair.p is None else p_in_text(pair.p)}, "
-                f"over {with_noun(pair.segments, 'segment')}" + (f" ({pair.reason})" if pair.reason else "")
+                f"\n{comparison.first} less {comparison.second}: {format_cell(difference, 'fixed')}, "
+                f"{'not tested' if comparison.p is None else p_in_text(comparison.p)}, "
+                f"over {with_noun(comparison.segments, 'segment')}"
+                + (f" ({comparison.reason})" if comparison.reason else "")
             )
         if sentence := scope_sentence(result):
             self.say(sentence)

@@ -24,15 +24,19 @@ from judgments.models import Study
 
 
 def span_agreement_section(figures: Mapping[str, Any]) -> Section:
-    """Return the section about how often two people mark the same characters, beyond chance."""
+    """Return the section about how far people mark the same characters: F1, and alpha, which corrects for chance.
+
+    Args:
+        figures: the stored results of the kind (``kind/agreement.py``).
+    """
     spans = figures["spans"]
-    keys = {
+    keys_by_name = {
         "character F1": "f1",
         "character F1, same severity": "f1_same_severity",
         "unitized alpha": "alpha_u",
         "unitized alpha, same severity": "alpha_u_same_severity",
     }
-    coefficients = {name: spans[key] for name, key in keys.items()}
+    coefficients = {name: spans[key] for name, key in keys_by_name.items()}
     counts_by_sort = [("severity", spans["severities"]), ("category", spans["categories"])]
     errors = table(
         "span-errors",

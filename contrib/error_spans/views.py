@@ -1,4 +1,4 @@
-"""The page "Errors by system", and marked errors over HTTP."""
+"""The page "Errors by system", and the call that returns systems' scores by marked errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ from judgments.studies.study_page import study_page
 PAGE_SIZE = 10
 
 
-class SystemsForm(forms.Form):
+class SystemPairForm(forms.Form):
+    """The choice of two systems whose texts are shown side by side."""
+
     def __init__(self, data: dict[str, str], *, systems: list[str]) -> None:
         super().__init__(data, auto_id="by-%s")
         choices = [(name, name) for name in systems]
@@ -61,7 +63,7 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
     context |= {
         "scores": scores,
         "scope": scope_sentence({"scope": scope_of_segments(segments)}),
-        "scored": design.spans.score,
+        "has_scores": design.spans.score,
         "own_weights": design.spans.weights,
         "ranks": ranks_table(rank_systems(segments)) if len(domains) > 1 else None,
         "source": design.source,
@@ -84,11 +86,11 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
             request.GET.get("page")
         )
         context |= {
-            "form": SystemsForm({"first": first, "second": second}, systems=systems),
-            "pair": compare_systems(segments, first, second),
+            "form": SystemPairForm({"first": first, "second": second}, systems=systems),
+            "comparison": compare_systems(segments, first, second),
             "page": page,
-            "query": "&" + urlencode({"first": first, "second": second}),
-            "rows": marked_rows(study, list(page.object_list)),
+            "systems_query": "&" + urlencode({"first": first, "second": second}),
+            "marked_rows": marked_rows(study, list(page.object_list)),
         }
     return TemplateResponse(request, "evaluation/study_errors.html", context)
 

@@ -1,4 +1,4 @@
-"""The agreement of people on marked errors, and the frequency of errors."""
+"""The results of the kind: how far people agree on marked errors, how frequent errors are, and scores of texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, spans_with_place
-from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
+from contrib.error_spans.kind.mqm import MQM, MqmScheme, score_of
 from judgments.drawing.documents import first_of_documents
 from judgments.kinds.base import CaptionScore, IncludedJudgment, KindResults, Results
 from judgments.kinds.consensus import nan_as_none
@@ -20,7 +20,7 @@ RESAMPLES = 1000  # of documents or items, for intervals of agreement
 
 
 class SpanResults(Results):
-    def __init__(self, mqm: Mqm = MQM) -> None:
+    def __init__(self, mqm: MqmScheme = MQM) -> None:
         self.mqm = mqm
 
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
@@ -41,40 +41,47 @@ class SpanResults(Results):
         ]
 
 
-def figures_of_spans(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: int) -> KindResults:
+def figures_of_spans(judged: Sequence[IncludedJudgment], mqm: MqmScheme, *, seed: int) -> KindResults:
     """Return the study's results about ``spans``, and the mean MQM and standardised score of each unit.
 
-    Resampling is by document or, without documents, by item.
+    Resampling is by document or, without documents, by item. In the results, ``without`` is the number of judgments
+    that mark no error, and ``missing`` the number of marks for missing parts.
     """
     if not judged:
         return KindResults()
-    texts = [judgment.unit.pk for judgment in judged]
+    unit_ids = [judgment.unit.pk for judgment in judged]
     workers = [judgment.worker for judgment in judged]
-    lengths = [len(judgment.unit.first.text) for judgment in judged]
-    marked = [spans_with_place(judgment.answer["spans"]) for judgment in judged]
-    spans = [[(span[START], span[END]) for span in marks] for marks in marked]
-    items = {judgment.unit.item.name: _document_of(judgment.unit) for judgment in judged}
-    documents = first_of_documents(items.items())
-    clusters = [documents.get(name, name) for name in (judgment.unit.item.name for judgment in judged)]
-    severities = [[span[SEVERITY] for span in marks] for marks in marked]
-    options: dict[str, Any] = {"items": clusters, "resamples": RESAMPLES, "seed": seed}
-    data = (texts, workers, lengths, spans)
+    spans_of_judgments = [spans_with_place(judgment.answer["spans"]) for judgment in judged]
+    measured: dict[str, Any] = {
+        "texts": unit_ids,
+        "raters": workers,
+        "lengths": [len(judgment.unit.first.text) for judgment in judged],
+        "spans": [[(span[START], span[END]) for span in spans] for spans in spans_of_judgments],
+        "items": _clusters_of(judged),
+        "resamples": RESAMPLES,
+        "seed": seed,
+    }
+    severities = [[span[SEVERITY] for span in spans] for spans in spans_of_judgments]
     all_spans = [span for judgment in judged for span in judgment.answer["spans"]]
-    mqm: defaultdict[int, list[float]] = defaultdict(list)
+    mqm_scores: defaultdict[int, list[float]] = defaultdict(list)
     for judgment in judged:
-        mqm[judgment.unit.pk].append(weights.score(judgment.answer["spans"]))
-    scores = [score_of(judgment.answer, weights) for judgment in judged]
-    standardised = standardised_mean(texts, workers, scores)
-    rows = zip(standardised.units.tolist(), standardised.z.tolist(), strict=True)
-    z = {unit: nan_as_none(value) for unit, value in rows}
+        mqm_scores[judgment.unit.pk].append(mqm.score(judgment.answer["spans"]))
+    standardised = standardised_mean(
+        unit_ids, workers, [score_of(judgment.answer, mqm) for judgment in judged]
+    )
+    z_rows = zip(standardised.units.tolist(), standardised.z.tolist(), strict=True)
+    z_scores = {unit: nan_as_none(value) for unit, value in z_rows}
     return KindResults(
-        units={unit: {"mqm": sum(marks) / len(marks), "z": z[unit]} for unit, marks in mqm.items()},
+        units={
+            unit: {"mqm": sum(scores) / len(scores), "z": z_scores[unit]}
+            for unit, scores in mqm_scores.items()
+        },
         study={
             "spans": {
-                "f1": _as_dict(span_f1(*data, **options)),
-                "f1_same_severity": _as_dict(span_f1(*data, labels=severities, **options)),
-                "alpha_u": _as_dict(span_alpha(*data, **options)),
-                "alpha_u_same_severity": _as_dict(span_alpha(*data, labels=severities, **options)),
+                "f1": _as_dict(span_f1(**measured)),
+                "f1_same_severity": _as_dict(span_f1(**measured, labels=severities)),
+                "alpha_u": _as_dict(span_alpha(**measured)),
+                "alpha_u_same_severity": _as_dict(span_alpha(**measured, labels=severities)),
                 "judgments": len(judged),
                 "spans": len(all_spans),
                 "without": sum(not judgment.answer["spans"] for judgment in judged),
@@ -89,13 +96,21 @@ def figures_of_spans(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: 
     )
 
 
-def _document_of(unit: Any) -> str:
-    """Return the unit's document.
+def _clusters_of(judged: Sequence[IncludedJudgment]) -> list[str]:
+    """Return for each judgment the first item of its text's document or, without documents, the text's item."""
+    documents = {judgment.unit.item.name: _document_of(judgment.unit) for judgment in judged}
+    first_items = first_of_documents(documents.items())
+    names = [judgment.unit.item.name for judgment in judged]
+    return [first_items.get(name, name) for name in names]
 
-    Older releases have no document names; then return the name of its run of segments.
+
+def _document_of(unit: Any) -> str:
+    """Return the name of the unit's document, or "".
+
+    It is read from the item or, in releases without names of documents, from the unit's place ("document#version").
     """
-    run = unit.content.get("document")
-    document: str = unit.item.document or (run["name"].rpartition("#")[0] if run else "")
+    place = unit.content.get("document")
+    document: str = unit.item.document or (place["name"].rpartition("#")[0] if place else "")
     return document
 
 

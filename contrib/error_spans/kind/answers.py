@@ -1,4 +1,4 @@
-"""Answers that mark errors: their keys, their order, and the similarity of two answers.
+"""Answers that mark errors: their keys, the order of their spans, and the similarity of two answers.
 
 Offsets count Unicode code points from 0; ``end`` is exclusive. For a missing part, ``start`` and ``end`` are null.
 """
@@ -41,7 +41,7 @@ def spans_with_place(spans: Iterable[Span]) -> list[Span]:
     return [span for span in spans if span[START] is not None]
 
 
-def joined_words(
+def spans_of_words(
     text: str, marks: Mapping[int, tuple[str, ...]], keys: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return the spans of marked words. Adjacent words with the same marks are joined.
@@ -63,11 +63,11 @@ def joined_words(
     return spans
 
 
-def characters(spans: Iterable[Span]) -> set[int]:
+def marked_characters(spans: Iterable[Span]) -> set[int]:
     return {position for span in spans_with_place(spans) for position in range(span[START], span[END])}
 
 
 def character_f1(first_spans: Iterable[Span], second_spans: Iterable[Span]) -> float:
-    """Return the F1 of the marked characters; 1 if neither answer marks any."""
-    first, second = characters(first_spans), characters(second_spans)
+    """Return the F1 of the marked marked_characters; 1 if neither answer marks any."""
+    first, second = marked_characters(first_spans), marked_characters(second_spans)
     return 2 * len(first & second) / (len(first) + len(second)) if first or second else 1.0

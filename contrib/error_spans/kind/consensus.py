@@ -10,19 +10,22 @@ from typing import Any
 import numpy as np
 
 from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITIES, SEVERITY, START, spans_with_place
-from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
+from contrib.error_spans.kind.mqm import MQM, MqmScheme, score_of
 from judgments.kinds.base import OpenAggregation
 from judgments.kinds.consensus import Consensus
 
 
 class MajorityOfCharacters(OpenAggregation):
-    """A rule for the consensus: the mean score and the majority's marks. Agreement is measured on the scores."""
+    """The consensus rule of marked errors. Agreement on units is measured on the scores.
+
+    The agreement on marks is in ``kind/agreement.py``.
+    """
 
     rule = "majority-of-characters"
     tie_rule = "unmarked"
     level = "interval"
 
-    def __init__(self, mqm: Mqm = MQM) -> None:
+    def __init__(self, mqm: MqmScheme = MQM) -> None:
         self.mqm = mqm
 
     def combine(self, answers: list[dict[str, Any]]) -> Consensus:
@@ -32,14 +35,14 @@ class MajorityOfCharacters(OpenAggregation):
         return {"": score_of(answer, self.mqm)}
 
 
-def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) -> Consensus:
+def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: MqmScheme = MQM) -> Consensus:
     """Return the mean score, and the characters that more than half of the answers mark.
 
     Adjacent characters form one span while the most frequent severity and category stay the same. If severities are
     equally frequent, the least severe one is taken. A missing part is included if more than half of the answers
     mark one.
     """
-    n = len(answers)
+    answer_count = len(answers)
     marks_by_offset: dict[int, list[tuple[str, str]]] = {}
     for answer in answers:
         strongest_marks: dict[int, tuple[str, str]] = {}
@@ -51,9 +54,10 @@ def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) 
             marks_by_offset.setdefault(offset, []).append(mark)
     spans: list[dict[str, Any]] = []
     for offset, marks in sorted(marks_by_offset.items()):
-        if 2 * len(marks) <= n:
+        if 2 * len(marks) <= answer_count:
             continue
         frequent_mark = _most_frequent_mark(marks)
+        # extend the last span if it ends here and has the same mark
         if spans and spans[-1] == {**spans[-1], END: offset, **frequent_mark}:
             spans[-1][END] = offset + 1
         else:
@@ -62,12 +66,12 @@ def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) 
         [(span[SEVERITY], span.get(CATEGORY, "")) for span in answer["spans"] if span[START] is None]
         for answer in answers
     ]
-    if 2 * sum(map(bool, missing_marks)) > n:
+    if 2 * sum(map(bool, missing_marks)) > answer_count:
         spans.append({START: None, END: None, **_most_frequent_mark(list(chain(*missing_marks)))})
     value = float(np.mean([score_of(answer, mqm) for answer in answers]))
     votes = Counter(span[SEVERITY] for answer in answers for span in answer["spans"])
     answer = {"spans": spans, **({"score": value} if "score" in answers[0] else {})}
-    return Consensus(n=n, value=value, votes=dict(sorted(votes.items())), answer=answer)
+    return Consensus(n=answer_count, value=value, votes=dict(sorted(votes.items())), answer=answer)
 
 
 def _severity_rank(mark: tuple[str, str]) -> int:

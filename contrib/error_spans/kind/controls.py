@@ -28,7 +28,7 @@ def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
     Raises:
         DesignError: no text can be damaged.
     """
-    group = _damaged_control(kind, slot, image, image.references or _texts(image), REFERENCE)
+    group = _damaged_control(kind, slot, image, image.references or _texts_of_image(image), REFERENCE)
     if group is None:
         raise DesignError(
             pgettext(
@@ -57,18 +57,24 @@ def _damaged_control(
 ) -> Group | None:
     """Return a control item in which adjacent words are replaced by another item's (Kocmi et al. 2024, section 3).
 
-    If two texts are shown side by side, both are damaged, so that workers must read both. The texts are taken from
-    ``texts`` or, if that has too few, from all texts of the image. Return None if no text can be damaged.
+    If two texts are shown side by side, both are damaged, so that workers must read both. Return None if no text can
+    be damaged.
+
+    Args:
+        texts: the texts to damage; if they are too few, other texts of the image are damaged, too.
+        control_kind: DEGRADED or REFERENCE.
     """
     other_texts: list[Text] = []
     spans = slot.design.spans
     if spans.contrastive:  # different texts, since two equal texts would reveal what is damaged
         texts = _distinct_texts(texts)
         known_texts = {text.text for text in texts}
-        other_texts = _distinct_texts([text for text in _texts(image) if text.text not in known_texts])
+        other_texts = _distinct_texts(
+            [text for text in _texts_of_image(image) if text.text not in known_texts]
+        )
     damages: dict[str, tuple[Text, dict[str, Any]]] = {}
     for damaged, expected in chain(
-        *(_damaged_texts(slot, image, donor_texts) for donor_texts in (texts, other_texts))
+        _damaged_texts(slot, image, texts), _damaged_texts(slot, image, other_texts)
     ):
         damages.setdefault(damaged.key, (damaged, expected))
         if len(damages) == (TEXTS_PER_SCREEN if spans.contrastive else 1):
@@ -83,10 +89,10 @@ def _damaged_control(
 
 
 def has_text_to_damage(image: Image) -> bool:
-    return any(len(word_bounds(text.text)) >= MIN_WORDS for text in _texts(image))
+    return any(len(word_bounds(text.text)) >= MIN_WORDS for text in _texts_of_image(image))
 
 
-def _texts(image: Image) -> list[Text]:
+def _texts_of_image(image: Image) -> list[Text]:
     return [*image.references, *(text for _, text in image.outputs)]
 
 
@@ -97,22 +103,24 @@ def _distinct_texts(texts: Sequence[Text]) -> list[Text]:
 def _damaged_texts(
     slot: ControlSlot, image: Image, texts: Sequence[Text]
 ) -> Iterator[tuple[Text, dict[str, Any]]]:
-    """Yield each damaged text with its expected answer."""
+    """Yield each damaged text with its expected answer. The words that replace others are those of other images."""
     rng = slot.rng
-    donors = [text.text for other in slot.images if other.name != image.name for text in _texts(other)]
+    donors = [
+        text.text for other in slot.images if other.name != image.name for text in _texts_of_image(other)
+    ]
     for base in shuffle(texts, rng):
-        tokens = word_bounds(base.text)
-        count = max(MIN_DAMAGED, round(REPLACED_SHARE * len(tokens)))
-        if len(tokens) < MIN_WORDS:
+        words = word_bounds(base.text)
+        replaced_count = max(MIN_DAMAGED, round(REPLACED_SHARE * len(words)))
+        if len(words) < MIN_WORDS:
             continue
-        first = int(rng.integers(len(tokens) - count + 1))
-        start, end = tokens[first][0], tokens[first + count - 1][1]
+        first = int(rng.integers(len(words) - replaced_count + 1))
+        start, end = words[first][0], words[first + replaced_count - 1][1]
         for donor in shuffle(donors, rng):
             donor_words = word_bounds(donor)
-            if len(donor_words) < count:
+            if len(donor_words) < replaced_count:
                 continue
-            donor_start = int(rng.integers(len(donor_words) - count + 1))
-            phrase = donor[donor_words[donor_start][0] : donor_words[donor_start + count - 1][1]]
+            donor_first = int(rng.integers(len(donor_words) - replaced_count + 1))
+            phrase = donor[donor_words[donor_first][0] : donor_words[donor_first + replaced_count - 1][1]]
             if phrase in base.text:
                 continue
             damaged = base.text[:start] + phrase + base.text[end:]

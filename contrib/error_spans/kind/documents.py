@@ -1,4 +1,7 @@
-"""Draw whole documents: the texts of one system, or of two systems side by side, in the document's order."""
+"""Draw whole documents: the texts of one system, or of two systems side by side, in the document's order.
+
+A version of a document is the sequence of texts that a system gave for it. Systems with equal texts share a version.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from typing import Any
 from django.utils.translation import pgettext
 
 from common.errors import DesignError
-from contrib.error_spans.kind.drawing import text_unit
-from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN, join_on_screen, notes_of_screens, screen_count
+from contrib.error_spans.kind.drawing import make_text_unit
+from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN, describe_screens, join_on_screen, screen_count
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls.splits import divide_images
 from judgments.drawing.draws import draw_images, rng_for, shuffle
@@ -20,23 +23,25 @@ from judgments.kinds.base import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """A sequence of texts that one or more systems gave for a document, in the document's order.
+class _Version:
+    """The texts that one or more systems gave for a document, in the document's order.
 
-    ``column`` is the number of the run among the document's runs, from 1.
+    Attributes:
+        document: name of the document.
+        number: number of the version among the document's versions, from 1.
+        segments: the items of the document, with the text that was given for each.
     """
 
     document: str
-    column: int
+    number: int
     segments: tuple[tuple[Image, Text], ...]
 
 
 def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch:
     """Draw documents. Each document stays on one page."""
     division = divide_images(design, material)
-    runs = _group_runs(division.judged_images)
-    names = list(dict.fromkeys(run.document for run in runs))
-    if not runs:
+    versions = _versions_of_documents(division.judged_images)
+    if not versions:
         raise DesignError(
             pgettext(
                 "staff",
@@ -47,15 +52,17 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
             % {"split": design.sampling.split, "name": material.name},
             field="spans.documents",
         )
-    images = [Image(name, "", ()) for name in names]
+    # sampling.images counts documents here, so these are drawn in the place of images
+    names = dict.fromkeys(version.document for version in versions)
+    documents = [Image(name, "", ()) for name in names]
     drawn_documents = {
-        image.name for image in draw_images(images, design.sampling.images, rng_for(design.seed, "images"))
+        image.name for image in draw_images(documents, design.sampling.images, rng_for(design.seed, "images"))
     }
-    drawn_runs = [run for run in runs if run.document in drawn_documents]
-    groups = _group_passages(design, drawn_runs, division.judged_images)
+    drawn_versions = [version for version in versions if version.document in drawn_documents]
+    groups = _group_units(design, drawn_versions, division.judged_images)
     hits = kind.hits(design, groups, control_images=division.control_images)
     sentences = [
-        f"Documents: {len(drawn_documents):,}, judged as {len(drawn_runs):,} texts of systems, "
+        f"Documents: {len(drawn_documents):,}, judged as {len(drawn_versions):,} texts of systems, "
         f"each by one person in its order."
     ]
     sizes = [len(hit.units) for hit in hits]
@@ -83,75 +90,75 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
         )
     notes: dict[str, Any] = {LARGEST_PAGE: largest}
     if design.spans.contrastive:
-        sentences += notes_of_screens(design, hits)
+        sentences += describe_screens(design, hits)
         notes[SCREENS] = max(map(screen_count, hits))
     return Batch(hits=hits, notes={"sentences": sentences, **notes})
 
 
-def _group_runs(images: Sequence[Image]) -> list[_Run]:
-    """Group each document's outputs by system, in import order. Equal sequences of texts become one run."""
+def _versions_of_documents(images: Sequence[Image]) -> list[_Version]:
+    """Return the versions of each document, in import order."""
     documents: dict[str, list[Image]] = {}
     for image in images:
         if (name := dict(image.fields).get("document", "").strip()) and image.outputs:
             documents.setdefault(name, []).append(image)
-    runs: list[_Run] = []
+    versions: list[_Version] = []
     for name, segments in documents.items():
         # if a system has several texts, take the one that it ranks first
         first_texts: dict[str, dict[str, Text]] = {}
         for image in segments:
             for system, text in image.outputs:
                 first_texts.setdefault(system, {}).setdefault(image.name, text)
-        columns: dict[tuple[str, ...], _Run] = {}
+        version_by_texts: dict[tuple[str, ...], _Version] = {}
         for texts in first_texts.values():
-            parts = tuple((image, texts[image.name]) for image in segments if image.name in texts)
-            text_ids = tuple(f"{image.name} {text.key}" for image, text in parts)
-            columns.setdefault(text_ids, _Run(name, len(columns) + 1, parts))
-        runs += columns.values()
-    return runs
+            given_texts = tuple((image, texts[image.name]) for image in segments if image.name in texts)
+            text_ids = tuple(f"{image.name} {text.key}" for image, text in given_texts)
+            version_by_texts.setdefault(text_ids, _Version(name, len(version_by_texts) + 1, given_texts))
+        versions += version_by_texts.values()
+    return versions
 
 
-def _group_passages(design: StudyDesign, runs: Sequence[_Run], images: Sequence[Image]) -> list[Group]:
-    """Return each run as a group.
+def _group_units(design: StudyDesign, versions: Sequence[_Version], images: Sequence[Image]) -> list[Group]:
+    """Return a group of units for each version, or for two random versions of a document side by side.
 
-    For texts side by side, return groups of two random runs of a document, item by item.
+    Side by side, the units of both versions follow each other item by item.
     """
     if not design.spans.contrastive:
-        return [Group(run.document, _units_of(design, run)) for run in runs]
-    order = {image.name: number for number, image in enumerate(images)}
-    by_document: dict[str, list[_Run]] = {}
-    for run in runs:
-        by_document.setdefault(run.document, []).append(run)
+        return [Group(version.document, _units_of(design, version)) for version in versions]
+    image_positions = {image.name: position for position, image in enumerate(images)}
+    by_document: dict[str, list[_Version]] = {}
+    for version in versions:
+        by_document.setdefault(version.document, []).append(version)
     groups = []
-    for document, runs_of_document in by_document.items():
-        shuffled = shuffle(runs_of_document, rng_for(design.seed, f"screens {document}"))
+    for document, versions_of_document in by_document.items():
+        shuffled = shuffle(versions_of_document, rng_for(design.seed, f"screens {document}"))
         for start in range(0, len(shuffled), TEXTS_PER_SCREEN):
-            sides = shuffled[start : start + TEXTS_PER_SCREEN]
-            passage = f"{document}#{'+'.join(str(run.column) for run in sides)}"
+            shown_versions = shuffled[start : start + TEXTS_PER_SCREEN]
+            passage = f"{document}#{'+'.join(str(version.number) for version in shown_versions)}"
             by_image: dict[str, list[UnitSpec]] = {}
-            for run in sides:
-                for unit in _units_of(design, run, passage=passage):
+            for version in shown_versions:
+                for unit in _units_of(design, version, passage=passage):
                     by_image.setdefault(unit.image, []).append(unit)
             units = [
                 unit
-                for part, name in enumerate(sorted(by_image, key=order.__getitem__), start=1)
+                for part, name in enumerate(sorted(by_image, key=image_positions.__getitem__), start=1)
                 for unit in join_on_screen([_as_part(unit, part, len(by_image)) for unit in by_image[name]])
             ]
             groups.append(Group(document, tuple(units)))
     return groups
 
 
-def _units_of(design: StudyDesign, run: _Run, *, passage: str = "") -> tuple[UnitSpec, ...]:
-    before, units = "", []
-    for part, (image, text) in enumerate(run.segments, start=1):
+def _units_of(design: StudyDesign, version: _Version, *, passage: str = "") -> tuple[UnitSpec, ...]:
+    units, previous_text = [], ""
+    for part, (image, text) in enumerate(version.segments, start=1):
         document = {
-            "name": f"{run.document}#{run.column}",
+            "name": f"{version.document}#{version.number}",
             "part": part,
-            "of": len(run.segments),
-            "before": before,
+            "of": len(version.segments),
+            "before": previous_text,
             **({"passage": passage} if passage else {}),
         }
-        units.append(text_unit(design, image, text, content={"document": document}))
-        before = text.text
+        units.append(make_text_unit(design, image, text, content={"document": document}))
+        previous_text = text.text
     return tuple(units)
 
 

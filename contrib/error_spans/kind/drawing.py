@@ -1,4 +1,4 @@
-"""Draw the texts whose errors are marked: outputs of systems, single or two of an item side by side."""
+"""Draw the texts whose errors are marked: single texts, or two texts of an item side by side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import pgettext
 
 from common.errors import DesignError
-from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN, join_on_screen, notes_of_screens, screen_count
+from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN, describe_screens, join_on_screen, screen_count
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.image_captions import draw_captions
@@ -21,16 +21,16 @@ KIND_NAME = "spans"
 
 
 def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
-    """Draw single texts, or two texts of an item side by side."""
-    draw = draw_captions(design, material, partial(text_keys, design))
+    """Draw single texts or, if the design asks for it, two texts of an item side by side."""
+    drawn = draw_captions(design, material, partial(unit_keys_of_texts, design))
     groups = [
         Group(captions.image.name, units)
-        for captions in draw.images
+        for captions in drawn.images
         for units in _group_by_screen(
             design,
             captions.image.name,
             [
-                text_unit(design, captions.image, text, audited=audited)
+                make_text_unit(design, captions.image, text, audited=audited)
                 for text, audited in captions.judged_texts(
                     rng_for(design.seed, f"captions {captions.image.name}"),
                     rng_for(design.seed, f"audited {captions.image.name}"),
@@ -38,17 +38,21 @@ def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
             ],
         )
     ]
-    hits = kind.hits(design, groups, control_images=draw.division.control_images)
+    hits = kind.hits(design, groups, control_images=drawn.division.control_images)
     if not design.spans.contrastive:
-        return Batch(hits=hits, notes=draw.notes)
-    sentences = [*draw.notes.get("sentences", []), *notes_of_screens(design, hits)]
+        return Batch(hits=hits, notes=drawn.notes)
+    sentences = [*drawn.notes.get("sentences", []), *describe_screens(design, hits)]
     return Batch(
-        hits=hits, notes={**draw.notes, "sentences": sentences, SCREENS: max(map(screen_count, hits))}
+        hits=hits, notes={**drawn.notes, "sentences": sentences, SCREENS: max(map(screen_count, hits))}
     )
 
 
 def _group_by_screen(design: StudyDesign, name: str, units: Sequence[UnitSpec]) -> list[tuple[UnitSpec, ...]]:
-    """Return an item's units by screen: one unit each or, for texts side by side, two random units."""
+    """Return an item's units by screen: one unit each or, for texts side by side, two random units.
+
+    Args:
+        name: name of the item.
+    """
     if not design.spans.contrastive:
         return [(unit,) for unit in units]
     shuffled = shuffle(units, rng_for(design.seed, f"screens {name}"))
@@ -58,11 +62,12 @@ def _group_by_screen(design: StudyDesign, name: str, units: Sequence[UnitSpec]) 
     ]
 
 
-def text_keys(design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[str]:
+def unit_keys_of_texts(design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[str]:
+    """Return the keys of the units in which an item's texts are judged."""
     return content_keys("unit", KIND_NAME, design.seed, image.name, last=[text.key for text in texts])
 
 
-def text_unit(
+def make_text_unit(
     design: StudyDesign,
     image: Image,
     text: Text,
@@ -70,8 +75,17 @@ def text_unit(
     audited: bool = False,
     content: Mapping[str, Any] | None = None,
 ) -> UnitSpec:
-    (key,) = text_keys(design, image, [text])
-    if content:
+    """Return the unit in which the errors of a text are marked.
+
+    Args:
+        audited: whether the text is kept only to audit the filter of the design.
+        content: the place of the text in a document, under the key "document"; None if no documents are judged.
+
+    Raises:
+        DesignError: the design shows references, and the item has none.
+    """
+    (key,) = unit_keys_of_texts(design, image, [text])
+    if content:  # the same text can stand in several versions of a document
         key = content_key(key, content["document"]["name"])
     content_fields: dict[str, Any] = {"content": content} if content else {}
     if design.spans.reference:

@@ -1,4 +1,4 @@
-"""Functions of answers that mark errors, for the platform and other features."""
+"""What other features need of marked errors: weights, similarity, new offsets, and the answers of language models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from common.incoming.json_documents import load_json
 from common.texts import move_offset
 from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, Span, character_f1
-from contrib.error_spans.kind.mqm import Mqm
+from contrib.error_spans.kind.mqm import MqmScheme
 from contrib.error_spans.kind.options import SpanOptions
 from judgments.kinds.base import ErrorMarks
 
@@ -18,7 +18,7 @@ WEIGHT = "weight"
 
 
 class SpanMarks(ErrorMarks):
-    def __init__(self, options: SpanOptions, mqm: Mqm) -> None:
+    def __init__(self, options: SpanOptions, mqm: MqmScheme) -> None:
         self.options, self.mqm = options, mqm
 
     def weighted_errors(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:

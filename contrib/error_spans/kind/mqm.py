@@ -1,4 +1,4 @@
-"""The weights of errors by MQM (mqm.toml), and the score of an answer by these weights."""
+"""The categories and weights of errors by MQM (mqm.toml), and the score of an answer by these weights."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from contrib.error_spans.kind.answers import CATEGORY, SEVERITY, Span
 
 
 @dataclass(frozen=True, slots=True)
-class Mqm:
-    """MQM's types of errors and their weights.
+class MqmScheme:
+    """The categories of errors by MQM, and the weights of errors.
 
     Attributes:
         labels: the label of each category by name.
         weights: the weight of an error by severity.
-        weights_by_category: the weights by severity of categories that have weights of their own.
+        weights_by_category: for categories that have weights of their own, these weights by severity.
     """
 
     labels: Mapping[str, str]
     weights: Mapping[str, float]
     weights_by_category: Mapping[str, Mapping[str, float]]
 
-    def with_weights(self, weights: Mapping[str, Mapping[str, float]]) -> Mqm:
+    def with_weights(self, weights: Mapping[str, Mapping[str, float]]) -> MqmScheme:
         """Return a copy with a study's own weights.
 
         Args:
@@ -47,9 +47,9 @@ class Mqm:
         return 0.0 - sum(map(self.weight, spans))
 
 
-def _read_mqm() -> Mqm:
+def _read_mqm() -> MqmScheme:
     document = tomllib.loads(Path(__file__).with_name("mqm.toml").read_text(encoding="utf-8"))
-    return Mqm(
+    return MqmScheme(
         labels={category["name"]: category["label"] for category in document["category"]},
         weights=document["weights"],
         weights_by_category={
@@ -63,6 +63,6 @@ def _read_mqm() -> Mqm:
 MQM: Final = _read_mqm()
 
 
-def score_of(answer: Mapping[str, Any], mqm: Mqm = MQM) -> float:
+def score_of(answer: Mapping[str, Any], mqm: MqmScheme = MQM) -> float:
     """Return the score of an answer or, if the answer has none, the MQM score of its spans."""
     return float(answer["score"]) if "score" in answer else mqm.score(answer["spans"])

@@ -1,4 +1,4 @@
-"""The design options of marked errors, and the check of answers."""
+"""The options of a design of marked errors, and the check of answers against them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ class SpanOptions:
     """The options of a design on which answers depend.
 
     Attributes:
+        severities: the severities that can be chosen, from the least severe on.
         categories: names with labels; empty if errors have no category.
         score: whether a score from 0 to 100 follows.
         missing: whether missing parts can be marked.
-        weights: as in `Mqm.with_weights`.
+        weights: as in `MqmScheme.with_weights`.
     """
 
-    severities: tuple[str, ...] = SEVERITIES[:2]
+    severities: tuple[str, ...] = ("minor", "major")
     categories: tuple[tuple[str, str], ...] = ()
     score: bool = True
     missing: bool = True

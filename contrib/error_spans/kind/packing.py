@@ -1,4 +1,4 @@
-"""Fill pages of work with groups that must not be divided, such as documents."""
+"""Fill pages of work with groups of units that must stay together, such as documents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Page:
         self.room -= len(group.units)
 
 
-def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -> list[list[Group]]:
+def pack_groups(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -> list[list[Group]]:
     """Fill pages of up to ``size`` units with whole groups; a longer group gets a page of its own.
 
     The order is random. No page has two groups of the same image.

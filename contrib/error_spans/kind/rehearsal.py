@@ -39,7 +39,7 @@ class SpanRehearsal(Rehearsal):
         text, quality = unit.first.text, qualities[0]
         spans = [self._draw_span(text, rng) for _ in range(int(rng.poisson(0.6 * (4.2 - quality))))]
         score = 25 * quality - 8 * len(spans) + float(rng.normal(0, 5))
-        return self._answer([span for span in spans if span], score)
+        return self._make_answer([span for span in spans if span], score)
 
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
@@ -47,27 +47,29 @@ class SpanRehearsal(Rehearsal):
         """Draw an answer: spans of the truth are omitted or moved, others invented.
 
         Args:
-            right: whether the score is near the true one; None for an answer at random.
+            truth: the true answer, or the expected answer of a check question.
+            right: whether the answer is right; None for an answer at random.
         """
         text = unit.first.text
         drawn_spans = [self._draw_span(text, rng) for _ in range(int(rng.integers(0, 4)))]
         random_spans = [span for span in drawn_spans if span]
         if right is None:
-            return self._answer(random_spans, float(rng.integers(0, 101)))
+            return self._make_answer(random_spans, float(rng.integers(0, 101)))
         if "within" in truth:
             start, end = truth["within"]
-            outside = [span for span in random_spans if span[END] <= start or span[START] >= end]
-            marked = [{**self._draw_marks(rng), START: start, END: end}] if right else []
-            return self._answer([*outside, *marked], 30.0 if right else 90.0)
+            # a check question: a right answer marks the damage, and a wrong one only other words
+            spans_outside = [span for span in random_spans if span[END] <= start or span[START] >= end]
+            damage_spans = [{**self._draw_marks(rng), START: start, END: end}] if right else []
+            return self._make_answer([*spans_outside, *damage_spans], 30.0 if right else 90.0)
         spans = [self._mark_span(text, span, rng) for span in truth["spans"] if rng.random() >= MISS_CHANCE]
         if rng.random() < INVENTION_CHANCE and random_spans:
             spans.append(random_spans[0])
         score = truth.get("score", 0) + float(rng.normal(0, 4))
         if right:
-            return self._answer(spans, score)
+            return self._make_answer(spans, score)
         distance = float(rng.integers(SCORE_TOLERANCE + 1, 41))
         wrong_spans = [span for span in random_spans if not character_f1([span], truth["spans"])]
-        return self._answer(wrong_spans, score - distance if score > distance else score + distance)
+        return self._make_answer(wrong_spans, score - distance if score > distance else score + distance)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
         if consensus.value is None:
@@ -76,7 +78,7 @@ class SpanRehearsal(Rehearsal):
             return abs(consensus.value - truth["score"]) <= RECOVERY_TOLERANCE
         return character_f1(consensus.answer["spans"], truth["spans"]) >= MIN_F1
 
-    def _answer(self, spans: Sequence[Mapping[str, Any]], score: float) -> dict[str, Any]:
+    def _make_answer(self, spans: Sequence[Mapping[str, Any]], score: float) -> dict[str, Any]:
         score_field = {"score": min(100, max(0, round(score)))} if self.options.score else {}
         return {"spans": sort_spans(spans), **score_field}
 
@@ -90,6 +92,7 @@ class SpanRehearsal(Rehearsal):
         return {START: tokens[first][0], END: tokens[last][1], **self._draw_marks(rng)}
 
     def _draw_marks(self, rng: np.random.Generator) -> dict[str, str]:
+        """Draw a severity and, if the study has categories, a category."""
         options = self.options
         marks = {SEVERITY: options.severities[int(rng.integers(len(options.severities)))]}
         if options.categories:

@@ -1,4 +1,4 @@
-"""Screens with two texts of an item side by side."""
+"""Screens that show two texts of an item side by side (``spans.contrastive``)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def screen_count(hit: HITSpec) -> int:
     return len({screen_of(unit) or unit.key for unit in hit.units})
 
 
-def notes_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
+def describe_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
+    """Return sentences about the screens of a generated study. Raise DesignError if no screen has two texts."""
     units = [unit for hit in hits for unit in hit.units if not unit.control]
     single_count = sum(screen_of(unit) is None for unit in units)
     if single_count == len(units):

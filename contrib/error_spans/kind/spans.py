@@ -26,7 +26,7 @@ from contrib.error_spans.kind.answers import (
     SEVERITY,
     START,
     character_f1,
-    joined_words,
+    spans_of_words,
     spans_with_place,
 )
 from contrib.error_spans.kind.consensus import MajorityOfCharacters
@@ -37,7 +37,7 @@ from contrib.error_spans.kind.drawing import KIND_NAME, draw_texts
 from contrib.error_spans.kind.marks import SpanMarks
 from contrib.error_spans.kind.mqm import MQM
 from contrib.error_spans.kind.options import SpanOptions
-from contrib.error_spans.kind.packing import pack_runs
+from contrib.error_spans.kind.packing import pack_groups
 from contrib.error_spans.kind.rehearsal import SpanRehearsal
 from contrib.error_spans.kind.screens import with_control_screens
 from judgments.design.wordings import CAPTION, WORDINGS, read_wordings
@@ -52,10 +52,20 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-SIDE_KEYS = ("A", "B"), _("go to the first or the second text")
+SIDE_KEYS = ("A", "B"), _("go to the first or the second text")  # an entry of Page.keys
 
 
-class Document(ShownContent):
+class DocumentPlace(ShownContent):
+    """The place of a text in a document.
+
+    Attributes:
+        name: the document and the number of its version (``kind/documents.py``).
+        part: number of the text in the document, from 1.
+        of: number of texts of the document.
+        before: the previous text; "" for the first one.
+        passage: for texts side by side, the document and the numbers of both versions.
+    """
+
     name: str
     part: int
     of: int
@@ -63,8 +73,8 @@ class Document(ShownContent):
     passage: str | None = None
 
 
-class ShownPart(ShownContent):
-    document: Document | None = None
+class SpanContent(ShownContent):
+    document: DocumentPlace | None = None
     screen: str | None = None
 
 
@@ -81,7 +91,7 @@ class SpanAnnotation(OpenKind):
     title = wording.title
     labelled = (0, 100)
     defaults = {"question": wording.question, "units_per_hit": 10, "seconds_per_unit": 45.0}
-    content = ShownPart
+    content = SpanContent
     marks_text = True
     page = Page(
         "annotation/kinds/spans.html",
@@ -176,7 +186,7 @@ class SpanAnnotation(OpenKind):
         control_images: Sequence[Image] = (),
         known: Sequence[KnownItem] = (),
     ) -> tuple[HITSpec, ...]:
-        """Build HITs. Documents and screens are kept whole."""
+        """Build HITs. Texts of a document, and texts side by side, stay on one page."""
         documents, contrastive = design.spans.documents, design.spans.contrastive
         if not documents and not contrastive:
             return super().hits(design, groups, control_images=control_images, known=known)
@@ -188,7 +198,7 @@ class SpanAnnotation(OpenKind):
             shows_picture=not documents,
         )
         size = design.units_per_hit - design.controls.per_hit
-        pages = pack_runs(groups, size=size, rng=rng_for(design.seed, "packing"))
+        pages = pack_groups(groups, size=size, rng=rng_for(design.seed, "packing"))
         places = rng_for(design.seed, "control places")
         return tuple(make_hits(pages, seed=design.seed, protocol=self.name, deal_controls=deal, rng=places))
 
@@ -213,9 +223,10 @@ class SpanAnnotation(OpenKind):
         super().check_expected(expected, answer=answer, unit=unit)
 
     def is_right(self, answer: Any, expected: Any) -> bool:
-        """Return whether a span overlaps the damage.
+        """Return whether the answer is right for a check question.
 
-        For a repeated text, return whether the answer resembles the first one.
+        For a damaged text, a span must overlap the damage (``within``). For a repeated text, the score or, without
+        scores, the spans must resemble those of the first answer (``again``).
         """
         if "within" in expected:
             start, end = expected["within"]
@@ -258,7 +269,7 @@ class SpanAnnotation(OpenKind):
         for word in range(len(word_bounds(text))):
             if severity := form.get(f"{name}-w{word}"):
                 marks[word] = (severity, form.get(f"{name}-k{word}", "")) if asks_category else (severity,)
-        spans = joined_words(text, marks, keys)
+        spans = spans_of_words(text, marks, keys)
         if severity := form.get(f"{name}-m"):
             category = {CATEGORY: form.get(f"{name}-mk", "")} if asks_category else {}
             spans.append({START: None, END: None, SEVERITY: severity, **category})

@@ -1,4 +1,4 @@
-"""Compare the scores of two systems, which marked errors give."""
+"""Compare the scores of two systems by marked errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from quorum.statistics.crossed import CONFIDENCE, NO_SPREAD
 
 @dataclass(frozen=True, slots=True)
 class SystemsComparison:
-    """The mean difference of two systems' scores, first minus second, over the segments that both systems have."""
+    """The mean difference of two systems' scores, first minus second, over the items for which both have a segment.
+
+    Attributes:
+        difference: None if no item has a segment of both.
+        p: p-value of the difference; None if it cannot be tested.
+        better, worse: numbers of items on which the first system has the higher, and the lower score.
+        segments: number of items.
+        reason: why there is no difference, or "".
+    """
 
     first: str
     second: str
@@ -34,12 +42,12 @@ def compare_systems(segments: Segments, first: str, second: str) -> SystemsCompa
             raise EvaluationError(
                 f"System {name!r} has no judged text in the study; there are {', '.join(segments) or 'none'}."
             )
-    shared = shared_segments(segments, first, second)
-    differences = [segment.score - other.score for segment, other in shared]
+    shared_pairs = shared_segments(segments, first, second)
+    differences = [segment.score - other.score for segment, other in shared_pairs]
     outputs = outputs_of({first: segments[first], second: segments[second]})
     mean, spread, p = math.nan, NO_SPREAD, math.nan
     if outputs is not None:
-        mean, spread, _ = outputs.contrast({0: 1.0, 1: -1.0})
+        mean, spread, _ = outputs.contrast({0: 1.0, 1: -1.0})  # the first system minus the second
         p = outputs.compare(0, 1).p
     half_width = spread.half_width(CONFIDENCE)
     return SystemsComparison(
@@ -51,8 +59,8 @@ def compare_systems(segments: Segments, first: str, second: str) -> SystemsCompa
         p=json_float(p),
         better=sum(difference > 0 for difference in differences),
         worse=sum(difference < 0 for difference in differences),
-        segments=len(shared),
-        reason="" if shared else "no item has a judged text of both",
+        segments=len(shared_pairs),
+        reason="" if shared_pairs else "no item has a judged text of both",
     )
 
 

@@ -21,24 +21,27 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """A text in pieces.
+class MarkedText:
+    """A system's text with the errors of its consensus.
 
     Attributes:
-        missing: severity of the error that something of the source is missing from the text; "" if nothing is.
+        missing_severity: severity of the error that something of the source is missing from the text; "" if nothing
+            is.
     """
 
     score: float | None
     pieces: tuple[Piece, ...]
-    missing: str
+    missing_severity: str
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedRow:
+    """An item with the texts of both systems."""
+
     item: str
     source: str
     reference: str
-    sides: tuple[Side, Side]
+    texts: tuple[MarkedText, MarkedText]
 
 
 def marked_rows(study: Study, shared: Sequence[tuple[Segment, Segment]]) -> list[MarkedRow]:
@@ -58,23 +61,23 @@ def marked_rows(study: Study, shared: Sequence[tuple[Segment, Segment]]) -> list
             item=items[first.item].name,
             source=items[first.item].text,
             reference=references.get(first.item, ""),
-            sides=(_marked_side(consensus[first.unit]), _marked_side(consensus[second.unit])),
+            texts=(_mark_text(consensus[first.unit]), _mark_text(consensus[second.unit])),
         )
         for first, second in shared
         if first.unit in consensus and second.unit in consensus
     ]
 
 
-def _marked_side(consensus: Consensus) -> Side:
+def _mark_text(consensus: Consensus) -> MarkedText:
     assert consensus.unit is not None
     assert consensus.unit.first is not None  # a unit with marks has a text
     text = consensus.unit.first.text
     spans = consensus.answer["spans"] if consensus.answer else []
-    severity = [""] * len(text)
+    severities = [""] * len(text)  # of each character
     for span in spans:
         if span["start"] is not None:
-            severity[span["start"] : span["end"]] = [span[SEVERITY]] * (span["end"] - span["start"])
-    runs = groupby(zip(text, severity, strict=False), key=lambda character: character[1])
-    pieces = tuple(Piece("".join(letter for letter, _ in run), level) for level, run in runs)
-    missing = next((span[SEVERITY] for span in spans if span["start"] is None), "")
-    return Side(consensus.value, pieces, missing)
+            severities[span["start"] : span["end"]] = [span[SEVERITY]] * (span["end"] - span["start"])
+    runs = groupby(zip(text, severities, strict=False), key=lambda character: character[1])
+    pieces = tuple(Piece("".join(letter for letter, _ in run), severity) for severity, run in runs)
+    missing_severity = next((span[SEVERITY] for span in spans if span["start"] is None), "")
+    return MarkedText(consensus.value, pieces, missing_severity)

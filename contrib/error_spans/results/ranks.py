@@ -28,7 +28,13 @@ SIGNIFICANCE_LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RankedSystem:
-    """A system with its range of ranks, and its mean score by domain."""
+    """A system with its range of ranks.
+
+    Attributes:
+        score: mean of the means of its domains.
+        best, worst: the ends of the range; 1 is the best rank.
+        domains: its mean score by domain.
+    """
 
     system: str
     score: float
@@ -38,7 +44,11 @@ class RankedSystem:
 
 
 def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> list[RankedSystem]:
-    """Return systems with their ranges of ranks, highest score first. The domains are the splits of the dataset."""
+    """Return systems with their ranges of ranks, highest score first. The domains are the splits of the dataset.
+
+    Args:
+        alternative: "two-sided" as in the script with the data of WMT24, "greater" as in the one for the tables.
+    """
     domains = {name: _domain_means(system_segments) for name, system_segments in segments.items()}
     scores = {name: float(np.mean(list(means.values()))) for name, means in domains.items()}
     beats = {

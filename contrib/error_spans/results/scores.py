@@ -19,9 +19,14 @@ from evaluation.results.standings import MEAN
 
 @dataclass(frozen=True, slots=True)
 class SystemScore:
-    """A system's score: people's or, if there are no scores, MQM's.
+    """A system's score over its segments.
 
-    ``errors`` are the mean numbers of marks per judge and segment, by severity.
+    Attributes:
+        score: mean of people's scores or, if there are none, of the MQM scores, with its interval ``low``, ``high``.
+        mqm: mean MQM score.
+        z: mean standardised score; None if no judge's scores vary.
+        errors: mean number of marks per judge and segment, by severity.
+        segments, judgments: numbers of segments, and of their judgments.
     """
 
     system: str
@@ -38,20 +43,20 @@ class SystemScore:
 def system_scores(segments: Segments) -> list[SystemScore]:
     """Return the scores of systems, best first."""
     outputs = outputs_of(segments)
-    figures = outputs.figures(MEAN) if outputs is not None else {}
-    scores = [_score_system(name, judged, figures[name]) for name, judged in segments.items()]
+    means = outputs.figures(MEAN) if outputs is not None else {}
+    scores = [_score_system(name, judged, means[name]) for name, judged in segments.items()]
     return sorted(scores, key=lambda score: (-score.score, score.system))
 
 
 def _score_system(name: str, segments: Sequence[Segment], mean: Mapping[str, Any]) -> SystemScore:
-    z = [segment.z for segment in segments if segment.z is not None]
+    z_scores = [segment.z for segment in segments if segment.z is not None]
     return SystemScore(
         system=name,
         score=mean["value"],
         low=mean["low"],
         high=mean["high"],
         mqm=float(np.mean([segment.mqm for segment in segments])),
-        z=float(np.mean(z)) if z else None,
+        z=float(np.mean(z_scores)) if z_scores else None,
         errors={
             severity: sum(segment.errors.get(severity, 0.0) for segment in segments) / len(segments)
             for severity in SEVERITIES

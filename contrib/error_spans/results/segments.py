@@ -17,7 +17,7 @@ import numpy as np
 from common.amounts import as_json
 from contrib.error_spans.kind.answers import SEVERITIES, SEVERITY
 from contrib.error_spans.kind.drawing import KIND_NAME
-from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
+from contrib.error_spans.kind.mqm import MQM, MqmScheme, score_of
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.results.consensus.clusters import scope_of
@@ -44,7 +44,18 @@ class Segment:
     """The means of a text over its judges, and the judges' scores.
 
     Attributes:
+        item: row id of its item.
         cluster: its document or, without one, its item.
+        score: mean of ``scores``.
+        mqm: mean MQM score; equals ``score`` if people give no scores.
+        z: mean of the scores, each standardised by its judge's mean and standard deviation; None if no judge's scores
+            vary.
+        errors: mean number of marks of a judge, by severity. A severity that nobody marked is left out.
+        judgments: number of judgments of the text.
+        domain: the split of its item.
+        scores: the judges' scores.
+        workers: the judges, in the order of ``scores``; None for judges who are not identified.
+        unit: row id of the unit in which the text was judged.
         has_scores: whether the scores are people's, from 0 to 100; otherwise they are MQM's, which are at most 0.
     """
 
@@ -63,7 +74,15 @@ class Segment:
 
 
 class JudgedText(NamedTuple):
-    """A judgment of a text. ``domain`` is the split of its item."""
+    """A judgment of a text.
+
+    Attributes:
+        worker: the judge; None if judges are not identified.
+        answer: the marked errors, and the score if there is one.
+        cluster: the text's document or, without one, its item.
+        domain: the split of the item.
+        unit: row id of the unit.
+    """
 
     worker: Any
     answer: Mapping[str, Any]
@@ -80,67 +99,71 @@ def segments_of(study: Study) -> Segments:
     if not marks_errors(study):
         raise EvaluationError(WRONG_PROTOCOL.format(slug=study.slug, protocol=study.protocol))
     included = loaders.judged_answers(study, loaders.load_judgments(study))
-    by_text: defaultdict[Key, list[int]] = defaultdict(list)
-    for number, judgment in enumerate(included):
-        by_text[judgment.unit.item_id, judgment.unit.first.text_key].append(number)
-    texts: dict[str, dict[int, list[int]]] = {}
+    indices_by_text: defaultdict[Key, list[int]] = defaultdict(list)
+    for index, judgment in enumerate(included):
+        indices_by_text[judgment.unit.item_id, judgment.unit.first.text_key].append(index)
+    judgments_by_system: dict[str, dict[int, list[int]]] = {}
     outputs = Output.objects.of_study(study).annotations().order_by("system__name", "item__position", "pk")
     rows = outputs.values_list("system", "system__name", "item_id", "caption__text_key")
     for pk, system, item, key in rows.iterator():
-        positions = [
-            number
-            for number in by_text.get((item, key), ())
-            if pk in credited_systems(included[number].unit.systems, (pk,))
+        indices = [
+            index
+            for index in indices_by_text.get((item, key), ())
+            if pk in credited_systems(included[index].unit.systems, (pk,))
         ]
-        if positions:  # if a system has several texts for an item, take the first one that was judged
-            texts.setdefault(system, {}).setdefault(item, positions)
+        if indices:  # if a system has several texts for an item, take the first one that was judged
+            judgments_by_system.setdefault(system, {}).setdefault(item, indices)
     anonymous, documents = loaders.is_anonymous(study), loaders.documents_of(study)
     judged_texts = [
         JudgedText(
-            None if anonymous else row.worker,
-            row.answer,
-            documents.get(row.unit.item_id, row.unit.item_id),
-            row.unit.item.split,
-            row.unit.pk,
+            worker=None if anonymous else row.worker,
+            answer=row.answer,
+            cluster=documents.get(row.unit.item_id, row.unit.item_id),
+            domain=row.unit.item.split,
+            unit=row.unit.pk,
         )
         for row in included
     ]
-    return score_segments(judged_texts, texts, MQM.with_weights(design_of(study).spans.weights_by_category))
+    mqm = MQM.with_weights(design_of(study).spans.weights_by_category)
+    return score_segments(judged_texts, judgments_by_system, mqm)
 
 
 def score_segments(
-    judged_texts: Sequence[JudgedText], texts: Mapping[str, Mapping[int, Sequence[int]]], mqm: Mqm = MQM
+    judged_texts: Sequence[JudgedText],
+    judgments_by_system: Mapping[str, Mapping[int, Sequence[int]]],
+    mqm: MqmScheme = MQM,
 ) -> Segments:
     """Return the segments of each system.
 
     Args:
-        texts: by system and item, the indices in ``judged_texts`` of the judgments of the system's text.
+        judgments_by_system: by system and item, the indices in ``judged_texts`` of the judgments of the system's text.
     """
-    values = [score_of(judgment.answer, mqm) for judgment in judged_texts]
-    z = standardised_mean(range(len(judged_texts)), [judgment.worker for judgment in judged_texts], values).z
-    spans = [judgment.answer["spans"] for judgment in judged_texts]
+    scores = [score_of(judgment.answer, mqm) for judgment in judged_texts]
+    workers = [judgment.worker for judgment in judged_texts]
+    z = standardised_mean(range(len(judged_texts)), workers, scores).z
 
-    def make_segment(item: int, positions: Sequence[int]) -> Segment:
-        marks = Counter(span[SEVERITY] for number in positions for span in spans[number])
-        z_values = [float(z[number]) for number in positions if np.isfinite(z[number])]
+    def make_segment(item: int, indices: Sequence[int]) -> Segment:
+        judgments = [judged_texts[index] for index in indices]
+        marks = Counter(span[SEVERITY] for judgment in judgments for span in judgment.answer["spans"])
+        z_scores = [float(z[index]) for index in indices if np.isfinite(z[index])]
         return Segment(
             item=item,
-            cluster=judged_texts[positions[0]].cluster,
-            domain=judged_texts[positions[0]].domain,
-            unit=judged_texts[positions[0]].unit,
-            score=float(np.mean([values[number] for number in positions])),
-            mqm=float(np.mean([mqm.score(spans[number]) for number in positions])),
-            z=float(np.mean(z_values)) if z_values else None,
-            errors={severity: marks[severity] / len(positions) for severity in SEVERITIES if marks[severity]},
-            judgments=len(positions),
-            scores=[values[number] for number in positions],
-            workers=[judged_texts[number].worker for number in positions],
-            has_scores=all("score" in judged_texts[number].answer for number in positions),
+            cluster=judgments[0].cluster,
+            domain=judgments[0].domain,
+            unit=judgments[0].unit,
+            score=float(np.mean([scores[index] for index in indices])),
+            mqm=float(np.mean([mqm.score(judgment.answer["spans"]) for judgment in judgments])),
+            z=float(np.mean(z_scores)) if z_scores else None,
+            errors={severity: marks[severity] / len(indices) for severity in SEVERITIES if marks[severity]},
+            judgments=len(indices),
+            scores=[scores[index] for index in indices],
+            workers=[judgment.worker for judgment in judgments],
+            has_scores=all("score" in judgment.answer for judgment in judgments),
         )
 
     return {
-        system: [make_segment(item, rows) for item, rows in rows_by_item.items()]
-        for system, rows_by_item in texts.items()
+        system: [make_segment(item, indices) for item, indices in indices_by_item.items()]
+        for system, indices_by_item in judgments_by_system.items()
     }
 
 
@@ -153,7 +176,7 @@ def outputs_of(segments: Segments) -> Outputs | None:
     if not rows:
         return None
     names = list(segments)
-    items, item = np.unique([segment.item for _, segment in rows], return_inverse=True)
+    items, item_index = np.unique([segment.item for _, segment in rows], return_inverse=True)
     cluster_by_item = {segment.item: segment.cluster for _, segment in rows}
     votes = [
         (row, worker, score)
@@ -161,15 +184,15 @@ def outputs_of(segments: Segments) -> Outputs | None:
         for worker, score in zip(segment.workers, segment.scores, strict=True)
         if worker is not None
     ]
-    row, worker, score = zip(*votes, strict=True) if votes else ((), (), ())
+    vote_rows, vote_workers, vote_scores = zip(*votes, strict=True) if votes else ((), (), ())
     has_scores = [segment.has_scores for _, segment in rows]
     return Outputs(
         names=names,
-        item=item,
+        item=item_index,
         system=np.array([names.index(name) for name, _ in rows]),
         cluster=encode([cluster_by_item[pk] for pk in items.tolist()], "documents")[1],
         score=np.array([segment.score for _, segment in rows]),
-        deletions=means_without_raters(row, worker, score, len(rows)) if votes else None,
+        deletions=means_without_raters(vote_rows, vote_workers, vote_scores, len(rows)) if votes else None,
         scale_ends=(0.0 if all(has_scores) else -math.inf, 100.0 if any(has_scores) else 0.0),
     )
 

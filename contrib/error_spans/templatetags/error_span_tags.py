@@ -13,18 +13,22 @@ register = template.Library()
 
 
 @register.simple_tag
-def span_word(severity: str) -> str:
+def severity_label(severity: str) -> str:
     return str(SEVERITY_WORDS[severity])
 
 
 @register.simple_tag
-def span_key(severity: str) -> str:
+def severity_key(severity: str) -> str:
     return SEVERITY_KEYS[severity].upper()
 
 
 @register.simple_tag
-def span_words(shown: Mapping[str, Any], answer: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the words for a form without scripts, each with the first mark that covers a part of it."""
+def words_with_marks(shown: Mapping[str, Any], answer: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the words of a text for the form without scripts, each with the first mark that covers a part of it.
+
+    Args:
+        shown: the unit as ``present_unit`` returns it.
+    """
     text, spans = shown["caption"]["text"], spans_with_place(answer["spans"]) if answer else []
     words_of_text = []
     for index, (start, end) in enumerate(shown["words"]):
@@ -34,5 +38,6 @@ def span_words(shown: Mapping[str, Any], answer: Mapping[str, Any] | None) -> li
 
 
 @register.simple_tag
-def span_missing(answer: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def missing_part_mark(answer: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return the first mark that something is missing; {} if there is none."""
     return next((span for span in answer["spans"] if span["start"] is None), {}) if answer else {}
