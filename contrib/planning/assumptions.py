@@ -22,7 +22,26 @@ Amount = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class Assumptions(DesignTable):
-    """The assumptions and the designs to try (contrib/planning/README.md defines each)."""
+    """The assumptions and the designs to try (contrib/planning/README.md tells how they are simulated).
+
+    Attributes:
+        question: whether two systems or two metrics are compared.
+        win_rate: share of pairs on which the first system is better, among those without a tie (``ties``).
+        first, second: accuracies of the two metrics.
+        agreement: share of pairs on which both metrics name the same winner.
+        right: share of right votes of attentive people.
+        pair_spread, unit_spread: how much the chance of a right vote differs between pairs, and within a pair.
+        careless: share of votes that are given at random.
+        worker_spread: from 0, everybody is careless now and then, to 1, some are always careless.
+        pairs_each: number of pairs in a row that the same people judge; 0 for those of a HIT.
+        raters: number of people; 0 for new people on every page of work.
+        taste: standard deviation, over people, of the log odds to vote for the first of the two.
+        pairs, references, votes: numbers to try.
+        wanted: the power to reach.
+        alpha: the significance level.
+        reward_cents, fee_cents, units_per_hit, controls_per_hit: pay and length of a page of work.
+        replaced: share of pages of work that are paid for again.
+    """
 
     question: Literal["systems", "metrics"] = "systems"
     win_rate: Share = 0.6
@@ -77,7 +96,7 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
         assumptions = Assumptions.model_validate(dict(values))
         assumptions.as_question()
         if assumptions.controls_per_hit < assumptions.units_per_hit:  # the other case is refused below
-            assumptions.people()
+            assumptions.people()  # raises an error for invalid numbers
     except ValidationError as error:
         first_error = error.errors(include_url=False)[0]
         location = ".".join(str(part) for part in first_error["loc"])
@@ -109,6 +128,7 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
 
 
 def assumptions_for(study: Study) -> dict[str, Any]:
+    """Return the default assumptions, with the pay, the page length and the votes of the study's design."""
     design = design_of(study)
     votes = design.judgments_per_unit
     has_references = compares_with_references(design.protocol)

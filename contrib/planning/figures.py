@@ -1,4 +1,4 @@
-"""The plot and the sentences of a plan."""
+"""Plot the power of a plan's designs, and describe the plan in sentences."""
 
 from __future__ import annotations
 
@@ -50,27 +50,33 @@ def power_figure(result: Mapping[str, Any]) -> str:
     labels = []
     for key in reversed(shown_keys):
         rows = sorted(lines[key], key=lambda row: row["pairs"])
-        pairs, is_best = [row["pairs"] for row in rows], key == best_key
+        pair_counts = [row["pairs"] for row in rows]
+        is_best = key == best_key
         colour = ACCENT if is_best else INK
         if is_best:
             low, high = ([row[end] for row in rows] for end in ("low", "high"))
-            axes.fill_between(pairs, low, high, color=ACCENT, alpha=0.18, linewidth=0)
+            axes.fill_between(pair_counts, low, high, color=ACCENT, alpha=0.18, linewidth=0)
         axes.plot(
-            pairs, [row["power"] for row in rows], "o-", color=colour, alpha=1 if is_best else 0.4,
+            pair_counts, [row["power"] for row in rows], "o-", color=colour, alpha=1 if is_best else 0.4,
             linewidth=2 if is_best else 1.2, markersize=5 if is_best else 3, markeredgewidth=0,
         )  # fmt: skip
-        labels.append((rows[-1]["power"], pairs[-1], _format_line_name(key, shown_keys), colour))
+        labels.append((rows[-1]["power"], pair_counts[-1], _format_line_name(key, shown_keys), colour))
     label_height = 2.0  # above the axis
     # from the top down, since most lines end at the top
-    for power, pair, name, colour in sorted(labels, reverse=True):
+    for power, last_pair_count, name, colour in sorted(labels, reverse=True):
         label_height = min(power, label_height - LABEL_GAP)
         alpha = 1 if colour == ACCENT else SOFT_OPACITY
-        write_beside(axes, name, (pair, label_height), (8, 0), color=colour, alpha=alpha, va="center")
+        write_beside(
+            axes, name, (last_pair_count, label_height), (8, 0), color=colour, alpha=alpha, va="center"
+        )
     # End the line at the largest number of pairs: to the right of it, a label may be at the same height.
     max_pairs = max(row["pairs"] for row in result["tried"])
     axes.plot([0, max_pairs], [result["wanted"]] * 2, **LEVEL_STYLE, linestyle=DASH)
-    label, small = _("target: %(n)s") % {"n": percent(result["wanted"])}, SOFT_STYLE | {"fontsize": SMALL - 1}
-    axes.text(0.0, result["wanted"], label, transform=axes.get_yaxis_transform(), va="bottom", **small)
+    target_label = _("target: %(n)s") % {"n": percent(result["wanted"])}
+    target_style = SOFT_STYLE | {"fontsize": SMALL - 1}
+    axes.text(
+        0.0, result["wanted"], target_label, transform=axes.get_yaxis_transform(), va="bottom", **target_style
+    )
     axes.set_ylim(0, 1.03)
     axes.set_xlim(left=0)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
@@ -82,6 +88,7 @@ def power_figure(result: Mapping[str, Any]) -> str:
 
 
 def power_sentence(result: Mapping[str, Any]) -> str:
+    """Return what the cheapest sufficient design of a plan finds or, without one, what the strongest finds."""
     best = result["best"]
     if best is None:
         strongest = max(result["tried"], key=lambda row: row["power"])

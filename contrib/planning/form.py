@@ -1,4 +1,4 @@
-"""The form of a plan's assumptions."""
+"""The form of a plan's assumptions, for the plan of a study and for a plan without a study."""
 
 from __future__ import annotations
 
@@ -149,6 +149,7 @@ class PlanningForm(forms.Form):
             )
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
+        """Return the title, the question and the fields of each ``FieldGroup``."""
         return [(_(group.title), group.question, [self[name] for name in group.names]) for group in GROUPS]
 
     def pilot_source(self) -> dict[str, str]:
@@ -168,6 +169,7 @@ class PlanningForm(forms.Form):
         return data
 
     def assumptions(self) -> dict[str, Any]:
+        """Return the values for ``Assumptions``, without the pilot."""
         values = {name: value for name, value in self.cleaned_data.items() if name not in PILOT_FIELDS}
         for name in LIST_FIELDS:
             values[name] = [int(part) for part in values[name].split(",")]
@@ -175,6 +177,7 @@ class PlanningForm(forms.Form):
 
 
 def initial_values(assumptions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return assumptions as the form shows them: lists separated by commas, and the pay as an amount."""
     form_values = {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in assumptions.items()

@@ -27,6 +27,12 @@ def plan_power(
     first: str = "",
     second: str = "",
 ) -> None:
+    """Simulate a plan. Store it as an analysis of the study or, without a study, in the job.
+
+    Args:
+        pilot: slug of the study from which assumptions are estimated; "" for none.
+        first, second: two systems or metrics of the pilot, or "".
+    """
     study_row = find_study(study) if study else None
     source: dict[str, str] = {}
     if pilot:
@@ -35,15 +41,17 @@ def plan_power(
             study=find_study(pilot), question=assumptions["question"], first=first, second=second
         )
         assumptions, source = assumptions | estimates.assumptions, estimates.source
-    model = read_assumptions(assumptions)
+    checked_assumptions = read_assumptions(assumptions)
     design = design_of(study_row) if study_row else None
-    plan = compute_plan(assumptions=model, design=design, progress=run.progress)
+    plan = compute_plan(assumptions=checked_assumptions, design=design, progress=run.progress)
     with run.commit() as result:
         result |= {"designs": len(plan["tried"])}
         if study_row is None:
-            result |= {"plan": plan, "settings": model.model_dump(mode="json") | source}
+            result |= {"plan": plan, "settings": checked_assumptions.model_dump(mode="json") | source}
         else:
-            analysis = store_power_plan(study=study_row, assumptions=model, result=plan, pilot=source)
+            analysis = store_power_plan(
+                study=study_row, assumptions=checked_assumptions, result=plan, pilot_source=source
+            )
             result["analysis"] = analysis.pk
 
 
@@ -52,17 +60,19 @@ def rehearse(run: JobRun, *, study: str, **crowd: Any) -> None:
 
     Every step is a transaction of its own, so an interrupted rehearsal can continue.
     """
-    study_row, people = find_study(study), RehearsalCrowd(**crowd)
+    study_row, simulated_crowd = find_study(study), RehearsalCrowd(**crowd)
     if study_row.state == Study.State.DRAFT:
         run.progress(0.0, "generating HITs")
         generate_hits(study=study_row)
     # answering is about 0.7 of the work, and evaluating the rest
     report = let_crowd_answer(
-        study=study_row, crowd=people, progress=lambda share, message: run.progress(0.7 * share, message)
+        study=study_row,
+        crowd=simulated_crowd,
+        progress=lambda share, message: run.progress(0.7 * share, message),
     )
     rehearsal = compute_rehearsal(
         study=study_row,
-        crowd=people,
+        crowd=simulated_crowd,
         report=report,
         progress=lambda share, message: run.progress(0.7 + 0.3 * share, message),
     )

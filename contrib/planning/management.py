@@ -51,18 +51,18 @@ class PlanPower(QuorumCommand):
 
         study = find_study(options["study"]) if options["study"] else None
         values = assumptions_for(study) if study else {}
-        plan = _read_toml(options["file"]) if options["file"] else {}
+        file_values = _read_toml(options["file"]) if options["file"] else {}
         first, second = options["apart"]
         source: dict[str, Any] = {}
         if options["pilot"]:
-            question = str(plan.get("question", "systems"))
+            question = str(file_values.get("question", "systems"))
             pilot = estimate_from_pilot(
                 study=find_study(options["pilot"]), question=question, first=first, second=second
             )
             values, source = values | pilot.assumptions, pilot.source
         elif first:
             raise EvaluationError("--apart names two of a pilot; expected --pilot STUDY with it.")
-        values |= plan
+        values |= file_values  # what the file states takes precedence over the study and the pilot
         assumptions = read_assumptions(values)
         with progress_bar() as progress:
             result = compute_plan(
@@ -91,6 +91,13 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise EvaluationError(f"{path} is not TOML: {error}.") from None
 
 
-def _design_row(plan: dict[str, Any]) -> tuple[Cell, ...]:
-    power = Estimate(plan["power"], plan["low"], plan["high"])
-    return plan["pairs"], plan["references"], plan["votes"], power, plan["wrong"], plan["cost_cents"]
+def _design_row(design: dict[str, Any]) -> tuple[Cell, ...]:
+    power = Estimate(design["power"], design["low"], design["high"])
+    return (
+        design["pairs"],
+        design["references"],
+        design["votes"],
+        power,
+        design["wrong"],
+        design["cost_cents"],
+    )

@@ -70,6 +70,7 @@ def start_power_plan(
 def plan_args(
     assumptions: Mapping[str, Any], pilot: str = "", first: str = "", second: str = ""
 ) -> dict[str, Any]:
+    """Return the arguments of the job. Raise EvaluationError for invalid assumptions."""
     values = read_assumptions(assumptions).model_dump(mode="json")
     return {"assumptions": values, "pilot": pilot, "first": first, "second": second}
 
@@ -88,13 +89,13 @@ def use_plan(*, study: Study, by: User | None) -> Outcome:
     pairs_by_kind = {
         kind: count for kind, count in values["sampling"]["pairs"].items() if count
     } or dict.fromkeys(("HC", "HI", "HM", "MM"), 1)
-    # Pair kinds keep their shares, and the first ones take the remainder. If there are no shares, all get equal
+    # Kinds of pairs keep their shares, and the first ones take the remainder. If there are no shares, all get equal
     # ones.
-    total, pairs_wanted = sum(pairs_by_kind.values()), best["pairs"]
-    shares = {kind: pairs_wanted * count // total for kind, count in pairs_by_kind.items()}
-    for kind in list(shares)[: pairs_wanted - sum(shares.values())]:
-        shares[kind] += 1
-    sampling = values["sampling"] | {"pairs": shares}
+    total, wanted_count = sum(pairs_by_kind.values()), best["pairs"]
+    new_counts = {kind: wanted_count * count // total for kind, count in pairs_by_kind.items()}
+    for kind in list(new_counts)[: wanted_count - sum(new_counts.values())]:
+        new_counts[kind] += 1
+    sampling = values["sampling"] | {"pairs": new_counts}
     if compares_with_references(study.protocol):
         sampling["references"] = best["references"]
     settings = plan.settings

@@ -1,4 +1,4 @@
-"""Estimate people's accuracy, and the difference between two systems or metrics, from a pilot.
+"""Estimate the assumptions of a plan from a pilot: people's accuracy, and the difference of two systems or metrics.
 
 Metrics and systems are compared with a noisy consensus, which makes differences look smaller. So estimates are
 corrected for the pilot's noise.
@@ -36,12 +36,19 @@ from quorum.statistics.power import (
     true_share,
 )
 
-# in the simulation of the probability that a consensus is right
-SIMULATED_PAIRS, REPETITIONS = 200, 200
+# size and number of the simulated studies from which the probability that a consensus is right is estimated
+SIMULATED_PAIRS, SIMULATED_STUDIES = 200, 200
 
 
 @dataclass(frozen=True, slots=True)
 class PilotEstimates:
+    """What a pilot says about people and about the two systems or metrics.
+
+    Attributes:
+        assumptions: values of ``Assumptions`` that replace others.
+        source: the pilot's slug, the hash of its judgments, and if known the two names and the variance components.
+    """
+
     assumptions: dict[str, Any]
     source: dict[str, Any]
 
@@ -49,10 +56,14 @@ class PilotEstimates:
 def estimate_from_pilot(*, study: Study, question: str, first: str = "", second: str = "") -> PilotEstimates:
     """Estimate people's accuracy and, if two names are given, the difference between these systems or metrics.
 
+    Args:
+        question: "systems" or "metrics".
+        first, second: names of two of them; "" for people's accuracy only.
+
     Raises:
         EvaluationError: the study is not suitable, or only one name is given.
     """
-    people = pilot_people(study)
+    people = estimate_people(study)
     assumptions: dict[str, Any] = {
         "right": round(people.right, 3),
         "pair_spread": round(people.spread, 3),
@@ -61,25 +72,24 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
         "worker_spread": 0.0,
     }
     source: dict[str, Any] = {"pilot": study.slug, "data_hash": hash_of_judgments(study)}
-    components = pilot_components(study)
+    components = variance_components(study)
     if components and not components["reason"]:
         source["components"] = components
     if bool(first) != bool(second):
         raise EvaluationError(_("Only one system or metric of the pilot is named; expected two, or none."))
     if first:
-        right = consensus_accuracy(study, people)
-        loader = pilot_systems if question == "systems" else pilot_metrics
-        assumptions |= {
-            name: round(value, 6) for name, value in loader(study, first, second, right=right).items()
-        }
+        right = simulate_consensus_accuracy(study, people)
+        estimate_difference = estimate_systems if question == "systems" else estimate_metrics
+        estimates = estimate_difference(study, first, second, right=right)
+        assumptions |= {name: round(value, 6) for name, value in estimates.items()}
         if not loaders.is_anonymous(study):
             sides = _sides_of_systems if question == "systems" else _sides_of_metrics
-            assumptions["taste"] = round(taste_of(study, people, sides(study, first, second)), 3)
+            assumptions["taste"] = round(estimate_taste(study, people, sides(study, first, second)), 3)
         source |= {"pilot_first": first, "pilot_second": second}
     return PilotEstimates(assumptions, source)
 
 
-def pilot_components(study: Study) -> dict[str, Any]:
+def variance_components(study: Study) -> dict[str, Any]:
     """Return the variance components of the pilot's votes: images, people and residual; {} if voters are anonymous."""
     if loaders.is_anonymous(study):
         return {}
@@ -91,7 +101,7 @@ def pilot_components(study: Study) -> dict[str, Any]:
     return components_of(KINDS[study.protocol], ratings.labels[ratings.code], clusters)
 
 
-def taste_of(study: Study, people: PilotModel, sides: Mapping[int, int]) -> float:
+def estimate_taste(study: Study, people: PilotModel, sides: Mapping[int, int]) -> float:
     """Return the standard deviation over people of the log odds that a person prefers the first system or metric.
 
     The variance of votes by people (Brennan 2001) equals that of the log odds times the squared mean slope of the
@@ -101,8 +111,10 @@ def taste_of(study: Study, people: PilotModel, sides: Mapping[int, int]) -> floa
         sides: by pair row id, the text (1 or 2) that the first system wrote or the first metric prefers.
     """
     table, units = loaders.load_judgments(study), loaders.judged_units_of(study)
-    side_of = {unit.pk: sides[unit.pair] for unit in units if unit.pair is not None and unit.pair in sides}
-    rows = table.is_counted & np.isin(table.value, SIDES) & np.isin(table.unit, list(side_of))
+    side_of_unit = {
+        unit.pk: sides[unit.pair] for unit in units if unit.pair is not None and unit.pair in sides
+    }
+    rows = table.is_counted & np.isin(table.value, SIDES) & np.isin(table.unit, list(side_of_unit))
     unit = table.unit[rows]
     columns = {ITEM: unit, RATER: table.worker[rows]}
     # The mean of q (1 - q), if the accuracies q of pairs have the variance spread * right * (1 - right).
@@ -112,12 +124,13 @@ def taste_of(study: Study, people: PilotModel, sides: Mapping[int, int]) -> floa
     clusters = Clusters.from_columns(columns, len(unit))
     if len(clusters.columns_used) < len(columns):
         return 0.0
-    votes = (table.value[rows] == np.array([side_of[pk] for pk in unit.tolist()])) * 1.0
-    variance_of_people = float(clusters.components(votes)[1])  # in the order of `columns`
+    votes_for_first = (table.value[rows] == np.array([side_of_unit[pk] for pk in unit.tolist()])) * 1.0
+    variance_of_people = float(clusters.components(votes_for_first)[1])  # in the order of `columns`
     return min(MAX_TASTE, math.sqrt(variance_of_people) / slope)
 
 
 def _sides_of_systems(study: Study, first: str, second: str) -> dict[int, int]:
+    """Return the side (1 or 2) of the first system, by pair row id, for the pairs of both systems."""
     systems_by_pair = loaders.systems_of_pairs(study)
     names = {pair.pk: systems_by_pair[pair.key] for pair in loaders.pair_rows(study)}
     return {pk: systems.index(first) + 1 for pk, systems in names.items() if set(systems) == {first, second}}
@@ -129,7 +142,7 @@ def _sides_of_metrics(study: Study, first: str, second: str) -> dict[int, int]:
     return {pk: side for pk, side in first_sides.items() if side and second_sides.get(pk) == 3 - side}
 
 
-def pilot_people(study: Study) -> PilotModel:
+def estimate_people(study: Study) -> PilotModel:
     """Estimate people's accuracy from split votes. Raise EvaluationError if that is impossible."""
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(
@@ -139,33 +152,33 @@ def pilot_people(study: Study) -> PilotModel:
     table = loaders.load_judgments(study)
     # people's accuracy is about votes for a side, so other answers are left out
     is_counted = table.is_counted & np.isin(table.value, SIDES)
-    _units, rows = np.unique(table.unit[is_counted], return_inverse=True)
-    votes = np.bincount(rows)
-    first = np.bincount(rows, weights=table.value[is_counted] == 1, minlength=votes.size)
+    _units, unit_index = np.unique(table.unit[is_counted], return_inverse=True)
+    vote_counts = np.bincount(unit_index)
+    first_counts = np.bincount(unit_index, weights=table.value[is_counted] == 1, minlength=vote_counts.size)
     try:
-        return fit_voter_model(first, votes)
+        return fit_voter_model(first_counts, vote_counts)
     except StatisticsError as error:
         raise EvaluationError(
             _("Study %(slug)r cannot be used as a pilot: %(error)s.") % {"slug": study.slug, "error": error}
         ) from None
 
 
-def consensus_accuracy(study: Study, people: PilotModel) -> float:
+def simulate_consensus_accuracy(study: Study, people: PilotModel) -> float:
     """Simulate how often a consensus of as many votes as in the pilot is right.
 
     Raises:
         EvaluationError: the consensus is no better than chance.
     """
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
-    pairs = units.values("pair").distinct().count()
+    pair_count = units.values("pair").distinct().count()
     size = Size(
-        SIMULATED_PAIRS,
-        max(1, round(units.count() / max(1, pairs))),
-        max(1, round(people.votes / people.units)),
+        pairs=SIMULATED_PAIRS,
+        references=max(1, round(units.count() / max(1, pair_count))),
+        votes=max(1, round(people.votes / people.units)),
     )
     crowd = VoterModel(right=people.right, pair_spread=people.spread, careless=0.0, worker_spread=0.0)
     # The assumed difference has no effect on the consensus.
-    (result,) = power_of(TwoSystems(1.0), crowd, [size], simulations=REPETITIONS, seed=0)
+    (result,) = power_of(TwoSystems(1.0), crowd, [size], simulations=SIMULATED_STUDIES, seed=0)
     if not result.right_consensus > 0.5:
         raise EvaluationError(
             _("Study %(slug)r cannot be used as a pilot: its votes are no better than chance.")
@@ -175,6 +188,7 @@ def consensus_accuracy(study: Study, people: PilotModel) -> float:
 
 
 def _load_winners(study: Study) -> dict[int, int]:
+    """Return the side that people's consensus names, by pair row id. Raise EvaluationError if there is none."""
     rows = Consensus.objects.filter(study=study, pair__isnull=False, value__isnull=False)
     consensus = {pair: int(value) for pair, value in rows.values_list("pair", "value") if pair and value}
     if not consensus:
@@ -185,7 +199,7 @@ def _load_winners(study: Study) -> dict[int, int]:
     return consensus
 
 
-def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
+def estimate_systems(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
     """Estimate how often the first of two systems is truly better, among decided pairs.
 
     ``right`` is the share of consensuses that are right. Tied votes are left out, as in the simulation.
@@ -221,7 +235,7 @@ def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) 
     return {"win_rate": true_share(wins / (wins + losses), right), "ties": 0.0}
 
 
-def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
+def estimate_metrics(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
     """Estimate two metrics' accuracies and agreement, clipped to the possible range.
 
     Raises:
@@ -229,19 +243,28 @@ def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) 
     """
     winners = {metric: _winners_of_metric(study, metric) for metric in (first, second)}
     consensus = _load_winners(study)
-    hits = {
+    agrees_with_people = {
         metric: {pair: winners[metric].get(pair) == value for pair, value in consensus.items()}
         for metric in winners
     }
-    n = len(consensus)
-    accuracy = {metric: true_share(sum(hits[metric].values()) / n, right) for metric in hits}
-    a, b = accuracy[first], accuracy[second]
-    same = sum(hits[first][pair] == hits[second][pair] for pair in consensus) / n
+    pair_count = len(consensus)
+    a, b = (
+        true_share(sum(agrees_with_people[metric].values()) / pair_count, right) for metric in (first, second)
+    )
+    same_count = sum(
+        agrees_with_people[first][pair] == agrees_with_people[second][pair] for pair in consensus
+    )
     # metrics with accuracies a and b agree on a share from |a + b - 1| to 1 - |a - b|
-    return {"first": a, "second": b, "agreement": min(max(same, abs(a + b - 1)), 1 - abs(a - b))}
+    agreement = min(max(same_count / pair_count, abs(a + b - 1)), 1 - abs(a - b))
+    return {"first": a, "second": b, "agreement": agreement}
 
 
 def _winners_of_metric(study: Study, metric: str) -> dict[int, int]:
+    """Return the side that a metric names in the newest evaluation, by pair row id.
+
+    Raises:
+        EvaluationError: the metric was not evaluated.
+    """
     newest = Analysis.objects.newest(study, Analysis.Kind.META_EVALUATION)
     scores = MetricScore.objects.filter(analysis=newest, metric=metric, pair__isnull=False)
     rows = list(scores.order_by("pair").values_list("pair", "first", "second"))

@@ -69,26 +69,37 @@ def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) ->
 
 
 def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | None) -> dict[str, Any]:
-    def row(result: PowerResult | None) -> dict[str, Any] | None:
+    def as_row(result: PowerResult | None) -> dict[str, Any] | None:
         if result is None:
             return None
-        figures = {key: json_float(value) for key, value in asdict(result).items() if key != "size"}
-        return asdict(result.size) | figures | {"cost_cents": cost_of(result.size, assumptions, design)}
+        probabilities = {key: json_float(value) for key, value in asdict(result).items() if key != "size"}
+        cost = {"cost_cents": cost_of(result.size, assumptions, design)}
+        return asdict(result.size) | probabilities | cost
 
     return {
-        "tried": [row(result) for result in plan.tried],
+        "tried": [as_row(result) for result in plan.tried],
         "wanted": plan.required_power,
-        "best": row(plan.best),
-        "fewer_votes": row(plan.fewer_votes),
-        "half_the_pairs": row(plan.half_the_pairs),
+        "best": as_row(plan.best),
+        "fewer_votes": as_row(plan.fewer_votes),
+        "half_the_pairs": as_row(plan.half_the_pairs),
     }
 
 
 @transaction.atomic
 def store_power_plan(
-    *, study: Study, assumptions: Assumptions, result: dict[str, Any], pilot: Mapping[str, str] | None = None
+    *,
+    study: Study,
+    assumptions: Assumptions,
+    result: dict[str, Any],
+    pilot_source: Mapping[str, str] | None = None,
 ) -> Analysis:
-    source = dict(pilot or {})
+    """Store the plan of a study as an analysis.
+
+    Args:
+        result: from ``compute_plan``.
+        pilot_source: ``source`` of the pilot's estimates; None if no pilot was used.
+    """
+    source = dict(pilot_source or {})
     data_hash = source.pop("data_hash", "")
     settings = assumptions.model_dump(mode="json") | source
     analysis = Analysis.objects.create(

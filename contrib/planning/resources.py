@@ -1,4 +1,4 @@
-"""Plans over HTTP."""
+"""The calls that start plans, and return them with their results."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ def require_study_creation(request: Request) -> None:
 
 
 class StoredPlan(NamedTuple):
+    """A plan as it is stored. ``result`` is None before it is simulated."""
+
     assumptions: dict[str, Any]
     result: dict[str, Any] | None
 

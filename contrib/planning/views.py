@@ -1,4 +1,4 @@
-"""The page "Plan" of a study, and the page for a plan without a study."""
+"""The page "Plan" of a study, and the page on which a plan is made before there is a study."""
 
 from __future__ import annotations
 
@@ -52,18 +52,19 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _plan_context(result: dict[str, Any], settings: dict[str, Any]) -> Context:
+    """Return the context of ``parts/power_plan.html`` for a plan and its assumptions."""
     # Imported lazily, since matplotlib costs every process 60 MB and 0.3 s.
     from contrib.planning.figures import describe_design, power_figure, power_sentence
 
     return {
-        "figure": as_markup(power_figure(result)),
-        "sentence": power_sentence(result),
+        "power_figure": as_markup(power_figure(result)),
+        "power_sentence": power_sentence(result),
         "components": components_sentence(settings.get("components", {})),
-        "best_words": describe_design(result["best"]) if result["best"] else "",
+        "best_design": describe_design(result["best"]) if result["best"] else "",
     }
 
 
-def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
+def show_plan_without_study(request: HttpRequest, context: Context) -> HttpResponse:
     """Show the page for a plan without a study. The plan is stored in its job."""
     user = signed_in(request)
     plans = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
@@ -92,7 +93,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
         "refusal": refusal,
         "currency": USUAL_CURRENCY,
         "jobs": [last_job] if last_job is not None and (last_job.is_under_way or last_job.error) else [],
-        "earlier": list(done_plans[:MAX_EARLIER_PLANS]) if done_plans.count() > 1 else [],
+        "earlier_plans": list(done_plans[:MAX_EARLIER_PLANS]) if done_plans.count() > 1 else [],
     }
     if plan is not None:
         context |= {
@@ -103,6 +104,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
 
 
 def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
+    """Return the slug and the name of the newest closed studies of pairs that the account may see."""
     protocols = [name for name, kind in KINDS.items() if kind.compares_pairs]
     visible_studies = Study.objects.visible_to(signed_in(request)).filter(
         protocol__in=protocols, state=Study.State.CLOSED
@@ -135,6 +137,6 @@ add_start_page(
         name="plan",
         label="Plan before creating a study",
         text="Not sure how many items you need?",
-        view=show_planning_first,
+        view=show_plan_without_study,
     )
 )

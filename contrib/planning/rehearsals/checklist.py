@@ -99,6 +99,7 @@ def _main_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the sentence about the power at each difference. All rows are about systems, or all about metrics."""
     # by whether pairs are compared, and by what is ranked
     sentences = {
         (True, "systems"): _(
@@ -135,6 +136,7 @@ def _newest_visible(study: Study, user: User | None) -> Analysis | None:
 
 
 def _power_doubt(study: Study, by: User | None) -> str:
+    """Return the warning before a study is opened whose power is low even for the largest difference; else ""."""
     newest = _newest_visible(study, by)
     rows = _power_rows(newest, design_of(study).purpose) if newest else []
     return _power_sentence(rows) if rows and _power_at_largest_difference(rows) < MIN_POWER else ""

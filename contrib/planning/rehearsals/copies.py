@@ -44,5 +44,5 @@ def rehearsals_of(study: Study) -> QuerySet[Study]:
 
 
 def original_of_copy(copy: Study) -> Study | None:
-    number = copy.notes.get(ORIGINAL_NOTE)
-    return Study.objects.filter(pk=number).first() if number else None
+    original_id = copy.notes.get(ORIGINAL_NOTE)
+    return Study.objects.filter(pk=original_id).first() if original_id else None

@@ -1,4 +1,4 @@
-"""The command that rehearses a study."""
+"""The command that lets a simulated crowd answer a study, and prints how its participants fared."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def _format_report(report: CarelessTypeReport) -> str:
     group = "Careful participants" if report.sort == CAREFUL else f"Spammers, {report.sort}"
     time_words = ""
     if report.answers is not None:
-        low, middle, high = report.answers
-        time_words = f" after {middle:,.0f} answers (middle half {low:,.0f} to {high:,.0f})"
+        low, median, high = report.answers  # quartiles
+        time_words = f" after {median:,.0f} answers (middle half {low:,.0f} to {high:,.0f})"
     flagged = f", {report.flagged:,} more flagged" if report.flagged else ""
     wrongly = " wrongly" if report.sort == CAREFUL else ""
     return (

@@ -28,12 +28,15 @@ MAX_GRADES = 10  # a scale with at most this many grades is divided by grades, o
 
 
 def power_of_means(
-    study: Study, relevance: RelevanceScale, decisions: Mapping[int, Decision], truths: Mapping[int, Any]
+    study: Study,
+    relevance: RelevanceScale,
+    decisions: Mapping[int, Decision],
+    true_answers: Mapping[int, Any],
 ) -> list[dict[str, Any]]:
     """Return the power for each of STEPS_APART; [] if fewer than two systems were judged.
 
     Args:
-        truths: the drawn true answer to each unit, by its row id.
+        true_answers: the drawn true answer to each unit, by its row id.
     """
     proposals = proposals_of(study)
     outputs = outputs_of_answers(
@@ -46,7 +49,7 @@ def power_of_means(
     contrast = standings.contrast(first, second)
     low, high = relevance.ends
     step = 1.0 if high - low <= MAX_GRADES else (high - low) / MAX_GRADES
-    true_means = _true_means(proposals, truths)
+    true_means = _true_means(proposals, true_answers)
     are_alike = true_means[0] - true_means[1] < min(STEPS_APART) * step
     return [
         {
@@ -64,10 +67,12 @@ def power_of_means(
     ]
 
 
-def _true_means(proposals: Proposals, truths: Mapping[int, Any]) -> Floats:
+def _true_means(proposals: Proposals, true_answers: Mapping[int, Any]) -> Floats:
     """Return the systems' mean true answers, highest first."""
     output, unit = proposals.scored_entries()
-    value = np.array([float(truths.get(pk, math.nan)) for pk in proposals.units.pk.tolist()])[unit]
-    has_truth, system = ~np.isnan(value), proposals.system[output]
-    counts, totals = np.bincount(system[has_truth]), np.bincount(system[has_truth], value[has_truth])
+    answer_of_unit = np.array([float(true_answers.get(pk, math.nan)) for pk in proposals.units.pk.tolist()])
+    answers, systems = answer_of_unit[unit], proposals.system[output]
+    has_answer = ~np.isnan(answers)
+    counts = np.bincount(systems[has_answer])
+    totals = np.bincount(systems[has_answer], answers[has_answer])
     return np.sort(totals[counts > 0] / counts[counts > 0])[::-1]

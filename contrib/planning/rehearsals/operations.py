@@ -40,6 +40,7 @@ class SortsField(serializers.CharField):
 
 
 def _number_field(label: str, default: float, low: float, high: float) -> Any:
+    """Return an optional field for whole numbers if the default is one, else for decimals."""
     is_integer = isinstance(default, int)
     field: Any = serializers.IntegerField if is_integer else serializers.FloatField
     return field(

@@ -59,8 +59,8 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
         "original": _visible_original(study, user),
         "is_copy": ORIGINAL_NOTE in study.notes,
         "rehearsal": newest.analysis,
-        "power": power_rows_of(newest.analysis) if newest.analysis else [],
-        "rehearsing": any(job.kind == "rehearse" for job in context["jobs"]),
+        "power_rows": power_rows_of(newest.analysis) if newest.analysis else [],
+        "is_rehearsing": any(job.kind == "rehearse" for job in context["jobs"]),
         "rehearsed_study": newest.study,
     }
     return TemplateResponse(request, "evaluation/study_rehearsal.html", context)

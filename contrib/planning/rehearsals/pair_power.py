@@ -32,14 +32,15 @@ MAX_DOUBLINGS, MAX_JUDGMENTS = 6, 50_000  # in the search for a number of pairs 
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """A question to simulate.
+class PowerComparison:
+    """A comparison of two systems or metrics whose power is simulated.
 
     Attributes:
         what: "systems" or "metrics".
         first, second: the names of two of them.
         pairs: the number of pairs in the rehearsal that compare them.
         difference: one of TRUE_SHARES_WON or of ACCURACY_DIFFERENCES.
+        question: the comparison as the simulation takes it.
     """
 
     what: str
@@ -87,7 +88,7 @@ def simulate_power(study: Study, findings: PairFindings, seed: int) -> list[dict
     return rows
 
 
-def _comparisons_of_systems(study: Study, findings: PairFindings) -> Iterator[Comparison]:
+def _comparisons_of_systems(study: Study, findings: PairFindings) -> Iterator[PowerComparison]:
     meetings = Counter(tuple(sorted(names)) for names in findings.compared_systems.values())
     if meetings and KINDS[study.protocol].rehearses_systems:
         # Prefer two systems to a system and people's texts, then those that met most often.
@@ -95,26 +96,26 @@ def _comparisons_of_systems(study: Study, findings: PairFindings) -> Iterator[Co
             meetings, key=lambda names: ("people" not in names, meetings[names], names)
         )
         for share in TRUE_SHARES_WON:
-            yield Comparison("systems", first, second, meetings[pair], share, TwoSystems(share))
+            yield PowerComparison("systems", first, second, meetings[pair], share, TwoSystems(share))
 
 
-def _comparisons_of_metrics(findings: PairFindings) -> Iterator[Comparison]:
+def _comparisons_of_metrics(findings: PairFindings) -> Iterator[PowerComparison]:
     if len(findings.metrics) < 2:
         return
     first, second = (row["name"] for row in findings.metrics[:2])
     winners = findings.truth.winners
-    is_right, second_is_right = (
+    first_is_right, second_is_right = (
         {pair: side == winners[pair] for pair, side in findings.sides_of_metrics[name].items()}
         for name in (first, second)
     )
-    agreement = float(np.mean([is_right[pair] == second_is_right[pair] for pair in is_right]))
+    agreement = float(np.mean([first_is_right[pair] == second_is_right[pair] for pair in first_is_right]))
     for difference in ACCURACY_DIFFERENCES:
         # The better metric is as accurate as in the rehearsal, and the other one is not worse than chance.
         accuracy = max(findings.metrics[0]["truth"]["value"], 0.5 + difference)
         # Two metrics of these accuracies agree on no fewer and no more pairs.
         low, high = abs(2 * accuracy - difference - 1), 1 - difference
         question = TwoMetrics(accuracy, accuracy - difference, min(max(agreement, low), high))
-        yield Comparison("metrics", first, second, len(is_right), difference, question)
+        yield PowerComparison("metrics", first, second, len(first_is_right), difference, question)
 
 
 def needed_pairs(question: Question, people: VoterModel, size: Size, power: float, seed: int) -> int | None:

@@ -1,4 +1,4 @@
-"""How often systems, metrics and people are right about the true winners of a rehearsed study's pairs."""
+"""Compare what metrics, systems and people's votes say about a rehearsed study's pairs with the drawn true winners."""
 
 from __future__ import annotations
 
@@ -25,26 +25,31 @@ NO_ESTIMATE = dict.fromkeys(ESTIMATE_KEYS) | {"n": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class PairTruth:
-    """The true winners (1 or 2) and the clusters of pairs, by the pair's row id."""
+class TrueWinners:
+    """The true winners of pairs.
+
+    Attributes:
+        winners: 1 or 2, by the pair's row id.
+        clusters: the cluster of the pair's item, by the pair's row id.
+    """
 
     winners: Mapping[int, int]
-    cluster: Mapping[int, int]
+    clusters: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class PairFindings:
-    """The results of a rehearsed study of pairs, next to the simulated truth.
+    """The results of a rehearsed study of pairs, next to the true winners.
 
     Attributes:
-        people: how often people are right; None if they are right no more often than by chance.
+        people: people with the accuracy of the simulated crowd; None if it is right no more often than by chance.
         sides_of_metrics: the side that each metric names, by metric and by the pair's row id.
         compared_systems: the two systems of the pairs that compare two, by the pair's row id.
-        metrics, systems: one row each, best first. "name"; "truth": share of pairs on which the metric is right, or
-            that the system wins, by the truth; "found": the same share by people's votes.
+        metrics, systems: one row each, best first. "truth" is the share of pairs on which the metric names the true
+            winner, or on which the system is the true winner; "found" is the same share by people's votes.
     """
 
-    truth: PairTruth
+    truth: TrueWinners
     people: VoterModel | None
     sides_of_metrics: Mapping[str, Mapping[int, int]]
     compared_systems: Mapping[int, tuple[str, str]]
@@ -52,24 +57,27 @@ class PairFindings:
     systems: list[dict[str, Any]]
 
 
-def find_on_pairs(
-    study: Study, truths: Mapping[int, Any], evaluation: MetaEvaluation | None, verdict: SystemsVerdict | None
+def compare_pairs(
+    study: Study,
+    true_answers: Mapping[int, Any],
+    evaluation: MetaEvaluation | None,
+    verdict: SystemsVerdict | None,
 ) -> PairFindings:
-    """Compare a rehearsed study of pairs with the truth.
+    """Compare a rehearsed study of pairs with its true winners.
 
     Args:
-        truths: the drawn true answer to each unit, by its row id.
+        true_answers: the drawn true answer to each unit, by its row id.
     """
-    truth = _true_winners(study, truths)
+    truth = _true_winners(study, true_answers)
     sides_of_metrics = _sides_of_metrics(evaluation, truth)
     metrics = [
-        {"name": name, "truth": _share_of_truth(sides, truth), "found": _accuracy_of(evaluation, name)}
+        {"name": name, "truth": _share_right(sides, truth), "found": _accuracy_of(evaluation, name)}
         for name, sides in sides_of_metrics.items()
     ]
     systems = _compared_systems(study, truth)
     return PairFindings(
         truth=truth,
-        people=_people_of_crowd(study, truths),
+        people=_people_of_crowd(study, true_answers),
         sides_of_metrics=sides_of_metrics,
         compared_systems=systems,
         metrics=sorted(metrics, key=lambda row: -row["truth"]["value"]),
@@ -77,41 +85,48 @@ def find_on_pairs(
     )
 
 
-def share_by_item(right: Sequence[bool], clusters: Sequence[int] | Ints) -> dict[str, Any]:
+def share_by_item(is_right: Sequence[bool], clusters: Sequence[int] | Ints) -> dict[str, Any]:
+    """Return the share of rows that are right, with an interval clustered by item.
+
+    Args:
+        clusters: the cluster of each row's item.
+    """
     columns = {ITEM: np.asarray(clusters, dtype=np.int64)}
-    return clustered_share(np.array(right, dtype=np.bool_), np.ones(len(right), dtype=np.bool_), columns)
+    has_answer = np.ones(len(is_right), dtype=np.bool_)
+    return clustered_share(np.array(is_right, dtype=np.bool_), has_answer, columns)
 
 
-def _true_winners(study: Study, truths: Mapping[int, Any]) -> PairTruth:
+def _true_winners(study: Study, true_answers: Mapping[int, Any]) -> TrueWinners:
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
     rows = {pair: (unit, item) for pair, unit, item in units.values_list("pair_id", "pk", "item_id")}
     clusters = loaders.clusters_of_items(study, [item for _, item in rows.values()])
-    return PairTruth(
-        winners={pair: int(truths[unit]) for pair, (unit, _) in rows.items()},
-        cluster=dict(zip(rows, clusters.tolist(), strict=True)),
+    return TrueWinners(
+        winners={pair: int(true_answers[unit]) for pair, (unit, _) in rows.items()},
+        clusters=dict(zip(rows, clusters.tolist(), strict=True)),
     )
 
 
-def _people_of_crowd(study: Study, truths: Mapping[int, Any]) -> VoterModel | None:
+def _people_of_crowd(study: Study, true_answers: Mapping[int, Any]) -> VoterModel | None:
+    """Return people with the accuracy of the crowd's counted judgments; None if it decides nothing."""
     table, design = loaders.load_judgments(study), design_of(study)
-    keep = table.is_counted
-    truth = np.array([int(truths[unit]) for unit in table.unit[keep].tolist()])
-    if not truth.size:
+    is_counted = table.is_counted
+    expected = np.array([int(true_answers[unit]) for unit in table.unit[is_counted].tolist()])
+    if not expected.size:
         return None
     try:
         return VoterModel(
-            right=float((table.value[keep] == truth).mean()),
+            right=float((table.value[is_counted] == expected).mean()),
             pair_spread=0.0,
             careless=0.0,
             worker_spread=0.0,
             pairs_each=max(1, design.units_per_hit - design.controls.per_hit),
-            raters=max(len(np.unique(table.worker[keep])), design.judgments_per_unit),
+            raters=max(len(np.unique(table.worker[is_counted])), design.judgments_per_unit),
         )
     except StatisticsError:  # a crowd with less than chance accuracy decides nothing
         return None
 
 
-def _sides_of_metrics(evaluation: MetaEvaluation | None, truth: PairTruth) -> dict[str, dict[int, int]]:
+def _sides_of_metrics(evaluation: MetaEvaluation | None, truth: TrueWinners) -> dict[str, dict[int, int]]:
     if evaluation is None or evaluation.metric_results.pks is None:
         return {}
     pks = evaluation.metric_results.pks.tolist()
@@ -125,14 +140,14 @@ def _sides_of_metrics(evaluation: MetaEvaluation | None, truth: PairTruth) -> di
     }
 
 
-def _share_of_truth(sides: Mapping[int, int], truth: PairTruth) -> dict[str, Any]:
+def _share_right(sides: Mapping[int, int], truth: TrueWinners) -> dict[str, Any]:
     """Return the share of pairs on which a metric or a system is right.
 
     Args:
         sides: the side that the metric names, or that is the system's, by pair row id.
     """
-    right = [side == truth.winners[pair] for pair, side in sides.items()]
-    return share_by_item(right, [truth.cluster[pair] for pair in sides])
+    is_right = [side == truth.winners[pair] for pair, side in sides.items()]
+    return share_by_item(is_right, [truth.clusters[pair] for pair in sides])
 
 
 def _accuracy_of(evaluation: MetaEvaluation | None, metric: str) -> dict[str, Any]:
@@ -141,7 +156,8 @@ def _accuracy_of(evaluation: MetaEvaluation | None, metric: str) -> dict[str, An
     return {name: evaluation.result["metrics"][metric]["accuracy"]["all"][name] for name in ESTIMATE_KEYS}
 
 
-def _compared_systems(study: Study, truth: PairTruth) -> dict[int, tuple[str, str]]:
+def _compared_systems(study: Study, truth: TrueWinners) -> dict[int, tuple[str, str]]:
+    """Return the two systems of each pair that compares two different ones, by the pair's row id."""
     systems_by_pair = loaders.systems_of_pairs(study)
     rows = {
         pair.pk: systems_by_pair[pair.key] for pair in loaders.pair_rows(study) if pair.pk in truth.winners
@@ -150,7 +166,7 @@ def _compared_systems(study: Study, truth: PairTruth) -> dict[int, tuple[str, st
 
 
 def _system_rows(
-    systems_by_pair: Mapping[int, tuple[str, str]], truth: PairTruth, verdict: SystemsVerdict | None
+    systems_by_pair: Mapping[int, tuple[str, str]], truth: TrueWinners, verdict: SystemsVerdict | None
 ) -> list[dict[str, Any]]:
     """Return for each system how often it truly wins, and how often it wins by the votes, as in the verdict."""
     results = {row["system"]: row for row in verdict["systems"]} if verdict else {}
@@ -158,5 +174,5 @@ def _system_rows(
     for name in sorted({name for names in systems_by_pair.values() for name in names}):
         sides = {pk: names.index(name) + 1 for pk, names in systems_by_pair.items() if name in names}
         estimate = {key: results.get(name, NO_ESTIMATE)[key] for key in ESTIMATE_KEYS}
-        rows.append({"name": name, "truth": _share_of_truth(sides, truth), "found": estimate})
+        rows.append({"name": name, "truth": _share_right(sides, truth), "found": estimate})
     return sorted(rows, key=lambda row: -(row["truth"]["value"] or 0.0))

@@ -1,4 +1,4 @@
-"""Rehearsals over HTTP."""
+"""The calls that start, return and delete rehearsals."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ class RehearsalResource(Resource):
         copies = Study.objects.filter(simulated=True, notes__has_key=ORIGINAL_NOTE)
         if getattr(self, "swagger_fake_view", False):
             return copies
-        number = Cast(KeyTextTransform(ORIGINAL_NOTE, "notes"), BigIntegerField())
+        original_id = Cast(KeyTextTransform(ORIGINAL_NOTE, "notes"), BigIntegerField())
         visible_originals = studies_of(self.request).order_by().filter(pk=OuterRef("of_pk"))
-        return copies.annotate(of_pk=number).annotate(of=Subquery(visible_originals.values("slug")[:1]))
+        return copies.annotate(of_pk=original_id).annotate(of=Subquery(visible_originals.values("slug")[:1]))
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
         return RehearsalHeadSerializer if self.action == "list" else RehearsalSerializer

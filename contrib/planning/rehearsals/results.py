@@ -1,4 +1,4 @@
-"""Evaluate a rehearsal: how much of the drawn truth was recovered, the cost, and the decisions."""
+"""Evaluate a rehearsal: how many of the drawn true answers the consensus found, the power, the cost and the time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from annotation.rehearsal.truths import rehearsal_of, truths_of
 from common.amounts import percent
 from contrib.planning.rehearsals.mean_power import power_of_means
 from contrib.planning.rehearsals.pair_power import SIMULATIONS, simulate_power
-from contrib.planning.rehearsals.pairs import find_on_pairs, share_by_item
+from contrib.planning.rehearsals.pairs import compare_pairs, share_by_item
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
@@ -34,6 +34,8 @@ from quorum.numeric.signatures import signature
 
 @dataclass(frozen=True, slots=True)
 class RehearsalResult:
+    """A computed rehearsal that is not stored yet. ``result`` is the JSON of its analysis."""
+
     study: Study
     crowd: RehearsalCrowd
     result: dict[str, Any]
@@ -44,38 +46,42 @@ class RehearsalResult:
 def compute_rehearsal(
     *, study: Study, crowd: RehearsalCrowd, report: RehearsalReport, progress: Progress = no_progress
 ) -> RehearsalResult:
-    """Compare a finished rehearsal with the truth, without storing the result."""
+    """Compare the consensus of a finished rehearsal with the drawn true answers, without storing the result.
+
+    Args:
+        report: what the simulated crowd did.
+    """
     aggregation = compute_aggregation(study=study, progress=lambda share, text: progress(share / 3, text))
-    evaluation, reason = None, ""
+    evaluation, why_no_metrics = None, ""
     try:
         evaluation = compute_evaluation(
             study=study, progress=lambda share, text: progress((1 + share) / 3, text)
         )
     except EvaluationError as error:
-        reason = str(error)
+        why_no_metrics = str(error)
     metrics: list[dict[str, Any]] = []
     systems: list[dict[str, Any]] = []
     power: list[dict[str, Any]] = []
     progress(0.7, "comparing results with the right answers")
-    truths = truths_of(study, crowd.seed)
+    true_answers = truths_of(study, crowd.seed)
     if KINDS[study.protocol].compares_pairs:
-        findings = find_on_pairs(study, truths, evaluation, aggregation.result["systems_verdict"])
+        findings = compare_pairs(study, true_answers, evaluation, aggregation.result["systems_verdict"])
         metrics, systems = findings.metrics, findings.systems
         power = simulate_power(study, findings, crowd.seed)
     elif (relevance := kind_of(study).relevance) is not None and relevance.is_mean:
-        power = power_of_means(study, relevance, aggregation.consensus.decisions, truths)
+        power = power_of_means(study, relevance, aggregation.consensus.decisions, true_answers)
     return RehearsalResult(
         study=study,
         crowd=crowd,
         result={
             "report": asdict(report),
-            "recovered": _share_recovered(study, truths, aggregation),
+            "recovered": _share_recovered(study, true_answers, aggregation),
             "agreement": aggregation.result["agreement"]["alpha"],
             "metrics": metrics,
             "systems": systems,
-            "no_metrics": reason,
+            "no_metrics": why_no_metrics,
             "power": power,
-            **_count_work(study),
+            **_cost_and_time(study),
         },
         aggregation=aggregation,
         evaluation=evaluation,
@@ -83,26 +89,30 @@ def compute_rehearsal(
 
 
 def _share_recovered(
-    study: Study, truths: Mapping[int, Any], aggregation: StudyAggregation
+    study: Study, true_answers: Mapping[int, Any], aggregation: StudyAggregation
 ) -> dict[str, Any]:
-    """Return the share of judged units whose consensus is the truth, with its interval by item."""
-    rehearsal, of_unit = rehearsal_of(study), aggregation.consensus.of_unit
+    """Return the share of judged units whose consensus is the true answer, with its interval by item."""
+    rehearsal, consensus_of_unit = rehearsal_of(study), aggregation.consensus.of_unit
     judgments = Judgment.objects.of_study(study).current().filter(unit__control=False)
-    items = dict(judgments.order_by().values_list("unit_id", "unit__item_id").distinct())
-    right = [pk in of_unit and rehearsal.matches(of_unit[pk], truths[pk]) for pk in items]
-    return share_by_item(right, loaders.clusters_of_items(study, list(items.values())))
+    item_of_unit = dict(judgments.order_by().values_list("unit_id", "unit__item_id").distinct())
+    is_recovered = [
+        pk in consensus_of_unit and rehearsal.matches(consensus_of_unit[pk], true_answers[pk])
+        for pk in item_of_unit
+    ]
+    return share_by_item(is_recovered, loaders.clusters_of_items(study, list(item_of_unit.values())))
 
 
-def _count_work(study: Study) -> dict[str, Any]:
+def _cost_and_time(study: Study) -> dict[str, Any]:
+    """Return the cost of the design, the longest working time of a person, and the wage that the reward makes."""
     design, forecast = design_of(study), forecast_of(study)
-    seconds = dict(
+    seconds_of_worker = dict(
         Judgment.objects.of_study(study)
         .current()
         .values_list("assignment__worker_id")
         .annotate(took=Sum("seconds"))
         .order_by()
     )
-    total = sum(filter(None, seconds.values()))
+    total_seconds = sum(filter(None, seconds_of_worker.values()))
     finished_count = Assignment.objects.filter(study=study).finished().count()
     reward = design.crowd.reward_cents
     return {
@@ -112,13 +122,16 @@ def _count_work(study: Study) -> dict[str, Any]:
             "fee_cents": forecast.fee_cents,
             "cents": forecast.cents,
         },
-        "longest_hours": max(filter(None, seconds.values()), default=0.0) / 3600,
-        "wage_cents": round(reward * finished_count * 3600 / total) if reward and total else None,
+        "longest_hours": max(filter(None, seconds_of_worker.values()), default=0.0) / 3600,
+        "wage_cents": round(reward * finished_count * 3600 / total_seconds)
+        if reward and total_seconds
+        else None,
     }
 
 
 @transaction.atomic
 def store_rehearsal(rehearsal: RehearsalResult) -> Analysis:
+    """Store the consensus, the evaluation and the result of a rehearsal. Return the analysis of the result."""
     aggregation = store_aggregation(rehearsal.aggregation)
     if rehearsal.evaluation is not None:
         store_evaluation(rehearsal.evaluation)
