@@ -1,4 +1,4 @@
-"""Read the answers to a template's questions from a form, and check them."""
+"""Read the answers to a template's questions from a submitted form, and check them."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, 
             gettext("“%(name)s” is not a question of the form; expected %(names)s")
             % {"name": ascii(unknown[:60])[1:-1], "names": _list_names(names)}
         )
-    stored_form: dict[str, Any] = {}
+    stored_answer: dict[str, Any] = {}
     for question in questions:
-        value = CLEANERS[question.shape](question, answer.get(question.name))
+        value = CLEANER_BY_SHAPE[question.shape](question, answer.get(question.name))
         if value is not None:
-            stored_form[question.name] = value
-    return stored_form
+            stored_answer[question.name] = value
+    return stored_answer
 
 
 def _list_names(names: Sequence[str]) -> str:
@@ -97,7 +97,7 @@ def _clean_number(question: FormQuestion, value: Any) -> int | float | None:
         return None
     number = as_number(value)
     if number is None or not _is_in_range(question, number):
-        range_text = _range_of(question)
+        range_text = _range_text(question)
         raise RefusedAnswer(
             gettext("expected a number%(range)s for “%(name)s”")
             % {"name": question.name, "range": range_text},
@@ -117,7 +117,7 @@ def _is_in_range(question: FormQuestion, number: float) -> bool:
     return math.isfinite(steps) and abs(steps - round(steps)) <= STEP_TOLERANCE * max(1.0, abs(steps))
 
 
-def _range_of(question: FormQuestion) -> str:
+def _range_text(question: FormQuestion) -> str:
     low, high = (None if bound is None else spell_number(bound) for bound in (question.low, question.high))
     if low is not None and high is not None:
         return gettext(" from %(low)s to %(high)s") % {"low": low, "high": high}
@@ -152,7 +152,7 @@ def _preset_value(question: FormQuestion, value: Any) -> str:
     return question.preset
 
 
-CLEANERS = {
+CLEANER_BY_SHAPE = {
     "choice": _clean_choice,
     "several": _clean_ticks,
     "number": _clean_number,
@@ -161,8 +161,8 @@ CLEANERS = {
 }
 
 
-def first_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
-    """Return the answer that the page shows before the worker changes it.
+def initial_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
+    """Return the answer that the page shows before the worker changes it, in its stored form.
 
     Sliders are left out, since they must be moved.
     """
@@ -174,7 +174,7 @@ def first_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
         elif question.shape == "choice":
             answer |= {question.name: chosen_values[-1]} if chosen_values and chosen_values[-1] else {}
         elif question.shape == "number":
-            answer |= _read_number(question.name, question.preset)
+            answer |= _number_answer(question.name, question.preset)
         elif question.shape == "text" and question.preset.strip():
             answer[question.name] = _plain_text(question.preset)
     return answer
@@ -190,8 +190,8 @@ def _default_of_slider(question: FormQuestion) -> str:
     return f"{min(middle, question.high):g}"
 
 
-def _read_number(name: str, text: str) -> dict[str, Any]:
-    """Return the number in a text, by ``name``; {} for a blank text. Other texts are kept, and refused later."""
+def _number_answer(name: str, text: str) -> dict[str, Any]:
+    """Return {name: number} for a text with a number; {} for a blank text. Other texts are kept, and refused later."""
     if not text.strip():
         return {}
     try:
@@ -211,24 +211,25 @@ def answer_of_form(
     if not any(name.startswith(f"{prefix}-") for name in form):
         return None
     answer: dict[str, Any] = {}
-    for number, question in enumerate(questions):
-        name = f"{prefix}-{number}"
+    for question_index, question in enumerate(questions):
+        name = f"{prefix}-{question_index}"
         text = str(form.get(name) or "")
         if question.shape == "several":
             answer[question.name] = [
                 option.value for index, option in enumerate(question.options) if f"{name}-{index}" in form
             ]
         elif question.shape == "number":
-            answer |= _read_number(question.name, text)
+            answer |= _number_answer(question.name, text)
         elif question.shape != "fixed" and text.strip():
             answer[question.name] = text
-    first = first_answer(questions)
+    untouched_answer = initial_answer(questions)
     for question in questions:
-        if question.name in answer and question.name not in first:
-            first |= _read_number(question.name, _default_of_slider(question))
-    is_untouched = {name: _plain_text(value) for name, value in answer.items()} == first
+        if question.name in answer and question.name not in untouched_answer:
+            untouched_answer |= _number_answer(question.name, _default_of_slider(question))
+    is_untouched = {name: _plain_text(value) for name, value in answer.items()} == untouched_answer
     return None if is_untouched and f"{prefix}-none" not in form else answer
 
 
 def _plain_text(value: Any) -> Any:
+    """Return a text without outer blanks and with the line ends of the stored form; other values unchanged."""
     return value.replace("\r\n", "\n").strip() if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Control items of HIT templates: rows with expected answers, and repeated rows."""
+"""Control items of HIT templates (rows with expected answers, repeated rows), and simulated answers to questions."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
             % {"shown": shown_field},
             field="template.html",
         )
-    rows_with_answers = []
+    known_items = []
     for number, row in enumerate(rows, start=1):
         cells = dict(row.fields)
         try:
@@ -105,8 +105,18 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
                 field="controls.kinds",
             ) from None
         if expected:
-            rows_with_answers.append(KnownItem(number, row, None, None, None, expected, reason_of(cells)))
-    if not rows_with_answers:
+            known_items.append(
+                KnownItem(
+                    number=number,
+                    image=row,
+                    reference=None,
+                    first=None,
+                    second=None,
+                    expected=expected,
+                    explanation=reason_of(cells),
+                )
+            )
+    if not known_items:
         names = [question.name for question in template.questions if question.shape != "fixed"]
         raise DesignError(
             gettext(
@@ -117,23 +127,25 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
             % {"known_good": KNOWN_GOOD, "dataset": dataset, "names": names[0]},
             field="controls.kinds",
         )
-    return rows_with_answers
+    return known_items
 
 
 def known_control(slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
-    row, fields = items[0].image, dict(items[0].image.fields)
+    """Return the control item of a known row. The known items of a template are single rows."""
+    (item,) = items
+    row, fields = item.image, dict(item.image.fields)
     unit = UnitSpec(
         key=content_key("control", slot.design.protocol, slot.design.seed, slot.position, row.name, fields),
         image=row.name,
         control=True,
         control_kind=KNOWN_GOOD,
-        expected=items[0].expected,
+        expected=item.expected,
         content={"fields": fields},
     )
     return Group(row.name, (unit,))
 
 
-def draw_answer_to(
+def draw_answer_to_known_item(
     questions: Sequence[FormQuestion],
     expected: Mapping[str, Any],
     random_answer: dict[str, Any],
@@ -169,6 +181,6 @@ def draw_random_answer(question: FormQuestion, rng: np.random.Generator) -> Any:
         low = question.low if question.low is not None else 0.0
         high = question.high if question.high is not None else low + 100.0
         step = question.step or 1.0
-        steps = int((high - low) / step + ROUNDING)
-        return low + step * int(rng.integers(steps + 1))
+        step_count = int((high - low) / step + ROUNDING)
+        return low + step * int(rng.integers(step_count + 1))
     return SIMULATED_TEXT[: question.max_length]

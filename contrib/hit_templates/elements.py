@@ -1,4 +1,4 @@
-"""The elements of a template."""
+"""The tree of elements into which the HTML of a template is parsed, and its fields ``${field}``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ VOID_ELEMENTS = frozenset({"br", "hr", "img", "input", "wbr", "source", "track",
 
 @dataclass(slots=True)
 class Element:
-    """An element of the page. If it is a control, it has the 0-based numbers of its question and option."""
+    """An element of the page.
+
+    Attributes:
+        question: index of the question to which a control belongs; -1 for other elements.
+        option: index of the option that a radio button, a check box or an option element stands for; else -1.
+        built_in: whether the text is our own, and translated when it is shown.
+    """
 
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
     children: list[Element | str] = field(default_factory=list)
     question: int = -1
     option: int = -1
-    built_in: bool = False  # whether the text is our own, and translated when it is shown
+    built_in: bool = False
 
 
 def inner_text(element: Element) -> str:

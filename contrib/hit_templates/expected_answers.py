@@ -1,4 +1,4 @@
-"""The expected answers of known items: read, check and show them."""
+"""The expected answers of known items, which are rows of the inputs: read them from cells, compare and show them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ NO_TICKS = "[]"  # the cell for check boxes of which none should be ticked
 REPEAT_TOLERANCE = 0.15  # tolerance of a repeated number as a fraction of its range, as on a slider
 ROUNDING = 1e-9  # relative error of a number that comes from rounding
 
+# By question, what is expected: {"any": values} for a choice, {"all": values} for check boxes, {"low": number, "high":
+# number} for a number, and {"texts": texts} for a text, of which one suffices.
 Expected = dict[str, dict[str, Any]]
 
 
@@ -75,23 +77,24 @@ def reason_of(cells: Mapping[str, str]) -> str:
 
 def _read_choice(question: FormQuestion, cell: str) -> dict[str, Any]:
     values = [option.value for option in question.options if option.value]
-    parts = [cell] if cell in values else _split_values(cell)
-    if not parts:
+    expected_values = [cell] if cell in values else _split_values(cell)
+    if not expected_values:
         raise ValueError(f"expected one of the values of “{question.name}”")
-    for part in parts:
-        _clean_value(question, part)
-    return {"any": parts}
+    for value in expected_values:
+        _clean_value(question, value)  # raises an error for a value that cannot be chosen
+    return {"any": expected_values}
 
 
 def _read_ticks(question: FormQuestion, cell: str) -> dict[str, Any]:
     values = [option.value for option in question.options]
-    parts = [] if cell == NO_TICKS else [cell] if cell in values else _split_values(cell)
-    if not parts and cell != NO_TICKS:
+    ticked = [] if cell == NO_TICKS else [cell] if cell in values else _split_values(cell)
+    if not ticked and cell != NO_TICKS:
         raise ValueError(f"expected values of “{question.name}”, or {NO_TICKS} where none is to be ticked")
-    return {"all": _clean_value(question, parts)}
+    return {"all": _clean_value(question, ticked)}
 
 
 def _read_range(question: FormQuestion, cell: str) -> dict[str, Any]:
+    """Read a number, or a range such as 6..8."""
     low, dots, high = cell.partition("..")
     try:
         ends = [as_number(float(end)) for end in ((low, high) if dots else (low,))]
@@ -125,10 +128,10 @@ def _range_has_answer(question: FormQuestion, first: float, last: float) -> bool
 
 
 def _read_texts(question: FormQuestion, cell: str) -> dict[str, Any]:
-    parts = [part for part in _split_values(cell) if normalise_answer(part)]
-    if not parts:
+    texts = [text for text in _split_values(cell) if normalise_answer(text)]
+    if not texts:
         raise ValueError("expected a text with letters or digits")
-    return {"texts": [_clean_value(question, part) for part in parts]}
+    return {"texts": [_clean_value(question, text) for text in texts]}
 
 
 def _split_values(cell: str) -> list[str]:
@@ -205,7 +208,11 @@ def _repeat_tolerance(question: FormQuestion) -> float:
 
 
 def example_of(question: FormQuestion, expectation: Mapping[str, Any], valid_answer: Any) -> Any:
-    """Return an answer that meets an expectation. ``valid_answer`` is returned if it does."""
+    """Return an answer that meets an expectation.
+
+    Args:
+        valid_answer: a possible answer to a question for a number; it is returned if it meets the expectation.
+    """
     if "any" in expectation:
         return expectation["any"][0]
     if "all" in expectation:
@@ -222,6 +229,7 @@ def example_of(question: FormQuestion, expectation: Mapping[str, Any], valid_ans
 
 
 def expectation_text(expectation: Mapping[str, Any]) -> str:
+    """Return the expectation of one question as a text for researchers."""
     if "low" in expectation:
         low, high = (f"{expectation[end]:g}" for end in ("low", "high"))
         return low if low == high else f"{low} to {high}"

@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-from contrib.hit_templates.answers import first_answer
+from contrib.hit_templates.answers import initial_answer
 from contrib.hit_templates.elements import FIELD, VOID_ELEMENTS, Element
 from contrib.hit_templates.html.cleaning import clean_filled_page
 from contrib.hit_templates.questions import TOLERANCE_ATTRIBUTE, FormQuestion
 from contrib.hit_templates.reading import TemplateForm
 
-PICTURE = "picture"  # the column with the picture that was imported with the row
+PICTURE_COLUMN = "picture"  # the column with the picture that was imported with the row
 # attributes with ids of other elements
 REFERENCE_ATTRIBUTES = ("for", "headers", "aria-labelledby", "aria-describedby")
 ADDRESS_ATTRIBUTES = ("href", "src", "poster")
@@ -35,6 +35,7 @@ def fill_text(text: str, cells: Mapping[str, str]) -> str:
 
 
 def filled_questions(questions: Sequence[FormQuestion], cells: Mapping[str, str]) -> tuple[FormQuestion, ...]:
+    """Return the questions with the cells of a row in their labels, presets and options."""
     return tuple(
         replace(
             question,
@@ -55,9 +56,14 @@ def filled_questions(questions: Sequence[FormQuestion], cells: Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """The values with which a page is filled.
+    """The values with which the page of one step is filled.
 
     Attributes:
+        position: position of the unit, from 1.
+        cells: the cells of its row, by column.
+        picture: address of the row's own picture; "" without one.
+        questions: the questions with the cells filled in.
+        answer: the answer that the page shows.
         labelled_ids: ids of controls for which the template has a label.
         keyed_question: index of the question whose buttons the keys 1 to 9 choose; -1 for none.
     """
@@ -87,15 +93,16 @@ def fill_page(
         picture: address of the row's own picture.
     """
     questions = filled_questions(template.questions, cells)
-    radios = [number for number, question in enumerate(questions) if question.control == "radio"]
+    radio_indices = [index for index, question in enumerate(questions) if question.control == "radio"]
+    has_keys = len(radio_indices) == 1 and len(questions[radio_indices[0]].options) < 10
     step = _Step(
         position=position,
         cells=cells,
         picture=picture,
         questions=questions,
-        answer=first_answer(questions) if answer is None else answer,
+        answer=initial_answer(questions) if answer is None else answer,
         labelled_ids=frozenset(_labelled_ids(template.page)),
-        keyed_question=radios[0] if len(radios) == 1 and len(questions[radios[0]].options) < 10 else -1,
+        keyed_question=radio_indices[0] if has_keys else -1,
     )
     html = "".join(_render_nodes(template.page, step, inside_label=False))
     return mark_safe(clean_filled_page(html))  # noqa: S308  # cleaned in this line
@@ -134,6 +141,7 @@ def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: 
 
 
 def _fill_attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]:
+    """Yield the template's attributes with cells filled in, unique ids and safe addresses, and a few of our own."""
     prefix = f"t{step.position}-"
     for name, value in element.attributes.items():
         if name == TOLERANCE_ATTRIBUTE or (element.question >= 0 and name in ANSWER_ATTRIBUTES):
@@ -163,7 +171,7 @@ def _safe_address(tag: str, text: str, step: _Step) -> str:
     address = text.strip()
     if tag == "a" and address.startswith("#"):
         return f"#t{step.position}-{address[1:]}"
-    if step.picture and tag == "img" and address and address == step.cells.get(PICTURE, "").strip():
+    if step.picture and tag == "img" and address and address == step.cells.get(PICTURE_COLUMN, "").strip():
         return step.picture
     if any(ord(character) < 32 or ord(character) == 127 for character in address):
         return ""
@@ -180,6 +188,7 @@ def _safe_address(tag: str, text: str, step: _Step) -> str:
 def _fill_control(
     element: Element, attributes: dict[str, str], step: _Step, *, inside_label: bool
 ) -> dict[str, str]:
+    """Return the attributes of a control with its name, its value, and the answer as its state."""
     question = step.questions[element.question]
     if element.tag == "option":
         option = question.options[element.option]
@@ -216,12 +225,16 @@ def _fill_control(
     if question.shape == "text":
         control_attributes.setdefault("dir", "auto")
         control_attributes.setdefault("maxlength", str(question.max_length))
-    if not inside_label and element.attributes.get("id") not in step.labelled_ids and not _has_name(element):
+    if (
+        not inside_label
+        and element.attributes.get("id") not in step.labelled_ids
+        and not _has_accessible_name(element)
+    ):
         control_attributes["aria-label"] = (
             question.options[element.option].label if element.option >= 0 else question.label
         )
     return control_attributes
 
 
-def _has_name(element: Element) -> bool:
+def _has_accessible_name(element: Element) -> bool:
     return any(element.attributes.get(name) for name in ("aria-label", "aria-labelledby", "title"))

@@ -1,4 +1,4 @@
-"""The job that imports a large HIT template."""
+"""The job that imports an uploaded HIT template whose inputs take too long for a request."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def import_template_upload(run: JobRun, *, upload: str, source: str, slug: str, 
             user=user,
             progress=run.progress,
         )
-        result |= {"study": study.slug, "rows": checked.rows}
+        result |= {"study": study.slug, "rows": checked.row_count}
     uploads.discard_upload(upload)

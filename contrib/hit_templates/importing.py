@@ -1,4 +1,4 @@
-"""Import a HIT template and its inputs as a study. Both are checked first; then all is stored, or nothing."""
+"""Import a HIT template and its inputs as a draft study. Both are checked first; then all is stored, or nothing."""
 
 from __future__ import annotations
 
@@ -41,8 +41,11 @@ class CheckedTemplate:
     """A template and its inputs after the check.
 
     Attributes:
+        source: the HTML of the template.
+        columns: the columns of the inputs.
         first_row: the texts of the first row of the inputs, by column.
-        rows_with_answers: number of rows with expected answers, usable as control items.
+        row_count: number of rows of the inputs.
+        known_row_count: number of rows with expected answers, usable as control items.
         omission_notes: notes on the parts of the template that are left out.
     """
 
@@ -50,8 +53,8 @@ class CheckedTemplate:
     template: TemplateForm
     columns: tuple[str, ...]
     first_row: dict[str, str]
-    rows: int
-    rows_with_answers: int
+    row_count: int
+    known_row_count: int
     omission_notes: tuple[str, ...]
 
 
@@ -67,44 +70,46 @@ def check_template(
     table = InputTable(inputs, encoding)
     columns: tuple[str, ...] = ()
     first_row: dict[str, str] = {}
-    rows = known_count = 0
-    unreadable_cells: list[str] = []
-    marked_cells: Counter[str] = Counter()
-    empty_cells: Counter[str] = Counter()
-    known_options = _options_of(template)
+    row_count = known_row_count = 0
+    unusable_answers: list[str] = []  # sentences about cells with expected answers
+    # numbers of cells with HTML, and of empty cells that would be options, by column
+    markup_counts: Counter[str] = Counter()
+    empty_counts: Counter[str] = Counter()
+    option_columns = _option_columns(template)
     for row in table.rows():
-        if not rows:
+        if not row_count:
             columns, first_row = tuple(name for name, _ in row.fields), dict(row.fields)
             _check_columns(template, columns, inputs)
-        rows += 1
-        if rows % ROWS_PER_REPORT == 0:
-            progress(0.5, f"{rows:,} rows")
+        row_count += 1
+        if row_count % ROWS_PER_REPORT == 0:
+            progress(0.5, f"{row_count:,} rows")
         try:
             cells = dict(row.fields)
-            known_count += bool(expected_of(filled_questions(template.questions, cells), cells))
+            known_row_count += bool(expected_of(filled_questions(template.questions, cells), cells))
         except ExpectedProblem as problem:
-            unreadable_cells.append(f"{row.image}, column “{problem.column}”: {problem}")
+            unusable_answers.append(f"{row.image}, column “{problem.column}”: {problem}")
         for name, cell in row.fields:
             if MARKUP.search(cell):
-                marked_cells[name] += 1
-            if name in known_options and not cell.strip():
-                empty_cells[name] += 1
+                markup_counts[name] += 1
+            if name in option_columns and not cell.strip():
+                empty_counts[name] += 1
     return CheckedTemplate(
         source=source,
         template=template,
         columns=columns,
         first_row=first_row,
-        rows=rows,
-        rows_with_answers=known_count,
+        row_count=row_count,
+        known_row_count=known_row_count,
         omission_notes=(
             *template.omission_notes,
-            *_describe_cells(template, columns, marked_cells, empty_cells),
-            *_describe_known_rows(template, columns, known_count, unreadable_cells),
+            *_describe_cells(template, columns, markup_counts, empty_counts),
+            *_describe_known_rows(template, columns, known_row_count, unusable_answers),
         ),
     )
 
 
-def _options_of(template: TemplateForm) -> set[str]:
+def _option_columns(template: TemplateForm) -> set[str]:
+    """Return the columns whose cells are values of options."""
     return {
         name
         for question in template.questions
@@ -153,22 +158,22 @@ def _describe_cells(
 
 
 def _describe_known_rows(
-    template: TemplateForm, columns: tuple[str, ...], known_count: int, unreadable_cells: list[str]
+    template: TemplateForm, columns: tuple[str, ...], known_row_count: int, unusable_answers: list[str]
 ) -> list[str]:
     answer_columns = expected_columns(columns, template.questions)
     if not answer_columns:
         return []
     sentences = []
-    if known_count:
-        verb = "says" if known_count == 1 else "say"
-        columns_named = ", ".join(list(answer_columns)[:MAX_NAMES_LISTED])
+    if known_row_count:
+        verb = "says" if known_row_count == 1 else "say"
+        names = ", ".join(list(answer_columns)[:MAX_NAMES_LISTED])
         sentences.append(
-            f"{_format_rows(known_count)} {verb} what is expected ({columns_named}), which no participant sees: "
+            f"{_format_rows(known_row_count)} {verb} what is expected ({names}), which no participant sees: "
             "with controls.per_hit they are check questions."
         )
-    if unreadable_cells:
-        more = f" (and {len(unreadable_cells) - 1} more)" if len(unreadable_cells) > 1 else ""
-        sentences.append(f"What is expected could not be met by any answer in {unreadable_cells[0]}{more}.")
+    if unusable_answers:
+        more = f" (and {len(unusable_answers) - 1} more)" if len(unusable_answers) > 1 else ""
+        sentences.append(f"What is expected could not be met by any answer in {unusable_answers[0]}{more}.")
     return sentences
 
 
@@ -230,6 +235,6 @@ def import_template(
         study = create_study(design=design, user=user)
         study.notes = study.notes | {"left_out": list(checked.omission_notes)}
         study.save(update_fields=["notes"])
-        sentence = f"A HIT template was brought over with {_format_rows(checked.rows)} of inputs."
+        sentence = f"A HIT template was brought over with {_format_rows(checked.row_count)} of inputs."
         note_event(study=study, what="template-brought", sentence=sentence, by=user)
     return study, checked

@@ -13,7 +13,7 @@ from common.errors import DesignError
 from contrib.hit_templates.answers import answer_of_form, checked_answer
 from contrib.hit_templates.controls import (
     control_contradictions,
-    draw_answer_to,
+    draw_answer_to_known_item,
     draw_random_answer,
     known_control,
     known_rows,
@@ -53,6 +53,8 @@ INITIAL_TEMPLATE = """<blockquote>${text}</blockquote>
 
 
 class TemplateColumns(TemplatePart, AnswerFileFormat):
+    """The files of answers, to which the cells of a row are added as columns."""
+
     def fields(self, content: Mapping[str, Any]) -> dict[str, str]:
         return dict(content.get("fields", {}))
 
@@ -75,7 +77,9 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         if right is None:
             return random_answer
         if unit.control_kind == KNOWN_GOOD:  # the content is an expectation, not an answer
-            return draw_answer_to(self._kind.questions(unit), truth, random_answer, right=right, rng=rng)
+            return draw_answer_to_known_item(
+                self._kind.questions(unit), truth, random_answer, right=right, rng=rng
+            )
         if right:
             return dict(truth)
         changed_names = [name for name in truth if random_answer.get(name) not in (None, truth[name])]
@@ -102,10 +106,17 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
 
 
 class ShownRow(ShownContent):
+    """The cells of a row of inputs, by column."""
+
     fields: dict[str, str]
 
 
 class HITTemplate(OpenKind):
+    """Fill in a form that the researcher wrote in HTML. An answer is an object with a value for each question.
+
+    ``source`` is the HTML of a study's template; "" for the kind without a study.
+    """
+
     name = "template"
     title = "HIT template: your own HTML page, with ${field} for the cells of a row"
     no_source = "a HIT template shows what its own fields say"

@@ -50,7 +50,7 @@ class ImportTemplate(QuorumCommand):
         self._print_notes(checked)
 
     def _print_notes(self, checked: CheckedTemplate) -> None:
-        self.say(f"  {checked.rows:>9,} rows of inputs")
+        self.say(f"  {checked.row_count:>9,} rows of inputs")
         for question in checked.template.questions:
             self.say(
                 f"  question {question.name}: {question.control}{', needed' if question.required else ''}"

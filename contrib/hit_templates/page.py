@@ -1,4 +1,4 @@
-"""The form that imports a HIT template and its inputs."""
+"""The page that imports a HIT template: upload it with its inputs, see a preview, and create the study."""
 
 from __future__ import annotations
 
@@ -97,16 +97,16 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
     form = HITTemplateForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
-        sketch = {"source": values["template"], "slug": values["slug"], "name": values["name"]}
+        design_values = {"source": values["template"], "slug": values["slug"], "name": values["name"]}
         try:
             _refuse_existing_slug(values["slug"])
-            make_draft_design(**sketch)
+            make_draft_design(**design_values)
             upload = uploads.store_upload([values["inputs"]], values.get("pictures"))
             with uploads.open_upload(upload) as files:
                 checked = check_template(source=values["template"], inputs=files.path)
-            context |= _show_checked(request, upload, sketch, checked)
+            context |= _store_preview(request, upload, design_values, checked)
         except RequestBytesExceeded:  # a draft can still be viewed and discarded
-            return _start_job(request, {"upload": upload, **sketch})
+            return _start_job(request, {"upload": upload, **design_values})
         except QuorumError as error:
             form.add_error(None, str(error))
     return _render_page(request, context | {"form": form})
@@ -118,7 +118,7 @@ def _start_job(request: HttpRequest, args: dict[str, str]) -> HttpResponse:
     except TooManyAttempts as error:
         uploads.discard_upload(args["upload"])
         messages.error(request, str(error))
-        return redirect(PAGE.address)
+        return redirect(START_PAGE.address)
     return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
 
 
@@ -126,22 +126,23 @@ def _render_page(request: HttpRequest, context: Context) -> HttpResponse:
     return TemplateResponse(request, "judgments/study/bring_template.html", context)
 
 
-def _show_checked(
-    request: HttpRequest, upload: str, sketch: dict[str, str], checked: CheckedTemplate
+def _store_preview(
+    request: HttpRequest, upload: str, design_values: dict[str, str], checked: CheckedTemplate
 ) -> dict[str, Any]:
-    design = make_draft_design(**sketch)
+    """Store a preview of the draft in the session, and discard earlier uploads. Return the context that shows it."""
+    design = make_draft_design(**design_values)
     for earlier_upload in set(request.session.get(CHECKED_UPLOAD_KEY, {}).values()) - {upload}:
         uploads.discard_upload(earlier_upload)
-    key = store_preview(request.session, design)
-    store_preview_row(request.session, key, checked.first_row)
-    request.session[CHECKED_UPLOAD_KEY] = {key: upload}
+    preview_key = store_preview(request.session, design)
+    store_preview_row(request.session, preview_key, checked.first_row)
+    request.session[CHECKED_UPLOAD_KEY] = {preview_key: upload}
     return {
-        "brought": checked,
+        "checked_template": checked,
         "questions": _question_rows(checked),
-        "key": key,
+        "preview_key": preview_key,
         "name": design.name,
         "slug": design.slug,
-        "preview_address": reverse("annotation:look", args=[key]),
+        "preview_address": reverse("annotation:look", args=[preview_key]),
     }
 
 
@@ -174,8 +175,8 @@ def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
             {
                 "name": question.name,
                 "label": "" if question.label == question.name else question.label,
-                "asks": f"{control_names[question.control]}{f' {options}' if options else ''}",
-                "needed": gettext("yes")
+                "answer_form": f"{control_names[question.control]}{f' {options}' if options else ''}",
+                "required": gettext("yes")
                 if question.required or any(option.required for option in question.options)
                 else gettext("no"),
             }
@@ -184,8 +185,9 @@ def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
 
 
 def _create_study(request: HttpRequest, context: Context) -> HttpResponse:
-    key = request.POST.get("_create", "")
-    design, upload = find_preview(request.session, key), request.session.get(CHECKED_UPLOAD_KEY, {}).get(key)
+    preview_key = request.POST.get("_create", "")
+    design = find_preview(request.session, preview_key)
+    upload = request.session.get(CHECKED_UPLOAD_KEY, {}).get(preview_key)
     form = HITTemplateForm()
     if design is None or upload is None:
         messages.error(
@@ -204,15 +206,15 @@ def _create_study(request: HttpRequest, context: Context) -> HttpResponse:
             )
     except RequestBytesExceeded:  # there are many pictures, which were not checked before
         del request.session[CHECKED_UPLOAD_KEY]
-        sketch = {"source": design.template.html, "slug": design.slug, "name": design.name}
-        return _start_job(request, {"upload": upload, **sketch})
+        design_values = {"source": design.template.html, "slug": design.slug, "name": design.name}
+        return _start_job(request, {"upload": upload, **design_values})
     except QuorumError as error:
         messages.error(request, gettext("Nothing was created. %(error)s") % {"error": error})
         return _render_page(request, context | {"form": form})
     uploads.discard_upload(upload)
     del request.session[CHECKED_UPLOAD_KEY]
     admin.site.get_model_admin(Study).log_addition(request, study, "brought over as a HIT template")
-    rows = ngettext("%(n)s row", "%(n)s rows", checked.rows) % {"n": thousands(checked.rows)}
+    rows = ngettext("%(n)s row", "%(n)s rows", checked.row_count) % {"n": thousands(checked.row_count)}
     messages.success(
         request,
         gettext("The draft “%(name)s” was created with %(rows)s of inputs.")
@@ -221,11 +223,11 @@ def _create_study(request: HttpRequest, context: Context) -> HttpResponse:
     return redirect(study_page_address(study, "change"))
 
 
-PAGE = StartPage(
+START_PAGE = StartPage(
     name="bring-template",
     label="Import a HIT template",
     text="If you have a template from Mechanical Turk or Turkle:",
     view=upload_template,
     with_data=True,
 )
-add_start_page(PAGE)
+add_start_page(START_PAGE)

@@ -1,4 +1,4 @@
-"""The questions of a template. Controls with the same name form one question."""
+"""Find the questions of a template's page. Controls with the same name form one question."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ class FormOption:
 
     Attributes:
         required: whether it is a checkbox that must be ticked.
+        is_chosen: whether the template chooses it before the worker does.
     """
 
     value: str
@@ -61,6 +62,9 @@ class FormQuestion:
     Attributes:
         name: the name of its control, as in the answer and the results file.
         control: a key of ``SHAPES``.
+        label: the text that names the question on the page; may contain ``${field}``.
+        required: whether an answer is needed. Single checkboxes have ``required`` of their own.
+        options: the options of a choice.
         low, high, step: bounds and step of a number; None if unbounded.
         max_length: largest number of characters of a text.
         preset: initial value of text, number and fixed; may contain ``${field}``.
@@ -88,45 +92,53 @@ class _Labels:
     """The labels of a page's controls: the text of a label element, and the legend of the field set around them."""
 
     def __init__(self, page: list[Element | str]) -> None:
-        self._by_id: dict[str, str] = {}
-        self._around: dict[int, str] = {}
-        self._group: dict[int, str] = {}
-        self._read_labels(page, "", "")
+        self._label_by_id: dict[str, str] = {}
+        # by the identity of the control's element: the label element around it, and the legend
+        self._outer_label: dict[int, str] = {}
+        self._legend: dict[int, str] = {}
+        self._read_labels(page, outer_label="", legend="")
 
-    def _read_labels(self, nodes: list[Element | str], label: str, group: str) -> None:
+    def _read_labels(self, nodes: list[Element | str], outer_label: str, legend: str) -> None:
         for node in nodes:
             if not isinstance(node, Element):
                 continue
-            inner_label, inner_group = label, group
+            inner_label, inner_legend = outer_label, legend
             if node.tag == "label":
                 inner_label = inner_text(node)
                 if node.attributes.get("for"):
-                    self._by_id.setdefault(node.attributes["for"], inner_label)
+                    self._label_by_id.setdefault(node.attributes["for"], inner_label)
             elif node.tag == "fieldset":
-                legend = next(
-                    (part for part in node.children if isinstance(part, Element) and part.tag == "legend"),
+                legend_element = next(
+                    (
+                        child
+                        for child in node.children
+                        if isinstance(child, Element) and child.tag == "legend"
+                    ),
                     None,
                 )
-                inner_group = inner_text(legend) if legend is not None else group
+                inner_legend = inner_text(legend_element) if legend_element is not None else legend
             elif node.tag in ("input", "select", "textarea"):
-                self._around[id(node)], self._group[id(node)] = label, group
-            self._read_labels(node.children, inner_label, inner_group)
+                self._outer_label[id(node)] = outer_label
+                self._legend[id(node)] = legend
+            self._read_labels(node.children, inner_label, inner_legend)
 
     def label_of(self, control: Element) -> str:
         attributes = control.attributes
         return (
-            self._around.get(id(control), "")
-            or self._by_id.get(attributes.get("id", ""), "")
+            self._outer_label.get(id(control), "")
+            or self._label_by_id.get(attributes.get("id", ""), "")
             or attributes.get("aria-label", "")
             or attributes.get("title", "")
         )
 
-    def group(self, control: Element) -> str:
-        return self._group.get(id(control), "")
+    def legend_of(self, control: Element) -> str:
+        return self._legend.get(id(control), "")
 
 
 def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...], list[str]]:
-    """Return the questions of a page in order, and sentences about unusable controls that were removed.
+    """Return the questions of a page in order, and sentences about unusable controls.
+
+    Unusable controls are removed from the page. The others get the index of their question and option.
 
     Raises:
         ValueError: a name is invalid or shared by two types of controls, or bounds are not numbers, or there are
@@ -146,6 +158,7 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...],
 
 
 def _drop_unusable_ids(page: list[Element | str]) -> None:
+    """Remove ids that are repeated, contain a field, or are not one word. Labels could not refer to them."""
     element_ids: set[str] = set()
     for element in walk_elements(page):
         element_id = element.attributes.get("id", "")
@@ -159,6 +172,7 @@ def _drop_unusable_ids(page: list[Element | str]) -> None:
 def _read_nodes(
     nodes: list[Element | str], labels: _Labels, questions: dict[str, FormQuestion], sentences: list[str]
 ) -> None:
+    """Add the questions of nodes to ``questions``, and remove unusable controls from ``nodes``."""
     kept_nodes: list[Element | str] = []
     for node in nodes:
         if isinstance(node, str) or node.tag not in ("input", "select", "textarea"):
@@ -190,6 +204,11 @@ def _control_type(element: Element) -> str:
 def _read_control(
     element: Element, control: str, labels: _Labels, questions: dict[str, FormQuestion]
 ) -> None:
+    """Add the question of a control or, for a further radio button or check box, its option.
+
+    Raises:
+        ValueError: the name is invalid, or belongs to another control.
+    """
     attributes = element.attributes
     name = " ".join(attributes["name"].split())
     if FIELD.search(name):
@@ -200,17 +219,17 @@ def _read_control(
         raise ValueError(
             f"The name {name[:60]!r} is none; expected at most {MAX_NAME_LENGTH} visible characters."
         )
-    earlier = questions.get(name)
-    if earlier is not None and earlier.control != control:
+    existing_question = questions.get(name)
+    if existing_question is not None and existing_question.control != control:
         raise ValueError(
-            f"The name {name!r} belongs to {CONTROL_WORDS[earlier.control]} and to {CONTROL_WORDS[control]}; "
-            "expected a name for each."
+            f"The name {name!r} belongs to {CONTROL_WORDS[existing_question.control]} and to "
+            f"{CONTROL_WORDS[control]}; expected a name for each."
         )
-    if earlier is not None and control not in GROUPED_TYPES:
+    if existing_question is not None and control not in GROUPED_TYPES:
         raise ValueError(
             f"The name {name!r} belongs to {CONTROL_WORDS[control]} twice; expected a name for each."
         )
-    question = earlier or FormQuestion(name, control)
+    question = existing_question or FormQuestion(name, control)
     questions.setdefault(name, question)
     element.question = list(questions).index(name)
     if control in GROUPED_TYPES:
@@ -219,15 +238,18 @@ def _read_control(
         required = "required" in attributes
         value = attributes.get("value", "on")
         option = FormOption(
-            value, label or value, required and control == "checkbox", "checked" in attributes
+            value,
+            label=label or value,
+            required=required and control == "checkbox",
+            is_chosen="checked" in attributes,
         )
         question.options = (*question.options, option)
         question.required |= required and control == "radio"
         question.label = (
-            question.label or labels.group(element) or _label_of_lone_checkbox(element, control, label)
+            question.label or labels.legend_of(element) or _label_of_lone_checkbox(element, control, label)
         )
         return
-    question.label = labels.label_of(element) or labels.group(element)
+    question.label = labels.label_of(element) or labels.legend_of(element)
     question.required = "required" in attributes
     if control == "select":
         _read_options(element, question)
@@ -236,7 +258,7 @@ def _read_control(
         question.preset = attributes.get("value", "")
     else:
         question.max_length = _read_length(attributes.get("maxlength", ""), MAX_TEXT_LENGTH)
-        text = "".join(part for part in element.children if isinstance(part, str))
+        text = "".join(child for child in element.children if isinstance(child, str))
         question.preset = text if control == "textarea" else attributes.get("value", "")
 
 
@@ -251,18 +273,19 @@ def _read_options(element: Element, question: FormQuestion) -> None:
     Without a selected or an empty first option, the first option would count as an answer. In this case an empty
     option is added.
     """
-    options = [part for part in walk_elements(element.children) if part.tag == "option"]
-    has_selection = any("selected" in part.attributes for part in options)
-    for part in options:
-        option_text = " ".join("".join(text for text in part.children if isinstance(text, str)).split())
-        part.option, part.question = len(question.options), element.question
+    option_elements = [child for child in walk_elements(element.children) if child.tag == "option"]
+    has_selection = any("selected" in child.attributes for child in option_elements)
+    for option_element in option_elements:
+        text = " ".join("".join(node for node in option_element.children if isinstance(node, str)).split())
+        option_element.question = element.question
+        option_element.option = len(question.options)
         option = FormOption(
-            part.attributes.get("value", option_text),
-            option_text or part.attributes.get("label", ""),
-            is_chosen="selected" in part.attributes,
+            option_element.attributes.get("value", text),
+            label=text or option_element.attributes.get("label", ""),
+            is_chosen="selected" in option_element.attributes,
         )
         question.options = (*question.options, option)
-    if options and not has_selection and question.options[0].value:
+    if option_elements and not has_selection and question.options[0].value:
         question.required = True
         element.attributes["required"] = ""
         element.children.insert(0, Element("option", {"value": ""}, ["–"]))
@@ -310,6 +333,7 @@ def _read_length(text: str, longest: int) -> int:
 
 
 def _check_options(question: FormQuestion) -> None:
+    """Raise ValueError if a choice has no option with a value, or two with the same value."""
     values = [option.value for option in question.options]
     if question.control in GROUPED_TYPES or question.control == "select":
         if not any(values):

@@ -24,12 +24,19 @@ FIRST_HEADING_LEVEL = 3  # a form uses h1, and h2 for each step
 
 
 class TemplateProblem(QuorumError):
+    """Raised if a template cannot become a form."""
+
     title = "The template cannot be used"
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateForm:
-    """A parsed template of plain HTML. ``omission_notes`` has notes on the parts that were left out."""
+    """A parsed template of plain HTML.
+
+    Attributes:
+        fields: the names of its fields ``${field}``.
+        omission_notes: sentences about the parts that were left out or replaced.
+    """
 
     page: tuple[Element | str, ...]
     questions: tuple[FormQuestion, ...]
@@ -83,22 +90,22 @@ class _TreeReader(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.root = Element("div")
-        self.open = [self.root]
+        self.open_elements = [self.root]
         self.max_depth = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         element = Element(tag, {name: value or "" for name, value in attrs})
-        self.open[-1].children.append(element)
+        self.open_elements[-1].children.append(element)
         if tag not in VOID_ELEMENTS:
-            self.open.append(element)
-            self.max_depth = max(self.max_depth, len(self.open))
+            self.open_elements.append(element)
+            self.max_depth = max(self.max_depth, len(self.open_elements))
 
     def handle_endtag(self, tag: str) -> None:
-        if len(self.open) > 1 and self.open[-1].tag == tag:
-            self.open.pop()
+        if len(self.open_elements) > 1 and self.open_elements[-1].tag == tag:
+            self.open_elements.pop()
 
     def handle_data(self, data: str) -> None:
-        siblings = self.open[-1].children
+        siblings = self.open_elements[-1].children
         if siblings and isinstance(siblings[-1], str):
             siblings[-1] += data  # append, since a field must not be divided
         else:
@@ -106,7 +113,11 @@ class _TreeReader(HTMLParser):
 
 
 def _plain_page(nodes: list[Element | str], sentences: list[str]) -> list[Element | str]:
-    """Return the nodes with Amazon's elements, landmarks and multiple select lists replaced by plain elements."""
+    """Return the nodes with Amazon's elements, landmarks and multiple select lists replaced by plain elements.
+
+    Args:
+        sentences: gets a sentence for each group of radio buttons whose names differed.
+    """
     plain_nodes: list[Element | str] = []
     for node in nodes:
         if isinstance(node, str):
@@ -149,7 +160,9 @@ def _make_check_boxes(select: Element) -> list[Element | str]:
 
 def _renumber_headings(page: list[Element | str]) -> None:
     """Renumber the levels of headings so that they are below the form's own headings, without gaps."""
-    levels = sorted({element.tag for element in walk_elements(page) if element.tag in HEADINGS})
-    names = {tag: f"h{min(FIRST_HEADING_LEVEL + depth, len(HEADINGS))}" for depth, tag in enumerate(levels)}
+    used_tags = sorted({element.tag for element in walk_elements(page) if element.tag in HEADINGS})
+    new_tags = {
+        tag: f"h{min(FIRST_HEADING_LEVEL + depth, len(HEADINGS))}" for depth, tag in enumerate(used_tags)
+    }
     for element in walk_elements(page):
-        element.tag = names.get(element.tag, element.tag)
+        element.tag = new_tags.get(element.tag, element.tag)

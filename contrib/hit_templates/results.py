@@ -1,4 +1,4 @@
-"""The results of a HIT template: the consensus of each question, and its figures."""
+"""The results of a HIT template: the consensus of each question, and statistics of its answers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MAX_TEXTS_LISTED = 20  # number of different texts that are listed
 Codes = Callable[[Any, Any], dict[str, float]]
 
 
-class Template(Protocol):
-    """The attributes of a template's kind that computing its results requires."""
+class TemplateKind(Protocol):
+    """What computing results needs of the kind ``HITTemplate``, which imports this module."""
 
     @property
     def form(self) -> TemplateForm: ...
@@ -33,7 +33,9 @@ class Template(Protocol):
 
 
 class TemplatePart:
-    def __init__(self, kind: Template) -> None:
+    """A mixin for the parts of the kind (aggregation, results, rehearsal, files), which need its questions."""
+
+    def __init__(self, kind: TemplateKind) -> None:
         self._kind = kind
 
 
@@ -92,14 +94,16 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
                 codes[question.name] = float(values.index(value) + 1) if value in values else 0.0
             elif question.shape == "several":
                 ticked = answer.get(question.name, [])
+                # a tab separates the index of the box, since no name of a question contains one
                 codes |= {
-                    f"{question.name}\t{number}": float(option.value in ticked)
-                    for number, option in enumerate(question.options)
+                    f"{question.name}\t{index}": float(option.value in ticked)
+                    for index, option in enumerate(question.options)
                 }
         return codes
 
 
 def _combine_choices(values: Sequence[str]) -> dict[str, Any]:
+    """Return the value that most workers chose. Equally many votes for two values are a tie."""
     counts = Counter(values).most_common()
     best, best_count = counts[0]
     second_count = counts[1][1] if len(counts) > 1 else 0
@@ -133,7 +137,7 @@ def _combine_ticks(values: Sequence[Sequence[str]]) -> dict[str, Any]:
 
 class ResultsByQuestion(TemplatePart, Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        codes = AnswersByQuestion(self._kind).codes
+        codes = AnswersByQuestion(self._kind).codes  # the same codes as for the agreement of the study
         return KindResults(
             study={"questions": question_figures(self._kind.form.questions, codes, judged, seed=seed)}
         )
@@ -142,19 +146,22 @@ class ResultsByQuestion(TemplatePart, Results):
 def question_figures(
     questions: Sequence[FormQuestion], codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
 ) -> list[dict[str, Any]]:
-    """Return the figures of each question that is not fixed.
+    """Return the statistics of each question that is not fixed.
 
     They are the votes of choices; mean, median, sample standard deviation and range of numbers; or texts. Choices and
     numbers also have alpha.
+
+    Args:
+        codes: from ``AnswersByQuestion``.
     """
     return [
-        _question_figure(question, codes, judged, seed=seed)
+        _question_statistics(question, codes, judged, seed=seed)
         for question in questions
         if question.shape != "fixed"
     ]
 
 
-def _question_figure(
+def _question_statistics(
     question: FormQuestion, codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
 ) -> dict[str, Any]:
     answers = [
@@ -168,16 +175,15 @@ def _question_figure(
         "answered": len(answers),
     }
     if question.shape == "text":
-        distinct = list(dict.fromkeys(values))
-        return figure | {"texts": distinct[:MAX_TEXTS_LISTED], "different": len(distinct)}
+        distinct_texts = list(dict.fromkeys(values))
+        return figure | {"texts": distinct_texts[:MAX_TEXTS_LISTED], "different": len(distinct_texts)}
     if question.shape == "number":
         numbers = np.array(values, dtype=np.float64)
-        columns = (
-            [judgment.unit.pk for judgment, _ in answers],
-            [judgment.worker for judgment, _ in answers],
-            values,
-        )
-        alpha = alpha_of_judgments(*columns, "interval", resamples=RESAMPLES, seed=seed) if answers else None
+        units = [judgment.unit.pk for judgment, _ in answers]
+        workers = [judgment.worker for judgment, _ in answers]
+        alpha = None
+        if answers:
+            alpha = alpha_of_judgments(units, workers, values, "interval", resamples=RESAMPLES, seed=seed)
         return figure | {
             "mean": float(numbers.mean()) if answers else None,
             "median": float(np.median(numbers)) if answers else None,
@@ -186,10 +192,10 @@ def _question_figure(
             "high": float(numbers.max()) if answers else None,
             "alpha": _alpha_as_json(alpha),
         }
-    return figure | _choice_figures(question, codes, judged, values, seed=seed)
+    return figure | _choice_statistics(question, codes, judged, values, seed=seed)
 
 
-def _choice_figures(
+def _choice_statistics(
     question: FormQuestion,
     codes: Codes,
     judged: Sequence[IncludedJudgment],
@@ -197,8 +203,11 @@ def _choice_figures(
     *,
     seed: int,
 ) -> dict[str, Any]:
-    """Return the votes of a choice, or of several, with alpha over the parts of the question."""
-    counts = Counter(_flatten(values))
+    """Return the votes for each option, and alpha.
+
+    If several options can be chosen, each is a part of the question, and alpha is over all parts.
+    """
+    counts = Counter(_chosen_values(values))
     sorted_counts = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     parts = [
         (judgment.unit.pk, part, judgment.worker, code)
@@ -217,7 +226,7 @@ def _choice_figures(
     }
 
 
-def _flatten(values: Iterable[Any]) -> list[str]:
+def _chosen_values(values: Iterable[Any]) -> list[str]:
     return [part for value in values for part in (value if isinstance(value, list) else [value])]
 
 

@@ -22,6 +22,7 @@ REMOVED_ELEMENTS = {
     "applet", "base", "canvas", "embed", "frame", "frameset", "iframe", "link", "math", "meta", "noembed", "noframes",
     "noscript", "object", "param", "portal", "script", "style", "svg", "template", "title", "button",
 }  # fmt: skip
+# the attributes that are kept, by element
 ATTRIBUTES = {
     "*": {"id", "title", "lang", "dir", "aria-label", "aria-labelledby", "aria-describedby"},
     "a": {"href"},
@@ -62,8 +63,8 @@ ATTRIBUTES = {
     "crowd-tab": {"header"},
     "crowd-card": {"heading", "image"},
 }  # fmt: skip
-# elements of a filled page with their attributes, for the second cleaning
-FILLED_PAGE_ELEMENTS = {
+# the same for filled pages, whose elements have attributes of our own
+FILLED_PAGE_ATTRIBUTES = {
     **{
         tag: names
         for tag, names in ATTRIBUTES.items()
@@ -91,11 +92,11 @@ def clean_page(source: str) -> str:
 
 
 def clean_filled_page(page: str) -> str:
-    """Clean a filled page by a shorter list of allowed HTML."""
+    """Clean a page that is filled with cells. The template was cleaned, so this is a second line of defence."""
     return nh3.clean(
         page,
         tags=ALLOWED_ELEMENTS | {"output"},
-        attributes=FILLED_PAGE_ELEMENTS,
+        attributes=FILLED_PAGE_ATTRIBUTES,
         clean_content_tags=REMOVED_ELEMENTS,
         generic_attribute_prefixes={"data-"},
         url_schemes={"http", "https", "mailto"},

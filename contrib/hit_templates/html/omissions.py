@@ -28,12 +28,12 @@ _SENTENCES = {
     "action": "The form’s own address (%(named)s) is left out: answers go to Quorum.",
     "base": "The base address of links is left out: links and pictures need whole addresses.",
     "refresh": "The order to load another page (meta refresh) is left out.",
-    "drawn": "Drawings (%(named)s) are left out; a picture with an https address can stand there.",
+    "drawings": "Drawings (%(named)s) are left out; a picture with an https address can stand there.",
     "input-file": "The field%(quoted)s of type file is left out: files cannot be sent.",
     "input-password": "The field%(quoted)s of type password is left out: passwords are not asked for.",
     "crowd": "These elements need Amazon’s scripts and are left out, with what they ask: %(named)s.",
     "addresses": "Addresses that are not http, https or mailto are left out: %(named)s.",
-    "placed": "A field that stands for an attribute is left out: %(named)s.",
+    "fields-as-attributes": "A field that stands for an attribute is left out: %(named)s.",
     "patterns": "Patterns of text fields are not checked.",
     "tags": "These tags are left out, their text stays: %(named)s.",
     "liquid": "Liquid ({{ … }}, {%% … %%}) is not carried out and stands on the page as it is; fields are ${name}.",
@@ -46,20 +46,20 @@ _COUNTED_SENTENCES = {
 
 def describe_omissions(source: str) -> list[str]:
     """Return one sentence for each type of omitted element, always in the same order."""
-    scan = _Scan()
+    scan = _OmissionScan()
     scan.feed(source)
     scan.close()
     return list(_sentences(scan))
 
 
-class _Scan(HTMLParser):
+class _OmissionScan(HTMLParser):
     """A parser that counts the omitted parts of a template by type, and keeps their names or addresses."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.counts: Counter[str] = Counter()
         self.details: dict[str, list[str]] = {}
-        self._drawing = 0
+        self._drawing_depth = 0
 
     def note(self, what: str, detail: str = "") -> None:
         self.counts[what] += 1
@@ -81,7 +81,7 @@ class _Scan(HTMLParser):
             elif name == "pattern":
                 self.note("patterns", attributes.get("name", ""))
             if FIELD.search(name):
-                self.note("placed", name[:80])
+                self.note("fields-as-attributes", name[:80])
 
     def _note_tag(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "script":
@@ -95,9 +95,9 @@ class _Scan(HTMLParser):
         elif tag in FRAMES:
             self.note("frames", attributes.get("src", "") or attributes.get("data", ""))
         elif tag in GRAPHICS:
-            self._drawing += 1
-            self.note("drawn", tag)
-        elif self._drawing:
+            self._drawing_depth += 1
+            self.note("drawings", tag)
+        elif self._drawing_depth:
             return  # the parts of a drawing are omitted with it
         elif tag == "form":
             if attributes.get("action"):
@@ -113,14 +113,14 @@ class _Scan(HTMLParser):
             self.note("tags", tag[:40])
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in GRAPHICS and self._drawing:
-            self._drawing -= 1
+        if tag in GRAPHICS and self._drawing_depth:
+            self._drawing_depth -= 1
 
     def handle_data(self, data: str) -> None:
         self.counts["liquid"] += bool(LIQUID_TAG.search(FIELD.sub("", data)))
 
 
-def _sentences(scan: _Scan) -> Iterator[str]:
+def _sentences(scan: _OmissionScan) -> Iterator[str]:
     for what, sentence in _SENTENCES.items():
         if count := scan.counts[what]:
             names = scan.details.get(what, [])

@@ -7,7 +7,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from contrib.hit_templates.answers import checked_answer, first_answer
+from contrib.hit_templates.answers import checked_answer, initial_answer
 from contrib.hit_templates.filling import fill_page, filled_questions
 from contrib.hit_templates.reading import read_template
 from judgments.design.study_design import StudyDesign
@@ -17,6 +17,7 @@ register = template.Library()
 
 @register.simple_tag
 def filled_page(design: StudyDesign, row: Any) -> SafeString:
+    """Return the template's page for a row of the worksheet, with the draft or the stored answer."""
     answer = row.unfinished if isinstance(row.unfinished, dict) else row.value
     return fill_page(
         read_template(design.template.html),
@@ -29,15 +30,16 @@ def filled_page(design: StudyDesign, row: Any) -> SafeString:
 
 @register.simple_tag
 def default_answer(design: StudyDesign, row: Any) -> dict[str, Any]:
-    """Return the default answer, whether it is ``enough`` to submit, and whether the worker ``left`` it unchanged."""
+    """Return the answer that the page shows at first, whether it could be submitted, and whether the worker kept it."""
     questions = filled_questions(read_template(design.template.html).questions, row.shown["fields"])
-    first = first_answer(questions)
+    default = initial_answer(questions)
     names = {question.name for question in questions if question.shape != "fixed"}
     try:
-        checked_answer(questions, first)
+        checked_answer(questions, default)
     except ValueError:
-        enough = False
+        can_submit = False
     else:
-        enough = True
+        can_submit = True
     answer = {name: value for name, value in (row.value or {}).items() if name in names}
-    return {"answer": first, "enough": enough, "left": row.value is not None and answer == first}
+    is_unchanged = row.value is not None and answer == default
+    return {"answer": default, "can_submit": can_submit, "is_unchanged": is_unchanged}

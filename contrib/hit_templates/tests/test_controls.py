@@ -264,7 +264,7 @@ def test_a_design_whose_control_items_no_template_has_is_refused(
 
 def test_bringing_a_template_says_which_rows_can_be_control_items(tmp_path: Path) -> None:
     found = check_template(source=TONE, inputs=inputs_file(tmp_path, ROWS))
-    assert found.rows_with_answers == 4
+    assert found.known_row_count == 4
     assert (
         "4 rows say what is expected (Expected.tone), which no participant sees: with controls.per_hit they are "
         "check questions." in found.omission_notes
@@ -272,7 +272,7 @@ def test_bringing_a_template_says_which_rows_can_be_control_items(tmp_path: Path
     odd = check_template(
         source=TONE, inputs=inputs_file(tmp_path, [{"id": "1", "text": "x", "Expected.tone": "fine"}])
     )
-    assert odd.rows_with_answers == 0
+    assert odd.known_row_count == 0
     assert (
         "What is expected could not be met by any answer in row-1, column “Expected.tone”: 'fine'; expected one of "
         "these values for “tone”: pos, neg." in odd.omission_notes

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contrib.hit_templates.answers import answer_of_form, checked_answer, first_answer
+from contrib.hit_templates.answers import answer_of_form, checked_answer, initial_answer
 from contrib.hit_templates.filling import fill_page, filled_questions
 from contrib.hit_templates.html.cleaning import clean_filled_page
 from contrib.hit_templates.reading import TemplateProblem, read_template
@@ -144,13 +144,13 @@ def test_a_list_of_which_several_can_be_chosen_becomes_boxes():
     source = '<select name="who" multiple><option>Ann<option selected>Bob</select>'
     (question,) = questions(source)
     assert (question.shape, [option.value for option in question.options]) == ("several", ["Ann", "Bob"])
-    assert first_answer([question]) == {"who": ["Bob"]}
+    assert initial_answer([question]) == {"who": ["Bob"]}
 
 
 def test_a_list_without_an_empty_entry_must_be_answered_as_nobody_chose_its_first():
     (question,) = questions('<select name="who"><option>Ann<option>Bob</select>')
     assert question.required
-    assert first_answer([question]) == {}
+    assert initial_answer([question]) == {}
     assert filled('<select name="who"><option>Ann</select>').of("option")[0] == {"value": ""}
 
 
@@ -379,7 +379,7 @@ def test_a_plain_form_is_read_question_by_question():
 
 def test_a_form_that_may_stay_as_it_is_is_an_answer_only_where_somebody_says_so():
     own = questions('<input type="range" name="x" min="0" max="10" value="5"><input type="text" name="y">')
-    assert first_answer(own) == {"x": 5}
+    assert initial_answer(own) == {"x": 5}
     assert answer_of_form({"u1-0": "5", "u1-1": ""}, "u1", own) is None
     assert answer_of_form({"u1-0": "5", "u1-1": "", "u1-none": "1"}, "u1", own) == {"x": 5}
     assert answer_of_form({"u1-0": "6", "u1-1": ""}, "u1", own) == {"x": 6}
@@ -388,7 +388,7 @@ def test_a_form_that_may_stay_as_it_is_is_an_answer_only_where_somebody_says_so(
 def test_a_slider_without_a_value_of_its_own_says_nothing_until_it_is_moved():
     source = '<input type="range" name="x" min="0" max="10"><input type="text" name="y">'
     own = questions(source)
-    assert first_answer(own) == {}
+    assert initial_answer(own) == {}
     with pytest.raises(RefusedAnswer):
         checked_answer(own, {"y": "So."})
     assert answer_of_form({"u1-0": "5", "u1-1": ""}, "u1", own) is None, "what a form without scripts sends"

@@ -101,7 +101,7 @@ def test_cells_with_html_are_told_of(tmp_path):
         source=TONE, inputs=inputs_file(tmp_path, [{"id": "1", "text": "a <b>c</b>"}, {"id": "2", "text": "3 < 4"}])
     )  # fmt: skip
     assert "Column “text” holds HTML in 1 row: it is shown as text, tags and all." in found.omission_notes
-    assert (found.rows, found.columns) == (2, ("id", "text"))
+    assert (found.row_count, found.columns) == (2, ("id", "text"))
 
 
 def test_a_taken_slug_or_name_changes_nothing(tmp_path):
@@ -132,7 +132,7 @@ def test_the_command_looks_first_and_then_stores(tmp_path, capsys):
 
 def test_ten_thousand_rows_are_looked_at_one_by_one(tmp_path):
     rows = [{"id": str(number), "text": f"text {number}"} for number in range(10_000)]
-    assert check_template(source=TONE, inputs=inputs_file(tmp_path, rows)).rows == 10_000
+    assert check_template(source=TONE, inputs=inputs_file(tmp_path, rows)).row_count == 10_000
 
 
 def test_a_study_file_holds_the_template(tmp_path, capsys):
