@@ -1,4 +1,4 @@
-"""The options of the command ``agreement`` that compare two sources of judgments."""
+"""Extend the command ``agreement`` by options that compare two sources of judgments (``--with``)."""
 
 from __future__ import annotations
 
@@ -74,6 +74,7 @@ class SourceComparison:
             )
 
     def handle(self, command: Agreement, options: dict[str, Any]) -> bool:
+        """Compare two sources if ``--with`` is given. Return whether it is."""
         if options["second"] is None:
             for name in COMPARISON_OPTIONS:
                 # --missing has two uses; ignore the words that it can give for an empty cell here
@@ -97,8 +98,8 @@ class SourceComparison:
             for path, format in sources
         ):
             raise EvaluationError("--map and the like are about a judgments file, expected one of two.")
-        first = _read_side(options["path"], "first", options, mapping)
-        second = _read_side(options["second"], "second", options, mapping)
+        first = _read_given_source(options["path"], "first", options, mapping)
+        second = _read_given_source(options["second"], "second", options, mapping)
         result = compare_sources(
             first,
             second,
@@ -116,9 +117,10 @@ class SourceComparison:
         return True
 
 
-def _read_side(
+def _read_given_source(
     path: Path, role: str, options: dict[str, Any], mapping: ColumnMapping | None
 ) -> SourceJudgments:
+    """Read the source in the role "first" or "second": a study (study:SLUG), or a file with the role's options."""
     format, protocol = options[f"{role}_format"], options[f"{role}_protocol"]
     slug = str(path)
     if slug.startswith(STUDY_PREFIX):
@@ -154,20 +156,20 @@ def _report_lines(result: dict[str, Any]) -> list[str]:
         lines.append(f"Taken as no: {missing_rule['taken_as_no']:,} units that only the second has.")
     if missing_rule["left_out"]:
         lines.append(f"Left out of the figures at thresholds: {missing_rule['left_out']:,} units.")
-    figures = {"alpha, first": first["alpha"], "alpha, second": second["alpha"]}
-    counts = {}
+    estimates = {"alpha, first": first["alpha"], "alpha, second": second["alpha"]}
+    counts = {}  # the units of estimates that do not state these themselves
     grid, consensus = result["thresholds"], result["consensus"]
     if len(grid["cells"]) == 1:
         cell = grid["cells"][0]
-        figures |= {name: cell[name] for name in ("kappa", "precision", "recall", "f1")}
+        estimates |= {name: cell[name] for name in ("kappa", "precision", "recall", "f1")}
         counts = dict.fromkeys(("kappa", "precision", "recall", "f1"), cell["n"])
     if consensus["kappa"]:
-        figures["kappa of consensus"] = consensus["kappa"]
+        estimates["kappa of consensus"] = consensus["kappa"]
         counts["kappa of consensus"] = consensus["n"]
-    figures |= result["correlation"]
+    estimates |= result["correlation"]
     rows: list[tuple[Cell, ...]] = [
-        (name, estimate_of(figure), counts[name] if name in counts else figure["n"])
-        for name, figure in figures.items()
+        (name, estimate_of(estimate), counts[name] if name in counts else estimate["n"])
+        for name, estimate in estimates.items()
     ]
     columns = [("figure", "text"), ("value [95 % interval]", "coefficient"), ("units", "count")]
     lines += plain_table("", columns, rows).lines()

@@ -10,7 +10,7 @@ from evaluation.data.releases.storage import find_release, release_file
 from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
 
-MAX_FLIPPED_PAIRS = 100  # changes of the consensus that the result of a job lists
+MAX_STORED_CHANGES = 100  # changes of the consensus that the result of a job lists
 
 
 def compare_metrics_of_study(run: JobRun, *, study: str, **values: Any) -> dict[str, Any]:
@@ -23,4 +23,4 @@ def compare_releases_of_study(run: JobRun, *, study: str, before: str, after: st
     bundles = [release_file(find_release(study_row, version)) for version in (before, after)]
     changes = compare_bundles(*bundles)
     consensus_changes = changes["consensus"]
-    return {**changes, "consensus": consensus_changes[:MAX_FLIPPED_PAIRS], "flipped": len(consensus_changes)}
+    return {**changes, "consensus": consensus_changes[:MAX_STORED_CHANGES], "flipped": len(consensus_changes)}

@@ -1,4 +1,4 @@
-"""The commands that compare two metrics, and two releases."""
+"""The commands that compare two metrics with people, and two releases with each other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judgments.studies.studies import find_dataset, find_study
 MEASURE_LABELS = {
     "kendall_tau_b": "Kendall's tau-b", "spearman": "Spearman's rho", "pearson": "Pearson's r", "accuracy": "accuracy",
 }  # fmt: skip
-MAX_FLIPPED_SHOWN = 20
+MAX_SHOWN_CHANGES = 20
 
 
 class CompareMetrics(QuorumCommand):
@@ -130,7 +130,7 @@ class CompareReleases(QuorumCommand):
             f"{judgments['removed']:,} removed, {judgments['no_longer_used']:,} no longer used"
         )
         self.say(f"  consensus of {len(consensus_changes):,} items and pairs is different")
-        for row in consensus_changes[:MAX_FLIPPED_SHOWN]:
+        for row in consensus_changes[:MAX_SHOWN_CHANGES]:
             self.say(f"    {row['unit'] or row['pair']}: {row['before']} to {row['after']}")
         for name, (value_before, value_after) in {
             "alpha": comparison["alpha"],

@@ -1,4 +1,4 @@
-"""The figures that compare two columns of scores with people: differences with tests, and agreement over systems."""
+"""Compare the scores of two metrics with people's: differences with tests, and agreement over systems."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ DIFFERENCE_FIELDS = ("first", "second", "difference", "low", "high", "p", "n", "
 
 
 def check_two_metrics(first: str, second: str) -> list[str]:
+    """Return both names. Raise EvaluationError if they are equal."""
     if first == second:
         raise EvaluationError(f"{first!r} is named twice; expected two metrics.")
     return [first, second]
@@ -34,10 +35,18 @@ def check_two_metrics(first: str, second: str) -> list[str]:
 def compare_on_pairs(
     scores: Sequence[Floats], winners: Floats, kinds: Sequence[str], clusters: ClusterColumns
 ) -> list[dict[str, Any]]:
-    """Return the difference of two metrics' accuracies by kind. ``scores`` are (P, 2) of P pairs by each metric."""
+    """Return the difference of two metrics' accuracies by kind of pair, and each metric's accuracy (``own``).
+
+    Args:
+        scores: for each metric, (P, 2) scores of the first and the second text of P pairs.
+        winners: (P,) the side that people prefer: 1 or 2.
+        kinds: (P,) kind of the pair.
+    """
     differences = accuracy_difference(scores[0], scores[1], winners, kinds, clusters=clusters)
-    sides = [(table[:, 0], table[:, 1]) for table in scores]
-    accuracies = [pair_accuracy(*pair, winners, kinds, clusters=clusters) for pair in sides]
+    accuracies = [
+        pair_accuracy(pair_scores[:, 0], pair_scores[:, 1], winners, kinds, clusters=clusters)
+        for pair_scores in scores
+    ]
     return [
         {
             "kind": kind,
@@ -52,6 +61,13 @@ def compare_on_pairs(
 def compare_on_captions(
     scores: Sequence[Floats], people: Floats, clusters: Mapping[str, Any], weights: Floats | None = None
 ) -> list[dict[str, Any]]:
+    """Return the difference of two metrics' correlations with people, by coefficient.
+
+    Args:
+        scores: for each metric, (N,) scores of N captions.
+        people: (N,) people's scores.
+        weights: (N,) weights of the captions; by default all are equal.
+    """
     rows = []
     for name, statistic in COEFFICIENTS.items():
         difference = correlation_difference(
@@ -64,6 +80,7 @@ def compare_on_captions(
 def calibrate_ties(
     scores: Sequence[Floats], people: Floats, items: Ints, clusters: ClusterColumns, seed: int
 ) -> list[dict[str, Any]]:
+    """Return each metric's tie-calibrated pairwise accuracy over the captions of each item."""
     return [
         as_json(
             pairwise_accuracy(column, people, items, epsilon="calibrate", seed=seed, clusters=clusters),

@@ -34,7 +34,6 @@ from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Floats
 from quorum.statistics.crossed import columns_and_deletions
 
-Per = ScoreKeys.Per
 MIN_SYSTEMS = 3  # with two systems, a correlation is always 1 or -1
 
 
@@ -68,14 +67,14 @@ def compare_metrics(
     if kind.compares_pairs:
         material = judged_pairs(study, consensus, references)
         pairs = material.pairs
-        scored, scores = score_pairs(
+        scored_pairs, scores = score_pairs(
             pairs, material.documents, metrics=names, tokenizer=tokenizer, imported=imported
         )
         clusters = pair_clusters(study, table, consensus, pairs)
         return result | {
             "what": "pairs",
             **scope_fields(columns_and_deletions(clusters)[1]),
-            "signatures": {name: metric.signature for name, metric in scored.scores.items()},
+            "signatures": {name: metric.signature for name, metric in scored_pairs.scores.items()},
             "rows": compare_on_pairs(
                 [scores[name] for name in names],
                 np.array([pair.winner for pair in pairs], dtype=np.float64),
@@ -84,32 +83,36 @@ def compare_metrics(
             ),
         }
     captions, _counts = judged_captions(study, consensus, table, references)
-    system_metrics = [name for name in names if set(imported.columns.get(name, ())) == {Per.SYSTEMS}]
+    # imported metrics that have a score of each system, and none of single captions
+    system_metrics = [
+        name for name in names if set(imported.columns.get(name, ())) == {ScoreKeys.Per.SYSTEMS}
+    ]
     rows: list[dict[str, Any]] = []
     signatures = {name: imported.signature(name) for name in system_metrics}
-    columns: dict[str, Floats] = {}
+    caption_scores: dict[str, Floats] = {}  # by metric
     if len(system_metrics) < len(names):
-        scored = score_captions(
+        scored_captions = score_captions(
             captions,
             references.documents(),
             metrics=[name for name in names if name not in system_metrics],
             tokenizer=tokenizer,
             imported=imported,
         )
-        signatures |= {name: metric.signature for name, metric in scored.scores.items()}
-        columns = {name: metric.images for name, metric in scored.scores.items()}
-    people = np.array([caption.people for caption in captions], dtype=np.float64)
+        signatures |= {name: metric.signature for name, metric in scored_captions.scores.items()}
+        caption_scores = {name: metric.images for name, metric in scored_captions.scores.items()}
+    people_scores = np.array([caption.people for caption in captions], dtype=np.float64)
     clusters = caption_clusters(study, table, consensus, captions)
     if not system_metrics:
         progress(0.6, "comparing")
-        compared_columns = [columns[name] for name in names]
-        rows = compare_on_captions(compared_columns, people, clusters, weights_of_captions(captions))
+        rows = compare_on_captions(
+            [caption_scores[name] for name in names], people_scores, clusters, weights_of_captions(captions)
+        )
     return result | {
         "what": "captions",
         **scope_fields(columns_and_deletions(clusters)[1]),
         "signatures": {name: signatures[name] for name in names},
         "rows": rows,
-        "systems": _compare_on_systems(study, names, columns, people, captions, imported),
+        "systems": _compare_on_systems(study, names, caption_scores, people_scores, captions, imported),
         "notes": [_note_system_metrics(system_metrics)] if system_metrics else [],
     }
 
@@ -117,11 +120,21 @@ def compare_metrics(
 def _compare_on_systems(
     study: Study,
     names: Sequence[str],
-    columns: Mapping[str, Floats],
-    people: Floats,
+    caption_scores: Mapping[str, Floats],
+    people_scores: Floats,
     captions: Sequence[CaptionTexts],
     imported: ImportedScores,
 ) -> dict[str, Any] | None:
+    """Return the agreement over systems; None if too few systems gave the judged captions.
+
+    Args:
+        names: the two metrics.
+        caption_scores: the scores of the captions by metric, without metrics that only score whole systems.
+        people_scores: people's scores of the captions.
+
+    Raises:
+        EvaluationError: a metric has no score of a system.
+    """
     systems_by_caption: dict[tuple[int, str], list[int]] = {}
     for system, item, key in (
         Output.objects.of_study(study).annotations().values_list("system_id", "item_id", "caption__key")
@@ -140,21 +153,21 @@ def _compare_on_systems(
     rows = np.array([row for _system, row in credits], dtype=np.int64)
     scores: list[Floats] = []
     for name in names:
-        if name not in columns:
-            system_scores = imported.columns[name][Per.SYSTEMS]
+        if name not in caption_scores:
+            system_scores = imported.columns[name][ScoreKeys.Per.SYSTEMS]
             score_of_system = dict(
                 zip(system_scores.keys["system"].tolist(), system_scores.scores.tolist(), strict=True)
             )
             scores.append(np.array([score_of_system.get(system, np.nan) for system in systems]))
         else:
-            scores.append(columns[name][rows])
+            scores.append(caption_scores[name][rows])
     if np.isnan(np.concatenate(scores)).any():
         raise EvaluationError(
             f"A metric of {', '.join(names)} has no score of a system that was judged; expected one of each."
         )
     items = [captions[row].item for row in rows.tolist()]
-    scores_only_systems = [name not in columns for name in names]
-    return correlate_over_systems(scores, people[rows], systems, items, scores_only_systems)
+    scores_only_systems = [name not in caption_scores for name in names]
+    return correlate_over_systems(scores, people_scores[rows], systems, items, scores_only_systems)
 
 
 def _note_system_metrics(names: Sequence[str]) -> str:

@@ -16,7 +16,6 @@ from contrib.comparing.metric_figures import (
     compare_on_captions,
     correlate_over_systems,
 )
-from contrib.comparing.metrics import Per
 from evaluation.data.imported_scores import (
     NO_ROW_ID,
     ScoreColumn,
@@ -26,7 +25,7 @@ from evaluation.data.imported_scores import (
 )
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
-from evaluation.models import DEFAULT_TOKENIZER
+from evaluation.models import DEFAULT_TOKENIZER, ScoreKeys
 from evaluation.results.metrics.scoring import score_captions
 from evaluation.results.metrics.texts import CaptionTexts
 from evaluation.results.verdict import scope_fields
@@ -47,6 +46,11 @@ def compare_with_scores(
 ) -> dict[str, Any]:
     """Compare two metrics with people's imported scores, by system and image as at WMT.
 
+    Args:
+        first, second: names of the metrics.
+        people: the name under which people's scores were imported.
+        seed: of the calibration of ties.
+
     A metric without imported scores is computed for the captions that people scored. All scores are of systems'
     captions. Captions that lack one of the three scores are left out.
     """
@@ -55,12 +59,12 @@ def compare_with_scores(
     imported = load_imported(dataset, [*names, people])
     computed = [name for name in names if name not in imported.columns]
     for name in {*names, people}.difference(computed):
-        if Per.CAPTIONS not in imported.columns.get(name, {}):
+        if ScoreKeys.Per.CAPTIONS not in imported.columns.get(name, {}):
             raise EvaluationError(
                 f"Dataset {dataset.name!r} has no scores of {name!r} by caption; expected them to be imported first."
             )
     signatures = {name: imported.signature(name) for name in imported.columns}
-    columns = {name: imported.columns[name][Per.CAPTIONS] for name in imported.columns}
+    columns = {name: imported.columns[name][ScoreKeys.Per.CAPTIONS] for name in imported.columns}
     outputs = _read_outputs(dataset)
     columns = {name: _credit_systems(column, outputs) for name, column in columns.items()}
     notes = []
@@ -70,8 +74,8 @@ def compare_with_scores(
         columns |= {name: column for name, (column, _signature) in scored.items()}
         if left_out:
             notes.append(f"Captions that no system wrote, or without a reference, left out: {left_out:,}.")
-    systems, items, (*scores, human) = _align_columns([columns[name] for name in (*names, people)])
-    if not len(systems) or not systems.all():  # the value NOTHING means no system
+    systems, items, (*scores, human_scores) = _align_columns([columns[name] for name in (*names, people)])
+    if not len(systems) or NO_ROW_ID in systems:
         raise EvaluationError(
             f"{', '.join(names)} and {people} share no scores of systems' captions; expected rows with a system, or "
             "with a caption that a system wrote."
@@ -86,17 +90,22 @@ def compare_with_scores(
         "metrics": names,
         "people": people,
         "signatures": {name: signatures[name] for name in (*names, people)},
-        "n": len(human),
-        "systems": correlate_over_systems(scores, human, systems, items)
-        | {"calibrated": calibrate_ties(scores, human, items, clusters, seed)},
-        "rows": compare_on_captions(scores, human, clusters),
+        "n": len(human_scores),
+        "systems": correlate_over_systems(scores, human_scores, systems, items)
+        | {"calibrated": calibrate_ties(scores, human_scores, items, clusters, seed)},
+        "rows": compare_on_captions(scores, human_scores, clusters),
         "notes": notes,
     }
 
 
 @dataclass(frozen=True, slots=True)
 class _Outputs:
-    """Systems' captions by `stable_number` of image and text: the texts, and the systems that gave them."""
+    """Systems' captions.
+
+    Attributes:
+        texts: the text of each caption, by `stable_number` of its image and text.
+        systems: the row ids of the systems that gave it, by the same number.
+    """
 
     texts: dict[int, str]
     systems: dict[int, list[int]]
@@ -164,6 +173,7 @@ def _score_captions(
     for name, metric in scored.scores.items():
         scores = np.full(len(people.scores), np.nan)
         scores[rows] = metric.images
+        # the field says that a reference that equals the caption was left out
         signature = str(parse(metric.signature).with_field("own", "dropped"))
         columns[name] = replace(people, scores=scores), signature
     return columns, len(people.scores) - len(rows)

@@ -17,10 +17,10 @@ from judgments.operations import background_operation
 from judgments.studies.pages import Context
 from judgments.studies.step_form import add_operation
 
-MAX_FLIPPED_SHOWN = 20
+MAX_SHOWN_CHANGES = 20  # items and pairs whose consensus changed
 
 
-class CompareRequest(Parameters):
+class CompareReleasesRequest(Parameters):
     """The two releases to compare."""
 
     before = serializers.CharField()
@@ -30,7 +30,7 @@ class CompareRequest(Parameters):
 @background_operation(
     "compare-releases",
     "Compare two releases",
-    parameters=CompareRequest,
+    parameters=CompareReleasesRequest,
     job="compare_releases",
     scope="exports",
 )
@@ -44,11 +44,12 @@ def start_release_comparison(*, study: Study, before: str, after: str) -> dict[s
 
 
 def _context(study: Study, releases: list[Release]) -> Context:
+    """Return the newest comparison, for the part of the page "Releases"."""
     comparison = done_jobs(study, "compare_releases").order_by("-pk").first()
     result = comparison.result if comparison else None
     return {
         "comparison": comparison,
-        "flipped": result["consensus"][:MAX_FLIPPED_SHOWN] if result else [],
+        "shown_changes": result["consensus"][:MAX_SHOWN_CHANGES] if result else [],
     }
 
 

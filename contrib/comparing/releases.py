@@ -1,4 +1,4 @@
-"""Compare two releases of a study."""
+"""Compare two releases of a study: judgments, consensus, agreement, metrics and outcomes of registered hypotheses."""
 
 from __future__ import annotations
 
@@ -24,45 +24,54 @@ NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
 
 
 @dataclass(frozen=True, slots=True)
-class _Summary:
+class _ReleaseSummary:
     """The parts of a bundle that are compared.
 
-    judgments: (N,) hashes of the N judgments. used: (N,) whether each judgment is included.
+    Attributes:
+        metrics: the accuracy on pairs or tau-b on captions, by metric.
+        consensus: by the keys of the unit and the pair, one of which is None.
+        judgment_hashes: (N,) hashes of the N judgments.
+        is_used: (N,) whether each judgment is included.
+        outcomes: the registered plan's hash, verdicts on its hypotheses, and deviations.
     """
 
     version: str
     alpha: float | None
     metrics: dict[str, float | None]
     consensus: dict[tuple[str | None, str | None], Any]
-    judgments: npt.NDArray[np.uint64]
-    used: npt.NDArray[np.bool_]
+    judgment_hashes: npt.NDArray[np.uint64]
+    is_used: npt.NDArray[np.bool_]
     outcomes: Mapping[str, Any]
 
 
 def compare_bundles(before: Path, after: Path) -> dict[str, Any]:
     """Return the differences between two bundles (docs/releases.md).
 
-    Raise VerificationError if a bundle is invalid.
+    Args:
+        before, after: paths of the bundles.
+
+    Raises:
+        VerificationError: a bundle is invalid.
     """
-    old, new = (_summarize(path) for path in (before, after))  # one after the other, to save memory
-    hashes, codes = np.unique(np.concatenate([old.judgments, new.judgments]), return_inverse=True)
-    old_codes, new_codes = np.split(codes, [len(old.judgments)])
+    old, new = (_summarise_release(path) for path in (before, after))  # one after the other, to save memory
+    hashes, codes = np.unique(np.concatenate([old.judgment_hashes, new.judgment_hashes]), return_inverse=True)
+    old_codes, new_codes = np.split(codes, [len(old.judgment_hashes)])
 
     def count_hashes(codes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         return np.bincount(codes, minlength=len(hashes))
 
-    # judgments with each hash; several can be equal
-    before_counts, after_counts = count_hashes(old_codes), count_hashes(new_codes)
-    used_before, used_after = count_hashes(old_codes[old.used]), count_hashes(new_codes[new.used])
-    unused_after = np.maximum(after_counts - used_after, 0)
+    # numbers of judgments with each hash; several judgments can be equal
+    old_counts, new_counts = count_hashes(old_codes), count_hashes(new_codes)
+    old_used_counts = count_hashes(old_codes[old.is_used])
+    new_unused_counts = new_counts - count_hashes(new_codes[new.is_used])
     return {
         "versions": [old.version, new.version],
         "judgments": {
             "before": len(old_codes),
             "after": len(new_codes),
-            "added": int(np.maximum(after_counts - before_counts, 0).sum()),
-            "removed": int(np.maximum(before_counts - after_counts, 0).sum()),
-            "no_longer_used": int(np.minimum(used_before, unused_after).sum()),
+            "added": int(np.maximum(new_counts - old_counts, 0).sum()),
+            "removed": int(np.maximum(old_counts - new_counts, 0).sum()),
+            "no_longer_used": int(np.minimum(old_used_counts, new_unused_counts).sum()),
         },
         "consensus": [
             {"unit": unit, "pair": pair, "before": old.consensus[unit, pair], "after": value}
@@ -79,18 +88,21 @@ def compare_bundles(before: Path, after: Path) -> dict[str, Any]:
     }
 
 
-def _compare_plans(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    old_rows = {(row["text"], row["claim"]): row for row in before["hypotheses"]}
-    old_texts, new_texts = ([row["words"] for row in outcomes["deviations"]] for outcomes in (before, after))
-    changes = []
-    for row in after["hypotheses"]:
-        old_row = old_rows.get((row["text"], row["claim"]), row)
+def _compare_plans(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return whether the plan is the same, hypotheses with another verdict, and deviations that changed."""
+    old_rows = {(row["text"], row["claim"]): row for row in old["hypotheses"]}
+    old_texts, new_texts = ([row["words"] for row in outcomes["deviations"]] for outcomes in (old, new))
+    changed_rows = []
+    for row in new["hypotheses"]:
+        old_row = old_rows.get((row["text"], row["claim"]), row)  # a new hypothesis has no change of verdict
         if old_row["verdict"] != row["verdict"]:
             verdicts = {"before": old_row["verdict"], "after": row["verdict"]}
-            changes.append({"text": row["text"], "claim": row["claim"], **verdicts, "words": row["words"]})
+            changed_rows.append(
+                {"text": row["text"], "claim": row["claim"], **verdicts, "words": row["words"]}
+            )
     return {
-        "plan": before["sha256"] == after["sha256"],
-        "hypotheses": changes,
+        "plan": old["sha256"] == new["sha256"],
+        "hypotheses": changed_rows,
         "deviations": {
             "added": [text for text in new_texts if text not in old_texts],
             "removed": [text for text in old_texts if text not in new_texts],
@@ -98,14 +110,14 @@ def _compare_plans(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[
     }
 
 
-def _summarize(path: Path) -> _Summary:
+def _summarise_release(path: Path) -> _ReleaseSummary:
     with closing(BundleReader(path)) as reader:
         bundle = read_bundle(reader)
         hashes, used_flags = array("Q"), array("b")
         for row in reader.rows("judgments.jsonl"):
             hashes.append(_hash_row(row))
             used_flags.append(bool(row.get("used")))
-    return _Summary(
+    return _ReleaseSummary(
         version=bundle.manifest["version"],
         alpha=bundle.findings.agreement["alpha"]["value"],
         metrics={
@@ -113,8 +125,8 @@ def _summarize(path: Path) -> _Summary:
             for name, figures in bundle.findings.metrics.items()
         },
         consensus={(row["unit"], row["pair"]): row["value"] for row in bundle.findings.consensus()},
-        judgments=np.array(hashes, dtype=np.uint64),
-        used=np.array(used_flags, dtype=bool),
+        judgment_hashes=np.array(hashes, dtype=np.uint64),
+        is_used=np.array(used_flags, dtype=bool),
         outcomes=bundle.findings.outcomes or NO_PLAN,
     )
 
@@ -123,16 +135,16 @@ def _hash_row(row: Mapping[str, Any]) -> int:
     """Return a hash of 64 bits. Among ten million judgments, the probability of a collision is 3e-6."""
     # times in releases before 0.6 have microseconds
     times = {name: to_the_minute(row.get(name)) for name in TIMES}
+    # "..." stands for a missing key, which differs from the value None
     key = repr([{**row, **times}.get(name, ...) for name in MATCHING_KEYS])
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
 
 
-def _swapped_metrics(
-    before: Mapping[str, float | None], after: Mapping[str, float | None]
-) -> list[list[str]]:
+def _swapped_metrics(old: Mapping[str, float | None], new: Mapping[str, float | None]) -> list[list[str]]:
+    """Return the pairs of metrics of which the other one is ahead now."""
     swapped = []
-    for name, other in combinations(sorted(before.keys() & after.keys()), 2):
-        old_sign, new_sign = (_sign_of_difference(scores[name], scores[other]) for scores in (before, after))
+    for name, other in combinations(sorted(old.keys() & new.keys()), 2):
+        old_sign, new_sign = (_sign_of_difference(scores[name], scores[other]) for scores in (old, new))
         if old_sign * new_sign < 0:
             swapped.append([name, other])
     return swapped

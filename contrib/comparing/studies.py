@@ -64,6 +64,8 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
 
 
 def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
+    """Return the figures that compare a first study with ``second``. They are stored with the first study."""
+
     def compute(first: Study) -> dict[str, Any]:
         figures: dict[str, Any] = {"of": _identify_study(second), "result": None, "refused": ""}
         try:

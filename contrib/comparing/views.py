@@ -1,4 +1,4 @@
-"""The page "Compare" of a study, its form that compares two metrics, and comparisons of studies over HTTP."""
+"""The page "Compare" of a study, a part of the page "Metrics" that compares two, and the call that compares studies."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ MISSING_LABELS = {
 }
 
 
-class CompareForm(forms.Form):
+class StudyComparisonForm(forms.Form):
+    """The choice of the other study, and of the rule for items that only that study has."""
+
     def __init__(self, data: Any, *, studies: list[Study]) -> None:
         super().__init__(data)
         self.fields["with"] = forms.ChoiceField(
@@ -64,27 +66,27 @@ def _study_label(study: Study) -> str:
     return f"{study.name} ({description})"
 
 
-def has_numbers(study: Study) -> bool:
+def has_numeric_answers(study: Study) -> bool:
     return not KINDS[study.protocol].is_open
 
 
-@study_page("compare", "Compare", order=54, has_tab=has_numbers, section=StudySection.FINDINGS)
+@study_page("compare", "Compare", order=54, has_tab=has_numeric_answers, section=StudySection.FINDINGS)
 @require_safe
 def show_study_comparison(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     visible_studies = comparable_studies(study, Study.objects.visible_to(request.user))
     slug = request.GET.get("with", "")
     missing_rule = request.GET.get("missing", "")
     missing_rule = missing_rule if missing_rule in MISSING_RULES else LEAVE_OUT
-    studies = list(visible_studies[:MAX_STUDIES_OFFERED]) if has_numbers(study) else []
+    studies = list(visible_studies[:MAX_STUDIES_OFFERED]) if has_numeric_answers(study) else []
     other = next((candidate for candidate in studies if candidate.slug == slug), None)
     if other is None and slug:
         other = visible_studies.filter(slug=slug).first()
     context |= {
         "studies": studies,
-        "comparable": has_numbers(study),
-        "form": CompareForm({"with": slug, "missing": missing_rule}, studies=studies),
-        "other": other,
-        "unknown": slug if slug and other is None else "",
+        "has_numeric_answers": has_numeric_answers(study),
+        "form": StudyComparisonForm({"with": slug, "missing": missing_rule}, studies=studies),
+        "other_study": other,
+        "unknown_slug": slug if slug and other is None else "",
     }
     if other is not None:
         context |= {"other_link": study_page_address(other, "results")} | _comparison_context(
@@ -97,46 +99,51 @@ def _comparison_context(request: HttpRequest, study: Study, other: Study, missin
     try:
         result = cached_comparison(first=study, second=other, missing=missing)
     except EvaluationError as error:
-        return {"refused": _(str(error))}
+        return {"refusal": _(str(error))}
     grid = result["thresholds"]
-    selected = _selected_cell(grid, request.GET.get("cell", ""))
+    selected_index = _selected_cell(grid, request.GET.get("cell", ""))
     return {
         "result": result | {"in_words": describe_compared_sources(result)},
         "missing_rule": missing,
-        "chosen": grid["cells"][selected] if selected is not None else None,
-        "rows": _grid_rows(grid, selected),
-        "confusion": _confusion(study, result["consensus"]),
+        "selected_cell": grid["cells"][selected_index] if selected_index is not None else None,
+        "threshold_rows": _threshold_rows(grid, selected_index),
+        "confusion_rows": _confusion_rows(study, result["consensus"]),
         "made_at": result["made_at"],
     }
 
 
-def _selected_cell(grid: dict[str, Any], number: str) -> int | None:
+def _selected_cell(grid: dict[str, Any], cell_text: str) -> int | None:
     """Return the index of the cell that the address names, or of the cell with the highest kappa; None without one."""
     cells = grid["cells"]
     # at most six digits, since it takes long to read a very long number
-    if number.isdecimal() and int(number[:6]) < len(cells):
-        return int(number[:6])
+    if cell_text.isdecimal() and int(cell_text[:6]) < len(cells):
+        return int(cell_text[:6])
     return cells.index(grid["best"]) if grid["best"] is not None else None
 
 
-def _grid_rows(grid: dict[str, Any], selected: int | None) -> list[dict[str, Any]]:
+def _threshold_rows(grid: dict[str, Any], selected_index: int | None) -> list[dict[str, Any]]:
+    """Return a row for each threshold of the first study, with a cell for each threshold of the second."""
     column_count = len(grid["second"])
     rows = []
-    for row, threshold in enumerate(grid["first"]):
+    for row_index, threshold in enumerate(grid["first"]):
         cells = []
-        for number in range(row * column_count, (row + 1) * column_count):
-            kappa = grid["cells"][number]["kappa"]
-            shade = _shade(kappa["value"])
-            cells.append({"number": number, "kappa": kappa, "shade": shade, "chosen": number == selected})
-        rows.append({"cut": threshold, "cells": cells})
+        for index in range(row_index * column_count, (row_index + 1) * column_count):
+            kappa = grid["cells"][index]["kappa"]
+            is_selected = index == selected_index
+            cells.append(
+                {"index": index, "kappa": kappa, "shade": _shade(kappa["value"]), "is_selected": is_selected}
+            )
+        rows.append({"threshold": threshold, "cells": cells})
     return rows
 
 
 def _shade(kappa: float | None) -> int:
+    """Return the shade of a cell's background, from 0 (none) to SHADES."""
     return 0 if kappa is None or kappa <= 0 else min(SHADES, 1 + int(kappa * SHADES))
 
 
-def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[int]]]:
+def _confusion_rows(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[int]]]:
+    """Return each answer's name with the numbers of items by the other study's consensus."""
     names = _describe_answers(study)
     return [(names[label], row) for label, row in zip(consensus["labels"], consensus["table"], strict=True)]
 
@@ -149,18 +156,19 @@ def _describe_answers(study: Study) -> dict[float, str]:
 
 
 def _metric_comparison_context(request: HttpRequest, study: Study) -> Context:
+    """Return the newest comparison of two metrics, for the part of the page "Metrics"."""
     finished_jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
     newest_job = finished_jobs.order_by("-pk").first()
     comparison = newest_job.result if newest_job else None
     return {
-        "last": newest_job,
+        "newest_job": newest_job,
         "comparison": comparison,
         "rows": comparison["rows"] if comparison else [],
-        "sentence": describe_comparison(comparison) if comparison else "",
-        "over_systems": zip(comparison["metrics"], comparison["systems"]["own"], strict=True)
+        "summary": describe_comparison(comparison) if comparison else "",
+        "results_over_systems": zip(comparison["metrics"], comparison["systems"]["own"], strict=True)
         if comparison and comparison.get("systems")
         else (),
-        "comparable": can_be_evaluated(study),
+        "can_compare": can_be_evaluated(study),
     }
 
 

@@ -1,4 +1,4 @@
-"""The result of comparing two metrics, in a sentence."""
+"""The result of comparing two metrics, in a sentence about which agrees better with people."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ SIGNIFICANCE_LEVEL = 0.05
 
 
 def describe_comparison(result: Mapping[str, Any]) -> str:
+    """Describe a result of ``compare_metrics`` or ``compare_with_scores``."""
     rows = result["rows"]
     row = next((row for row in rows if row.get("kind", "all") == "all"), None)
     first, second = result["metrics"]
@@ -42,5 +43,5 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
             "%(ahead)s agrees with people better than %(behind)s does: %(better)s against "
             "%(worse)s, n = %(n)s (%(p)s)."
         )
-    # Results of earlier versions do not have the population to which they generalise.
+    # "scope" is the population to which the result generalises. Results of earlier versions do not have it.
     return f"{sentence % values} {scope_sentence(result) if 'scope' in result else ''}".strip()

@@ -13,7 +13,7 @@ import numpy as np
 from common.files import unguard_formula
 from common.incoming import quote_value
 from common.texts import one_text
-from contrib.comparing.sources.judgments import Captions, Content, Sides, SourceJudgments
+from contrib.comparing.sources.judgments import CaptionTriple, CreditedSystems, SourceJudgments, UnitContent
 from evaluation.data.judgment_sets.files import (
     REASONS,
     checked_kind,
@@ -31,7 +31,7 @@ from judgments.importers.records.values import read_name, read_output, read_text
 from judgments.importers.textio import ImportProblem
 from judgments.kinds import KINDS
 
-WITHOUT_VALUE = REASONS[2]
+WITHOUT_VALUE = REASONS[2]  # the reason for rows without an answer
 TEXT_TABLES = ("jsonl", "csv")
 # formats other than judgments files; judgments files are detected
 SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)
@@ -60,7 +60,7 @@ def read_source(
     units, raters, values = array("q"), array("q"), array("d")
     unit_index: dict[str, int] = {}
     rater_index: dict[str, int] = {}
-    contents: list[Content] = []
+    contents: list[UnitContent] = []
     left_out: Counter[str] = Counter()
     for row in included_rows(source.judgments(), left_out, progress):
         if row.value is None:
@@ -70,13 +70,13 @@ def read_source(
             ids = (row.reference, row.first, row.second)
             first, second = row.systems()[:2] if isinstance(row, CreditedRow) else ((), ())
             contents.append(
-                Content(
+                UnitContent(
                     row.image,
-                    ids,
-                    _strip_texts(row.reference_text, row.first_text, row.second_text),
-                    (first, second),
-                    row.kind or "",
-                    row.document or "",
+                    ids=ids,
+                    texts=_strip_texts(row.reference_text, row.first_text, row.second_text),
+                    systems=(first, second),
+                    kind=row.kind or "",
+                    document=row.document or "",
                 )
             )
         units.append(unit_index.setdefault(row.unit, len(unit_index)))
@@ -117,7 +117,7 @@ def _read_table(path: Path, protocol: str | None, **options: Any) -> SourceJudgm
     )
 
 
-def _read_content(record: Record) -> Content:
+def _read_content(record: Record) -> UnitContent:
     names = ("reference", "first", "second")
     ids = [read_optional(record, name, read_name) for name in names]
     texts = [
@@ -127,20 +127,20 @@ def _read_content(record: Record) -> Content:
     if record.textual:
         ids = [identifier and unguard_formula(identifier) for identifier in ids]
         texts = [text and unguard_formula(text) for text in texts]
-    return Content(
+    return UnitContent(
         read_optional(record, "image", read_name),
-        (ids[0], ids[1], ids[2]),
-        _strip_texts(*texts),
-        _read_systems(record),
-        read_optional(record, "kind", read_name) or "",
-        read_document(record),
+        ids=(ids[0], ids[1], ids[2]),
+        texts=_strip_texts(*texts),
+        systems=_read_systems(record),
+        kind=read_optional(record, "kind", read_name) or "",
+        document=read_document(record),
     )
 
 
-def _read_systems(record: Record) -> Sides:
+def _read_systems(record: Record) -> CreditedSystems:
     """Return the names of the systems that a row credits with its first text and with its second text.
 
-    The row's `systems` are keyed by the ids of the texts, or by side.
+    The row's `systems` are keyed by the ids of the texts or, as equal texts have one id, by side.
     """
     credits = json_cell(record, "systems")
     if not isinstance(credits, dict):
@@ -157,7 +157,7 @@ def _system_names(credits: Any) -> tuple[str, ...]:
     return tuple(sorted({str(row["system"]) for row in rows if isinstance(row, dict) and "system" in row}))
 
 
-def _strip_texts(*texts: str | None) -> Captions:
+def _strip_texts(*texts: str | None) -> CaptionTriple:
     """Normalise texts, so that differences such as leading and trailing blanks do not count."""
     reference, first, second = (None if text is None else one_text(text) for text in texts)
     return reference, first, second

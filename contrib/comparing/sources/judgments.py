@@ -1,4 +1,4 @@
-"""Sources of judgments (studies or files), with the contents of their units."""
+"""What is compared: the judgments of a source (a study or a file), with the contents of its units."""
 
 from __future__ import annotations
 
@@ -17,25 +17,29 @@ from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.aggregation import majority_vote, mean_grade
 
 Values = NDArray[np.float64] | NDArray[np.object_]
-Captions = tuple[str | None, str | None, str | None]
-NO_CAPTIONS: Captions = (None, None, None)
-
+# of a unit's reference, first and second caption; None if unknown
+CaptionTriple = tuple[str | None, str | None, str | None]
+NO_CAPTIONS: CaptionTriple = (None, None, None)
 # the names of the first text's systems, and of the second text's systems
-Sides = tuple[tuple[str, ...], tuple[str, ...]]
+CreditedSystems = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
-    """The content of a unit: its image, and the ids and texts of its reference, first and second caption, if known.
+class UnitContent:
+    """The content of a unit, as far as it is known.
 
-    systems: names of the systems that a file credits with the first and with the second caption. kind: the kind of
-    the candidate pair. document: the document to which the image belongs.
+    Attributes:
+        image: name of the image.
+        ids, texts: ids and texts of the reference, the first and the second caption.
+        systems: names of the systems that a file credits with the first and with the second caption.
+        kind: the kind of the candidate pair, such as HC.
+        document: the document to which the image belongs.
     """
 
     image: str | None = None
-    ids: Captions = NO_CAPTIONS
-    texts: Captions = NO_CAPTIONS
-    systems: Sides = ((), ())
+    ids: CaptionTriple = NO_CAPTIONS
+    texts: CaptionTriple = NO_CAPTIONS
+    systems: CreditedSystems = ((), ())
     kind: str = ""
     document: str = ""
 
@@ -43,7 +47,7 @@ class Content:
     def has_reference(self) -> bool:
         return self.ids[0] is not None or self.texts[0] is not None
 
-    def swapped(self) -> Content:
+    def swapped(self) -> UnitContent:
         """Return the content with its two captions exchanged."""
         ids, texts = ((reference, second, first) for reference, first, second in (self.ids, self.texts))
         return replace(self, ids=ids, texts=texts, systems=self.systems[::-1])
@@ -79,16 +83,23 @@ class Content:
 class SourceJudgments:
     """The N judgments of a source on U units.
 
-    unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if a value is a
-    text. left_out: number of rows that were left out, by reason. full_depth: (U,) whether early stopping did not
-    end the unit, if early stopping was used. anonymous: whether raters stand for answers of published totals
-    instead of people.
+    Attributes:
+        name: slug of the study, or name of the file or its format.
+        kind: the kind of judgment; None if a file does not name it.
+        units: (U,) ids of the units.
+        contents: (U,) what they show; empty if unknown.
+        unit: (N,) positions in `units`.
+        rater: (N,) codes of the raters.
+        value: (N,) answers: numbers, or objects if an answer is a text.
+        left_out: number of rows that were left out, by reason.
+        full_depth: (U,) whether early stopping did not end the unit; None if the source has no early stopping.
+        anonymous: whether raters stand for answers of published totals instead of people.
     """
 
     name: str
     kind: Kind | None
     units: Sequence[str]
-    contents: Sequence[Content]
+    contents: Sequence[UnitContent]
     unit: Ints
     rater: Ints
     value: Values
@@ -109,37 +120,44 @@ class SourceJudgments:
         return self.value.dtype != object
 
     @property
-    def score(self) -> str:
+    def score_name(self) -> str:
+        """What the score of a unit is, in words."""
         if self.two_sided:
             return "share for the first"
         return "share of yes" if self.kind is not None and self.level == "nominal" else "mean"
 
-    def merged_into(self, groups: Ints, is_swapped: Flags, count: int) -> SourceJudgments:
-        """Return the judgments with units merged into `count` groups, and answers to `is_swapped` units exchanged."""
+    def merged_into(self, groups: Ints, is_swapped: Flags, group_count: int) -> SourceJudgments:
+        """Return the judgments with units merged into groups, which become the units.
+
+        Args:
+            groups: (U,) group of each unit.
+            is_swapped: (U,) whether the unit's candidates are in the other order than those of its group. Answers to
+                these units are exchanged.
+        """
         value = self.value
         if self.kind is not None and is_swapped.any():
             value = value.copy()
             rows = np.flatnonzero(is_swapped[self.unit])
             to_canonical = self.kind.sides.to_canonical
             value[rows] = [to_canonical(int(answer), side=True) for answer in value[rows].tolist()]
-        names = [str(number) for number in range(count)]
-        contents = [Content()] * count
+        contents = [UnitContent()] * group_count
         for unit, content in enumerate(self.contents):
             contents[groups[unit]] = content.swapped() if is_swapped[unit] else content
         return SourceJudgments(
-            self.name,
-            self.kind,
-            names,
-            contents,
-            groups[self.unit],
-            self.rater,
-            value,
-            self.left_out,
+            name=self.name,
+            kind=self.kind,
+            units=[str(group) for group in range(group_count)],
+            contents=contents,
+            unit=groups[self.unit],
+            rater=self.rater,
+            value=value,
+            left_out=self.left_out,
             anonymous=self.anonymous,
         )
 
-    def limited_to(self, units: Flags) -> SourceJudgments:
-        rows = units[self.unit]
+    def limited_to(self, is_kept: Flags) -> SourceJudgments:
+        """Return the judgments on some units. ``is_kept`` is (U,)."""
+        rows = is_kept[self.unit]
         return replace(
             self, unit=self.unit[rows], rater=self.rater[rows], value=self.value[rows], full_depth=None
         )

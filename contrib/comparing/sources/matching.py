@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 from django.utils.translation import gettext_noop
 
-from contrib.comparing.sources.judgments import Content, SourceJudgments
+from contrib.comparing.sources.judgments import SourceJudgments, UnitContent
 from evaluation.errors import EvaluationError
 from quorum.numeric.arrays import Flags, Ints
 
@@ -24,10 +24,14 @@ TWO_SCALES = gettext_noop("the answers of the sources have different scales")
 class MatchedSources:
     """Two sources of judgments whose equal units are merged into G groups.
 
-    shared: (G,) bool, whether both sources have the group. by_id: number of units matched by id. swapped: number of
-    the second source's units with swapped candidates. merged: for each source, the number of units that were merged
-    because their contents are equal. without_reference: whether references were ignored, because only one source
-    has them.
+    Attributes:
+        first, second: the sources, with the groups as units.
+        shared: (G,) whether both sources have judgments of the group.
+        by_id: number of groups whose units have the same id in both sources.
+        swapped: number of the second source's units whose candidates are in the other order.
+        merged: for each source, the number of units that were merged because their contents are equal.
+        without_reference: whether references were ignored, because only one source has them.
+        stopped_early: whether a source ended the judgments of some units early.
     """
 
     first: SourceJudgments
@@ -75,21 +79,21 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
             earlier, earlier_swapped = positions_by_key.setdefault(key, (index, swapped))
             groups.join(earlier, index, swapped=swapped != earlier_swapped)
     # Match by content first, since this also determines the order of candidates.
-    ids = _same_ids(first, second)
-    for position, other in ids:
+    same_ids = _same_ids(first, second)
+    for position, other in same_ids:
         groups.join(position, first_count + other, swapped=False)
-    group, is_swapped, count = groups.number_groups()
-    first_groups, second_groups = group[:first_count], group[first_count:]
-    shared = _mark_occurring(first_groups[first.unit], count) & _mark_occurring(
-        second_groups[second.unit], count
-    )
-    by_id = _mark_occurring(first_groups[np.array([position for position, _ in ids], dtype=np.int64)], count)
+    group_numbers, is_swapped, group_count = groups.number_groups()
+    first_groups, second_groups = group_numbers[:first_count], group_numbers[first_count:]
+    is_shared = _mark_occurring(first_groups[first.unit], group_count)
+    is_shared &= _mark_occurring(second_groups[second.unit], group_count)
+    positions_by_id = np.array([position for position, _ in same_ids], dtype=np.int64)
+    is_matched_by_id = _mark_occurring(first_groups[positions_by_id], group_count)
     return MatchedSources(
-        first=first.merged_into(first_groups, is_swapped[:first_count], count),
-        second=second.merged_into(second_groups, is_swapped[first_count:], count),
-        shared=shared,
-        by_id=int((shared & by_id).sum()),
-        swapped=int((is_swapped[first_count:] & shared[second_groups]).sum()),
+        first=first.merged_into(first_groups, is_swapped[:first_count], group_count),
+        second=second.merged_into(second_groups, is_swapped[first_count:], group_count),
+        shared=is_shared,
+        by_id=int((is_shared & is_matched_by_id).sum()),
+        swapped=int((is_swapped[first_count:] & is_shared[second_groups]).sum()),
         merged=(_count_merged(first_groups), _count_merged(second_groups)),
         without_reference=have_references[0] != have_references[1],
         stopped_early=first.full_depth is not None or second.full_depth is not None,
@@ -107,8 +111,8 @@ def _mark_occurring(groups: Ints, count: int) -> Flags:
     return occurring
 
 
-def _contents(source: SourceJudgments) -> Sequence[Content]:
-    return source.contents or [Content()] * len(source.units)
+def _contents(source: SourceJudgments) -> Sequence[UnitContent]:
+    return source.contents or [UnitContent()] * len(source.units)
 
 
 def _judges_by_system(source: SourceJudgments, **key_options: bool) -> bool:
@@ -137,7 +141,7 @@ def _same_ids(first: SourceJudgments, second: SourceJudgments) -> list[tuple[int
     ]
 
 
-def _contradict(content: Content, other: Content) -> bool:
+def _contradict(content: UnitContent, other: UnitContent) -> bool:
     """Return whether two contents contradict each other: by ids if both have them, else by texts."""
     if content.image is not None and other.image is not None and content.image != other.image:
         return True
@@ -152,7 +156,7 @@ class _Groups:
 
     def __init__(self, size: int) -> None:
         self._parent = list(range(size))
-        self._swapped = [False] * size
+        self._swapped = [False] * size  # whether a unit's candidates are in the other order than its parent's
 
     def _root(self, position: int) -> tuple[int, bool]:
         """Return the root of a unit's group, and whether the unit's candidates are swapped relative to the root's."""

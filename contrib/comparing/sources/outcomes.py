@@ -9,7 +9,7 @@ import numpy as np
 from django.utils.translation import gettext_noop
 
 from common.amounts import as_json
-from contrib.comparing.sources.judgments import Content
+from contrib.comparing.sources.judgments import UnitContent
 from contrib.comparing.sources.matching import TWO_SCALES, MatchedSources
 from contrib.comparing.sources.raters import Resampling, items_of_units
 from evaluation.results.metrics.texts import known_kinds
@@ -22,6 +22,7 @@ NOT_NOMINAL = gettext_noop("the answers are grades, not categories")
 
 
 def compare_consensus(matched: MatchedSources, resampling: Resampling) -> dict[str, Any]:
+    """Return kappa between the consensuses of both sources, and the table of who says what."""
     no_result: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
     sources = (matched.first, matched.second)
     if any(source.level != "nominal" for source in sources):
@@ -60,8 +61,8 @@ def compare_winners(matched: MatchedSources, resampling: Resampling) -> dict[str
     first_winners, second_winners = (source.limited_to(matched.shared).consensus() for source in sources)
     shared = sorted(first_winners.keys() & second_winners.keys())
     units = [unit for unit in shared if {first_winners[unit], second_winners[unit]} <= {1, 2}]
-    first = np.array([first_winners[unit] for unit in units], dtype=np.int64)
-    second = np.array([second_winners[unit] for unit in units], dtype=np.int64)
+    first_choices = np.array([first_winners[unit] for unit in units], dtype=np.int64)
+    second_choices = np.array([second_winners[unit] for unit in units], dtype=np.int64)
     contents = [(matched.first.contents[unit], matched.second.contents[unit]) for unit in units]
     kinds = [first_content.kind or second_content.kind for first_content, second_content in contents]
     length_differences = np.array(
@@ -82,18 +83,22 @@ def compare_winners(matched: MatchedSources, resampling: Resampling) -> dict[str
             "n": n,
         }
 
-    same, longer = first == second, np.where(length_differences > 0, 1, 2) == first
+    is_same = first_choices == second_choices
+    chooses_longer = first_choices == np.where(length_differences > 0, 1, 2)
     has_longer = length_differences != 0
     by_kind = kinds_of(known_kinds(kinds), len(units))
     return {
         "pairs": {
-            kind: {"same": share(same, pairs), "longer": share(longer, pairs & ~same & has_longer)}
+            kind: {
+                "same": share(is_same, pairs),
+                "longer": share(chooses_longer, pairs & ~is_same & has_longer),
+            }
             for kind, pairs in by_kind.items()
         }
     }
 
 
-def _length_difference(content: Content) -> int:
+def _length_difference(content: UnitContent) -> int:
     """Return the number of words of the first text minus that of the second; 0 if one of them is unknown."""
     _reference, first, second = content.texts
     return 0 if first is None or second is None else len(first.split()) - len(second.split())

@@ -18,38 +18,50 @@ from quorum.statistics.agreement import ratings_of_judgments
 from quorum.statistics.crossed import ITEM, NAIVE, RATER
 
 STOPPED_EARLY_NOTE = gettext_noop("early stopping ended the judgments of one source")
-JOINED_UNITS_NOTE = gettext_noop(
+MERGED_UNITS_NOTE = gettext_noop(
     "several items of one source were merged, so the same participant may have answered a merged item twice"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
+    """How intervals are computed: with clusters, or by a bootstrap that ignores them."""
+
     resamples: int
     seed: int
     ignores_clusters: bool
 
     def options(self, **clusters: Any) -> dict[str, Any]:
+        """Return the options of a function with an interval, for data with these clusters."""
         clusters_used = NAIVE if self.ignores_clusters else clusters
         return {"resamples": self.resamples, "seed": self.seed, "clusters": clusters_used}
 
 
 def figures_of_source(source: SourceJudgments, resampling: Resampling) -> dict[str, Any]:
-    full = source if source.full_depth is None else source.limited_to(source.full_depth)
+    """Return the numbers of a source's units and judgments, and the agreement of its raters.
+
+    If the source stopped early, agreement is over the units that have all their judgments.
+    """
+    complete = source if source.full_depth is None else source.limited_to(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
-        images = items_of_units(full)
-        columns = full.unit, full.rater, full.value
         return _alpha(
-            images, *columns, level, resampling,
-            anonymous=full.anonymous, kind=source.kind, control_items="control items" in source.left_out,
-        )  # fmt: skip
+            items=items_of_units(complete),
+            unit=complete.unit,
+            rater=complete.rater,
+            value=complete.value,
+            level=level,
+            resampling=resampling,
+            anonymous=complete.anonymous,
+            kind=source.kind,
+            control_items="control items" in source.left_out,
+        )
 
     return {
         "name": source.name,
         "protocol": None if source.kind is None else source.kind.name,
         "level": source.level,
-        "score": source.score,
+        "score": source.score_name,
         "units": len(np.unique(source.unit)),
         "judgments": len(source.unit),
         "left_out": dict(source.left_out),
@@ -60,9 +72,10 @@ def figures_of_source(source: SourceJudgments, resampling: Resampling) -> dict[s
 
 
 def items_of_units(*sources: SourceJudgments) -> NDArray[Any]:
-    """Return the clusters of U units: (U,).
+    """Return the cluster of each of U units: the image, the document's first image, or the unit without an image.
 
-    It is the image, the document's first image, or the unit if it has no image.
+    Args:
+        sources: one source, or two matched sources, which have the same units.
     """
     images: list[Any] = list(range(len(sources[0].units)))
     document_by_image: dict[str, str] = {}
@@ -76,18 +89,18 @@ def items_of_units(*sources: SourceJudgments) -> NDArray[Any]:
 
 
 def _alpha(
-    images: NDArray[Any],
+    *,
+    items: NDArray[Any],
     unit: Any,
     rater: Any,
     value: Any,
     level: str,
     resampling: Resampling,
-    *,
     anonymous: bool,
     kind: Kind | None,
     control_items: bool = False,
 ) -> dict[str, Any]:
-    clusters = {ITEM: images[unit]} | ({} if anonymous else {RATER: rater})
+    clusters = {ITEM: items[unit]} | ({} if anonymous else {RATER: rater})
     ratings = ratings_of_judgments(unit, rater, value)
     return alpha_of_ratings(
         ratings,
@@ -99,23 +112,30 @@ def _alpha(
 
 
 def pooled_alpha(matched: MatchedSources, resampling: Resampling) -> dict[str, Any]:
+    """Return the agreement of the raters of both sources together, over shared units, and within each source."""
     no_result = {"value": None, "low": None, "high": None, "n": 0}
     if not matched.same_scale:
         return no_result | {"reason": TWO_SCALES}
     if any(matched.merged):
-        return no_result | {"reason": JOINED_UNITS_NOTE}
+        return no_result | {"reason": MERGED_UNITS_NOTE}
     if matched.stopped_early:
         return no_result | {"reason": STOPPED_EARLY_NOTE}
     first, second = matched.first.limited_to(matched.shared), matched.second.limited_to(matched.shared)
     # The same name in both sources counts as two raters, since these may be different people.
     raters = np.concatenate([first.rater, second.rater + 1 + first.rater.max(initial=0)])
     values = np.concatenate([first.value, second.value])
-    images = items_of_units(matched.first, matched.second)
+    items = items_of_units(matched.first, matched.second)
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
-        anonymous = first.anonymous or second.anonymous
         return _alpha(
-            images, unit, rater, value, first.level, resampling, anonymous=anonymous, kind=first.kind
+            items=items,
+            unit=unit,
+            rater=rater,
+            value=value,
+            level=first.level,
+            resampling=resampling,
+            anonymous=first.anonymous or second.anonymous,
+            kind=first.kind,
         )
 
     return {

@@ -29,23 +29,35 @@ def kappa_at_thresholds(
     missing: str,
     resampling: Resampling,
 ) -> tuple[KappaGrid | None, str]:
+    """Return kappa for each pair of thresholds, or None and the reason why there is none.
+
+    Args:
+        first_at_least, second_at_least: the threshold of each source; None for all that its protocol reports.
+        missing: the rule for units that only the second source has.
+    """
     reason = _why_no_scores(matched)
-    sources, at_least = (matched.first, matched.second), (first_at_least, second_at_least)
-    thresholds = [_thresholds_of(*pair) for pair in zip(sources, at_least, strict=True)]
-    for source, source_thresholds in zip(sources, thresholds, strict=True):
-        if not reason and not source_thresholds:
+    first_thresholds = _thresholds_of(matched.first, first_at_least)
+    second_thresholds = _thresholds_of(matched.second, second_at_least)
+    for source, thresholds in ((matched.first, first_thresholds), (matched.second, second_thresholds)):
+        if not reason and not thresholds:
             reason = NO_THRESHOLDS.format(source.name)
     if reason:
         return None, reason
-    second = matched.second.scores()
-    has_score = ~np.isnan(second)
-    first = matched.first.scores()
-    images = items_of_units(matched.first, matched.second)[has_score]
-    options = resampling.options(item=images)
-    return kappa_grid(first[has_score], second[has_score], *thresholds, missing=missing, **options), ""
+    first_scores, second_scores = matched.first.scores(), matched.second.scores()
+    has_score = ~np.isnan(second_scores)
+    grid = kappa_grid(
+        first_scores[has_score],
+        second_scores[has_score],
+        first_thresholds,
+        second_thresholds,
+        missing=missing,
+        **resampling.options(item=items_of_units(matched.first, matched.second)[has_score]),
+    )
+    return grid, ""
 
 
 def _why_no_scores(matched: MatchedSources) -> str:
+    """Return why a source has no scores; "" if both have."""
     for source in (matched.first, matched.second):
         if not source.is_numeric:
             return ANSWERS_ARE_TEXTS.format(source.name)

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from common.rows.reading import converted_rows
 from common.texts import one_text
-from contrib.comparing.sources.judgments import Content, Sides, SourceJudgments
+from contrib.comparing.sources.judgments import CreditedSystems, SourceJudgments, UnitContent
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.errors import EvaluationError
@@ -66,14 +66,14 @@ def _published_winners(study: Study) -> SourceJudgments:
         kind=kind_of(study),
         units=[row[1] for row in rows],
         contents=[
-            Content(
+            UnitContent(
                 image,
-                (None, *keys),
-                (None, one_text(first), one_text(second)),
+                ids=(None, *keys),
+                texts=(None, one_text(first), one_text(second)),
                 kind=kind,
                 document=document_in(fields),
             )
-            for _winner, _key, kind, image, fields, *keys, first, second in rows
+            for _winner, _key, kind, image, fields, *keys, first, second in rows  # in the order of `columns`
         ],
         unit=np.arange(len(rows)),
         rater=np.zeros(len(rows), dtype=np.int64),
@@ -83,6 +83,7 @@ def _published_winners(study: Study) -> SourceJudgments:
 
 
 def _counts_left_out(table: JudgmentTable) -> dict[str, int]:
+    """Return the numbers of judgments that are not compared, by reason."""
     counts = {
         "not used": int((~table.used & ~table.control).sum()),
         "control items": int(table.control.sum()),
@@ -90,7 +91,8 @@ def _counts_left_out(table: JudgmentTable) -> dict[str, int]:
     return {why: count for why, count in counts.items() if count}
 
 
-def _read_units(study: Study, unit_ids: set[int]) -> tuple[dict[int, str], dict[int, Content]]:
+def _read_units(study: Study, unit_ids: set[int]) -> tuple[dict[int, str], dict[int, UnitContent]]:
+    """Return the keys and the contents of units, both by row id."""
     units = Unit.objects.filter(study=study, control=False).order_by()
     columns = ("pk", "key", "kind", "item__name", "item__fields", "reference_id", "first_id", "second_id")
     rows = [row for row in converted_rows(units.values_list(*columns)) if row[0] in unit_ids]
@@ -104,7 +106,7 @@ def _read_units(study: Study, unit_ids: set[int]) -> tuple[dict[int, str], dict[
             keys[pk], texts[pk] = key, one_text(text)
     names = {pk: key for pk, key, *_rest in rows}
     contents = {
-        pk: Content(
+        pk: UnitContent(
             image,
             ids=(keys[reference], keys[first], keys[second]),
             texts=(texts[reference], texts[first], texts[second]),
@@ -117,10 +119,10 @@ def _read_units(study: Study, unit_ids: set[int]) -> tuple[dict[int, str], dict[
     return names, contents
 
 
-def _read_systems(study: Study) -> dict[int, Sides]:
+def _read_systems(study: Study) -> dict[int, CreditedSystems]:
     """Return the names of the systems that a file credits with each side, by unit row id."""
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
-    systems: dict[int, Sides] = {}
+    systems: dict[int, CreditedSystems] = {}
     for pk, credits in loaders.systems_of_units(study).items():
         if pk is not None:
             systems[pk] = (

@@ -1,4 +1,4 @@
-"""Sentences about the comparison of two sources."""
+"""The result of comparing two sources, in a sentence or two."""
 
 from __future__ import annotations
 
