@@ -50,7 +50,7 @@ def main() -> None:
     import django
 
     django.setup()
-    from contrib.challenges.scores.references import hash_of
+    from contrib.challenges.scores.references import hash_references
     from contrib.challenges.submissions import read_captions
 
     generator = np.random.default_rng(7)
@@ -70,7 +70,7 @@ def main() -> None:
         "prepare the references, once", lambda: PreparedReferences.from_references(references, METRICS)
     )
     of_image = {f"{at}.jpg": texts for at, texts in enumerate(references)}
-    time_work("hash the references, each time", lambda: hash_of(of_image))
+    time_work("hash the references, each time", lambda: hash_references(of_image))
     scores = time_work("score a submission", lambda: prepared.score(captions).scores)
     own = scores["cider-d"].images
     time_work("its two intervals", lambda: [bootstrap_interval(own, resamples=2000) for _ in range(2)])

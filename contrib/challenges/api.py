@@ -1,4 +1,4 @@
-"""Challenges, leaderboards and the user's submissions over HTTP."""
+"""The calls that list challenges and leaderboards, and submit captions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from contrib.challenges.submissions import (
     SUBMIT_JOB_KIND,
     SubmissionDetails,
     change_submission_visibility,
-    largest_submission,
+    max_submission_bytes,
     submit_upload,
 )
 from judgments.access.permissions import token_of
@@ -54,7 +54,7 @@ SCORE_DIGITS = 3  # decimal places
 SUBMISSION_TAG = "submissions to challenges"
 
 
-class TooLarge(SubmissionRefused):
+class SubmissionTooLarge(SubmissionRefused):
     """Raised if a request is larger than any file of captions that the challenge accepts."""
 
     status = 413
@@ -133,17 +133,15 @@ class SubmissionSerializer(RowSerializer[Submission]):
 
     @extend_schema_field(serializers.DictField(child=FiguresSerializer()))
     def get_scores(self, row: Any) -> dict[str, dict[str, float]]:
-        shown = row.scores if row.challenge.shows_scores_at(timezone.now()) else {}
-        return {metric: dict(FiguresSerializer(figures).data) for metric, figures in shown.items()}
+        shown_scores = row.scores if row.challenge.shows_scores_at(timezone.now()) else {}
+        return {metric: dict(FiguresSerializer(score).data) for metric, score in shown_scores.items()}
 
 
 class PlaceSerializer(serializers.Serializer[Any]):
     """A row of a leaderboard."""
 
-    rank_low = serializers.IntegerField(
-        source="low", allow_null=True, help_text="Null until ranks are computed."
-    )
-    rank_high = serializers.IntegerField(source="high", allow_null=True)
+    rank_low = serializers.IntegerField(allow_null=True, help_text="Null until ranks are computed.")
+    rank_high = serializers.IntegerField(allow_null=True)
     submission = serializers.IntegerField(source="submission.pk")
     system = serializers.CharField(source="submission.system")
     team = serializers.CharField(source="submission.team")
@@ -184,8 +182,8 @@ class ChallengeResource(
         """Return the rows of the leaderboard with ranges of ranks; none while scores are not shown."""
         challenge, now = find_challenge(slug), timezone.now()
         rows = leaderboard(challenge=challenge, user_id=request.user.pk, now=now)
-        shown = {"ranked_by": challenge.ranked_by, "shown": challenge.shows_scores_at(now), "rows": rows}
-        return Response(LeaderboardSerializer(shown).data)
+        board = {"ranked_by": challenge.ranked_by, "shown": challenge.shows_scores_at(now), "rows": rows}
+        return Response(LeaderboardSerializer(board).data)
 
 
 class FormParser(MultiPartParser):
@@ -241,24 +239,26 @@ class SubmissionResource(
         if not isinstance(data, QueryDict):  # a request without a body is not a form, either
             raise ValidationError("The body is empty; expected a form (multipart/form-data) with a file.")
         challenge = find_challenge(data.get("challenge", ""))
-        values = copy(data)  # a deep copy would copy the file, too
-        values.setdefault("public", "true")  # in a form, a missing field means that the box was not ticked
-        form = SubmissionForm(data=values)
+        form_data = copy(data)  # a deep copy would copy the file, too
+        form_data.setdefault("public", "true")  # in a form, a missing field means that the box was not ticked
+        form = SubmissionForm(data=form_data)
         form.is_valid(raise_exception=True)
-        about = dict(form.validated_data)
-        file = about.pop("file")
-        if file.size > largest_submission(challenge.images):
-            raise TooLarge(f"The file is larger than {largest_submission(challenge.images):,} bytes.")
+        values = dict(form.validated_data)
+        file = values.pop("file")
+        if file.size > max_submission_bytes(challenge.images):
+            raise SubmissionTooLarge(
+                f"The file is larger than {max_submission_bytes(challenge.images):,} bytes."
+            )
         assert isinstance(request.user, User), "IsParticipant requires an account"
-        accepted, new = submit_upload(
-            challenge=challenge, user=request.user, about=SubmissionDetails(**about), file=file
+        accepted, is_new = submit_upload(
+            challenge=challenge, user=request.user, details=SubmissionDetails(**values), file=file
         )
         if isinstance(accepted, Job):
             return job_response(request, accepted, route="api:submission-jobs-detail")
         address = api_reverse("api:submissions-detail", args=[accepted.pk], request=request)
         return Response(
             self.get_serializer(accepted).data,
-            status=status.HTTP_201_CREATED if new else status.HTTP_200_OK,
+            status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK,
             headers={"Location": address},
         )
 
@@ -290,9 +290,12 @@ class SubmissionJobResource(OpenToParticipants, mixins.RetrieveModelMixin, Gener
 
 
 def _refuse_too_large(request: Request) -> None:
-    """Raise TooLarge if the stated length of the body is too large. The body is not read."""
-    sizes = Challenge.objects.order_by("-images").values_list("images", flat=True)[:1]
-    max_bytes = largest_submission(sizes[0] if sizes else 0) + MAX_BYTES_OF_FIELDS
+    """Raise SubmissionTooLarge if the stated length of the body is too large for the largest challenge.
+
+    The body, which names the challenge, is not read.
+    """
+    image_counts = Challenge.objects.order_by("-images").values_list("images", flat=True)[:1]
+    max_bytes = max_submission_bytes(image_counts[0] if image_counts else 0) + MAX_BYTES_OF_FIELDS
     length = request.META.get("CONTENT_LENGTH") or "0"
     if not length.isdecimal() or int(length) > max_bytes:
-        raise TooLarge(f"The request is larger than {max_bytes:,} bytes.")
+        raise SubmissionTooLarge(f"The request is larger than {max_bytes:,} bytes.")

@@ -1,4 +1,4 @@
-"""Create, change and close challenges. Each change is logged."""
+"""Create, change and close challenges, and remove submissions. Each change is logged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from common.errors import ObjectNotFound, WrongState
 from common.rows.prepared import PreparedQuery, query_parameter
 from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge, ChallengeEvent, Submission
-from contrib.challenges.scores.references import hash_of, reference_rows, references_of
+from contrib.challenges.scores.references import hash_references, reference_rows, references_of
 from contrib.challenges.scores.scoring import RANKED_STATISTIC
 from evaluation.errors import as_sentence
 from judgments.jobs.queues import enqueue
@@ -67,7 +67,7 @@ def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge
         check_challenge(challenge)
         references = references_of(challenge.dataset, challenge.split)
         challenge.images = len(references)
-        challenge.references_sha256 = hash_of(references)
+        challenge.references_sha256 = hash_references(references)
         challenge.made_by = by
         challenge.save(force_insert=True)
         note_challenge(challenge=challenge, what="made", text=f"Made with {challenge.images} images.", by=by)
@@ -100,7 +100,7 @@ def keep_references_hidden(dataset: Dataset, **_signal: Any) -> None:
 
 
 def check_challenge(challenge: Challenge) -> None:
-    """Raise ChallengeError if the settings are invalid, or if people who are not members can read the references."""
+    """Raise ChallengeError if the settings are invalid, or if others than the dataset's members read the references."""
     check_challenge_metrics(challenge.metrics, challenge.tokenizer)
     if not challenge.is_over_at(timezone.now()):
         _check_readers(Dataset.objects.get(pk=challenge.dataset_id))
@@ -182,6 +182,7 @@ def remove_submission(*, submission: Submission, why: str, by: User | None = Non
 def note_challenge(
     *, challenge: Challenge, what: str, text: str, why: str = "", by: User | None = None
 ) -> None:
+    """Add an entry to the challenge's log. ``what`` is a name for programs, ``text`` a sentence."""
     # the columns hold 1000 and 500 characters
     ChallengeEvent.objects.create(
         challenge=challenge, what=what, words=text[:1000], why=why.strip()[:500], by=by or acting_person()

@@ -22,5 +22,7 @@ class SubmissionRefused(QuorumError):
 
 
 class LimitReached(QuorumError):
+    """Raised if an account has made as many submissions as a challenge allows, or uploads too many at once."""
+
     status = 429
     title = "No more submissions now"

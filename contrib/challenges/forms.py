@@ -1,4 +1,4 @@
-"""The form of a submission, for the page of a challenge and over HTTP."""
+"""The fields of a submission, for the page of a challenge and for the call that submits."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ class LinkField(serializers.URLField):
 
 
 class SubmissionForm(serializers.Serializer[Any]):
+    """A file of captions, and what its authors say about the system."""
+
     system = serializers.CharField(label=_("Name of the system"), max_length=80)
     team = serializers.CharField(
         label=_("Authors"), max_length=80, help_text=_("As they will appear on the leaderboard.")

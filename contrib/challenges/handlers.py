@@ -11,13 +11,19 @@ from common.incoming import READ_SIZE
 from contrib.challenges.challenges import find_challenge
 from contrib.challenges.scores.leaderboard import compute_standing, store_standing
 from contrib.challenges.scores.scoring import compute_scores, store_scores
-from contrib.challenges.submissions import SubmissionDetails, positions_of, read_captions, store_captions
+from contrib.challenges.submissions import SubmissionDetails, image_positions, read_captions, store_captions
 from judgments.datasets import uploads
 from judgments.jobs.runs import JobRun
 from judgments.models import Job
 
 
 def submit_captions(run: JobRun, *, upload: str, challenge: str, about: dict[str, Any]) -> None:
+    """Read a large file of captions and store the submission.
+
+    Args:
+        challenge: its slug.
+        about: the fields of ``SubmissionDetails``.
+    """
     challenge_row, user = find_challenge(challenge), acting_person()
     assert user is not None, "an account asked for it"
 
@@ -28,10 +34,10 @@ def submit_captions(run: JobRun, *, upload: str, challenge: str, about: dict[str
             yield chunk
 
     with uploads.open_upload(upload) as files, files.path.open("rb") as file:
-        captions = read_captions(chunks(file), positions_of(challenge_row))
+        captions = read_captions(chunks(file), image_positions(challenge_row))
         with run.commit() as result:
-            submission, _ = store_captions(
-                challenge=challenge_row, user=user, about=SubmissionDetails(**about), captions=captions
+            submission, _is_new = store_captions(
+                challenge=challenge_row, user=user, details=SubmissionDetails(**about), captions=captions
             )
             result["submission"] = submission.pk
     uploads.discard_upload(upload)

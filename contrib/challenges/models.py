@@ -181,6 +181,11 @@ class SubmissionContent(models.Model):
 
 
 class Standing(models.Model):
+    """The ranks on a challenge's leaderboard, and the tests behind them.
+
+    Ranks are shown only while ``of`` has the ids of all submissions on the leaderboard.
+    """
+
     challenge = models.OneToOneField(Challenge, on_delete=models.CASCADE, related_name="standing")
     of = models.JSONField(help_text="Ids of the submissions that were compared.")
     ranks = models.JSONField(help_text="Id -> best and worst rank that the tests leave open.")
@@ -196,6 +201,8 @@ class Standing(models.Model):
 
 
 class ChallengeEvent(AppendOnlyRow):
+    """An entry in the log of a challenge: a change of its settings, its closing, or a removed submission."""
+
     challenge = models.ForeignKey(Challenge, on_delete=models.PROTECT, related_name="events")
     what = models.CharField(max_length=40)
     words = models.CharField(max_length=1000)

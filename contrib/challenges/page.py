@@ -1,4 +1,4 @@
-"""Challenges and submissions in the admin."""
+"""The admin's pages of challenges and of submissions."""
 
 from __future__ import annotations
 
@@ -51,6 +51,8 @@ def _tokenizers() -> list[tuple[str, str]]:
 
 
 class MetricNames(forms.CharField):
+    """A field for names that are separated by commas. Its value is a list."""
+
     def prepare_value(self, value: Any) -> Any:
         return ", ".join(value) if isinstance(value, list) else value
 
@@ -103,7 +105,7 @@ class ChallengeAdmin(QuorumAdmin):
     empty_words = "In a challenge, others submit outputs of their systems, and metrics rank the submissions."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Challenge]:
-        return super().get_queryset(request).annotate(n=Count("submissions"))
+        return super().get_queryset(request).annotate(submission_count=Count("submissions"))
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Challenge | None = None) -> dict[str, Any]:
         return {} if obj else super().get_prepopulated_fields(request, obj)
@@ -142,9 +144,9 @@ class ChallengeAdmin(QuorumAdmin):
         else:
             make_challenge(challenge=obj, by=signed_in(request))
 
-    @display(description="submissions", ordering="n")
+    @display(description="submissions", ordering="submission_count")
     def submitted(self, challenge: Any) -> int:
-        return int(challenge.n)
+        return int(challenge.submission_count)
 
     @display(description="opens at", ordering="opens_at")
     def opens(self, challenge: Challenge) -> str:

@@ -41,9 +41,9 @@ MAX_BYTES_OF_FIELDS = 1 << 16  # bytes of a request in addition to its file
 MAX_TRIES = 20  # number of tries to number a submission while other uploads of the account take numbers
 
 
-def largest_submission(images: int) -> int:
+def max_submission_bytes(image_count: int) -> int:
     """Return the number of bytes of the largest file that a challenge with so many images accepts."""
-    return BASE_BYTES + MAX_BYTES_PER_IMAGE * images
+    return BASE_BYTES + MAX_BYTES_PER_IMAGE * image_count
 
 
 def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list[str]:
@@ -55,8 +55,8 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
     captions: list[str | None] = [None] * len(positions)
     unknown_images: list[str] = []
     repeated_images: list[str] = []
-    for number, entry in enumerate(_read_entries(chunks), start=1):
-        image, caption = _read_entry(number, entry)
+    for entry_number, entry in enumerate(_read_entries(chunks), start=1):
+        image, caption = _read_entry(entry_number, entry)
         position = positions.get(image)
         if position is None:
             unknown_images.append(image)
@@ -96,12 +96,14 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
     return [caption for caption in captions if caption is not None]
 
 
-def _join_image_names(images: list[str]) -> str:
-    names = ", ".join(repr(image[:60]) for image in images[:MAX_IMAGES_NAMED])
-    return f"{names}, …" if len(images) > MAX_IMAGES_NAMED else names
+def _join_image_names(names: list[str]) -> str:
+    """Return the first names as a list in a sentence."""
+    name_list = ", ".join(repr(name[:60]) for name in names[:MAX_IMAGES_NAMED])
+    return f"{name_list}, …" if len(names) > MAX_IMAGES_NAMED else name_list
 
 
 def _read_entry(number: int, entry: Any) -> tuple[str, str]:
+    """Return the image and the caption of an entry. Raise SubmissionRefused if it is invalid."""
     if not isinstance(entry, dict):
         raise SubmissionRefused(
             _("Entry %(number)s is not an object; expected an object with “image_id” and “caption”.")
@@ -172,6 +174,15 @@ def _array_error() -> SubmissionRefused:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionDetails:
+    """What the authors of a submission say about it.
+
+    Attributes:
+        system: name of the system.
+        team: names of the authors.
+        link: address of a paper or a page about the system.
+        public: whether the submission is shown on the leaderboard.
+    """
+
     system: str
     team: str
     description: str = ""
@@ -197,16 +208,19 @@ def remaining_submissions(*, challenge: Challenge, user: User) -> RemainingSubmi
 
 
 def submit_upload(
-    *, challenge: Challenge, user: User, about: SubmissionDetails, file: UploadedFile
+    *, challenge: Challenge, user: User, details: SubmissionDetails, file: UploadedFile
 ) -> tuple[Submission | Job, bool]:
-    """Submit a file as `submit_caption_file` does. For a larger file, start a job and return it instead."""
+    """Submit a file as `submit_caption_file` does. For a larger file, start a job that reads it.
+
+    Return the submission or the job, and whether it is new.
+    """
     if (file.size or 0) <= MAX_REQUEST_BYTES:
-        return submit_caption_file(challenge=challenge, user=user, about=about, chunks=file.chunks())
-    _check_author(challenge, user, about)  # check the limits now, since the time of the upload counts
+        return submit_caption_file(challenge=challenge, user=user, details=details, chunks=file.chunks())
+    _check_author(challenge, user, details)  # check the limits now, since the time of the upload counts
     file.name = "captions.json"
     upload = uploads.store_upload([file])
     try:
-        args = {"upload": upload, "challenge": challenge.slug, "about": asdict(about)}
+        args = {"upload": upload, "challenge": challenge.slug, "about": asdict(details)}
         return enqueue(kind=SUBMIT_JOB_KIND, args=args, user=user), True
     except TooManyAttempts:
         uploads.discard_upload(upload)
@@ -214,7 +228,7 @@ def submit_upload(
 
 
 def submit_caption_file(
-    *, challenge: Challenge, user: User, about: SubmissionDetails, chunks: Iterable[bytes]
+    *, challenge: Challenge, user: User, details: SubmissionDetails, chunks: Iterable[bytes]
 ) -> tuple[Submission, bool]:
     """Check and store captions, and queue scoring. Return the submission, and whether it is new.
 
@@ -223,29 +237,30 @@ def submit_caption_file(
         SubmissionRefused: the file is unusable; it does not count towards limits.
         LimitReached: the account reached its limit.
     """
-    _check_author(challenge, user, about)
-    captions = read_captions(chunks, positions_of(challenge))
-    return store_captions(challenge=challenge, user=user, about=about, captions=captions)
+    _check_author(challenge, user, details)
+    captions = read_captions(chunks, image_positions(challenge))
+    return store_captions(challenge=challenge, user=user, details=details, captions=captions)
 
 
-def _check_author(challenge: Challenge, user: User, about: SubmissionDetails) -> None:
+def _check_author(challenge: Challenge, user: User, details: SubmissionDetails) -> None:
+    """Raise an error if the challenge is not open, or the account may not take part, or a name is missing."""
     if not challenge.is_open_at(timezone.now()):
         raise WrongState(_("This challenge accepts no captions at the moment."))
     if Dataset.objects.visible_to(user).filter(pk=challenge.dataset_id).exists():
         raise WrongState(_("You can read the references of this challenge, so you cannot take part in it."))
-    if not about.system.strip() or not about.team.strip():
+    if not details.system.strip() or not details.team.strip():
         raise SubmissionRefused(_("A submission needs the name of the system and the names of its authors."))
 
 
-def positions_of(challenge: Challenge) -> dict[str, int]:
-    """Return the index (0, 1, ...) of each image by name."""
+def image_positions(challenge: Challenge) -> dict[str, int]:
+    """Return the index (0, 1, ...) of each image of the challenge, by name."""
     return {name: position for position, name in enumerate(image_names(challenge))}
 
 
 def store_captions(
-    *, challenge: Challenge, user: User, about: SubmissionDetails, captions: list[str]
+    *, challenge: Challenge, user: User, details: SubmissionDetails, captions: list[str]
 ) -> tuple[Submission, bool]:
-    """Store captions, which are in the order of ``positions_of``, and queue scoring.
+    """Store captions, which are in the order of ``image_positions``, and queue scoring.
 
     Return the submission, and whether it is new.
 
@@ -254,13 +269,21 @@ def store_captions(
     """
     encoded = json.dumps(captions, ensure_ascii=False).encode()
     digest = sha256(encoded).hexdigest()
-    packed = zlib.compress(encoded)
+    compressed_captions = zlib.compress(encoded)
     for _attempt in range(MAX_TRIES):
         earlier_submission = Submission.objects.filter(challenge=challenge, user=user, sha256=digest).first()
         if earlier_submission is not None:
             return _resubmit_file(earlier_submission), False
         try:
-            return _store_submission(challenge, user, about, digest, len(captions), packed), True
+            submission = _store_submission(
+                challenge=challenge,
+                user=user,
+                details=details,
+                digest=digest,
+                caption_count=len(captions),
+                compressed_captions=compressed_captions,
+            )
+            return submission, True
         except IntegrityError:  # another upload of this account took the number at the same time
             continue
     raise LimitReached(_("Too many uploads at the same moment; please try again."))
@@ -268,8 +291,20 @@ def store_captions(
 
 @transaction.atomic
 def _store_submission(
-    challenge: Challenge, user: User, about: SubmissionDetails, digest: str, count: int, packed: bytes
+    *,
+    challenge: Challenge,
+    user: User,
+    details: SubmissionDetails,
+    digest: str,
+    caption_count: int,
+    compressed_captions: bytes,
 ) -> Submission:
+    """Store a submission with the next numbers of the account.
+
+    Raises:
+        LimitReached: the account has made as many submissions as the challenge allows.
+        IntegrityError: another upload of the account took a number at the same time.
+    """
     day = timezone.now().astimezone(UTC).date()
     submissions = Submission.objects.filter(challenge=challenge, user=user)
     submission_count, today_count = submissions.count(), submissions.filter(day=day).count()
@@ -288,18 +323,18 @@ def _store_submission(
     submission = Submission.objects.create(
         challenge=challenge,
         user=user,
-        system=about.system.strip(),
-        team=about.team.strip(),
-        description=about.description.strip(),
-        link=about.link,
-        public=about.public,
+        system=details.system.strip(),
+        team=details.team.strip(),
+        description=details.description.strip(),
+        link=details.link,
+        public=details.public,
         sha256=digest,
-        captions=count,
+        captions=caption_count,
         day=day,
         nth_of_day=today_count + 1,
         nth=submission_count + 1,
     )
-    SubmissionContent.objects.create(submission=submission, captions=packed)
+    SubmissionContent.objects.create(submission=submission, captions=compressed_captions)
     enqueue(kind="score_submission", args={"submission": submission.pk}, user=user)
     return submission
 
@@ -316,6 +351,7 @@ def _resubmit_file(submission: Submission) -> Submission:
 
 @transaction.atomic
 def change_submission_visibility(*, submission: Submission, public: bool) -> None:
+    """Show a submission on the leaderboard, or hide it, and rank the others again."""
     changed_count = Submission.objects.filter(pk=submission.pk).exclude(public=public).update(public=public)
     if changed_count:
         enqueue(kind="rank_submissions", args={"challenge": submission.challenge.slug})

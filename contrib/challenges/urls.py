@@ -8,10 +8,10 @@ from contrib.challenges import views
 app_name = "challenges"
 
 pages = [
-    path("", views.challenges, name="challenges"),
+    path("", views.list_challenges, name="challenges"),
     path("account/sign-in/", views.SignIn.as_view(), name="sign-in"),
     path("account/sign-out/", views.sign_out, name="sign-out"),
-    path("<slug:slug>/", views.challenge, name="challenge"),
+    path("<slug:slug>/", views.show_challenge, name="challenge"),
     path("<slug:slug>/submit/", views.submit_to_challenge, name="submit"),
     path("<slug:slug>/own/", views.own_submissions, name="own"),
     path("<slug:slug>/token/", views.make_token, name="token"),

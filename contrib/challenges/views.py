@@ -1,4 +1,4 @@
-"""The public pages of the evaluation server."""
+"""The public pages of the evaluation server: challenges, leaderboards, and an account's submissions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from contrib.challenges.submissions import (
     SUBMIT_JOB_KIND,
     SubmissionDetails,
     change_submission_visibility,
-    largest_submission,
+    max_submission_bytes,
     remaining_submissions,
     submit_upload,
 )
@@ -43,7 +43,7 @@ from judgments.jobs.queues import cancel_job
 from judgments.models import ApiToken, Job
 
 MAX_CHALLENGES = 100
-JOBS_SHOWN = 5
+MAX_SHOWN_JOBS = 5
 HTTP_SEE_OTHER = 303
 
 
@@ -65,7 +65,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_safe
-def challenges(request: HttpRequest) -> HttpResponse:
+def list_challenges(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     rows = Challenge.objects.select_related("dataset")[:MAX_CHALLENGES]
     entries = [{"challenge": row, "state": _describe_state(row)} for row in rows]
@@ -74,17 +74,17 @@ def challenges(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_safe
-def challenge(request: HttpRequest, slug: str) -> HttpResponse:
+def show_challenge(request: HttpRequest, slug: str) -> HttpResponse:
     challenge, user, now = _find_challenge(slug), _signed_in_user(request), timezone.now()
-    rows = leaderboard(challenge=challenge, user_id=user.pk if user else None, now=now)
+    leaderboard_rows = leaderboard(challenge=challenge, user_id=user.pk if user else None, now=now)
     context: dict[str, Any] = {
         "challenge": challenge,
         "state": _describe_state(challenge),
         "description": render_markdown(challenge.description),
-        "rows": rows,
-        "ranked": any(row.low is not None for row in rows),
-        "shown": challenge.shows_scores_at(now),
-        "places": remaining_submissions(challenge=challenge, user=user) if user else None,
+        "leaderboard_rows": leaderboard_rows,
+        "has_ranks": any(row.rank_low is not None for row in leaderboard_rows),
+        "shows_scores": challenge.shows_scores_at(now),
+        "remaining": remaining_submissions(challenge=challenge, user=user) if user else None,
     }
     return render(request, "challenges/challenge.html", context)
 
@@ -98,7 +98,7 @@ def submit_to_challenge(request: HttpRequest, slug: str) -> HttpResponse:
         return _redirect_to_sign_in(request)
     if is_too_large(request, challenge):
         error = _("The file is too large. This challenge accepts files of at most %(most)s bytes.") % {
-            "most": thousands(largest_submission(challenge.images))
+            "most": thousands(max_submission_bytes(challenge.images))
         }
         # the body is not read
         return _form_page(request, challenge, SubmissionForm(), status=413, error=error)
@@ -121,15 +121,15 @@ def _submit_form(request: HttpRequest, challenge: Challenge) -> HttpResponse:
     values = dict(form.validated_data)
     file = values.pop("file")
     try:
-        accepted, new = submit_upload(
-            challenge=challenge, user=user, about=SubmissionDetails(**values), file=file
+        accepted, is_new = submit_upload(
+            challenge=challenge, user=user, details=SubmissionDetails(**values), file=file
         )
     except QuorumError as error:
         return _form_page(request, challenge, form, status=error.status, error=str(error))
     if not isinstance(accepted, Job):  # a job is shown on the page instead
         message = (
             _("Your captions are stored and will be scored.")
-            if new
+            if is_new
             else _("These captions were already submitted.")
         )
         messages.success(request, message)
@@ -159,6 +159,7 @@ def make_token(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _own_page(request: HttpRequest, challenge: Challenge, user: User, *, key: str = "") -> HttpResponse:
+    """Show the account's submissions. ``key`` is a token that was created just now, or ""."""
     shows_scores = challenge.shows_scores_at(timezone.now())
     submissions = list(Submission.objects.filter(challenge=challenge, user=user))
     rows = [
@@ -169,12 +170,12 @@ def _own_page(request: HttpRequest, challenge: Challenge, user: User, *, key: st
     context = {
         "challenge": challenge,
         "rows": rows,
-        "jobs": jobs.filter(created_at__gt=timezone.now() - timedelta(days=1))[:JOBS_SHOWN],
-        "shown": shows_scores,
-        "places": remaining_submissions(challenge=challenge, user=user),
-        "waiting": any(submission.state == Submission.State.QUEUED for submission in submissions),
+        "jobs": jobs.filter(created_at__gt=timezone.now() - timedelta(days=1))[:MAX_SHOWN_JOBS],
+        "shows_scores": shows_scores,
+        "remaining": remaining_submissions(challenge=challenge, user=user),
+        "has_unscored": any(submission.state == Submission.State.QUEUED for submission in submissions),
         "state": _describe_state(challenge),
-        "key": key,
+        "new_token": key,
     }
     return render(request, "challenges/own.html", context)
 
@@ -213,7 +214,9 @@ def _jobs_of(challenge: Challenge, user: User) -> QuerySet[Job]:
 def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:
     """Return whether the stated length of the body exceeds the challenge's limit. The body is not read."""
     length = request.META.get("CONTENT_LENGTH") or "0"
-    return not length.isdecimal() or int(length) > largest_submission(challenge.images) + MAX_BYTES_OF_FIELDS
+    return (
+        not length.isdecimal() or int(length) > max_submission_bytes(challenge.images) + MAX_BYTES_OF_FIELDS
+    )
 
 
 def _find_challenge(slug: str) -> Challenge:
@@ -228,6 +231,7 @@ def _signed_in_user(request: HttpRequest) -> User | None:
 
 
 def _describe_state(challenge: Challenge) -> str:
+    """Return "coming", "open" or "over"."""
     now = timezone.now()
     if challenge.is_over_at(now):
         return "over"
@@ -242,9 +246,9 @@ def _form_page(
         "challenge": challenge,
         "form": form,
         "error": error,
-        "most": largest_submission(challenge.images),
+        "max_bytes": max_submission_bytes(challenge.images),
         "state": _describe_state(challenge),
-        "places": remaining_submissions(challenge=challenge, user=user) if user else None,
+        "remaining": remaining_submissions(challenge=challenge, user=user) if user else None,
     }
     return render(request, "challenges/submit.html", context, status=status)
 

@@ -18,9 +18,10 @@ from judgments.jobs.queues import enqueue
 from judgments.jobs.runs import Progress
 
 REASSIGNMENTS = 10_000  # random reassignments of a paired test
-CORRECTION, LEVEL = "holm", 0.05  # correction of p for many pairs, and significance level
+CORRECTION = "holm"  # of the p-values of all pairs
+SIGNIFICANCE_LEVEL = 0.05
 SEED_FACTOR = 1_000_003  # larger than ids are expected to be, so that each pair has a seed of its own
-MAX_SHOWN = 1_000  # systems on a page of a leaderboard
+MAX_SHOWN_SYSTEMS = 1_000  # systems on a page of a leaderboard
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,14 @@ def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
     p = _add_tests(dict(old_standing.p) if old_standing is not None else {}, ids, metric, progress)
     if not ids:
         return ComputedStanding(challenge, [], {}, p, "")
-    table = np.full((len(ids), len(ids)), np.nan)
+    p_values = np.full((len(ids), len(ids)), np.nan)
     for row, later in enumerate(ids):
         for column, earlier in enumerate(ids[:row]):
-            table[row, column] = table[column, row] = p[_key_of(earlier, later)]
-    values = [submission.scores[metric]["corpus"] for submission in ranked_submissions]
-    clusters = clusters_of_p_values(values, table, names=ids, correction=CORRECTION, level=LEVEL)
+            p_values[row, column] = p_values[column, row] = p[_pair_key(earlier, later)]
+    corpus_scores = [submission.scores[metric]["corpus"] for submission in ranked_submissions]
+    clusters = clusters_of_p_values(
+        corpus_scores, p_values, names=ids, correction=CORRECTION, level=SIGNIFICANCE_LEVEL
+    )
     ranks = {
         name: [int(low), int(high)]
         for name, low, high in zip(clusters.names, clusters.rank_low, clusters.rank_high, strict=True)
@@ -69,27 +72,30 @@ def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
 
 
 def _add_tests(p: dict[str, float], ids: list[int], metric: str, progress: Progress) -> dict[str, float]:
-    """Add p of each pair of submissions that ``p`` lacks. The seed of a test depends only on its pair."""
+    """Test each pair of submissions that ``p`` lacks, add its p-value, and return ``p``.
+
+    The seed of a test depends only on its pair.
+    """
     from quorum.statistics.significance import randomization_test
 
-    arrays: dict[int, np.ndarray[Any, np.dtype[np.float64]]] = {}
+    loaded_scores: dict[int, np.ndarray[Any, np.dtype[np.float64]]] = {}  # by submission
     for row, later in enumerate(ids):
         progress(row / max(len(ids), 1), "comparing systems")
         for earlier in ids[:row]:
-            key = _key_of(earlier, later)
+            key = _pair_key(earlier, later)
             if key in p:
                 continue
             for pk in (earlier, later):
-                if pk not in arrays:
-                    arrays[pk] = image_scores(pk, metric)
+                if pk not in loaded_scores:
+                    loaded_scores[pk] = image_scores(pk, metric)
             seed = earlier * SEED_FACTOR + later
             p[key] = randomization_test(
-                arrays[earlier], arrays[later], reassignments=REASSIGNMENTS, seed=seed
+                loaded_scores[earlier], loaded_scores[later], reassignments=REASSIGNMENTS, seed=seed
             ).p
     return p
 
 
-def _key_of(earlier: int, later: int) -> str:
+def _pair_key(earlier: int, later: int) -> str:
     return f"{earlier}-{later}"
 
 
@@ -111,7 +117,7 @@ def store_standing(computed: ComputedStanding) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ScoreCell:
     """The corpus score by a metric, with its interval if there is one."""
 
     metric: str
@@ -121,23 +127,28 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row of the leaderboard. ``low`` and ``high`` are None until ranks are computed."""
+class LeaderboardRow:
+    """A row of the leaderboard.
+
+    Attributes:
+        rank_low, rank_high: the best and the worst rank that the tests leave open; None until ranks are computed.
+        is_own: whether the submission is by the account that reads the leaderboard.
+    """
 
     submission: Submission
-    cells: list[Cell]
-    low: int | None
-    high: int | None
+    cells: list[ScoreCell]
+    rank_low: int | None
+    rank_high: int | None
     is_own: bool
 
 
-def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> list[Row]:
+def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> list[LeaderboardRow]:
     """Return the rows of the leaderboard, best first; [] while scores are hidden."""
     if not challenge.shows_scores_at(now):
         return []
     all_submissions = Submission.objects.on_leaderboard(challenge)
     corpus = KeyTransform("corpus", KeyTransform(challenge.ranked_by, "scores"))
-    shown_submissions = list(all_submissions.order_by(corpus.desc(), "pk")[:MAX_SHOWN])
+    shown_submissions = list(all_submissions.order_by(corpus.desc(), "pk")[:MAX_SHOWN_SYSTEMS])
     ranks: dict[str, Any] = {}
     if shown_submissions:
         standing = Standing.objects.filter(challenge=challenge).first()
@@ -146,25 +157,33 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
             ranks = standing.ranks
     rows = []
     for submission in shown_submissions:
-        low, high = ranks.get(str(submission.pk), (None, None))
-        is_own = submission.user_id == user_id
-        rows.append(Row(submission, score_cells_of(challenge, submission), low, high, is_own))
+        rank_low, rank_high = ranks.get(str(submission.pk), (None, None))
+        rows.append(
+            LeaderboardRow(
+                submission=submission,
+                cells=score_cells_of(challenge, submission),
+                rank_low=rank_low,
+                rank_high=rank_high,
+                is_own=submission.user_id == user_id,
+            )
+        )
     return rows
 
 
 def _compares_all(ids: list[int], shown: list[Submission], submissions: QuerySet[Submission]) -> bool:
     """Return whether these are the ids of all submissions, of which ``shown`` are the first."""
-    if len(shown) < MAX_SHOWN:
+    if len(shown) < MAX_SHOWN_SYSTEMS:
         return sorted(ids) == sorted(submission.pk for submission in shown)
     # Compare number, sum and maximum of the ids, which are too many to fetch.
     totals = submissions.aggregate(n=Count("pk"), all=Sum("pk"), last=Max("pk"))
     return totals == {"n": len(ids), "all": sum(ids), "last": max(ids, default=None)}
 
 
-def score_cells_of(challenge: Challenge, submission: Submission) -> list[Cell]:
+def score_cells_of(challenge: Challenge, submission: Submission) -> list[ScoreCell]:
+    """Return a submission's scores in the order of the challenge's metrics. Metrics without a score are left out."""
     cells = []
     for metric in challenge.metrics:
-        figures = submission.scores.get(metric)
-        if figures is not None:
-            cells.append(Cell(metric, figures["corpus"], figures.get("low"), figures.get("high")))
+        score = submission.scores.get(metric)
+        if score is not None:
+            cells.append(ScoreCell(metric, score["corpus"], score.get("low"), score.get("high")))
     return cells

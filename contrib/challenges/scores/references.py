@@ -34,6 +34,7 @@ def references_of(dataset: Dataset, split: str) -> dict[str, list[str]]:
 
 
 def image_names(challenge: Challenge) -> list[str]:
+    """Return the names of the images that need a caption, in scoring order."""
     rows = challenge.dataset.items.filter(references__role=Caption.Role.REFERENCE)
     if challenge.split:
         rows = rows.filter(split=challenge.split)
@@ -41,7 +42,7 @@ def image_names(challenge: Challenge) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def hash_of(references: dict[str, list[str]]) -> str:
+def hash_references(references: dict[str, list[str]]) -> str:
     """Return the SHA-256 of images and their references. Each text follows its length, so that none can merge."""
     digest = sha256()
     for image, texts in references.items():
@@ -63,7 +64,7 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
     from quorum.metrics.registry import PreparedReferences
 
     references = references_of(challenge.dataset, challenge.split)
-    if hash_of(references) != challenge.references_sha256:
+    if hash_references(references) != challenge.references_sha256:
         raise WrongState(
             "The references of this challenge were changed after it was made, so that scores would not be comparable; "
             "its organisers must make a new one."

@@ -28,6 +28,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ScoredSubmission:
+    """The outcome of scoring a submission, which is not stored yet.
+
+    Attributes:
+        challenge: slug of the challenge.
+        state: "scored" or "failed".
+        reason: why it could not be scored, or "".
+        scores: for each metric, the score of the corpus, and the ends of its interval if it has one.
+        images: npz with the scores of the images by metric; b"" if it could not be scored.
+    """
+
     submission_id: int
     challenge: str
     state: str
@@ -38,6 +48,7 @@ class ScoredSubmission:
 
 
 def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmission:
+    """Compute a submission's scores by all metrics of its challenge, without storing them."""
     from quorum.metrics.inputs import MetricsError
     from quorum.metrics.registry import metric_named
     from quorum.statistics.significance import bootstrap_interval
@@ -68,16 +79,16 @@ def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmissio
         if metric_named(name).statistics == RANKED_STATISTIC and score.images.size > 1:
             interval = bootstrap_interval(score.images, resamples=RESAMPLES)
             scores[name] |= {"low": interval.low, "high": interval.high}
-    packed = io.BytesIO()
-    arrays: dict[str, Any] = {name: score.images for name, score in result.scores.items()}
-    np.savez_compressed(packed, **arrays)
+    image_file = io.BytesIO()
+    scores_by_image: dict[str, Any] = {name: score.images for name, score in result.scores.items()}
+    np.savez_compressed(image_file, **scores_by_image)
     return ScoredSubmission(
         submission_id,
         challenge.slug,
         Submission.State.SCORED,
         scores=scores,
         signatures={name: score.signature for name, score in result.scores.items()},
-        images=packed.getvalue(),
+        images=image_file.getvalue(),
     )
 
 

@@ -86,7 +86,7 @@ def submit(
     made, _ = submit_caption_file(
         challenge=challenge,
         user=user,
-        about=SubmissionDetails(system=system, team="Team", **about),
+        details=SubmissionDetails(system=system, team="Team", **about),
         chunks=chunks,
     )
     return made

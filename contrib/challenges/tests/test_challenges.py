@@ -70,7 +70,7 @@ def test_the_leaderboard_tells_apart_what_the_data_tell_apart(django_assert_max_
     work_off()
     with django_assert_max_num_queries(3):
         rows = leaderboard(challenge=challenge, user_id=None, now=timezone.now())
-    assert [(row.submission.system, row.low, row.high) for row in rows] == [
+    assert [(row.submission.system, row.rank_low, row.rank_high) for row in rows] == [
         ("best", 1, 2),
         ("near", 1, 2),
         ("worst", 3, 3),
@@ -85,7 +85,7 @@ def test_ranks_of_another_set_of_submissions_are_not_shown() -> None:
     work_off()
     Submission.objects.filter(pk=first.pk).update(public=False)
     rows = leaderboard(challenge=challenge, user_id=ada.pk, now=timezone.now())
-    assert [(row.low, row.is_own) for row in rows] == [(None, True)]
+    assert [(row.rank_low, row.is_own) for row in rows] == [(None, True)]
 
 
 def test_references_that_changed_meanwhile_are_noticed_and_another_try_is_free() -> None:
@@ -166,7 +166,7 @@ def test_a_file_that_cannot_be_scored_is_refused_in_a_sentence(content: Any, sai
 def test_limits_count_stored_captions_alone_and_days_are_those_of_utc() -> None:
     challenge, ada = a_challenge(per_day=2, per_total=3), participant()
     with pytest.raises(SubmissionRefused):
-        submit_caption_file(challenge=challenge, user=ada, about=ABOUT, chunks=[b"[]"])
+        submit_caption_file(challenge=challenge, user=ada, details=ABOUT, chunks=[b"[]"])
     first = submit(challenge, ada, 1)
     assert submit(challenge, ada, 1).pk == first.pk  # the same captions
     submit(challenge, ada, 2)

@@ -168,7 +168,7 @@ def test_a_probing_submission_leaves_hundreds_of_answers_open() -> None:
     made, _ = submit_caption_file(
         challenge=challenge,
         user=ada,
-        about=SubmissionDetails("Probe", "Team"),
+        details=SubmissionDetails("Probe", "Team"),
         chunks=[json.dumps(entries).encode()],
     )
     work_off()
