@@ -1,4 +1,4 @@
-"""Over HTTP: the quiz for workers, and the attempts at it for researchers."""
+"""The calls with which workers take the quiz, and researchers read the attempts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from annotation.work.joining import require_participation
 from annotation.work.sheet.units import PageUnit
 from common.errors import ObjectNotFound
 from common.parameters import Parameters, PlainNumberField
-from contrib.quiz.attempts import answer_attempt, own_attempt, quiz_status, start_attempt
+from contrib.quiz.attempts import answer_attempt, find_attempt, quiz_status, start_attempt
 from contrib.quiz.sheets import explain_answer, may_explain, question_at, quiz_picture_url, sheet_of
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.resources import Related, Resource, RowSerializer
@@ -166,7 +166,7 @@ class QuizView(WorkView):
                 )
             number = last_attempt.number
         answer_attempt(
-            attempt=own_attempt(study=study, worker=worker, number=number), answers=body["answers"]
+            attempt=find_attempt(study=study, worker=worker, number=number), answers=body["answers"]
         )
         return private_response(self._status(study, worker))
 
@@ -190,7 +190,7 @@ def _attempt_as_json(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
         return quiz_picture_url(study, attempt, page_unit)
 
     positions = range(1, sheet.size + 1)
-    lines = [explain_answer(sheet, position) for position in positions if may_explain(sheet, position)]
+    explained = [explain_answer(sheet, position) for position in positions if may_explain(sheet, position)]
     return {
         "number": attempt.number,
         "state": "running" if attempt.finished_at is None else "finished",
@@ -201,12 +201,12 @@ def _attempt_as_json(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
         "passed": attempt.passed,
         "explanations": [
             {
-                "position": line.position,
-                "right": line.is_right,
-                "expected": " / ".join(line.expected),
-                "why": line.explanation,
+                "position": answer.position,
+                "right": answer.is_right,
+                "expected": " / ".join(answer.expected),
+                "why": answer.explanation,
             }
-            for line in lines
-            if line is not None
+            for answer in explained
+            if answer is not None
         ],
     }

@@ -19,7 +19,7 @@ from annotation.models import Participation, QuizAttempt, Worker
 from annotation.work.answers.checks import abbreviate, answer_key, check_answers
 from common.errors import ObjectNotFound
 from contrib.quiz.errors import QuizFailed
-from contrib.quiz.questions import draw_questions, questions_of, reaches_pass_mark
+from contrib.quiz.questions import draw_keys, questions_of, reaches_pass_mark
 from contrib.quiz.sheets import QuizSheet, quiz_units, sheet_of
 from judgments.design.quiz import asks_anything
 from judgments.design.study_design import StudyDesign
@@ -36,7 +36,14 @@ def qualification_of(study: Study, design: StudyDesign) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QuizStatus:
-    """A worker's status in a study's quiz. ``last_attempt`` is the latest attempt."""
+    """A worker's status in a study's quiz.
+
+    Attributes:
+        is_needed: whether the study has a quiz.
+        is_passed: whether the worker passed it, in this study or in another one with the same qualification.
+        last_attempt: the latest attempt, in progress or finished.
+        attempts_left: number of attempts that the worker can still start.
+    """
 
     is_needed: bool
     is_passed: bool
@@ -85,14 +92,16 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
     design = design_of(study)
     qualification = qualification_of(study, design)
     earlier_attempts = QuizAttempt.objects.filter(worker=worker, qualification=qualification)
-    seen_items = {
+    seen_keys = {
         str(item.get("question") or item["unit"])
         for items in earlier_attempts.values_list("items", flat=True)
         for item in items
     }
-    items = _draw_items(study, design, worker, number, seen_items)
+    items = _draw_items(study, design, worker, number, seen_keys)
     # if all items are withdrawn, the worker passes
-    end_fields: dict[str, Any] = {} if items else {"right": 0, "passed": True, "finished_at": timezone.now()}
+    finished_fields: dict[str, Any] = (
+        {} if items else {"right": 0, "passed": True, "finished_at": timezone.now()}
+    )
     try:
         with transaction.atomic():
             return QuizAttempt.objects.create(
@@ -102,28 +111,28 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
                 number=number,
                 items=items,
                 simulated=worker.source == Worker.Source.REHEARSAL,
-                **end_fields,
+                **finished_fields,
             )
     except IntegrityError:  # another window started the attempt
         return QuizAttempt.objects.get(worker=worker, qualification=qualification, number=number)
 
 
 def _draw_items(
-    study: Study, design: StudyDesign, worker: Worker, number: int, earlier_keys: set[str]
+    study: Study, design: StudyDesign, worker: Worker, number: int, seen_keys: set[str]
 ) -> list[dict[str, Any]]:
     """Draw the items in the order shown. If the kind groups units by image, those of one image are adjacent."""
     rng = rng_for(design.seed, f"quiz {qualification_of(study, design)} {worker.name} {number}")
     questions = questions_of(design.quiz)
     groups: list[list[dict[str, Any]]] = [
         [{"question": key, "order": [int(index) for index in rng.permutation(len(questions[key].options))]}]
-        for key in draw_questions(sorted(questions), design.quiz.ask, seen=earlier_keys, rng=rng)
+        for key in draw_keys(sorted(questions), design.quiz.ask, seen=seen_keys, rng=rng)
     ]
     pool: dict[int, list[Unit]] = {}
     for unit in quiz_units(study):
         pool.setdefault(unit.item_id, []).append(unit)
     # all units of an image are asked together; the key of the first one stands for them
     units_by_first_key = {units[0].key: units for units in pool.values()}
-    for key in draw_questions(sorted(units_by_first_key), design.quiz.items, seen=earlier_keys, rng=rng):
+    for key in draw_keys(sorted(units_by_first_key), design.quiz.items, seen=seen_keys, rng=rng):
         units = shuffle(units_by_first_key[key], rng)
         sides = KINDS[design.protocol].sides.draw(units, rng)
         groups.append(
@@ -132,8 +141,8 @@ def _draw_items(
     return [item for group in shuffle(groups, rng) for item in group]
 
 
-def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> QuizAttempt:
-    """Return the worker's attempt with this number, or the one in progress."""
+def find_attempt(*, study: Study, worker: Worker, number: int | None = None) -> QuizAttempt:
+    """Return the worker's attempt with this number, or the one in progress. Raise ObjectNotFound if there is none."""
     name = qualification_of(study, design_of(study))
     rows = QuizAttempt.objects.filter(worker=worker, qualification=name).select_related("study__dataset")
     attempt = (rows.filter(number=number) if number is not None else rows.filter(finished_at=None)).last()
@@ -153,7 +162,9 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
         row = QuizAttempt.objects.select_for_update().get(pk=attempt.pk)
         row.study = attempt.study
         contradicted_positions = [
-            key for key in new_answers if key in row.answers and row.answers[key] != new_answers[key]
+            position
+            for position in new_answers
+            if position in row.answers and row.answers[position] != new_answers[position]
         ]
         if contradicted_positions:
             raise AlreadyEnded(
@@ -172,14 +183,17 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
 
 
 def _finish_attempt(attempt: QuizAttempt, sheet: QuizSheet) -> None:
+    """Set the result of an attempt with all answers, without saving it."""
     finished_sheet = replace(sheet, attempt=attempt)
-    right = sum(finished_sheet.is_right(position) is True for position in range(1, finished_sheet.size + 1))
-    attempt.right = right
-    attempt.passed = reaches_pass_mark(right, finished_sheet.size, sheet.design.quiz.pass_mark)
+    positions = range(1, finished_sheet.size + 1)
+    right_count = sum(finished_sheet.is_right(position) is True for position in positions)
+    attempt.right = right_count
+    attempt.passed = reaches_pass_mark(right_count, finished_sheet.size, sheet.design.quiz.pass_mark)
     attempt.finished_at = timezone.now()
 
 
 def _clean_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the answers in their stored form, by position as text. Raise AnswerProblem if one is invalid."""
     if not isinstance(answers, Sequence) or isinstance(answers, str):
         raise AnswerProblem(
             _(

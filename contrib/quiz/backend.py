@@ -37,9 +37,10 @@ class Quizzes(QuizBackend):
         states = {}
         for study in studies:
             design = design_of(study)
-            rows = attempts_by_qualification.get(qualification_of(study, design), [])
-            if not any(attempt.passed for attempt in rows):
-                may_try = len(rows) < design.quiz.attempts or not all(attempt.finished_at for attempt in rows)
+            attempts = attempts_by_qualification.get(qualification_of(study, design), [])
+            if not any(attempt.passed for attempt in attempts):
+                is_in_progress = not all(attempt.finished_at for attempt in attempts)
+                may_try = is_in_progress or len(attempts) < design.quiz.attempts
                 states[study.pk] = "open" if may_try else "failed"
         return states
 

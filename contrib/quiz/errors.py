@@ -21,6 +21,8 @@ class QuizNotPassed(NotAdmitted):
 
 
 class QuizFailed(QuizNotPassed, RequirementNotMet):
+    """Raised if the worker has failed the quiz and has no attempts left."""
+
     title = "You did not pass the test"
 
     def __init__(self, slug: str) -> None:

@@ -1,4 +1,4 @@
-"""The checks of quizzes for the command check_integrity."""
+"""Checks of stored quizzes, for the command check_integrity."""
 
 from collections.abc import Iterator
 
@@ -7,10 +7,11 @@ from judgments.models import Unit
 
 
 def quizzes_count_their_answers() -> Iterator[str]:
+    """Yield a message for each attempt whose answers or result do not match its items."""
     rows = QuizAttempt.objects.values_list("study__slug", "pk", "items", "answers", "right", "finished_at")
     for slug, pk, items, answers, right, finished_at in rows.order_by("pk").iterator():
-        numbers = {str(number) for number in range(1, len(items) + 1)}
-        if not set(answers) <= numbers or (finished_at is not None and set(answers) != numbers):
+        positions = {str(position) for position in range(1, len(items) + 1)}
+        if not set(answers) <= positions or (finished_at is not None and set(answers) != positions):
             yield f"Study {slug}: quiz attempt {pk} asks {len(items)} things and holds {len(answers)} answers."
         if right is not None and right > len(items):
             yield f"Study {slug}: quiz attempt {pk} has {right} of {len(items)} right."

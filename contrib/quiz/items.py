@@ -24,6 +24,7 @@ class QuizDivision:
     """A dataset that is divided for a quiz.
 
     Attributes:
+        remaining_material: the dataset without the images of the quiz.
         images: the images of the quiz; no judged item or control item is about them.
         other_images: images whose captions are wrong answers in the quiz.
     """
@@ -42,13 +43,13 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
     items = design.quiz.items
     split, per_hit = design.controls.split, design.controls.per_hit
     has_splits = material.has_splits
-    own_split = has_splits and split != design.sampling.split
+    has_control_split = has_splits and split != design.sampling.split
     pool = [image for image in material.images if image.split == split or not has_splits]
     makers = KINDS[design.protocol].for_design(design).control_items(design)
     usable_images = [image for image in pool if makers.quiz_usable(image)]
     usable_count = len(usable_images)
     # for the control items of a HIT or, without a split for controls, half of the images
-    reserved = (max(2, per_hit) if per_hit else 0) if own_split else usable_count - usable_count // 2
+    reserved = (max(2, per_hit) if per_hit else 0) if has_control_split else usable_count - usable_count // 2
     available_count = usable_count - reserved
     if available_count < items or usable_count < MIN_IMAGES:
         raise DesignError(
@@ -68,14 +69,15 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
         published_pairs=tuple(pair for pair in material.published_pairs if pair.image not in names),
     )
     return QuizDivision(
-        remaining_material=remainder, images=images, other_images=tuple(pool) if own_split else images
+        remaining_material=remainder, images=images, other_images=tuple(pool) if has_control_split else images
     )
 
 
-def quiz_groups(design: StudyDesign, division: QuizDivision) -> tuple[Group, ...]:
+def make_quiz_groups(design: StudyDesign, division: QuizDivision) -> tuple[Group, ...]:
+    """Return the known items of the quiz, grouped by image. Raise DesignError if the kind has no known items."""
     kind, rng = KINDS[design.protocol].for_design(design), rng_for(design.seed, "quiz")
-    make = kind.control_items(design).reference
-    if make is None:
+    make_control = kind.control_items(design).reference
+    if make_control is None:
         raise DesignError(
             gettext(
                 "quiz.items is %(items)s, but protocol %(protocol)r has no items with a right answer; ask questions "
@@ -86,7 +88,7 @@ def quiz_groups(design: StudyDesign, division: QuizDivision) -> tuple[Group, ...
         )
     groups = []
     for index, image in enumerate(division.images):
-        group = make(ControlSlot(design, f"quiz.{index}", division.other_images, rng), image)
+        group = make_control(ControlSlot(design, f"quiz.{index}", division.other_images, rng), image)
         units = tuple(replace(unit, control=True, control_kind=QUIZ) for unit in group.units)
         groups.append(Group(group.image, units))
     return tuple(groups)
@@ -97,4 +99,4 @@ def divide_for_items(
 ) -> tuple[Material, Callable[[], tuple[Group, ...]]]:
     """Return the material without the images of the quiz, and a function that creates the quiz's items."""
     division = divide_for_quiz_items(design, material)
-    return division.remaining_material, partial(quiz_groups, design, division)
+    return division.remaining_material, partial(make_quiz_groups, design, division)

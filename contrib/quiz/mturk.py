@@ -35,9 +35,10 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
             f"quiz.items is {quiz.items}, but a test of Mechanical Turk has questions alone; expected 0, or "
             'crowd.question = "external".'
         )
-    question_list = questions_of(quiz)
+    questions_by_key = questions_of(quiz)
     rng = rng_for(seed, "mturk test")
-    questions = [question_list[key] for key in shuffle(list(question_list), rng)[: questions_asked(quiz)]]
+    drawn_keys = shuffle(list(questions_by_key), rng)[: questions_asked(quiz)]
+    questions = [questions_by_key[key] for key in drawn_keys]
     orders = [shuffle(range(len(question.options)), rng) for question in questions]
     return QualificationTest(
         test=_check_document_size("test", document_text(_make_form(title, questions, orders))),
@@ -47,14 +48,18 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
     )
 
 
-def percent_needed(questions: int, pass_mark: float) -> int:
+def percent_needed(question_count: int, pass_mark: float) -> int:
     """Return the percentage that Mechanical Turk requires, so that everybody who reaches the pass mark passes there.
 
     The documentation does not say how the service rounds halves. So the lower whole percentage is required. It is
     still above the percentage of one right answer fewer.
     """
-    right = next(right for right in range(questions + 1) if reaches_pass_mark(right, questions, pass_mark))
-    return math.ceil(Fraction(100 * right, questions) - Fraction(1, 2))
+    needed_count = next(
+        right_count
+        for right_count in range(question_count + 1)
+        if reaches_pass_mark(right_count, question_count, pass_mark)
+    )
+    return math.ceil(Fraction(100 * needed_count, question_count) - Fraction(1, 2))
 
 
 def _make_form(title: str, questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> Element:
@@ -62,7 +67,7 @@ def _make_form(title: str, questions: Sequence[Question], orders: Sequence[Seque
     add_element(add_element(document, "Overview"), "Title", title)
     for number, (question, order) in enumerate(zip(questions, orders, strict=True), start=1):
         element = add_element(document, "Question")
-        add_element(element, "QuestionIdentifier", _identifier(number))
+        add_element(element, "QuestionIdentifier", _question_id(number))
         add_element(element, "DisplayName", f"{number} / {len(questions)}")
         add_element(element, "IsRequired", "true")
         add_element(add_element(element, "QuestionContent"), "Text", question.text)
@@ -71,7 +76,7 @@ def _make_form(title: str, questions: Sequence[Question], orders: Sequence[Seque
         selections = add_element(answer, "Selections")
         for option in order:
             selection = add_element(selections, "Selection")
-            add_element(selection, "SelectionIdentifier", _selection(option))
+            add_element(selection, "SelectionIdentifier", _option_id(option))
             add_element(selection, "Text", question.options[option])
     return document
 
@@ -80,20 +85,20 @@ def _make_key(questions: Sequence[Question]) -> Element:
     document = root_element("AnswerKey", ANSWER_KEY)
     for number, question in enumerate(questions, start=1):
         element = add_element(document, "Question")
-        add_element(element, "QuestionIdentifier", _identifier(number))
+        add_element(element, "QuestionIdentifier", _question_id(number))
         option = add_element(element, "AnswerOption")
-        add_element(option, "SelectionIdentifier", _selection(question.right_option))
+        add_element(option, "SelectionIdentifier", _option_id(question.right_option))
         add_element(option, "AnswerScore", 1)
     mapping = add_element(add_element(document, "QualificationValueMapping"), "PercentageMapping")
     add_element(mapping, "MaximumSummedScore", len(questions))
     return document
 
 
-def _identifier(number: int) -> str:
+def _question_id(number: int) -> str:
     return f"q{number}"
 
 
-def _selection(option: int) -> str:
+def _option_id(option: int) -> str:
     """Return an option's id, which is derived from its index in the study, so that a reshuffled test has equal keys.
 
     The service accepts letters and digits. Since options are shown in random order, the index reveals nothing.

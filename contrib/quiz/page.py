@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
@@ -30,14 +30,21 @@ MAX_ATTEMPTS = 2_000  # number of latest attempts that the figures include
 MIN_ANSWERS, SUSPECT_SHARE = 5, 0.25
 
 
+class AttemptScore(NamedTuple):
+    """The numbers of right answers and of questions of a finished attempt."""
+
+    right_count: int
+    question_count: int
+
+
 @dataclass(slots=True)
 class WorkerResult:
-    """A worker's attempts. ``best_result``: right answers and questions of the best finished attempt."""
+    """A worker's attempts at the quiz."""
 
     name: str
     simulated: bool
-    attempts: int = 0
-    best_result: tuple[int, int] | None = None
+    attempt_count: int = 0
+    best_score: AttemptScore | None = None
     is_passed: bool = False
     last_time: datetime | None = None
 
@@ -47,30 +54,33 @@ class QuestionResult:
     """How often a question or a known item was answered, and how often it was right."""
 
     key: str
-    answers: int = 0
-    right_answers: int = 0
+    answer_count: int = 0
+    right_count: int = 0
 
     @property
-    def percent(self) -> str:
-        return percent(self.right_answers / self.answers) if self.answers else "–"
+    def right_percent(self) -> str:
+        return percent(self.right_count / self.answer_count) if self.answer_count else "–"
 
     @property
-    def suspect(self) -> bool:
-        return self.answers >= MIN_ANSWERS and self.right_answers / self.answers < SUSPECT_SHARE
+    def is_suspect(self) -> bool:
+        return self.answer_count >= MIN_ANSWERS and self.right_count / self.answer_count < SUSPECT_SHARE
 
 
 def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
+    """Return the results of each worker, latest attempt first."""
     rows: dict[int, WorkerResult] = {}
     for attempt in attempts:
         worker = attempt.worker
         row = rows.setdefault(attempt.worker_id, WorkerResult(worker.name, attempt.simulated))
-        row.attempts += 1
+        row.attempt_count += 1
         row.is_passed = row.is_passed or bool(attempt.passed)
         row.last_time = (
             attempt.started_at if row.last_time is None else max(row.last_time, attempt.started_at)
         )
-        if attempt.right is not None and (row.best_result is None or attempt.right > row.best_result[0]):
-            row.best_result = (attempt.right, len(attempt.items))
+        if attempt.right is not None and (
+            row.best_score is None or attempt.right > row.best_score.right_count
+        ):
+            row.best_score = AttemptScore(attempt.right, len(attempt.items))
     return sorted(
         rows.values(), key=lambda row: row.last_time.timestamp() if row.last_time else 0.0, reverse=True
     )
@@ -81,13 +91,13 @@ def question_results(sheets: Iterable[QuizSheet]) -> dict[str, QuestionResult]:
     rows: dict[str, QuestionResult] = {}
     for sheet in sheets:
         for position, item in enumerate(sheet.attempt.items, start=1):
-            right = sheet.is_right(position)
-            if right is None:
+            is_right = sheet.is_right(position)
+            if is_right is None:
                 continue
             key = str(item.get("question") or item["unit"])
             row = rows.setdefault(key, QuestionResult(key))
-            row.answers += 1
-            row.right_answers += right
+            row.answer_count += 1
+            row.right_count += is_right
     return rows
 
 
@@ -113,20 +123,21 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         "preset": preset_of(design.quiz),
         "questions": _question_rows(study, results_by_key),
         "items": _item_rows(study, results_by_key),
-        "asks": questions_asked(design.quiz),
-        "mark": f"{design.quiz.pass_mark * 100:g}",
+        "question_count": questions_asked(design.quiz),
+        "pass_mark_percent": f"{design.quiz.pass_mark * 100:g}",
         "may_withdraw": context["may_change"],
-        "started": len(attempts),
-        "over": sum(attempt.finished_at is not None for attempt in attempts),
-        "people": len(workers),
-        "passed": sum(row.is_passed for row in workers),
+        "attempt_count": len(attempts),
+        "finished_count": sum(attempt.finished_at is not None for attempt in attempts),
+        "worker_count": len(workers),
+        "passed_count": sum(row.is_passed for row in workers),
         "page": Paginator(workers, PAGE_SIZE).get_page(request.GET.get("page")),
-        "suspects": sum(result.suspect for result in results_by_key.values()),
+        "suspect_count": sum(result.is_suspect for result in results_by_key.values()),
     }
     return TemplateResponse(request, "admin/annotation/study_quiz.html", context)
 
 
 def _question_rows(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
+    """Return the questions of the quiz with their results, suspect ones first."""
     questions = questions_of(design_of(study).quiz).values()
     rows = [
         {
@@ -138,29 +149,31 @@ def _question_rows(study: Study, results: dict[str, QuestionResult]) -> list[dic
         }
         for question in questions
     ]
-    return sorted(rows, key=lambda row: not row["result"].suspect)
+    return sorted(rows, key=lambda row: not row["result"].is_suspect)
 
 
 def _item_rows(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
+    """Return the known items of the quiz with what they show, their right answers and their results."""
     kind = kind_of(study)
     rows = []
     for unit in quiz_units(study):
-        right = [choice.label for choice in kind.choices if kind.is_right(choice.value, unit.expected)]
+        right_labels = [choice.label for choice in kind.choices if kind.is_right(choice.value, unit.expected)]
         texts = [text for _, text in labelled_texts(kind.present_unit(unit, side=None, picture_url=""))]
         rows.append(
             {
                 "unit": unit,
                 "picture": picture_address(unit.item),
                 "texts": texts,
-                "right": _right_answer(kind, unit.expected, texts, right),
+                "right_answer": _describe_right_answer(kind, unit.expected, texts, right_labels),
                 "result": results.get(unit.key, QuestionResult(unit.key)),
             }
         )
     return rows
 
 
-def _right_answer(kind: Kind, expected: Any, texts: list[str], right: list[str]) -> str:
+def _describe_right_answer(kind: Kind, expected: Any, texts: list[str], right_labels: list[str]) -> str:
     """Return the right answer in words. For two candidates, whose sides are drawn, return the right text."""
     if kind.two_sided and expected in (1, 2):
-        return f"“{texts[-2:][expected - 1]}”"
-    return " / ".join(right) or kind.describe_expected(expected)
+        candidates = texts[-2:]  # a reference comes before them
+        return f"“{candidates[expected - 1]}”"
+    return " / ".join(right_labels) or kind.describe_expected(expected)

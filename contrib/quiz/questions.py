@@ -31,7 +31,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuizPreset:
-    """A built-in test. ``unstated_settings`` names the settings that the paper does not give."""
+    """A built-in test.
+
+    Attributes:
+        source: the paper whose test it is.
+        unstated_settings: what the paper does not state, so that we chose it.
+    """
 
     name: str
     title: str
@@ -71,6 +76,7 @@ def preset_of(quiz: Quiz) -> QuizPreset | None:
 
 
 def own_questions(quiz: Quiz) -> list[Question]:
+    """Return the questions that the design states itself."""
     return [
         Question(
             key=content_key("question", question.text, list(question.options), question.answer),
@@ -84,19 +90,21 @@ def own_questions(quiz: Quiz) -> list[Question]:
 
 
 def questions_of(quiz: Quiz) -> dict[str, Question]:
+    """Return all questions from which attempts are drawn, by key."""
     preset = preset_of(quiz)
     preset_questions = preset.questions if preset is not None else ()
     return {question.key: question for question in (*preset_questions, *own_questions(quiz))}
 
 
 def questions_asked(quiz: Quiz) -> int:
+    """Return the number of questions of an attempt, without known items."""
     return min(quiz.ask, len(questions_of(quiz)))
 
 
-def draw_questions(
+def draw_keys(
     keys: Sequence[str], count: int, *, seen: Collection[str], rng: np.random.Generator
 ) -> list[str]:
-    """Draw ``count`` of ``keys``. Keys in ``seen`` are drawn only if the other keys do not suffice."""
+    """Draw ``count`` keys of questions or items. Keys in ``seen`` are drawn only if the other keys do not suffice."""
     shuffled_keys = shuffle(keys, rng)
     new_keys = [key for key in shuffled_keys if key not in seen]
     repeated_keys = [key for key in shuffled_keys if key in seen]

@@ -1,4 +1,4 @@
-"""Quiz attempts with their questions, answers and explanations, for pages and HTTP calls."""
+"""Join an attempt at a quiz with its questions, answers and explanations, for pages and HTTP calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,12 @@ from judgments.studies.designs import design_of
 
 @dataclass(frozen=True, slots=True)
 class ShownQuestion:
-    """A question of an attempt. ``order`` has the indices of its options in the order shown."""
+    """A question of an attempt.
+
+    Attributes:
+        position: position in the attempt, from 1.
+        order: the indices of the options in the order shown.
+    """
 
     position: int
     question: Question
@@ -40,7 +45,8 @@ class ShownQuestion:
         return [self.question.options[index] for index in self.order]
 
     @property
-    def expected(self) -> int:
+    def right_value(self) -> int:
+        """The right answer: the number of the option as shown, from 1."""
         return self.order.index(self.question.right_option) + 1
 
 
@@ -85,7 +91,7 @@ class QuizSheet:
         if answer is None or (position not in self.questions and position not in self.page_units):
             return None
         if position in self.questions:
-            return bool(answer["value"] == self.questions[position].expected)
+            return bool(answer["value"] == self.questions[position].right_value)
         page_unit, kind = self.page_units[position], KINDS[self.design.protocol].for_design(self.design)
         canonical = kind.sides.to_canonical(answer[answer_key(kind)], side=page_unit.side)
         return kind.is_right(canonical, page_unit.unit.expected)
@@ -115,7 +121,7 @@ class ExplainedAnswer:
         return format_html_join(_(" or "), "<q>{}</q>", ((answer,) for answer in self.expected))
 
     @property
-    def why_html(self) -> SafeString:
+    def explanation_html(self) -> SafeString:
         return render_markdown(self.explanation)
 
 
@@ -144,11 +150,13 @@ def quiz_picture_url(study: Study, attempt: QuizAttempt, page_unit: PageUnit) ->
 
 
 def quiz_units(study: Study) -> list[Unit]:
+    """Return the known items of a study's quiz, without those that were withdrawn."""
     rows = Unit.objects.filter(study=study, control_kind=Unit.ControlKind.QUIZ, withdrawn=False)
     return list(rows.select_related("item", "reference", "first", "second").order_by("position"))
 
 
 def sheet_of(attempt: QuizAttempt) -> QuizSheet:
+    """Return the attempt with its questions and known items, also with those that were withdrawn later."""
     design = design_of(attempt.study)
     questions_by_key = questions_of(design.quiz)
     questions: dict[int, ShownQuestion] = {}
@@ -194,6 +202,7 @@ def sheets_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[QuizShee
 
 
 def question_at(sheet: QuizSheet, position: int, picture_url: Callable[[PageUnit], str]) -> dict[str, Any]:
+    """Return the question or the known item at a position, as the HTTP interface shows it."""
     if position in sheet.questions:
         row = sheet.questions[position]
         return {
@@ -206,8 +215,8 @@ def question_at(sheet: QuizSheet, position: int, picture_url: Callable[[PageUnit
 
 def explain_answer(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
     """Return an answer with the expected answer and its explanation; None where ``is_right`` is None."""
-    right = sheet.is_right(position)
-    if right is None:
+    is_right = sheet.is_right(position)
+    if is_right is None:
         return None
     answer = sheet.attempt.answers[str(position)]
     if position in sheet.questions:
@@ -217,8 +226,8 @@ def explain_answer(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
             question=translated_text(shown_question.question.text),
             texts=(),
             answer=shown_question.options[answer["value"] - 1],
-            is_right=right,
-            expected=(shown_question.options[shown_question.expected - 1],),
+            is_right=is_right,
+            expected=(shown_question.options[shown_question.right_value - 1],),
             explanation=translated_text(shown_question.question.explanation),
         )
     page_unit, kind = sheet.page_units[position], KINDS[sheet.design.protocol].for_design(sheet.design)
@@ -231,14 +240,17 @@ def explain_answer(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
             )
         ),
         answer=kind.describe_answer(answer[answer_key(kind)]),
-        is_right=right,
+        is_right=is_right,
         expected=_expected_words(kind, page_unit),
         explanation=str(page_unit.unit.content.get("why", "")),
     )
 
 
 def may_explain(sheet: QuizSheet, position: int) -> bool:
-    """Return whether the study explains the answer now. A study explains after each answer, at the end, or never."""
+    """Return whether the worker may see the explanation of the answer at a position.
+
+    By the design, that is right after the answer, at the end of the attempt, or never.
+    """
     explain = sheet.design.quiz.explain
     if str(position) not in sheet.attempt.answers:
         return False
@@ -257,11 +269,12 @@ def labelled_texts(presented_unit: dict[str, Any], letters: Sequence[str] = ()) 
 
 
 def _expected_words(kind: Kind, page_unit: PageUnit) -> tuple[str, ...]:
-    right = tuple(
+    """Return the right answers in words, as the worker saw the unit."""
+    right_texts = tuple(
         choice.text
         for choice in kind.choices
         if kind.is_right(kind.sides.to_canonical(choice.value, side=page_unit.side), page_unit.unit.expected)
     )
-    if right:
-        return right
+    if right_texts:
+        return right_texts
     return (kind.describe_expected(kind.sides.from_canonical(page_unit.unit.expected, side=page_unit.side)),)

@@ -28,7 +28,7 @@ from annotation.work.sheet.texts import read_design
 from annotation.work.worksheet import shows_pictures, steps_of
 from common.amounts import spell_number
 from common.errors import ObjectNotFound
-from contrib.quiz.attempts import QuizStatus, answer_attempt, own_attempt, quiz_status, start_attempt
+from contrib.quiz.attempts import QuizStatus, answer_attempt, find_attempt, quiz_status, start_attempt
 from contrib.quiz.questions import questions_asked
 from contrib.quiz.sheets import (
     QuizSheet,
@@ -43,15 +43,20 @@ from judgments.models import Study
 
 
 @member_page(GET)
-def quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
+def show_quiz_step(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
+    """Show the next step of the attempt in progress, the explanation of a step, the start, or the result.
+
+    A step is identified by the position of its first question.
+    """
     status = quiz_status(study=study, worker=worker)
     if not status.is_needed:
         return redirect("annotation:work", study.slug)
-    first = request.GET.get("seen", "")
+    position_text = request.GET.get("seen", "")  # the step whose explanation is asked for
     # longer numbers are no positions
-    if status.last_attempt is not None and first.isascii() and first.isdigit() and len(first) < 4:
+    is_position = position_text.isascii() and position_text.isdigit() and len(position_text) < 4
+    if status.last_attempt is not None and is_position:
         sheet = translate_sheet(sheet_of(status.last_attempt))
-        step = next((positions for positions in sheet.steps() if positions[0] == int(first)), None)
+        step = next((positions for positions in sheet.steps() if positions[0] == int(position_text)), None)
         if step is not None and all(may_explain(sheet, position) for position in step):
             return _explanation_page(request, study, status, sheet, step)
     if status.open_attempt is not None:
@@ -70,18 +75,18 @@ def start_quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpRespon
 
 
 @member_page(GET_POST)
-def answer(request: HttpRequest, study: Study, worker: Worker, number: int) -> HttpResponse:
+def answer_quiz_step(request: HttpRequest, study: Study, worker: Worker, number: int) -> HttpResponse:
     """Store the answer to the current step. An earlier answer to it is kept instead."""
     if request.method != "POST":
         return redirect("quiz:quiz", study.slug)
-    attempt = own_attempt(study=study, worker=worker, number=number)
+    attempt = find_attempt(study=study, worker=worker, number=number)
     sheet = translate_sheet(sheet_of(attempt))
     step = _find_step(request, sheet)
     if step is None:
         return see_other("quiz:quiz", study.slug)
     answers = _read_answers(request, sheet, step)
     if len(answers) < len(step):
-        return _question_page(request, study, sheet, missing=True, status=422)
+        return _question_page(request, study, sheet, is_answer_missing=True, status=422)
     try:
         attempt = answer_attempt(attempt=attempt, answers=answers)
     except AlreadyEnded:
@@ -93,8 +98,9 @@ def answer(request: HttpRequest, study: Study, worker: Worker, number: int) -> H
 
 
 def _find_step(request: HttpRequest, sheet: QuizSheet) -> list[int] | None:
-    first = request.POST.get("step", "")
-    return next((step for step in sheet.steps() if str(step[0]) == first), None)
+    """Return the positions of the step that the form answers."""
+    first_position = request.POST.get("step", "")
+    return next((step for step in sheet.steps() if str(step[0]) == first_position), None)
 
 
 def _read_answers(request: HttpRequest, sheet: QuizSheet, step: list[int]) -> list[dict[str, Any]]:
@@ -112,18 +118,19 @@ def _read_answers(request: HttpRequest, sheet: QuizSheet, step: list[int]) -> li
 
 
 def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str, Any]:
+    """Return the context of a step: its question, or the worksheet of its known items, and the steps around it."""
     steps = sheet.steps()
     context: dict[str, Any] = {
         "study": study,
         "design": sheet.design,
         "attempt": sheet.attempt,
-        "number": steps.index(step) + 1,
-        "of": len(steps),
-        "done": [
+        "step_number": steps.index(step) + 1,
+        "step_count": len(steps),
+        "are_steps_done": [
             all(str(position) in sheet.attempt.answers for position in positions) for positions in steps
         ],
-        "first": step[0],
-        "asked": sheet.questions.get(step[0]),
+        "first_position": step[0],
+        "question": sheet.questions.get(step[0]),
         "is_last": steps.index(step) == len(steps) - 1,
     }
     if step[0] in sheet.page_units:
@@ -143,21 +150,26 @@ def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str,
 
 
 def _question_page(
-    request: HttpRequest, study: Study, sheet: QuizSheet, *, missing: bool = False, status: int = 200
+    request: HttpRequest,
+    study: Study,
+    sheet: QuizSheet,
+    *,
+    is_answer_missing: bool = False,
+    status: int = 200,
 ) -> HttpResponse:
     open_positions, steps = set(sheet.open_positions), sheet.steps()
     step = next((positions for positions in steps if open_positions & set(positions)), steps[-1])
-    context = _steps_context(study, sheet, step) | {"missing": missing}
+    context = _steps_context(study, sheet, step) | {"is_answer_missing": is_answer_missing}
     return render(request, "quiz/question.html", context, status=status)
 
 
 def _explanation_page(
     request: HttpRequest, study: Study, status: QuizStatus, sheet: QuizSheet, step: list[int]
 ) -> HttpResponse:
-    lines = [line for position in step if (line := explain_answer(sheet, position)) is not None]
+    explained = [answer for position in step if (answer := explain_answer(sheet, position)) is not None]
     context = _steps_context(study, sheet, step) | {
-        "lines": lines,
-        "all_right": all(line.is_right for line in lines),
+        "explained_answers": explained,
+        "all_right": all(answer.is_right for answer in explained),
         "is_last": status.open_attempt is None,
     }
     return render(request, "quiz/explanation.html", context)
@@ -169,8 +181,8 @@ def _start_context(study: Study, status: QuizStatus) -> dict[str, Any]:
         "study": study,
         "design": design,
         "quiz_status": status,
-        "size": questions_asked(design.quiz) + design.quiz.items,
-        "mark": _format_percent(design.quiz.pass_mark),
+        "item_count": questions_asked(design.quiz) + design.quiz.items,
+        "pass_mark_percent": _format_percent(design.quiz.pass_mark),
     }
 
 
@@ -178,19 +190,19 @@ def _result_page(
     request: HttpRequest, study: Study, status: QuizStatus, attempt: QuizAttempt
 ) -> HttpResponse:
     sheet = translate_sheet(sheet_of(attempt))
-    lines = [
-        line
+    explained = [
+        answer
         for position in range(1, sheet.size + 1)
-        if may_explain(sheet, position) and (line := explain_answer(sheet, position)) is not None
+        if may_explain(sheet, position) and (answer := explain_answer(sheet, position)) is not None
     ]
     context = {
         "study": study,
         "design": read_design(study),
         "quiz_status": status,
         "attempt": attempt,
-        "of": sheet.size,
-        "mark": _format_percent(sheet.design.quiz.pass_mark),
-        "lines": lines,
+        "item_count": sheet.size,
+        "pass_mark_percent": _format_percent(sheet.design.quiz.pass_mark),
+        "explained_answers": explained,
         "came_from_panel": session_of(study=study, worker=attempt.worker) is not None,
     }
     return render(request, "quiz/result.html", context)
@@ -207,7 +219,7 @@ def quiz_picture(request: HttpRequest, slug: str, number: int, position: int) ->
     try:
         if worker is None or study is None:
             raise ObjectNotFound("There is no such picture.")
-        page_unit = sheet_of(own_attempt(study=study, worker=worker, number=number)).page_units.get(position)
+        page_unit = sheet_of(find_attempt(study=study, worker=worker, number=number)).page_units.get(position)
     except ObjectNotFound:
         page_unit = None
     if page_unit is None:

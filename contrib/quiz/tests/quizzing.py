@@ -34,7 +34,7 @@ def right_answers(sheet: QuizSheet, *, wrong: int = 0) -> list[dict[str, Any]]:
     others: list[float]
     for position in range(1, sheet.size + 1):
         if position in sheet.questions:
-            value = sheet.questions[position].expected
+            value = sheet.questions[position].right_value
             others = [one for one in range(1, len(sheet.questions[position].order) + 1) if one != value]
         else:
             place = sheet.page_units[position]

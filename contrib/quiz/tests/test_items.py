@@ -7,8 +7,8 @@ import pytest
 
 from common.errors import DesignError
 from contrib.quiz import questions as presets
-from contrib.quiz.items import divide_for_quiz_items, quiz_groups
-from contrib.quiz.questions import draw_questions, questions_of, reaches_pass_mark
+from contrib.quiz.items import divide_for_quiz_items, make_quiz_groups
+from contrib.quiz.questions import draw_keys, questions_of, reaches_pass_mark
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.design.study_design import StudyDesign
@@ -51,19 +51,19 @@ def test_the_english_test_has_more_than_twenty_questions_with_one_right_answer_e
 
 def test_ten_questions_are_drawn_and_the_next_attempt_prefers_others() -> None:
     keys = [question.key for question in ENGLISH]
-    first = draw_questions(keys, 10, seen=(), rng=rng_for(1, "a"))
+    first = draw_keys(keys, 10, seen=(), rng=rng_for(1, "a"))
     assert len(set(first)) == 10
-    assert draw_questions(keys, 10, seen=(), rng=rng_for(1, "a")) == first
-    second = draw_questions(keys, 10, seen=first, rng=rng_for(1, "b"))
+    assert draw_keys(keys, 10, seen=(), rng=rng_for(1, "a")) == first
+    second = draw_keys(keys, 10, seen=first, rng=rng_for(1, "b"))
     assert not set(first) & set(second)
-    third = draw_questions(keys, len(keys), seen=first, rng=rng_for(1, "c"))
+    third = draw_keys(keys, len(keys), seen=first, rng=rng_for(1, "c"))
     assert sorted(third) == sorted(keys)
 
 
 def test_over_many_seeds_every_question_is_asked_about_equally_often() -> None:
     keys = [question.key for question in ENGLISH]
     counts = Counter(
-        key for seed in range(600) for key in draw_questions(keys, 10, seen=(), rng=rng_for(seed, "quiz"))
+        key for seed in range(600) for key in draw_keys(keys, 10, seen=(), rng=rng_for(seed, "quiz"))
     )
     expected = 600 * 10 / len(keys)
     assert set(counts) == set(keys)
@@ -119,10 +119,10 @@ def test_no_judged_and_no_control_item_is_about_an_image_of_the_quiz(protocol: s
     assert not names & {unit.image for hit in batch.hits for unit in hit.units}
     if splits:
         assert {image.split for image in aside.images} == {"dev"}
-    groups = quiz_groups(asked, aside)
+    groups = make_quiz_groups(asked, aside)
     assert {group.image for group in groups} == names
     assert all(unit.control and unit.control_kind == "quiz" for group in groups for unit in group.units)
-    assert quiz_groups(asked, divide_for_quiz_items(asked, material(splits=splits))) == groups
+    assert make_quiz_groups(asked, divide_for_quiz_items(asked, material(splits=splits))) == groups
 
 
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise", "graded", "relevance"])
@@ -130,7 +130,7 @@ def test_the_right_answer_of_a_known_item_is_the_image_s_own_caption(protocol: s
     asked = design(protocol, quiz={"items": 3}, captions_per_image=4)
     aside, kind = divide_for_quiz_items(asked, material()), KINDS[protocol]
     own = {image.name: {text.text for text in image.references} for image in aside.images}
-    for group in quiz_groups(asked, aside):
+    for group in make_quiz_groups(asked, aside):
         for unit in group.units:
             right = [value for value in kind.values if kind.is_right(value, unit.expected)]
             if kind.two_sided:

@@ -165,7 +165,7 @@ def test_designers_see_questions_results_and_what_nearly_everybody_misses(admin_
         for answer in answers:
             asked = sheet.questions[answer["position"]]
             if asked.question.text == "Question 3?":
-                answer["value"] = asked.expected % 3 + 1
+                answer["value"] = asked.right_value % 3 + 1
         answer_attempt(attempt=attempt, answers=answers)
     html = admin_client.get(f"/admin/judgments/study/{study.pk}/quiz/").content.decode()
     assert "1 question has at least five answers" in html
@@ -235,7 +235,7 @@ def answer_on_page(study: Study, person: Person, *, right: bool = True) -> Any:
     sheet = sheet_of(attempt)
     html = page(person, f"/s/{study.slug}/quiz/")
     first = int(re.findall(r'name="step" value="(\d+)"', html)[0])
-    expected = sheet.questions[first].expected
+    expected = sheet.questions[first].right_value
     value = expected if right else expected % len(sheet.questions[first].order) + 1
     return person.client.post(
         f"/s/{study.slug}/quiz/{attempt.number}/answer/", {"step": first, f"u{first}": value}
@@ -299,7 +299,7 @@ def test_back_and_another_answer_changes_nothing() -> None:
     attempt = QuizAttempt.objects.get()
     before = attempt.answers
     again = ada.client.post(
-        f"/s/{study.slug}/quiz/1/answer/", {"step": 1, "u1": sheet_of(attempt).questions[1].expected}
+        f"/s/{study.slug}/quiz/1/answer/", {"step": 1, "u1": sheet_of(attempt).questions[1].right_value}
     )
     assert again.status_code == 303
     attempt.refresh_from_db()
@@ -387,7 +387,7 @@ def right(*, but: int = 0) -> list[dict[str, int]]:
     """Right answers to the attempt under way, the first ``but`` of them wrong."""
     sheet = sheet_of(QuizAttempt.objects.latest("number"))
     return [
-        {"position": position, "value": 3 - asked.expected if position <= but else asked.expected}
+        {"position": position, "value": 3 - asked.right_value if position <= but else asked.right_value}
         for position, asked in sorted(sheet.questions.items())
     ]
 
