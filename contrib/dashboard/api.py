@@ -1,4 +1,4 @@
-"""The dashboard over HTTP."""
+"""The call that returns a dashboard's counters and its newest snapshot."""
 
 from __future__ import annotations
 

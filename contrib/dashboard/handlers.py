@@ -1,4 +1,4 @@
-"""The job that makes a snapshot."""
+"""The job that computes and stores the snapshot of a dashboard."""
 
 from __future__ import annotations
 

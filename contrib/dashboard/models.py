@@ -1,4 +1,4 @@
-"""The stored figures of a study's dashboard. The table keeps the name that it had in the app ``evaluation``."""
+"""The table of dashboards' snapshots. Its name is from the time when it belonged to the app ``evaluation``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judgments.models import Study
 
 
 class BoardSnapshot(models.Model):
-    """A cache of the part of a study's dashboard that is slow to compute."""
+    """The part of a study's dashboard that is slow to compute, as a job computed it last."""
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="board")
     judgments = models.PositiveBigIntegerField(help_text="How many had come in.")

@@ -1,4 +1,4 @@
-"""Plots of the dashboard: agreement by number of judgments, and metrics now and earlier."""
+"""Draw the plots of the dashboard: agreement by number of judgments, and metrics now and at fewer judgments."""
 
 from __future__ import annotations
 
@@ -61,6 +61,7 @@ def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Describe the newest alpha, and whether more judgments would change it."""
     if not rows:
         return _("Agreement is shown when an item has two judgments.")
     last = rows[-1]
@@ -187,6 +188,7 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
 
 
 def _new_curves(judgments: int) -> tuple[Figure, Axes]:
+    """Return an empty plot of values by number of judgments, up to ``judgments``."""
     figure, axes = new_plot(2.9, PLOT_INCHES, grid="y")
     axes.grid(axis="y", alpha=0.1)
     axes.set_xlim(0, judgments)

@@ -17,6 +17,7 @@ from evaluation.results.agreement import alpha_of_ratings, clusters_of_ratings
 from evaluation.results.consensus.clusters import rater_deletions
 from evaluation.results.verdict import correlation_verdict, pair_verdict, scope_fields, winners_of_metrics
 from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.aggregation.pair_answers import FIRST, NEITHER, NO_DIFFERENCE, SECOND, SIDE_NAMES
 from quorum.statistics.agreement import ratings_of_judgments
 from quorum.statistics.agreement.both_orders import Exchange
 from quorum.statistics.correlation import correlation
@@ -78,25 +79,27 @@ def agreement_so_far(
 def winners_so_far(
     votes: VotesInOrder, pair: Ints, images: Ints, decisions: Mapping[int, float] | None = None
 ) -> Iterator[tuple[int, PeoplesWinners]]:
-    """Yield the number of votes, and the winners of P pairs with their clusters, at each checkpoint (V15 §3).
+    """Yield the number of votes, and the winners of P pairs with their clusters, at each checkpoint.
 
-    The majority of judgments decides a unit, and the majority of units decides a pair; ties decide nothing.
+    The majority of judgments decides a unit, and the majority of units decides a pair (Vedantam et al. 2015, section
+    3); ties decide nothing.
 
     Args:
         pair: (U,) the pair of each of the U units, as codes from 0.
         images: (P,) the image of each pair.
         decisions: the adjudicated winners by unit code. They are applied only at the last checkpoint.
     """
-    counts = np.zeros((votes.units, 4), dtype=np.int64)  # votes for each of the four sides (preferences.py)
+    counts = np.zeros((votes.units, len(SIDE_NAMES)), dtype=np.int64)  # votes for each side, by its code
     done_count, ends = 0, checkpoints(len(votes))
     is_decided = np.zeros(votes.units, dtype=np.bool_)
     for end in ends:
-        cells = votes.unit[done_count:end] * 4 + votes.value[done_count:end].astype(np.int64)
-        counts += np.bincount(cells, minlength=4 * votes.units).reshape(-1, 4)
+        cells = votes.unit[done_count:end] * len(SIDE_NAMES) + votes.value[done_count:end].astype(np.int64)
+        counts += np.bincount(cells, minlength=counts.size).reshape(counts.shape)
         done_count = end
         # the outcome of a unit is 1 if the first candidate has the most votes, -1 for the second, otherwise 0
-        first, second, other = counts[:, 1], counts[:, 2], np.maximum(counts[:, 0], counts[:, 3])
-        outcome = 1.0 * (first > np.maximum(second, other)) - 1.0 * (second > np.maximum(first, other))
+        first, second = counts[:, FIRST], counts[:, SECOND]
+        neither = np.maximum(counts[:, NO_DIFFERENCE], counts[:, NEITHER])
+        outcome = 1.0 * (first > np.maximum(second, neither)) - 1.0 * (second > np.maximum(first, neither))
         if end == ends[-1]:
             for unit, winner in (decisions or {}).items():
                 outcome[unit] = {1: 1.0, 2: -1.0}.get(int(winner), 0.0)
@@ -127,17 +130,17 @@ def accuracy_so_far(
     metric_winners = winners_of_metrics(scores)
     figures: dict[str, dict[str, Any]] = {}
     for kind, is_of_kind in kinds.items():
-        earlier = {
+        rows_by_metric = {
             name: [
                 {"judgments": end, **as_json(people.accuracy_of(metric, is_of_kind), *ACCURACY_FIELDS)}
                 for end, people in winners
             ]
             for name, metric in metric_winners.items()
         }
-        cells = {name: rows[-1] for name, rows in earlier.items()}
+        cells = {name: rows[-1] for name, rows in rows_by_metric.items()}
         figures[kind] = {
             "metrics": cells,
-            "earlier": earlier,
+            "earlier": rows_by_metric,
             "verdict": pair_verdict(metric_winners, winners[-1][1], is_of_kind, cells),
             **scope_fields(winners[-1][1].deletions),
         }

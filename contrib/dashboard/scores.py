@@ -25,8 +25,8 @@ ROW_COLUMNS = ("of", "images")  # arrays of row ids in stored scores
 def candidate_scores(study: Study) -> dict[str, Any]:
     """Return the scores of a study's candidates.
 
-    The metrics are those of the newest evaluation, so that the page "Results" agrees. ``asked`` identifies them, so
-    that a later change of metrics is detected.
+    The metrics are those of the newest evaluation, so that the page "Results" shows the same. ``asked`` identifies
+    them, so that a later change of metrics is detected.
 
     Returns:
         ``metrics``: the scores by metric, (P, 2) of P pairs or (U,) of U units; ``of``: row ids of the pairs or

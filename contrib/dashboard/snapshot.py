@@ -47,15 +47,21 @@ MAX_WORKERS_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class DashboardSnapshot:
-    """A snapshot to store. ``values`` are the values of its row. If ``scores`` is None, the stored scores are kept."""
+class ComputedSnapshot:
+    """A snapshot that is not stored yet.
+
+    Attributes:
+        values: the fields of its ``BoardSnapshot``, without the scores.
+        scores: from ``candidate_scores``; None to keep the stored ones.
+    """
 
     study: Study
     values: dict[str, Any]
     scores: dict[str, Any] | None
 
 
-def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> DashboardSnapshot:
+def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> ComputedSnapshot:
+    """Read all judgments of a study, and compute the results of its dashboard, without storing them."""
     start = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
     # Only of this study: one of its judgments may be committed after a judgment of another study with a higher id.
@@ -73,11 +79,16 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     del all_units  # the units with judgments have been copied
     images, anonymous = _images_of_units(study, units, scores), loaders.is_anonymous(study)
 
-    def sort_votes(keep: Flags) -> VotesInOrder:
-        rows = np.flatnonzero(keep)
-        rows = rows[np.argsort(table.pk[rows])]
-        columns = (places_in(units.pk, table.unit[rows]), table.worker[rows], table.value[rows])
-        return VotesInOrder(*columns, images, anonymous)
+    def sort_votes(is_included: Flags) -> VotesInOrder:
+        rows = np.flatnonzero(is_included)
+        rows = rows[np.argsort(table.pk[rows])]  # row ids grow in the order of arrival
+        return VotesInOrder(
+            unit=places_in(units.pk, table.unit[rows]),
+            worker=table.worker[rows],
+            value=table.value[rows],
+            image=images,
+            anonymous=anonymous,
+        )
 
     votes = sort_votes(table.is_counted & ~np.isnan(table.value))
     used_for_alpha = agreement_rows(table, loaders.full_depth_units(study))
@@ -89,11 +100,11 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
         )
     )
     progress(0.7, "comparing metrics with people")
-    kinds = _evaluate_metrics(study, votes, units, table, scores)
-    del votes
-    people = {}
+    metric_results = _evaluate_metrics(study, votes, units, table, scores)
+    del votes  # to use less memory
+    people_accuracy = {}
     if kind.compares_pairs and used_for_alpha.any():
-        people = one_against_rest(table, units, used_for_alpha, images=images, anonymous=anonymous)
+        people_accuracy = one_against_rest(table, units, used_for_alpha, images=images, anonymous=anonymous)
     bias = side_bias(table, units, images, anonymous=anonymous)
     counts = study_counts(study)
     wages = wages_of(study, pay_of_sessions(study))
@@ -107,8 +118,8 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
         "no_alpha": kind.aggregation.no_alpha,
         "growth": growth,
         "evaluation": {
-            "kinds": kinds,
-            "people": people,
+            "kinds": metric_results,
+            "people": people_accuracy,
             "reason": scores["reason"],
             "correlated": not kind.compares_pairs,
         },
@@ -129,11 +140,11 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     judgments = first_answers(study).filter(pk__lte=newest).count()
     values = {"judgments": judgments, "newest": newest, "event": event, "result": result}
     values |= {"seconds": time.monotonic() - start, "made_at": timezone.now()}
-    return DashboardSnapshot(study, values, scores if stored is None else None)
+    return ComputedSnapshot(study, values, scores if stored is None else None)
 
 
 @transaction.atomic
-def store_snapshot(snapshot: DashboardSnapshot) -> BoardSnapshot:
+def store_snapshot(snapshot: ComputedSnapshot) -> BoardSnapshot:
     values = dict(snapshot.values)
     if snapshot.scores is not None:
         values["scores"] = scores_to_store(snapshot.scores)
@@ -149,15 +160,23 @@ def forget_snapshot(*, study: Study, **_signal: Any) -> None:
 def _evaluate_metrics(
     study: Study, votes: VotesInOrder, units: Units, table: JudgmentTable, scores: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the metrics now and earlier, by pair kind (or ``all``); {} without judgments or metrics."""
+    """Return the results of metrics now and at each checkpoint, by pair kind (or ``all``).
+
+    Return {} without judgments or metrics.
+
+    Args:
+        votes: the included judgments in the order of arrival.
+        table: all judgments.
+        scores: from ``candidate_scores``.
+    """
     if not scores["metrics"] or not len(votes):
         return {}
     if not KINDS[study.protocol].compares_pairs:
         # Keep the order of the scores, as an evaluation does, so that equal numbers have equal intervals.
-        order = places_in(units.pk, scores["of"])
+        unit_index = places_in(units.pk, scores["of"])
         means = [
-            (upto, np.where(order >= 0, mean[order], np.nan))
-            for upto, mean in means_so_far(votes, _decided_units(study, units))
+            (vote_count, np.where(unit_index >= 0, mean[unit_index], np.nan))
+            for vote_count, mean in means_so_far(votes, _decided_units(study, units))
         ]
         clusters = clusters_of_captions(
             table,
@@ -187,10 +206,10 @@ def _evaluate_metrics(
 
 def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> Ints:
     """Return the cluster of each of U units: (U,). It comes from stored scores if they cover all pairs."""
-    index = places_in(scores["of"], units.pair)
-    if not KINDS[study.protocol].compares_pairs or (index < 0).any():
+    pair_index = places_in(scores["of"], units.pair)
+    if not KINDS[study.protocol].compares_pairs or (pair_index < 0).any():
         return loaders.clusters_of_units(study, units)
-    return scores["images"][index]
+    return scores["images"][pair_index]
 
 
 def _decided_units(study: Study, units: Units) -> dict[int, float]:
@@ -204,6 +223,7 @@ def _decided_units(study: Study, units: Units) -> dict[int, float]:
 def _worker_results(
     study: Study, table: JudgmentTable, records: Mapping[int, ControlRecord], threshold: float
 ) -> dict[str, Any]:
+    """Return the rows of workers, those whose work needs a review first, and the sums over their control items."""
     people = loaders.worker_rows(study)
     rows = worker_figures(
         table, people, records, loaders.work_times(study, loaders.workers_without_times(table, people))
@@ -219,7 +239,7 @@ def _worker_results(
         rules_by_worker.setdefault(name, []).append(rule)
     for row in rows:
         row |= {"standing": standings.get(row["worker"], ""), "rules": rules_by_worker.get(row["worker"], [])}
-    # first those who need a look, and of these the ones with the most judgments
+    # first those who are not used, flagged, paused or excluded, and of these the ones with the most judgments
     rows.sort(
         key=lambda row: (
             row["used"] and not row["rules"] and not row["standing"],

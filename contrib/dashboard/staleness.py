@@ -43,6 +43,7 @@ class ChangeMark:
 
 
 def has_dashboard(study: Study) -> bool:
+    """Return whether the study is or was open to participants."""
     return study.state in (Study.State.OPEN, Study.State.CLOSED) and study.source == Study.Source.DESIGNED
 
 

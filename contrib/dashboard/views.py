@@ -38,21 +38,21 @@ STANDING_WORDS = {
 @study_page("board", "Dashboard", order=1, has_tab=has_dashboard, section=StudySection.LIVE)
 @require_safe
 def show_dashboard(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    mark = _current_mark(study)
+    mark = _refresh_if_stale(study)
     refusal = take_refusal(request, study)
     context |= _dashboard_context(request, study, mark) | {
-        "every": POLL_SECONDS,
+        "poll_seconds": POLL_SECONDS,
         "refusal": refusal,
-        "tag": mark.tag(study, *_page_choices(request, context)),
+        "etag": mark.tag(study, *_page_choices(request, context)),
     }
     return TemplateResponse(request, "evaluation/study_board.html", context)
 
 
 @study_page("board-live", order=2)
 @require_safe
-def show_live(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+def show_live_part(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Render the live part. Respond with 304 if nothing changed."""
-    mark = _current_mark(study)
+    mark = _refresh_if_stale(study)
     tag = mark.tag(study, *_page_choices(request, context))
     response: HttpResponse
     if request.headers.get("If-None-Match") == tag:
@@ -66,7 +66,8 @@ def show_live(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     return response
 
 
-def _current_mark(study: Study) -> ChangeMark:
+def _refresh_if_stale(study: Study) -> ChangeMark:
+    """Return what changed since the last snapshot. Request another snapshot if this one is out of date."""
     mark = change_mark(study)
     if has_dashboard(study) and is_stale(study, mark):
         request_snapshot(study)
@@ -74,10 +75,12 @@ def _current_mark(study: Study) -> ChangeMark:
 
 
 def _page_choices(request: HttpRequest, context: Context) -> tuple[object, ...]:
+    """Return what the page shows differently by request, for its ETag."""
     return request.GET.get("pairs", ""), context["may_change"]
 
 
 def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> dict[str, Any]:
+    """Return the context of the live part: the current counters, and the figures of the last snapshot."""
     kind = KINDS[study.protocol]
     snapshot = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
     result: dict[str, Any] = snapshot or {}
@@ -89,7 +92,7 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
     growth = [row for row in result.get("growth", ()) if row["value"] is not None]
     threshold = result.get("threshold")
     return {
-        "now": live_counters(study, mark, result),
+        "counters": live_counters(study, mark, result),
         **verdict_context(study, _last_verdict(study)),
         "made_at": mark.snapshot.made_at if mark.snapshot else None,
         "result": result,
@@ -97,16 +100,16 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
         # the code that draws the plots escapes all texts
         "signature": drawings.get("signature", ""),
         "growth_figure": as_markup(drawings.get("growth", "")),
-        "growth_said": drawings.get("growth_said", ""),
-        "kinds": list(kinds),
-        "chosen": pair_kind,
-        "now_figure": as_markup(kinds[pair_kind]["now"]) if pair_kind else "",
+        "growth_sentence": drawings.get("growth_said", ""),
+        "pair_kinds": list(kinds),
+        "shown_kind": pair_kind,
+        "metrics_figure": as_markup(kinds[pair_kind]["now"]) if pair_kind else "",
         "earlier_figure": as_markup(kinds[pair_kind]["earlier"]) if pair_kind else "",
         "verdict": kinds.get(pair_kind, {}),
         "no_metrics": _why_no_metrics(kind, result),
         "no_alpha": _why_no_alpha(kind, result),
         "two_sided": kind.two_sided,
-        "side": side_sentence(result.get("side_bias", {}), random_sides=True),
+        "side_sentence": side_sentence(result.get("side_bias", {}), random_sides=True),
         **unused_context(result),
         "workers": [row | {"note": _notes_on_worker(row, threshold)} for row in result.get("workers", ())],
     }

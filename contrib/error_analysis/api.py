@@ -1,4 +1,4 @@
-"""Error analysis over HTTP."""
+"""The calls that list where a metric and people disagree, and return a single pair or text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from common.amounts import as_json
 from common.errors import ObjectNotFound
 from contrib.error_analysis.disagreements import MetricDisagreement, ScoresByMetric, disagreements_at
-from contrib.error_analysis.inspection import Inspection, find_inspection, other_scores
+from contrib.error_analysis.inspection import Inspection, all_metric_scores, read_inspection
 from contrib.error_analysis.stored_rankings import find_disagreements, newest_evaluation
 from evaluation.models import Analysis
 from judgments.access.permissions import study_for
@@ -200,7 +200,7 @@ class CloserView(APIView):
         The metric and people need not disagree about it.
         """
         study = study_for(request, slug)
-        inspection = find_inspection(study, key)
+        inspection = read_inspection(study, key)
         analysis = newest_evaluation(study)
         body = {
             "id": inspection.key,
@@ -211,7 +211,7 @@ class CloserView(APIView):
             "value": inspection.consensus.value if inspection.consensus else None,
             "n": inspection.consensus.n if inspection.consensus else 0,
             "votes": _votes_as_json(inspection),
-            "scores": _scores_by_metric(other_scores(analysis, inspection)) if analysis else {},
+            "scores": _scores_by_metric(all_metric_scores(analysis, inspection)) if analysis else {},
         }
         return Response(as_json(body))
 

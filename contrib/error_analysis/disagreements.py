@@ -1,4 +1,4 @@
-"""The rows of a ranking, with the scores of each metric and people's answers."""
+"""Read the rows of a ranking that a page shows, with the scores of each metric and people's answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A single pair or caption, with people's answers and the scores of all metrics."""
+"""Read a single pair or caption with people's answers and the scores of all metrics."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from judgments.models import CandidatePair, Caption, Study, Unit
 
 @dataclass(frozen=True, slots=True)
 class Vote:
+    """A worker's answer. ``used`` says whether results use it."""
+
     worker: str
     value: float | None
     used: bool
@@ -28,7 +30,14 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A pair or caption with people's answers. ``references`` are those that metrics use."""
+    """A pair or caption with people's answers.
+
+    Attributes:
+        key: id of the candidate pair or of the unit.
+        kind: kind of the pair, such as HC; "" without kinds.
+        references: the references that metrics use.
+        votes: each unit with the answers to it.
+    """
 
     key: str
     kind: str
@@ -39,7 +48,7 @@ class Inspection:
     votes: tuple[tuple[Unit, tuple[Vote, ...]], ...]
 
 
-def find_inspection(study: Study, key: str) -> Inspection:
+def read_inspection(study: Study, key: str) -> Inspection:
     """Return a candidate pair or image-caption unit by its id.
 
     Raise ObjectNotFound if the study has none with this id.
@@ -61,7 +70,15 @@ def find_inspection(study: Study, key: str) -> Inspection:
         consensus = Consensus.objects.filter(pair=pair).first()
         references, captions = chosen_texts or tuple(texts.values()), (pair.first, pair.second)
         votes = _read_votes(study, units)
-        return Inspection(key, pair.kind, pair.item, captions, references, consensus, votes)
+        return Inspection(
+            key=key,
+            kind=pair.kind,
+            item=pair.item,
+            captions=captions,
+            references=references,
+            consensus=consensus,
+            votes=votes,
+        )
     unit = Unit.objects.filter(study=study, key=key, control=False).select_related("item", "first").first()
     if unit is None or unit.first is None:
         raise ObjectNotFound(
@@ -73,7 +90,15 @@ def find_inspection(study: Study, key: str) -> Inspection:
     )
     consensus = Consensus.objects.filter(unit=unit).first()
     votes = _read_votes(study, [unit])
-    return Inspection(key, unit.kind, unit.item, (unit.first,), references, consensus, votes)
+    return Inspection(
+        key=key,
+        kind=unit.kind,
+        item=unit.item,
+        captions=(unit.first,),
+        references=references,
+        consensus=consensus,
+        votes=votes,
+    )
 
 
 def _references_of(item: int) -> list[tuple[str, str]]:
@@ -94,7 +119,7 @@ def _read_votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[
     )
 
 
-def other_scores(analysis: Analysis, inspection: Inspection) -> ScoresByMetric:
+def all_metric_scores(analysis: Analysis, inspection: Inspection) -> ScoresByMetric:
     """Return the scores of the pair or caption by all metrics of an analysis, in the order of storage."""
     rows = MetricScore.objects.filter(analysis=analysis).filter(
         Q(pair__key=inspection.key, pair__study=analysis.study_id)

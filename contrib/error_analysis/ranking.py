@@ -11,13 +11,14 @@ from quorum.numeric.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ranking:
+class DisagreementRanking:
     """A metric's k disagreements with people, largest first.
 
     Attributes:
-        rows: (k,) int64, indices of the input rows.
-        metric, people: (k,) float64 in [0, 1]: confidence (pairs), or rank of the caption.
-        size: (k,) float64 in [0, 1], the size of the disagreement.
+        rows: (k,) indices of the input rows.
+        metric, people: (k,) numbers from 0 to 1: how certain the metric and people are (pairs), or the share of
+            captions that they rank lower (captions).
+        size: (k,) the size of the disagreement, from 0 to 1.
         compared: number of rows that have both the metric's score and people's answer.
     """
 
@@ -47,7 +48,9 @@ def certainty(wins: Floats, losses: Floats) -> Floats:
     return np.asarray(np.abs(1.0 - 2.0 * scipy.special.betainc(wins + 1.0, losses + 1.0, 0.5)))
 
 
-def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses: Floats) -> Ranking:
+def rank_pairs(
+    first: Floats, second: Floats, winner: Ints, wins: Floats, losses: Floats
+) -> DisagreementRanking:
     """Rank the candidate pairs for which the metric and people name different winners.
 
     The size is the quantile of the metric's margin times people's ``certainty``.
@@ -59,15 +62,23 @@ def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses
     """
     has_winner = winner > 0
     margin = np.abs(first - second)
-    metric = np.zeros(first.size)
-    metric[has_winner] = quantiles(margin[has_winner])
+    metric_certainty = np.zeros(first.size)
+    metric_certainty[has_winner] = quantiles(margin[has_winner])
     has_no_votes = has_winner & (wins + losses == 0)
-    people = certainty(wins + (has_no_votes & (winner == 1)), losses + (has_no_votes & (winner == 2)))
+    people_certainty = certainty(
+        wins + (has_no_votes & (winner == 1)), losses + (has_no_votes & (winner == 2))
+    )
     is_opposed = has_winner & (margin > 0) & ((first > second) != (winner == 1))
-    return _sort_rows(is_opposed, metric, people, metric * people, int(has_winner.sum()))
+    return _sort_rows(
+        is_included=is_opposed,
+        metric=metric_certainty,
+        people=people_certainty,
+        size=metric_certainty * people_certainty,
+        compared=int(has_winner.sum()),
+    )
 
 
-def rank_captions(scores: Floats, people: Floats) -> Ranking:
+def rank_captions(scores: Floats, people: Floats) -> DisagreementRanking:
     """Rank captions by the distance of the metric's rank from people's rank.
 
     Args:
@@ -78,10 +89,18 @@ def rank_captions(scores: Floats, people: Floats) -> Ranking:
     metric_ranks[has_people] = quantiles(scores[has_people])
     people_ranks[has_people] = quantiles(people[has_people])
     distance = np.abs(metric_ranks - people_ranks)
-    return _sort_rows(distance > 0, metric_ranks, people_ranks, distance, int(has_people.sum()))
+    return _sort_rows(
+        is_included=distance > 0,
+        metric=metric_ranks,
+        people=people_ranks,
+        size=distance,
+        compared=int(has_people.sum()),
+    )
 
 
-def _sort_rows(included: np.ndarray, metric: Floats, people: Floats, size: Floats, compared: int) -> Ranking:
-    rows = np.flatnonzero(included)
+def _sort_rows(
+    *, is_included: np.ndarray, metric: Floats, people: Floats, size: Floats, compared: int
+) -> DisagreementRanking:
+    rows = np.flatnonzero(is_included)
     rows = rows[np.argsort(-size[rows], kind="stable")]
-    return Ranking(rows, metric[rows], people[rows], size[rows], compared)
+    return DisagreementRanking(rows, metric[rows], people[rows], size[rows], compared)

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from common.errors import ObjectNotFound
-from contrib.error_analysis.ranking import Ranking, rank_captions, rank_pairs
+from contrib.error_analysis.ranking import DisagreementRanking, rank_captions, rank_pairs
 from evaluation.models import Analysis, Consensus, MetricScore
 from judgments.cached_figures import cached_figures, has_many_rows, required_figures
 from judgments.figures import Figures, add_figures
@@ -26,15 +26,24 @@ CACHED_RANKINGS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedDisagreements:
+    """The disagreements of a metric with people in a study, largest first.
+
+    Attributes:
+        pks: (k,) row ids of the pairs or units.
+        kinds: (k,) kinds of the pairs; "" for units.
+    """
+
     pks: np.ndarray
     kinds: tuple[str, ...]
-    ranking: Ranking
+    ranking: DisagreementRanking
 
     def of_kind(self, kind: str) -> list[int]:
+        """Return the positions of the disagreements about pairs of a kind; of all for ""."""
         return [position for position, row_kind in enumerate(self.kinds) if not kind or row_kind == kind]
 
 
 def newest_evaluation(study: Study) -> Analysis | None:
+    """Return the newest comparison of metrics with people whose scores are stored."""
     has_scores = Exists(MetricScore.objects.filter(analysis=OuterRef("pk")))
     return Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION).filter(has_scores).first()
 
@@ -81,6 +90,7 @@ def _read_job_ranking(study: int, metric: str, stamp: tuple[Any, ...]) -> Ranked
 
 
 def _rank_by_all_metrics(study: Study) -> dict[str, str]:
+    """Return the encoded ranking of each metric of the newest evaluation. This runs in a job."""
     analysis = newest_evaluation(study)
     if analysis is None:
         return {}
@@ -110,7 +120,7 @@ def _decode_ranking(text: str) -> RankedDisagreements:
         return RankedDisagreements(
             arrays["pks"],
             tuple(kinds[code] for code in arrays["code"].tolist()),
-            Ranking(
+            DisagreementRanking(
                 arrays["rows"], arrays["metric"], arrays["people"], arrays["size"], int(arrays["compared"])
             ),
         )
@@ -155,11 +165,9 @@ def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
     for pk, votes in single_units:
         people_by_pair[pk] = (people_by_pair[pk][0], votes.get("1", 0), votes.get("2", 0))
     answers = [people_by_pair.get(pk, (0, 0, 0)) for pk, *_ in table]
-    people = np.array(answers, dtype=np.float64).reshape(-1, 3)
-    scores = np.array([row[2:] for row in table], dtype=np.float64).reshape(-1, 2)
-    ranking = rank_pairs(
-        scores[:, 0], scores[:, 1], people[:, 0].astype(np.int64), people[:, 1], people[:, 2]
-    )
+    winner, wins, losses = np.array(answers, dtype=np.float64).reshape(-1, 3).T
+    first, second = np.array([row[2:] for row in table], dtype=np.float64).reshape(-1, 2).T
+    ranking = rank_pairs(first, second, winner.astype(np.int64), wins, losses)
     return _ranked_rows(table, ranking)
 
 
@@ -176,7 +184,8 @@ def _rank_stored_captions(study: int, rows: Any) -> RankedDisagreements:
     return _ranked_rows(table, ranking)
 
 
-def _ranked_rows(table: Sequence[tuple[Any, ...]], ranking: Ranking) -> RankedDisagreements:
+def _ranked_rows(table: Sequence[tuple[Any, ...]], ranking: DisagreementRanking) -> RankedDisagreements:
+    """Return the row ids and kinds of a ranking. The rows of ``table`` begin with these two."""
     pks = np.array([row[0] for row in table], dtype=np.int64)
     return RankedDisagreements(
         pks[ranking.rows], tuple(table[row][1] for row in ranking.rows.tolist()), ranking

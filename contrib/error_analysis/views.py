@@ -1,4 +1,4 @@
-"""The pages "Error analysis" of a study."""
+"""The pages "Error analysis" of a study: the list of disagreements, and a single pair or text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from common.amounts import DASH, coefficient, percent, percent_number
 from common.errors import ObjectNotFound
 from contrib.error_analysis.disagreements import MetricDisagreement, disagreements_at
-from contrib.error_analysis.inspection import Inspection, find_inspection, other_scores
+from contrib.error_analysis.inspection import Inspection, all_metric_scores, read_inspection
 from contrib.error_analysis.stored_rankings import find_disagreements, newest_evaluation
 from evaluation.models import Analysis
 from evaluation.results.consensus.study import SIDE_LABELS
@@ -31,6 +31,8 @@ PAGE_SIZE = 25
 
 
 class ErrorAnalysisForm(forms.Form):
+    """The choice of the metric, and of the kind of pairs."""
+
     def __init__(self, data: Any, *, metrics: list[str], kinds: list[str]) -> None:
         super().__init__(data)
         self.fields["metric"] = forms.ChoiceField(
@@ -47,7 +49,7 @@ class ErrorAnalysisForm(forms.Form):
 def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     compares_pairs = KINDS[study.protocol].compares_pairs
     analysis = newest_evaluation(study)
-    context |= {"analysis": analysis, "compares_pairs": compares_pairs, "on_a_page": PAGE_SIZE}
+    context |= {"analysis": analysis, "compares_pairs": compares_pairs}
     if analysis is None:
         return TemplateResponse(request, "evaluation/study_closer.html", context)
     metrics = list(analysis.result["metrics"])
@@ -64,10 +66,10 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
         ),
         "metric": metric,
         "page": page,
-        "query": "&" + urlencode({"metric": metric, "kind": kind}),
-        "compared": ranked.ranking.compared,
+        "filter_query": "&" + urlencode({"metric": metric, "kind": kind}),
+        "compared_count": ranked.ranking.compared,
         "rows": [_disagreement_row(study, metric, disagreement) for disagreement in disagreements],
-        "can_choose": "next-batch" in context["steps"]
+        "can_select": "next-batch" in context["steps"]
         and KINDS[study.protocol].supports_unit_ids
         and (compares_pairs or study.source == Study.Source.DESIGNED),
     }
@@ -90,9 +92,9 @@ def _disagreement_row(study: Study, metric: str, disagreement: MetricDisagreemen
             (str(number), text, compares_pairs and value == number)
             for number, text in enumerate(texts, start=1)
         ],
-        "people": _describe_people(consensus, compares_pairs),
-        "sure": percent(disagreement.people),
-        "metric": percent(disagreement.metric),
+        "people_answer": _describe_people(consensus, compares_pairs),
+        "people_certainty": percent(disagreement.people),
+        "metric_certainty": percent(disagreement.metric),
         "scores": [(name, *side_by_side(first, second)) for name, (first, second) in scores],
     }
 
@@ -133,7 +135,7 @@ def _format_score(value: float) -> str:
 @study_page("closer-look", order=53, parent_page="closer")
 def show_inspection(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     try:
-        inspection = find_inspection(study, request.GET.get("id", "")[:80])
+        inspection = read_inspection(study, request.GET.get("id", "")[:80])
     except ObjectNotFound:
         raise Http404 from None
     analysis = newest_evaluation(study)
@@ -147,10 +149,10 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
             for number, caption in enumerate(inspection.captions, start=1)
         ],
         "compares_pairs": len(inspection.captions) == 2,
-        "people": _describe_people(inspection.consensus, len(inspection.captions) == 2),
-        "votes": _vote_rows(study, inspection),
-        "metrics": _metric_rows(analysis, inspection) if analysis else [],
-        "back": f"{study_page_address(study, 'closer')}?{urlencode({'metric': metric})}"
+        "people_answer": _describe_people(inspection.consensus, len(inspection.captions) == 2),
+        "vote_rows": _vote_rows(study, inspection),
+        "metric_rows": _metric_rows(analysis, inspection) if analysis else [],
+        "list_link": f"{study_page_address(study, 'closer')}?{urlencode({'metric': metric})}"
         if metric
         else study_page_address(study, "closer"),
     }
@@ -183,12 +185,12 @@ def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
 def _metric_rows(analysis: Analysis, inspection: Inspection) -> list[dict[str, Any]]:
     rows = []
     value = inspection.consensus.value if inspection.consensus else None
-    for name, (first, second) in other_scores(analysis, inspection).items():
-        row = {"name": name, "first": _format_score(first), "second": "", "names": ""}
-        agrees = None
+    for name, (first, second) in all_metric_scores(analysis, inspection).items():
+        row = {"name": name, "first": _format_score(first), "second": "", "winner": ""}
+        agrees_with_people = None
         if second is not None:
             winner = "1" if first > second else "2"
-            row |= {"second": _format_score(second), "names": _("tie") if first == second else winner}
-            agrees = row["names"] == f"{value:.0f}" if value is not None else None
-        rows.append({**row, "agrees": agrees})
+            row |= {"second": _format_score(second), "winner": _("tie") if first == second else winner}
+            agrees_with_people = row["winner"] == f"{value:.0f}" if value is not None else None
+        rows.append({**row, "agrees_with_people": agrees_with_people})
     return rows

@@ -1,4 +1,4 @@
-"""Compute the figures of metrics under one specification, by the functions of ``evaluate``."""
+"""Compare metrics with people under one specification, by the functions of the command ``evaluate``."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class SpecificationFigures:
     clusters: Clusters
 
 
-class _Metrics:
-    """Metrics of an evaluation, to be compared with people. Those in `computed` were not imported as scores."""
+class _ComparedMetrics:
+    """The metrics of an evaluation, to be compared with people. `computed` names those without imported scores."""
 
     def __init__(self, votes: StudyVotes, metrics: Sequence[str], tokenizer: str) -> None:
         self._votes, self._metrics, self._tokenizer = votes, metrics, tokenizer
@@ -67,11 +67,11 @@ class _Metrics:
         return [replace(row, references=draw_half(row.references, generator)) for row in rows]
 
 
-class PairMetrics(_Metrics):
+class PairMetrics(_ComparedMetrics):
     """Metrics of pairs, whose values are their accuracies."""
 
-    axis = "accuracy"
-    shows = "share"
+    axis = "accuracy"  # what the axis of a plot shows, in wording.toml
+    shows = "share"  # format of the values
 
     def __init__(self, votes: StudyVotes, metrics: Sequence[str], tokenizer: str) -> None:
         super().__init__(votes, metrics, tokenizer)
@@ -84,12 +84,13 @@ class PairMetrics(_Metrics):
 
     @property
     def options(self) -> dict[str, Sequence[str]]:
+        """The possible options by name of the choice, without tokenizers."""
         has_several_units = len(np.unique(self._votes.units.pair)) < len(self._votes.units)
         has_undecided_pairs = not self._votes.winners({}, self._pks).all()
         min_references = min(len(pair.references) for pair in self._pairs)
         return {
             "controls": self._votes.thresholds,
-            "aggregation": self._votes.rules,
+            "aggregation": self._votes.aggregation_rules,
             "triplet_ties": TRIPLET_TIES if has_several_units else (),
             "undecided": UNDECIDED_CHOICES if has_undecided_pairs else (),
             "metric_ties": METRIC_TIES,
@@ -120,15 +121,15 @@ class PairMetrics(_Metrics):
         values, influences = {}, {}
         has_vote: Flags = np.zeros(len(winners), dtype=np.bool_)
         for name, named_winners in self.winners_of_metrics(specification).items():
-            credit, counts = pair_credits(named_winners, winners, **rules)
-            n = int(counts.sum())
-            values[name] = float(credit[counts].mean()) if n else math.nan
-            influences[name] = np.where(counts, credit - values[name], 0.0) / max(n, 1)
-            has_vote |= counts
+            credit, is_counted = pair_credits(named_winners, winners, **rules)
+            n = int(is_counted.sum())
+            values[name] = float(credit[is_counted].mean()) if n else math.nan
+            influences[name] = np.where(is_counted, credit - values[name], 0.0) / max(n, 1)
+            has_vote |= is_counted
         return _figures(values, influences, has_vote, self._images, specification)
 
 
-class CaptionMetrics(_Metrics):
+class CaptionMetrics(_ComparedMetrics):
     """Metrics of captions, whose values are rank correlations with people's scores."""
 
     axis = "tau"
@@ -171,7 +172,7 @@ class CaptionMetrics(_Metrics):
             references.append(HALF)
         return {
             "controls": self._votes.thresholds,
-            "aggregation": self._votes.rules if self._has_unit_captions else (),
+            "aggregation": self._votes.aggregation_rules if self._has_unit_captions else (),
             "coefficient": COEFFICIENTS,
             "references": references if self.computed else (),
             "clusters": (ITEM, NAIVE),
@@ -199,20 +200,20 @@ class CaptionMetrics(_Metrics):
         return self._captions
 
     def figures(self, specification: Specification) -> SpecificationFigures:
-        people = self._votes.people(specification, self._captions)
-        is_used = ~np.isnan(people)
+        people_scores = self._votes.people_scores(specification, self._captions)
+        is_used = ~np.isnan(people_scores)
         coefficient = specification.get("coefficient", COEFFICIENTS[0])
         values, influences = {}, {}
         for name, scores in self.scores(specification).items():
             weights = None if self._weights is None else self._weights[is_used]
             estimate = correlation(
-                scores[is_used], people[is_used], coefficient, weights=weights, resamples=0
+                scores[is_used], people_scores[is_used], coefficient, weights=weights, resamples=0
             )
             values[name] = estimate.value
-            influences[name] = np.zeros(len(people))
+            influences[name] = np.zeros(len(people_scores))
             if not estimate.reason:
                 row_influences = correlation_influences(
-                    scores[is_used], people[is_used], coefficient, estimate.value, None, weights
+                    scores[is_used], people_scores[is_used], coefficient, estimate.value, None, weights
                 )
                 influences[name][is_used] = row_influences if weights is None else weights * row_influences
         return _figures(values, influences, is_used, self._images, specification)

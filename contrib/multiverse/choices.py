@@ -53,7 +53,11 @@ class AnalysisChoice:
 
 
 def choices_of(options: Mapping[str, Sequence[str]]) -> tuple[AnalysisChoice, ...]:
-    """Return the choices with several options, in the order of LABELS. Options are by name of the choice."""
+    """Return the choices that an analysis really has: those with several options, in the order of LABELS.
+
+    Args:
+        options: the possible options by name of the choice; none or one if there is nothing to choose.
+    """
     return tuple(
         AnalysisChoice(name, tuple(options[name])) for name in LABELS if len(options.get(name, ())) > 1
     )
@@ -61,17 +65,17 @@ def choices_of(options: Mapping[str, Sequence[str]]) -> tuple[AnalysisChoice, ..
 
 @dataclass(frozen=True, slots=True)
 class Universe:
-    """The S specifications of an analysis. Each has one option of each of C choices; the default comes first.
+    """The S specifications of an analysis. Each takes one option of each of C choices; the default comes first.
 
     Attributes:
-        option_indices: (S, C) index of the option in each specification. If there are too many ``combinations``, these
+        option_indices: (S, C) index of the option in each specification. If there are too many combinations, these
             are a seeded sample.
-        combinations: the number of combinations.
+        combination_count: the number of all combinations of options.
     """
 
     choices: tuple[AnalysisChoice, ...]
     option_indices: Ints
-    combinations: int
+    combination_count: int
 
     @classmethod
     def from_choices(
@@ -80,15 +84,18 @@ class Universe:
         generator: np.random.Generator,
         max_specifications: int = MAX_SPECIFICATIONS,
     ) -> Universe:
-        shape = tuple(len(choice.options) for choice in choices)
-        combinations = math.prod(shape)
-        numbers = np.arange(combinations)
-        if combinations > max_specifications:
+        """Combine the options of all choices, or draw ``max_specifications`` of the combinations."""
+        option_counts = tuple(len(choice.options) for choice in choices)
+        combination_count = math.prod(option_counts)
+        numbers = np.arange(combination_count)
+        if combination_count > max_specifications:
             # number 0, the default, is always kept
-            sample = generator.choice(combinations - 1, size=max_specifications - 1, replace=False) + 1
+            sample = generator.choice(combination_count - 1, size=max_specifications - 1, replace=False) + 1
             numbers = np.concatenate([[0], np.sort(sample)])
-        indices = np.stack(np.unravel_index(numbers, shape), axis=1) if shape else np.zeros((1, 0))
-        return cls(choices, indices.astype(np.int64), combinations)
+        indices = (
+            np.stack(np.unravel_index(numbers, option_counts), axis=1) if option_counts else np.zeros((1, 0))
+        )
+        return cls(choices, indices.astype(np.int64), combination_count)
 
     def __len__(self) -> int:
         return len(self.option_indices)
@@ -96,6 +103,5 @@ class Universe:
     def __iter__(self) -> Iterator[dict[str, str]]:
         for row in self.option_indices.tolist():
             yield {
-                choice.name: choice.options[position]
-                for choice, position in zip(self.choices, row, strict=True)
+                choice.name: choice.options[index] for choice, index in zip(self.choices, row, strict=True)
             }

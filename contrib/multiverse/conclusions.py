@@ -39,8 +39,9 @@ class Conclusion:
     """A conclusion: an estimate lies above a threshold or, if ``below`` is true, below it.
 
     Attributes:
-        universe: the specifications on which the conclusion depends.
-        better, worse: metrics. ``worse`` is empty if the best metric is compared with all others.
+        universe: METRICS or AGREEMENT, by the specifications on which the conclusion depends.
+        better, worse: metrics, whose difference is the estimate. ``worse`` is "" if the best metric is compared with
+            all others. Both are "" for agreement, whose estimate is alpha.
     """
 
     name: str
@@ -109,7 +110,7 @@ def compute_multiverse(
                     {"name": choice.name, "label": choice.label, "options": list(choice.options)}
                     for choice in universe.choices
                 ],
-                "possible": universe.combinations,
+                "possible": universe.combination_count,
                 "specifications": universe.option_indices.tolist(),
             }
             for name, universe in universes.items()
@@ -149,6 +150,7 @@ def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
 
 
 def _alpha_conclusion(value: float) -> Conclusion:
+    """Return the conclusion about agreement that alpha under the default specification supports."""
     threshold = RELIABLE if value >= RELIABLE else TENTATIVE
     return Conclusion(AGREEMENT, AGREEMENT, "", "", threshold, below=value < TENTATIVE)
 
@@ -171,9 +173,10 @@ def _metric_differences(
         best_other = max(other_values, key=lambda name: other_values[name])
         difference = row.values[conclusion.better] - other_values[best_other]
         influences = row.influences[conclusion.better] - row.influences[best_other]
-        half = row.clusters.spread(influences).half_width(CONFIDENCE)
-        differences[:, index] = difference - half, difference, difference + half
-    return differences[0], differences[1], differences[2]
+        half_width = row.clusters.spread(influences).half_width(CONFIDENCE)
+        differences[:, index] = difference - half_width, difference, difference + half_width
+    low, value, high = differences
+    return low, value, high
 
 
 def _conclusion_json(
@@ -184,7 +187,8 @@ def _conclusion_json(
     ``holds`` is the share of specifications in which the value is beyond the threshold, ``clear`` the share in which
     the whole interval is, and ``moved_by`` the choice whose options differ most in their mean value.
     """
-    threshold, below, inclusive = conclusion.threshold, conclusion.below, conclusion.universe == AGREEMENT
+    threshold, below = conclusion.threshold, conclusion.below
+    inclusive = conclusion.universe == AGREEMENT
     holds = passes_threshold(value, threshold, below=below, inclusive=inclusive)
     # clear if the whole interval passes the threshold
     is_clear = passes_threshold(high if below else low, threshold, below=below, inclusive=inclusive)
@@ -219,7 +223,7 @@ def _conclusion_json(
 
 
 def passes_threshold(values: Floats, threshold: float, *, below: bool, inclusive: bool) -> Flags:
-    """Return which values are above the threshold, or ``below`` it."""
+    """Return which values are above the threshold, or below it. ``inclusive`` lets the threshold itself pass, too."""
     if below:
         return values < threshold
     return values >= threshold if inclusive else values > threshold
@@ -230,6 +234,7 @@ def _mean(values: Floats | Flags, rows: Flags) -> float | None:
 
 
 def _range_of_means(figures_by_option: Mapping[str, Mapping[str, Any]]) -> float:
+    """Return by how much the mean value differs between the options of a choice."""
     means = [figures["mean"] for figures in figures_by_option.values() if figures["mean"] is not None]
     return max(means) - min(means) if means else 0.0
 
@@ -273,6 +278,7 @@ def store_multiverse(study: Study, result: Mapping[str, Any], *, judgments: str)
 
 
 def _settings(study: Study, metrics: Sequence[str], tokenizer: str) -> dict[str, Any]:
+    """Return the settings that, with the judgments, determine a multiverse."""
     settings = {
         "protocol": study.protocol,
         "metrics": ",".join(metrics),

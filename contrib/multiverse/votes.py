@@ -1,4 +1,4 @@
-"""A study's votes under one specification: who counts, the consensus and alpha."""
+"""Apply a specification to a study's votes: which workers count, the consensus, people's scores, and alpha."""
 
 from __future__ import annotations
 
@@ -59,7 +59,13 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class StudyVotes:
-    """A study's votes before the control rule is applied, and the results under each control rule."""
+    """A study's votes before the control rule is applied, and the results under specifications, which are cached.
+
+    Attributes:
+        seed: of random halves of references, and of intervals.
+        control_rule: the study's own rule by which workers are excluded for wrong answers to control items.
+        anonymous: whether votes do not say who gave them.
+    """
 
     study: Study
     kind: Kind
@@ -68,7 +74,7 @@ class StudyVotes:
     units: Units
     pairs: list[PairRow]
     decisions: Mapping[int, Decision]
-    rule: Controls
+    control_rule: Controls
     anonymous: bool
     _cache: dict[Any, Any] = field(default_factory=dict)
 
@@ -83,11 +89,12 @@ class StudyVotes:
             units=units.judged_units,
             pairs=loaders.pair_rows(study),
             decisions=loaders.decisions_of(study),
-            rule=loaders.rule_of_controls(study),
+            control_rule=loaders.rule_of_controls(study),
             anonymous=loaders.is_anonymous(study),
         )
 
     def cached_result(self, key: tuple[Any, ...], make: Callable[[], Result]) -> Result:
+        """Return the result with this key, which ``make`` computes when it is needed first."""
         if key not in self._cache:
             self._cache[key] = make()
         return cast(Result, self._cache[key])
@@ -103,13 +110,13 @@ class StudyVotes:
         if self.study.source == Study.Source.IMPORTED or not self.has_votes:
             return ()
         by_workers: dict[frozenset[int], str] = {}
-        for threshold in (self.rule.threshold, *THRESHOLDS):
+        for threshold in (self.control_rule.threshold, *THRESHOLDS):
             if self._with_controls(threshold).is_counted.any():
                 by_workers.setdefault(self._workers_below(threshold), str(threshold).removesuffix(".0"))
         return tuple(by_workers.values())
 
     def _workers_below(self, threshold: float) -> frozenset[int]:
-        rule = self.rule.model_copy(update={"threshold": threshold})
+        rule = self.control_rule.model_copy(update={"threshold": threshold})
         records = self.table.records.items()
         return frozenset(
             worker for worker, record in records if rule.excludes(record.answers, record.right_answers)
@@ -121,16 +128,18 @@ class StudyVotes:
 
     def table_under(self, specification: Specification) -> JudgmentTable:
         name = specification.get("controls")
-        threshold = self.rule.threshold if name is None else float(name)
+        threshold = self.control_rule.threshold if name is None else float(name)
         return self.cached_result(("votes", name), lambda: self._with_controls(threshold))
 
-    def columns(self, specification: Specification) -> tuple[Ints, Ints, Floats]:
+    def counted_columns(self, specification: Specification) -> tuple[Ints, Ints, Floats]:
+        """Return the (N,) unit, worker and value of each of the N votes that count."""
         table = self.table_under(specification)
         is_counted = table.is_counted
         return table.unit[is_counted], table.worker[is_counted], table.value[is_counted]
 
     @property
-    def rules(self) -> tuple[str, ...]:
+    def aggregation_rules(self) -> tuple[str, ...]:
+        """The rules by which the study's votes can become a consensus, its own first."""
         if self.kind.is_open or not self.has_votes:
             return ()
         if self.kind.compares_pairs:
@@ -149,7 +158,7 @@ class StudyVotes:
         rule = specification.get("aggregation", "")
         consensus: Mapping[int, Consensus]
         if rule == "dawid-skene":
-            model = self._model(specification)
+            model = self._dawid_skene_model(specification)
             values = np.array(model.values(), dtype=np.float64)
             consensus = consensus_columns(model.units, values, model.posterior.max(axis=1))
         elif rule == "control-weighted":
@@ -158,14 +167,16 @@ class StudyVotes:
             consensus = unit_consensus(self.kind, self.table_under(specification))
         return with_decisions(consensus, self.decisions)
 
-    def _model(self, specification: Specification) -> Any:
+    def _dawid_skene_model(self, specification: Specification) -> Any:
         def fit_model() -> Any:
-            return dawid_skene(*self.columns(specification), labels=self.kind.outcomes, smoothing=SMOOTHING)
+            return dawid_skene(
+                *self.counted_columns(specification), labels=self.kind.outcomes, smoothing=SMOOTHING
+            )
 
         return self.cached_result(("model", specification.get("controls")), fit_model)
 
     def _weighted_consensus(self, specification: Specification) -> Mapping[int, Consensus]:
-        unit, worker, value = self.columns(specification)
+        unit, worker, value = self.counted_columns(specification)
         workers = np.array(list(self.table.records), dtype=np.int64)
         records = self.table.records.values()
         right_counts = [record.right_answers for record in records]
@@ -185,12 +196,14 @@ class StudyVotes:
         key = ("winners", specification.get("controls"), specification.get("aggregation"), ties)
         return self.cached_result(key, compute)
 
-    def people(self, specification: Specification, captions: Sequence[CaptionTexts]) -> Floats:
+    def people_scores(self, specification: Specification, captions: Sequence[CaptionTexts]) -> Floats:
         """Return people's scores of N captions: (N,); nan without a vote."""
         key = ("people", specification.get("controls"), specification.get("aggregation"))
-        return self.cached_result(key, lambda: self._people(specification, captions))
+        return self.cached_result(key, lambda: self._compute_people_scores(specification, captions))
 
-    def _people(self, specification: Specification, captions: Sequence[CaptionTexts]) -> Floats:
+    def _compute_people_scores(
+        self, specification: Specification, captions: Sequence[CaptionTexts]
+    ) -> Floats:
         results, rule = self.kind.results, specification.get("aggregation", "")
         table = self.table_under(specification)
         if None in {caption.unit for caption in captions}:
@@ -205,23 +218,23 @@ class StudyVotes:
             consensus = self.consensus(specification)
             study_consensus = StudyConsensus(self.units, self.pairs, consensus, {}, self.decisions, "")
             return values_of_units(study_consensus, pks.tolist())
-        unit, worker, value = self.columns(specification)
+        unit, worker, value = self.counted_columns(specification)
         if rule == "standardised":  # adjudicated grades belong to no worker's scale
             z = standardised_mean(unit, worker, value)
             return values_at(pks, z.units, z.z)
         if rule == "median":
-            people = values_at(pks, *unit_medians(unit, value))
+            people_scores = values_at(pks, *unit_medians(unit, value))
         elif rule == "dawid-skene":
-            model = self._model(specification)
-            people = values_at(pks, model.units, model.posterior[:, list(self.kind.outcomes).index(1)])
+            model = self._dawid_skene_model(specification)
+            people_scores = values_at(pks, model.units, model.posterior[:, list(self.kind.outcomes).index(1)])
         else:
             consensus = self.consensus(specification)
             values = [consensus.get(pk, EMPTY_CONSENSUS).value for pk in pks.tolist()]
-            people = np.array(values, dtype=np.float64)  # this turns None into nan
+            people_scores = np.array(values, dtype=np.float64)  # this turns None into nan
         for index, pk in enumerate(pks.tolist()):
             if pk in self.decisions:
-                people[index] = self.decisions[pk].value
-        return people
+                people_scores[index] = self.decisions[pk].value
+        return people_scores
 
     def clusters_of_votes(self) -> tuple[str, ...]:
         return (ITEM, NAIVE) if self.anonymous else (BOTH_CLUSTERS, ITEM, NAIVE)
@@ -235,7 +248,10 @@ class StudyVotes:
         return loaders.full_depth_units(self.study)
 
     def alpha(self, specification: Specification) -> dict[str, Any]:
-        """Return Krippendorff's alpha, measured as by ``aggregate``."""
+        """Return Krippendorff's alpha with its interval, as the command ``aggregate`` computes it.
+
+        The specification may state another threshold for control items, level of measurement, or clusters.
+        """
         table, kind = self.table_under(specification), self.kind
         clustering = specification.get("clusters", self.clusters_of_votes()[0])
         images = None if clustering == NAIVE else self.images
@@ -252,6 +268,7 @@ class StudyVotes:
 
     @property
     def options_of_alpha(self) -> dict[str, Sequence[str]]:
+        """The possible options of the choices on which alpha depends, by name of the choice."""
         level = self.kind.aggregation.level
         return {
             "controls": self.thresholds,

@@ -1,4 +1,4 @@
-"""Webhooks and their messages over HTTP.
+"""The calls that change webhooks, and list them and their messages.
 
 They are for people who may change the study, since addresses can contain keys of other services.
 """
@@ -21,7 +21,7 @@ from judgments.api.operations import create_action, row_action
 from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.models import Study, StudyRole
 
-CHANGE_ROLES = [role for role, rights in RIGHTS_BY_ROLE.items() if Right.CHANGE in rights]
+ROLES_WITH_CHANGE_RIGHT = [role for role, rights in RIGHTS_BY_ROLE.items() if Right.CHANGE in rights]
 
 
 def changeable_studies(studies: QuerySet[Study], request: Request) -> QuerySet[Study]:
@@ -29,7 +29,7 @@ def changeable_studies(studies: QuerySet[Study], request: Request) -> QuerySet[S
     user = staff_of(request)
     if user.has_perm(PERMISSIONS[Right.CHANGE]):
         return studies
-    roles = StudyRole.objects.filter(user=user, role__in=CHANGE_ROLES)
+    roles = StudyRole.objects.filter(user=user, role__in=ROLES_WITH_CHANGE_RIGHT)
     return studies.filter(pk__in=roles.values("study"))
 
 

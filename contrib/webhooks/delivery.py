@@ -1,4 +1,4 @@
-"""Sign and send messages.
+"""Sign and send the messages of webhooks.
 
 A message is marked before it is sent. If its sender dies, the message is sent again with the same id.
 """
@@ -27,7 +27,7 @@ from judgments.access.study_log import note_event
 SECRET_PREFIX = "whsec_"  # noqa: S105 (how every secret begins; none itself)
 State = WebhookDelivery.State
 MAX_ATTEMPTS = 10  # spread over about a day and a half
-FIRST_PAUSE, MAX_PAUSE = 5.0, 12 * 3600.0  # seconds
+FIRST_PAUSE, MAX_PAUSE = 5.0, 12 * 3600.0  # seconds to wait after a failed attempt
 MESSAGES_PER_ROUND = 200
 DELETIONS_PER_ROUND = 1_000
 # an attempt takes at most five seconds, so after this time its sender is presumed dead
@@ -42,19 +42,20 @@ def secret_of(webhook: Webhook) -> str:
 
 
 def sign(secret: str, *, id: str, timestamp: int, body: bytes) -> str:
+    """Return the signature of a message as Standard Webhooks defines it."""
     key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
     content = f"{id}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
 
 
-def id_of(delivery: WebhookDelivery) -> str:
+def message_id_of(delivery: WebhookDelivery) -> str:
     """Return the message id. It is the same in every attempt, so that receivers can drop repetitions."""
     return f"msg_{delivery.pk.hex}"
 
 
 def delivery_body_of(delivery: WebhookDelivery) -> bytes:
     message: dict[str, Any] = {
-        "id": id_of(delivery),
+        "id": message_id_of(delivery),
         "event": delivery.event,
         "study": delivery.webhook.study.slug,
         "at": delivery.made_at.isoformat(),
@@ -64,7 +65,7 @@ def delivery_body_of(delivery: WebhookDelivery) -> bytes:
 
 
 def headers_of(delivery: WebhookDelivery, body: bytes, *, timestamp: int) -> dict[str, str]:
-    message_id = id_of(delivery)
+    message_id = message_id_of(delivery)
     return {
         "Content-Type": "application/json",
         "User-Agent": "Quorum-Webhooks/1",
@@ -84,17 +85,18 @@ def send_webhooks(*, rng: random.Random | None = None) -> int:
     rng = rng or random.Random()
     note_completions()
     delivered_count = 0
-    for _place in range(MESSAGES_PER_ROUND):
+    for _message in range(MESSAGES_PER_ROUND):
         delivery = _next_delivery()
         if delivery is None:
             break
         if _begin_attempt(delivery):
             delivered_count += _send_message(delivery, rng)
-    forget_old()
+    delete_old_deliveries()
     return delivered_count
 
 
-def forget_old() -> int:
+def delete_old_deliveries() -> int:
+    """Delete ended messages that are older than the log is kept, some in each round. Return their number."""
     start = timezone.now() - timedelta(days=feature_settings.WEBHOOK_LOG_DAYS)
     old_deliveries = WebhookDelivery.objects.filter(made_at__lt=start, state__in=ENDED_STATES)
     pks = list(old_deliveries.values_list("pk", flat=True)[:DELETIONS_PER_ROUND])
@@ -102,6 +104,7 @@ def forget_old() -> int:
 
 
 def _due_deliveries() -> Q:
+    """Return the condition for messages to send now, including those whose sender died."""
     now = timezone.now()
     has_dead_sender = Q(state=State.SENDING, started_at__lte=now - SENDER_TIMEOUT)
     return Q(state=State.WAITING, next_at__lte=now) | has_dead_sender
@@ -120,6 +123,7 @@ def _next_delivery() -> WebhookDelivery | None:
 
 
 def _begin_attempt(delivery: WebhookDelivery) -> bool:
+    """Mark the message as being sent. Return False if another sender has it."""
     now = timezone.now()
     updated_count = WebhookDelivery.objects.filter(_due_deliveries(), pk=delivery.pk).update(
         state=State.SENDING, started_at=now, attempts=F("attempts") + 1
@@ -129,14 +133,15 @@ def _begin_attempt(delivery: WebhookDelivery) -> bool:
 
 
 def _send_message(delivery: WebhookDelivery, rng: random.Random) -> int:
+    """Send the message once. Return 1 if it was delivered, else 0."""
     body = delivery_body_of(delivery)
     headers = headers_of(delivery, body, timestamp=int(timezone.now().timestamp()))
     receipt = post(delivery.webhook.url, body=body, headers=headers)
-    return _book_attempt(delivery, receipt, rng)
+    return _store_attempt(delivery, receipt, rng)
 
 
 @transaction.atomic
-def _book_attempt(delivery: WebhookDelivery, receipt: Receipt, rng: random.Random) -> int:
+def _store_attempt(delivery: WebhookDelivery, receipt: Receipt, rng: random.Random) -> int:
     """Store the result of an attempt. Return 1 if the message was delivered, else 0.
 
     The update is guarded: a sender that was presumed dead must not change a later attempt.
@@ -184,6 +189,7 @@ def _pause(rng: random.Random, failure_count: int) -> float:
 
 
 def give_up_waiting(webhook: Webhook) -> None:
+    """Give up the messages of a webhook that wait to be sent."""
     WebhookDelivery.objects.filter(webhook=webhook, state=State.WAITING).update(
         state=State.GIVEN_UP, problem="The webhook was switched off."
     )

@@ -39,7 +39,9 @@ def note_submission(*, assignment: Assignment, judgments: int, **_: Any) -> None
         "simulated": assignment.simulated,
     }
     webhooks = Webhook.objects.filter(study=assignment.study_id, active=True, submissions=True)
-    _note_deliveries(webhooks.values_list("pk", flat=True), SUBMITTED, f"submitted:{assignment.pk}", payload)
+    _create_deliveries(
+        webhooks.values_list("pk", flat=True), SUBMITTED, f"submitted:{assignment.pk}", payload
+    )
 
 
 def note_exclusion(*, exclusion: Exclusion, **_: Any) -> None:
@@ -52,10 +54,11 @@ def note_exclusion(*, exclusion: Exclusion, **_: Any) -> None:
         "rule": exclusion.rule or None,
         "excluded_at": exclusion.made_at.isoformat(),
     }
-    _note_deliveries(webhooks.values_list("pk", flat=True), EXCLUDED, f"excluded:{exclusion.pk}", payload)
+    _create_deliveries(webhooks.values_list("pk", flat=True), EXCLUDED, f"excluded:{exclusion.pk}", payload)
 
 
-def _note_deliveries(webhooks: Collection[int], event: str, key: str, payload: dict[str, Any]) -> None:
+def _create_deliveries(webhooks: Collection[int], event: str, key: str, payload: dict[str, Any]) -> None:
+    """Write a message to each of these webhooks (row ids). ``key`` identifies what happened, so none is told twice."""
     rows = [WebhookDelivery(webhook_id=pk, event=event, key=key, payload=payload) for pk in webhooks]
     if rows:
         WebhookDelivery.objects.bulk_create(rows)
@@ -109,6 +112,7 @@ def _has_new_submissions(study: Study, webhook: Webhook) -> bool:
 
 @transaction.atomic
 def _note_completion(webhook: Webhook) -> int:
+    """Write a message about the study's completion. Return 0 if another process wrote it, else 1."""
     study, now = webhook.study, timezone.now()
     updated_count = Webhook.objects.filter(pk=webhook.pk, told_complete_at=webhook.told_complete_at).update(
         told_complete_at=now
@@ -119,7 +123,7 @@ def _note_completion(webhook: Webhook) -> int:
             "because": "closed" if is_closed else "all-judged",
             "assignments": study.assignments.finished().count(),
         }
-        _note_deliveries([webhook.pk], COMPLETED, f"completed:{now.isoformat()}", payload)
+        _create_deliveries([webhook.pk], COMPLETED, f"completed:{now.isoformat()}", payload)
     return updated_count
 
 

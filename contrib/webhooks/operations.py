@@ -1,4 +1,4 @@
-"""Add, test, switch and remove webhooks of a study, renew their secrets, and send messages again."""
+"""The operations that add, test, switch and remove webhooks of a study, renew secrets, and send messages again."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ State = WebhookDelivery.State
 
 @transaction.atomic
 def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | None = None) -> Webhook:
+    """Store a webhook that hears of ``events``, which are keys of EVENTS.
+
+    Raises:
+        DesignError: the address is not permitted.
+        DataConflict: the study has too many webhooks, or one with this address.
+    """
     url = url.strip()
     try:
         checked_url(url)
@@ -61,6 +67,7 @@ def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | N
 
 @transaction.atomic
 def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery:
+    """Write a test message, which is sent even if the webhook is suspended. Raise WrongState if it is disabled."""
     if not Webhook.objects.filter(pk=webhook.pk, active=True).update(rests_until=None):
         raise WrongState(_("Nothing was sent, because the webhook is disabled."))
     return WebhookDelivery.objects.create(

@@ -32,6 +32,7 @@ def show_webhooks(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _log_context(request: HttpRequest, study: Study) -> Context:
+    """Return the webhooks of a study, the events that they can hear of, and a page of the log of messages."""
     log = WebhookDelivery.objects.filter(webhook__study=study).select_related("webhook")
     return {
         "webhooks": list(Webhook.objects.filter(study=study).select_related("made_by")),
@@ -43,7 +44,7 @@ def _log_context(request: HttpRequest, study: Study) -> Context:
 def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
     """Show the secret once. It is in no message or session that others could read."""
     context = study_context(admin.site, request, study, active="webhooks")
-    context |= {"secret": secret_of(outcome.value), "told": outcome.value}
+    context |= {"secret": secret_of(outcome.value), "secret_webhook": outcome.value}
     answer = TemplateResponse(request, TEMPLATE, context | _log_context(request, study))
     answer["Cache-Control"] = "no-store"
     return answer

@@ -34,13 +34,13 @@ def checked_url(url: str) -> SplitResult:
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise BadAddress("it is no address") from None
-    if parts.scheme == "http" and not (_private_allowed() and host in ("127.0.0.1", "localhost")):
+    if parts.scheme == "http" and not (_allows_private_addresses() and host in ("127.0.0.1", "localhost")):
         raise BadAddress("expected https://, which keeps the message from being read on its way")
     if parts.scheme not in ("http", "https") or not host or port == 0:
         raise BadAddress("expected https://host/path")
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise BadAddress("it holds a user name, a password or a fragment")
-    if not _private_allowed():
+    if not _allows_private_addresses():
         refuse_private_host(host)
     return parts
 
@@ -49,7 +49,7 @@ def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POS
     """Post a message once. Errors are returned in the result."""
     from common.http.direct import DirectTransport
 
-    transport = DirectTransport(seconds=seconds, private=_private_allowed())
+    transport = DirectTransport(seconds=seconds, private=_allows_private_addresses())
     try:
         checked_url(url)
         with Client(seconds=seconds, transport=transport) as client:
@@ -65,5 +65,5 @@ def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POS
     return Receipt(answer.status, f"The answer was {answer.status}{hint}.", min(answer.wait, MAX_WAIT))
 
 
-def _private_allowed() -> bool:
+def _allows_private_addresses() -> bool:
     return bool(feature_settings.WEBHOOK_PRIVATE or settings.DEBUG)

@@ -153,7 +153,7 @@ def test_a_share_of_controls_is_weighed_by_how_many_answers_there_are_and_held_t
     made.answer(made.hit("h", [unit, *controls], required=1), "alma", [2, 1, 2])
     votes = StudyVotes.for_study(made.study)
     assert votes.consensus({"aggregation": "control-weighted"})[unit.pk].value == 2
-    assert float(votes.thresholds[0]) == votes.rule.threshold == 0.33333333
+    assert float(votes.thresholds[0]) == votes.control_rule.threshold == 0.33333333
 
 
 @pytest.mark.long

@@ -26,7 +26,7 @@ from annotation.work.operations import extend_study
 from annotation.work.sheet.units import page_units_of
 from common.errors import DataConflict, DesignError, ObjectNotFound, WrongState
 from contrib.webhooks import delivery, posting
-from contrib.webhooks.delivery import MAX_ATTEMPTS, forget_old, secret_of, send_webhooks, sign
+from contrib.webhooks.delivery import MAX_ATTEMPTS, delete_old_deliveries, secret_of, send_webhooks, sign
 from contrib.webhooks.events import note_completions
 from contrib.webhooks.models import COMPLETED, EVENTS, EXCLUDED, SUBMITTED, Webhook, WebhookDelivery
 from contrib.webhooks.operations import add, add_webhook, ping_webhook, remove, retry, rotate, switch
@@ -396,7 +396,7 @@ def test_old_messages_are_forgotten_and_what_waits_is_not(study: Study, listener
     send_webhooks()
     waits = ping_webhook(webhook=webhook)
     WebhookDelivery.objects.update(made_at=timezone.now() - timedelta(days=31))
-    assert forget_old() == 1
+    assert delete_old_deliveries() == 1
     assert only(webhook).pk == waits.pk
 
 
