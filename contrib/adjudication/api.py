@@ -1,4 +1,4 @@
-"""Adjudication over HTTP: disputed units on which a person decides."""
+"""The calls that send disputed units to adjudicators, and with which adjudicators decide."""
 
 from __future__ import annotations
 

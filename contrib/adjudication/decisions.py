@@ -46,10 +46,12 @@ def adjudicators(study: Study) -> QuerySet[User]:
 
 
 def may_adjudicate(user: User) -> bool:
+    """Return whether the account may open the adjudicator's pages: it may decide everywhere, or was sent a unit."""
     return user.has_perm(ADJUDICATE_PERMISSION) or Adjudication.objects.filter(adjudicator=user).exists()
 
 
 def can_be_adjudicated(study: Study) -> bool:
+    """Return whether one answer can replace the votes, which is not so for texts, lists and links."""
     return not KINDS[study.protocol].is_open
 
 
@@ -116,6 +118,7 @@ def send_to_adjudicator(
 
 
 def _count_votes(study: Study, units: Collection[Unit]) -> dict[int, dict[str, int]]:
+    """Return the number of votes for each answer, by the unit's row id."""
     rows = Judgment.objects.current().filter(assignment__study=study, unit__in=units)
     votes: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for unit, value in rows.values_list("unit_id", "value"):
@@ -139,6 +142,7 @@ def own_adjudication(*, user: User, pk: int) -> Adjudication:
 
 
 def page_unit_of(adjudication: Adjudication) -> PageUnit:
+    """Return the unit as the adjudicator sees it, with the side that was drawn for them."""
     return PageUnit(position=1, unit=adjudication.unit, side=adjudication.side)
 
 

@@ -35,10 +35,14 @@ DISPUTE_CHOICES = [
 
 
 class DisputesPaginator(BoundedPaginator):
+    """A paginator that counts no more disputes than anybody would page through."""
+
     max_count = 5_000
 
 
 class DisputeForm(forms.Form):
+    """The filter of the list of disputed items."""
+
     show = forms.ChoiceField(
         label=gettext_lazy("Show"), choices=DISPUTE_CHOICES, initial="close", widget=UnfoldAdminSelectWidget
     )
@@ -62,20 +66,26 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
     page = pages.get_page(request.GET.get("page"))
     context |= {
         "form": form,
-        "query": f"&show={choices['show']}&unit={choices['unit']}",
+        "filter_query": f"&show={choices['show']}&unit={choices['unit']}",
         "page": page,
-        "rows": [_dispute_row(row) for row in _rows_to_show(page.object_list)],
-        "computed": Consensus.objects.filter(study=study).exists(),
-        "possible": can_be_adjudicated(study),
-        "people": list(adjudicators(study)),
-        "sent": [_adjudication_row(row) for row in sent.order_by("-sent_at", "-pk")[:PAGE_SIZE]],
-        "counts": {state: sent.filter(state=state).count() for state in Adjudication.State.values},
+        "dispute_rows": [_dispute_row(row) for row in _rows_to_show(page.object_list)],
+        "has_consensus": Consensus.objects.filter(study=study).exists(),
+        "can_be_adjudicated": can_be_adjudicated(study),
+        "adjudicators": list(adjudicators(study)),
+        "adjudications": [_adjudication_row(row) for row in sent.order_by("-sent_at", "-pk")[:PAGE_SIZE]],
+        "counts_by_state": {state: sent.filter(state=state).count() for state in Adjudication.State.values},
         "adjudicate_link": reverse("adjudication:waiting"),
     }
     return TemplateResponse(request, "evaluation/study_disputes.html", context)
 
 
 def _disputed_consensus(study: Study, show: str, key_prefix: str) -> QuerySet[Consensus]:
+    """Return the consensus of the units to show, smallest margin first.
+
+    Args:
+        show: one of DISPUTE_CHOICES.
+        key_prefix: beginning of the units' ids.
+    """
     rows = Consensus.objects.filter(study=study, unit__isnull=False)
     if key_prefix:
         rows = rows.filter(unit__key__startswith=key_prefix)
@@ -86,6 +96,7 @@ def _disputed_consensus(study: Study, show: str, key_prefix: str) -> QuerySet[Co
 
 
 def _rows_to_show(consensus_ids: Any) -> QuerySet[Consensus]:
+    """Return the rows of a page with their texts. ``sent`` is the state of the unit's adjudication, or None."""
     active = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
     return (
         Consensus.objects.filter(pk__in=consensus_ids)
@@ -114,12 +125,11 @@ def _adjudication_row(adjudication: Adjudication) -> dict[str, Any]:
         "pk": adjudication.pk,
         "unit": adjudication.unit.key,
         "state": adjudication.get_state_display(),
-        "withdrawn": adjudication.state == Adjudication.State.WITHDRAWN,
-        "to": adjudication.adjudicator.get_username(),
-        "by": adjudication.sent_by.get_username() if adjudication.sent_by else "–",
-        "at": adjudication.decided_at or adjudication.sent_at,
+        "is_withdrawn": adjudication.state == Adjudication.State.WITHDRAWN,
+        "adjudicator": adjudication.adjudicator.get_username(),
+        "changed_at": adjudication.decided_at or adjudication.sent_at,
         "votes": _describe_votes(adjudication.votes),
-        "value": _describe_decision(adjudication),
+        "decision": _describe_decision(adjudication),
         "reason": adjudication.reason,
     }
 

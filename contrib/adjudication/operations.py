@@ -1,4 +1,4 @@
-"""Operations of adjudication: send units to an adjudicator, and withdraw them. Also the adjudicator's answer."""
+"""The operations that send units to an adjudicator and withdraw them, and the fields of an adjudicator's answer."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
             _("Nothing was sent: study %(slug)r has no item %(lacking)r.")
             % {"slug": study.slug, "lacking": unknown_keys[0][:80]}
         )
-    person = decisions.adjudicators(study).filter(username=adjudicator).first()
-    if person is None:
+    account = decisions.adjudicators(study).filter(username=adjudicator).first()
+    if account is None:
         raise WrongState(
             _("Nothing was sent: %(adjudicator)r is not allowed to adjudicate in this study.")
             % {"adjudicator": adjudicator[:80]}
         )
     ids = list(unit_ids.values())
-    sent = decisions.send_to_adjudicator(study=study, units=ids, adjudicator=person, by=by)
+    sent = decisions.send_to_adjudicator(study=study, units=ids, adjudicator=account, by=by)
     sent_before_count = len(ids) - len(sent)
     sentence = ngettext("%(n)s item sent to %(name)s.", "%(n)s items sent to %(name)s.", len(sent))
-    sentence %= {"n": len(sent), "name": person.get_username()}
+    sentence %= {"n": len(sent), "name": account.get_username()}
     sent_before_sentence = _("Items that were already sent: %(n)s.") % {"n": sent_before_count}
     return Outcome(f"{sentence} {sent_before_sentence}" if sent_before_count else sentence, sent)
 

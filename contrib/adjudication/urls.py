@@ -8,5 +8,5 @@ app_name = "adjudication"
 
 urlpatterns = [
     path("adjudicate/", views.list_waiting, name="waiting"),
-    path("adjudicate/<int:pk>/", views.decide, name="decide"),
+    path("adjudicate/<int:pk>/", views.decide_unit, name="decide"),
 ]

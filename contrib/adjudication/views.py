@@ -42,14 +42,14 @@ def list_waiting(request: HttpRequest) -> HttpResponse:
     user = signed_in(request)
     waiting = decisions.waiting_adjudications(user)
     counts = dict(waiting.order_by().values("study").annotate(n=Count("pk")).values_list("study", "n"))
-    decided = Adjudication.objects.filter(adjudicator=user, state=Adjudication.State.DECIDED).count()
+    decided_count = Adjudication.objects.filter(adjudicator=user, state=Adjudication.State.DECIDED).count()
     context = {
         "studies": [
-            {"study": study, "n": counts[study.pk]}
+            {"study": study, "waiting_count": counts[study.pk]}
             for study in Study.objects.filter(pk__in=counts).order_by("name")
         ],
-        "first": waiting.values_list("pk", flat=True).first(),
-        "decided": decided,
+        "first_waiting": waiting.values_list("pk", flat=True).first(),
+        "decided_count": decided_count,
     }
     return render(request, "annotation/adjudication/waiting.html", context)
 
@@ -57,7 +57,7 @@ def list_waiting(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 @staff_member_required
-def decide(request: HttpRequest, pk: int) -> HttpResponse:
+def decide_unit(request: HttpRequest, pk: int) -> HttpResponse:
     _require_adjudicator(request)
     try:
         adjudication = decisions.own_adjudication(user=signed_in(request), pk=pk)
@@ -110,14 +110,16 @@ def _adjudication_page(request: HttpRequest, adjudication: Adjudication, problem
         answers={},
     )
     waiting = decisions.waiting_adjudications(signed_in(request))
-    later = waiting.filter(pk__gt=adjudication.pk).first() or waiting.exclude(pk=adjudication.pk).first()
+    next_waiting = (
+        waiting.filter(pk__gt=adjudication.pk).first() or waiting.exclude(pk=adjudication.pk).first()
+    )
     context = {
         "adjudication": adjudication,
         "study": study,
         "kind": KINDS[study.protocol].for_design(design),
         "step": step,
-        "left": waiting.count(),
-        "later": later,
+        "waiting_count": waiting.count(),
+        "next_waiting": next_waiting,
         "problem": problem,
         "reason": request.POST.get("reason", ""),
         "design": design,

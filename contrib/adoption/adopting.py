@@ -1,4 +1,4 @@
-"""Adopt captions: add the captions that workers wrote in a study to the dataset."""
+"""Add the captions that workers wrote in a study to its dataset, as references or as outputs of a system."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ class Adoption:
     """The result of an adoption.
 
     Attributes:
+        dataset: the dataset's name.
         system: the system's name, or "" for references.
-        new_rows: number of captions added.
-        existing: number of captions that had already been adopted.
-        writers: number of workers who wrote them all.
+        added_count: number of captions that were added.
+        existing_count: number of captions that had already been adopted.
+        writer_count: number of workers who wrote all these captions.
     """
 
     dataset: str
     system: str
-    new_rows: int
-    existing: int
-    writers: int
+    added_count: int
+    existing_count: int
+    writer_count: int
 
 
 @transaction.atomic
@@ -77,25 +78,25 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
             _("Nothing was added: study %(slug)r has no caption that results use.") % {"slug": study.slug}
         )
     dataset = Dataset.objects.select_for_update().get(pk=locked.dataset_id)
-    added = (
+    added_count = (
         _add_outputs(dataset, locked, written, system, by) if system else _add_references(dataset, written)
     )
-    if added:
+    if added_count:
         role = f"outputs of {system}" if system else "references"
         note_event(
             study=locked,
             what="captions-adopted",
-            sentence=f"{added:,} captions became {role} of {dataset.name}.",
+            sentence=f"{added_count:,} captions became {role} of {dataset.name}.",
             system=system,
         )
-        _record_addition(dataset, {"study": locked.slug, "system": system, "captions": added})
+        _record_addition(dataset, {"study": locked.slug, "system": system, "captions": added_count})
         refresh_statistics(Caption)
     return Adoption(
         dataset=dataset.name,
         system=system,
-        new_rows=added,
-        existing=len(written) - added,
-        writers=len({caption.worker_id for caption in written}),
+        added_count=added_count,
+        existing_count=len(written) - added_count,
+        writer_count=len({caption.worker_id for caption in written}),
     )
 
 
@@ -108,6 +109,7 @@ def _check_collects_captions(study: Study) -> None:
 
 
 def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
+    """Store the captions as references behind the others of their items. Return how many were not adopted before."""
     # the keys of adopted captions begin with "w-"
     known_keys = set(
         Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True)

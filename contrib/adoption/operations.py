@@ -1,4 +1,4 @@
-"""The operation that adopts captions."""
+"""The operation that adds written captions to the dataset."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class AdoptRequest(Parameters):
 def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
     """Add the written captions to the dataset, of which you must be an editor. Repeating this changes nothing."""
     adoption = adopt_captions(study=study, system=system, by=by)
-    writers = ngettext("%(n)s writer", "%(n)s writers", adoption.writers) % {"n": thousands(adoption.writers)}
+    writers = ngettext("%(n)s writer", "%(n)s writers", adoption.writer_count) % {
+        "n": thousands(adoption.writer_count)
+    }
     what = _("outputs of system %(name)r") % {"name": adoption.system} if adoption.system else _("references")
     return Outcome(
         _(
@@ -42,10 +44,10 @@ def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
             "had been added before: %(there)s."
         )
         % {
-            "added": thousands(adoption.new_rows),
+            "added": thousands(adoption.added_count),
             "writers": writers,
             "what": what,
             "dataset": adoption.dataset,
-            "there": thousands(adoption.existing),
+            "there": thousands(adoption.existing_count),
         }
     )

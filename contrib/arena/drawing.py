@@ -38,7 +38,7 @@ _ANSWERS_BY_PAIR: PreparedQuery[Any] = PreparedQuery(
         .values_list(F("wins") + F("ties") + F("losses"), flat=True)
     )
 )
-_MET_UNITS: PreparedQuery[Any] = PreparedQuery(
+_SEEN_UNITS: PreparedQuery[Any] = PreparedQuery(
     lambda: (
         HITUnit.objects.filter(hit__assignments__worker=_WORKER, hit__study=_STUDY, chance__isnull=False)
         .order_by()
@@ -58,7 +58,13 @@ _STORE_DRAW = PreparedUpdate(
 
 @dataclass(frozen=True, slots=True)
 class DrawnUnit:
-    """A drawn unit. ``pair`` is the index of its system pair, and ``chance`` the probability of drawing this pair."""
+    """A drawn unit.
+
+    Attributes:
+        unit: its row id.
+        pair: index of its system pair in the ``PairTable``.
+        chance: the probability with which this pair was drawn.
+    """
 
     unit: int
     pair: int
@@ -76,13 +82,13 @@ def draw_missing_units(
         own_captions: row ids of captions that the worker must not judge.
     """
     ((hit.drawn_from_id, hit.version),) = _HIT_STATE.all_rows(hit=hit.pk)
-    rows = _MET_UNITS.all_rows(study=study.pk, worker=worker.pk)
-    met_units = {unit: position for hit_id, unit, position in rows if hit_id != hit.pk}
+    rows = _SEEN_UNITS.all_rows(study=study.pk, worker=worker.pk)
+    seen_units = {unit: position for hit_id, unit, position in rows if hit_id != hit.pk}
     if hit.drawn_from_id is not None:
-        return frozenset(met_units)
-    state = current_state(study)
+        return frozenset(seen_units)
+    state = renew_state(study)
     drawn_units = draw_page(
-        study=study, state=state, hit=hit, met_positions=set(met_units.values()), own_captions=own_captions
+        study=study, state=state, hit=hit, seen_positions=set(seen_units.values()), own_captions=own_captions
     )
     control_count = len(_HIT_UNITS.all_rows(hit=hit.pk))  # the page has only its check questions so far
     insert_rows(
@@ -98,10 +104,11 @@ def draw_missing_units(
     return frozenset()
 
 
-def current_state(study: Study) -> DrawState:
-    """Return the newest state, or a new state if many answers were added since."""
-    answers, newest = sum(_ANSWERS_BY_PAIR.all_rows(study=study.pk)), _NEWEST_STATE.first(study=study.pk)
-    if newest is not None and 0 <= answers - newest.answers < max(1, newest.answers // RENEWAL_DIVISOR):
+def renew_state(study: Study) -> DrawState:
+    """Return the newest state from which units are drawn. If many answers were added since, create the next one."""
+    answer_count = sum(_ANSWERS_BY_PAIR.all_rows(study=study.pk))
+    newest = _NEWEST_STATE.first(study=study.pk)
+    if newest is not None and 0 <= answer_count - newest.answers < max(1, newest.answers // RENEWAL_DIVISOR):
         return newest
     rows = SystemPair.objects.filter(study=study).order_by("position")
     counts = [list(row) for row in rows.values_list("wins", "ties", "losses")]
@@ -128,7 +135,12 @@ class PoolUnit(NamedTuple):
 
 
 def draw_page(
-    *, study: Study, state: DrawState, hit: HIT, met_positions: Collection[int], own_captions: Collection[int]
+    *,
+    study: Study,
+    state: DrawState,
+    hit: HIT,
+    seen_positions: Collection[int],
+    own_captions: Collection[int],
 ) -> list[DrawnUnit]:
     """Draw system pairs one after the other, and an item for each. All items are equally probable.
 
@@ -136,7 +148,7 @@ def draw_page(
     returned.
 
     Args:
-        met_positions: positions of units that the worker has seen before.
+        seen_positions: positions of units that the worker has seen before.
     """
     design, table = design_of(study), pair_table_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")
@@ -144,7 +156,7 @@ def draw_page(
     drawing = PairDraws.from_comparisons(
         table.first, table.second, answers, state.strengths, even=design.arena.even
     )
-    units_left = table.unit_counts - table.count_by_pair(met_positions)
+    units_left = table.unit_counts - table.count_by_pair(seen_positions)
     drawn_pairs: list[tuple[int, float, list[int]]] = []  # pair, its chance, and positions of units to try
     for _ in range(page_size(design)):
         if not (units_left > 0).any():
@@ -154,28 +166,35 @@ def draw_page(
         positions = table.start[pair] + rng.integers(table.unit_counts[pair], size=MAX_TRIES)
         drawn_pairs.append((pair, chance, positions.tolist()))
     units = _read_units(study, {position for *_, positions in drawn_pairs for position in positions})
-    taken, items, page_units = set(met_positions), set(), []
+    used_positions, page_items, page_units = set(seen_positions), set(), []
     for pair, chance, positions in drawn_pairs:
-        free = {position: units[position] for position in positions if position not in taken}
-        free = _without_own_captions(free, own_captions)
-        if not free:  # the worker has seen most units of this pair, so look among all of its units
+        candidates = {position: units[position] for position in positions if position not in used_positions}
+        candidates = _without_own_captions(candidates, own_captions)
+        if not candidates:  # the worker has seen most units of this pair, so look among all of its units
             pool = (table.start[pair] + rng.permutation(int(table.unit_counts[pair]))).tolist()
-            untaken = [position for position in pool if position not in taken]
-            free = _without_own_captions(_read_units(study, untaken[:MAX_TRIES]), own_captions)
-        if not free:
+            unused_positions = [position for position in pool if position not in used_positions]
+            candidates = _without_own_captions(_read_units(study, unused_positions[:MAX_TRIES]), own_captions)
+        if not candidates:
             continue
-        position = next((place for place, unit in free.items() if unit.item not in items), next(iter(free)))
-        taken.add(position)
-        items.add(free[position].item)
-        page_units.append(DrawnUnit(free[position].unit, pair, chance))
+        # prefer an item that is not on the page yet
+        position = next(
+            (position for position, unit in candidates.items() if unit.item not in page_items),
+            next(iter(candidates)),
+        )
+        used_positions.add(position)
+        page_items.add(candidates[position].item)
+        page_units.append(DrawnUnit(candidates[position].unit, pair, chance))
     return page_units
 
 
 def _read_units(study: Study, positions: Collection[int]) -> dict[int, PoolUnit]:
+    """Return the units at these positions of the pool, in their order."""
     rows = Unit.objects.filter(study=study, position__in=positions)
     units = {
-        row[0]: PoolUnit(*row[1:])
-        for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
+        position: PoolUnit(unit=pk, item=item, first=first, second=second)
+        for position, pk, item, first, second in rows.values_list(
+            "position", "pk", "item_id", "first_id", "second_id"
+        )
     }
     return {position: units[position] for position in positions}
 

@@ -1,4 +1,4 @@
-"""The checks of arenas for the command check_integrity."""
+"""Checks of stored arenas, for the command check_integrity."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A table of a study's system pairs, which is read once after the study is generated."""
+"""A table of an arena's system pairs, which a process reads once, as pages are drawn from it at each claim."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ class PairTable:
     """The P system pairs of a study as columns, in order. They do not change after the study is generated.
 
     Attributes:
+        systems: names of the systems.
         first, second: (P,) indices in ``systems``.
         start: (P,) position of the pair's first unit in the pool.
         unit_counts: (P,) number of the pair's units.

@@ -17,7 +17,7 @@ class EthicsConfig(Feature):
             "study texts": (
                 "ready_texts",
                 "consent and ethics texts of a usual case, filled from the design",
-                "contrib.ethics.ready_texts.fill_consent_templates",
+                "contrib.ethics.ready_texts.fill_in_ready_texts",
             ),
         }
     }

@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from contrib.ethics.ready_texts import fill_consent_templates
+from contrib.ethics.ready_texts import fill_in_ready_texts
 from contrib.ethics.views import EthicsView
 from judgments.api.operations import operation_path
 
 urlpatterns = [
-    operation_path(fill_consent_templates),
+    operation_path(fill_in_ready_texts),
     path("studies/<str:slug>/ethics/", EthicsView.as_view(), name="ethics"),
 ]

@@ -57,21 +57,25 @@ class ChecklistLine:
 
 @dataclass(frozen=True, slots=True)
 class ChecklistSection:
+    """The questions about one topic."""
+
     title: str
     lines: tuple[ChecklistLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _StudyFacts:
+    """A study with its design. ``place_count`` is the number of assignments that it offers; 0 before generation."""
+
     study: Study
     design: StudyDesign
-    slots: int
+    place_count: int
 
 
 def build_checklist(study: Study) -> list[ChecklistSection]:
-    # no slots before pages of work are generated
-    slots = HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
-    facts = _StudyFacts(study, design_of(study), slots)
+    """Return the questions of an ethics board, with the answers that the design gives."""
+    place_count = HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
+    facts = _StudyFacts(study, design_of(study), place_count)
     sections = (
         (_("The study and who is responsible"), _responsibility_lines),
         (_("Participants and their number"), _people_lines),
@@ -86,6 +90,7 @@ def build_checklist(study: Study) -> list[ChecklistSection]:
 
 
 def count_open_lines(sections: list[ChecklistSection]) -> int:
+    """Return the number of lines that the researcher has to fill in."""
     return sum(1 for section in sections for line in section.lines if not line.answer)
 
 
@@ -109,22 +114,22 @@ def _people_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     backend = backend_for(design)
     source = panel_title(design) if design.crowd.backend == "external" else _(backend.title)
     if not backend.sends_people:
-        ways = {
+        sentence_by_way = {
             "open": _("Anyone with the link to the study on this installation."),
             "code": _("Anyone who has the link and the code of the study."),
             "invited": _("Only people who receive a personal invitation."),
         }
-        source = ways[design.access.join]
+        source = sentence_by_way[design.access.join]
     yield ChecklistLine(_("How participants are recruited"), source, "ARR D2")
-    if facts.slots:
-        places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.slots)
+    if facts.place_count:
+        places = ngettext("%(n)s page of work", "%(n)s pages of work", facts.place_count)
         participants = ngettext(
             "at least %(n)s participant, because nobody judges the same item twice",
             "at least %(n)s participants, because nobody judges the same item twice",
             design.judgments_per_unit,
         )
         answer = _("The study offers %(places)s and needs %(least)s.") % {
-            "places": places % {"n": thousands(facts.slots)},
+            "places": places % {"n": thousands(facts.place_count)},
             "least": participants % {"n": design.judgments_per_unit},
         }
     else:

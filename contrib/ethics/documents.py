@@ -1,4 +1,4 @@
-"""The checklist for an ethics board as a document."""
+"""Write the checklist for an ethics board as a document, in Markdown or HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Template texts for common cases: a consent text, and answers to a board's questions, filled in from the design."""
+"""Ready texts for common cases: a consent text, and answers to a board's questions, filled in from the design."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXT_CASES = {
     "course": gettext_noop("Students of a course"),
     "panel": gettext_noop("A panel or a crowd"),
 }
-BASE_LANGUAGE = "en"  # the language of a template consent text; the others are translations of it
+BASE_LANGUAGE = "en"  # the language of a ready consent text; the others are translations of it
 USUAL_RETENTION_DAYS, USUAL_MINIMUM_AGE = 90, 18  # days after a study closes, and years
 READY_TEXTS = "ready-texts"
 # the key of a study's note with the case for which its consent text was written, and the text's hash
@@ -44,6 +44,8 @@ NOTE_KEY = "ready_texts"
 
 
 class ReadyTextsRequest(Parameters):
+    """The case for which texts are filled in, and whether an existing consent text is replaced."""
+
     case = serializers.ChoiceField(
         choices=[(case, _lazy(title)) for case, title in TEXT_CASES.items()], label="Participants"
     )
@@ -51,11 +53,11 @@ class ReadyTextsRequest(Parameters):
 
 
 def write_consent(design: StudyDesign, case: str, language: str) -> str:
-    """Return the template consent text as Markdown, filled in from the design, in a language of workers' pages."""
+    """Return the ready consent text of a case as Markdown, filled in from the design, in one of the pages' languages."""
     items = items_among(design, KINDS[design.protocol].hit_size(design))
     currency = design.named_currency
     with override(language):
-        facts = {
+        context = {
             "case": case,
             "design": translate_design(design, language),
             "duration": spell_duration(items * design.seconds_per_unit),
@@ -63,20 +65,20 @@ def write_consent(design: StudyDesign, case: str, language: str) -> str:
             "floor": spell_money(design.crowd.floor_cents_per_hour, currency),
             "sent": backend_for(design).sends_people,
         }
-        text = render_to_string("annotation/ready_consent.html", facts)
+        text = render_to_string("annotation/ready_consent.html", context)
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
 def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> StudyDesign:
     """Return the design with its empty fields filled: contact, retention, and answers that follow from the case."""
     contact = f"{by.get_full_name() or by.get_username()}, {by.email}" if by is not None and by.email else ""
-    course = _(
+    course_answer = _(
         "Students depend on their teachers. Nobody who grades the students sees who takes part or "
         "what they answer. Students can earn the same credit in another way."
     )
     usual_answers = {
         "minimum_age": USUAL_MINIMUM_AGE,
-        "vulnerable": course
+        "vulnerable": course_answer
         if case == "course"
         else _("No vulnerable groups are recruited. All participants confirm that they are of age."),
         "risks": _(
@@ -105,7 +107,7 @@ def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> Stud
     ),
 )
 @transaction.atomic
-def fill_consent_templates(*, study: Study, by: User | None, case: str, replace: bool = False) -> Outcome:
+def fill_in_ready_texts(*, study: Study, by: User | None, case: str, replace: bool = False) -> Outcome:
     """Write the consent text in all languages of the workers' pages, and the board's answers that are empty.
 
     If the study is no longer a draft, only the consent text changes, as a new version.
@@ -145,7 +147,7 @@ def fill_consent_templates(*, study: Study, by: User | None, case: str, replace:
 
 
 def is_outdated(study: Study, design: StudyDesign) -> bool:
-    """Return whether the consent text is an unedited template text that no longer fits the design."""
+    """Return whether the consent text is an unedited ready text that no longer fits the design."""
     note = study.notes.get(NOTE_KEY, {})
     is_unedited = note.get("text") == content_key(design.consent)
     return is_unedited and write_consent(design, note["case"], BASE_LANGUAGE) != design.consent

@@ -1,4 +1,4 @@
-"""The page "Ethics board" of a study, its file and HTTP call, and the template texts on the page "Launch"."""
+"""The page "Ethics board" of a study, its file and HTTP call, and the ready texts on the page "Launch"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from annotation.launch.views.points import add_consent_check
 from common.markup import render_markdown
 from contrib.ethics.checklist import build_checklist, count_open_lines
 from contrib.ethics.documents import as_html, as_markdown
-from contrib.ethics.ready_texts import READY_TEXTS, fill_consent_templates, is_outdated
+from contrib.ethics.ready_texts import READY_TEXTS, fill_in_ready_texts, is_outdated
 from judgments.access.permissions import study_for
 from judgments.design.editing.form.fields import html_name
 from judgments.models import Study
@@ -29,11 +29,12 @@ from judgments.studies.pages import Context, PagePart, StudySection
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import add_page_part, study_page, study_page_address
 
-# states in which the page "Launch" offers template texts
+# states in which the page "Launch" offers ready texts
 EDITABLE_STATES = (Study.State.DRAFT, Study.State.GENERATED)
 
 
 def _consent_items(launch: Launch) -> Iterable[ChecklistItem]:
+    """Yield a point of the launch checklist if the consent text is missing, or an unedited ready text is outdated."""
     ready_texts = f"{study_page_address(launch.study, 'launch')}#{READY_TEXTS}"
     if not launch.design.consent.strip():
         if launch.study.state in EDITABLE_STATES:
@@ -57,7 +58,7 @@ def _launch_context(request: HttpRequest, study: Study) -> Context:
 
 
 add_page_part(PagePart("launch", "ethics/launch.html", _launch_context))
-add_operation(fill_consent_templates, label="Fill in the texts", inline=False)
+add_operation(fill_in_ready_texts, label="Fill in the texts", inline=False)
 
 
 @study_page("ethics", "Ethics board", order=84, section=StudySection.SHARE)
@@ -81,7 +82,7 @@ def show_ethics(request: HttpRequest, study: Study, context: Context) -> HttpRes
             }
             for section in sections
         ],
-        "missing": count_open_lines(sections),
+        "open_line_count": count_open_lines(sections),
     }
     return TemplateResponse(request, "admin/annotation/study_ethics.html", context)
 

@@ -96,8 +96,9 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
             "only": [],
             "images": "all",
         }
-        images = Counter(units.values_list("item", flat=True))
-        if study.design.get("spans", {}).get("contrastive") and max(images.values()) < 2:
+        unit_counts = Counter(units.values_list("item", flat=True))
+        # texts cannot be shown in pairs if no item has two of them
+        if study.design.get("spans", {}).get("contrastive") and max(unit_counts.values()) < 2:
             values["spans"] = study.design["spans"] | {"contrastive": False}
         # as many captions as a control image has
         fill_to = study.design["captions_per_image"] if kind.grouped else 0
@@ -177,6 +178,8 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
 
 
 class OptionalReason(serializers.CharField):
+    """A field for the reason of a step, which the log of the study shows."""
+
     def __init__(self) -> None:
         super().__init__(
             default="",

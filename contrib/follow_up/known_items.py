@@ -34,6 +34,7 @@ class CandidateItem:
     expected: Any
 
     def known_item(self) -> dict[str, Any]:
+        """Return the entry of ``controls.known`` in a study file."""
         unit = self.consensus.unit
         assert unit is not None
         texts = {"reference": unit.reference, "first": unit.first, "second": unit.second}

@@ -1,4 +1,4 @@
-"""Follow-up drafts over HTTP, and the page "Known items" of a draft."""
+"""The calls that create follow-up drafts and take known items, and the page "Known items" of a draft."""
 
 from __future__ import annotations
 
@@ -132,13 +132,14 @@ def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResp
     context |= {
         "page": page,
         "rows": rows,
-        "known": study.design.get("controls", {}).get("known", []),
+        "known_items": study.design.get("controls", {}).get("known", []),
         "may_take": context["may_change"] and study.state == Study.State.DRAFT,
     }
     return TemplateResponse(request, "evaluation/study_known.html", context)
 
 
 def _visible_candidates(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
+    """Return the units that may become known items, from studies that the account may see."""
     return units_for_known_items(study).filter(
         study__in=Study.objects.visible_to(request.user).order_by().values("pk")
     )
@@ -148,12 +149,11 @@ def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
     candidates = _visible_candidates(request, study)
     candidates = candidates.filter(pk__in=read_posted_parameters(request, TakeRequest)["chosen"])
     ids = list(candidates.values_list("pk", flat=True))
-    n = take_known_items(study=study, consensus_ids=ids)
-    messages.success(
-        request,
-        ngettext("%(n)s known item added to the design.", "%(n)s known items added to the design.", n)
-        % {"n": n},
+    added_count = take_known_items(study=study, consensus_ids=ids)
+    sentence = ngettext(
+        "%(n)s known item added to the design.", "%(n)s known items added to the design.", added_count
     )
+    messages.success(request, sentence % {"n": added_count})
     return redirect(study_page_address(study, "known"))
 
 

@@ -60,7 +60,7 @@ def texts_seen(study: Study, worker: Worker) -> set[str]:
 
 def test_used_captions_become_references_behind_those_that_are_there(written: Study) -> None:
     made = adopt_captions(study=written)
-    assert (made.new_rows, made.existing, made.writers, made.system) == (6, 0, 2, "")
+    assert (made.added_count, made.existing_count, made.writer_count, made.system) == (6, 0, 2, "")
     item = written.dataset.items.get(position=0)
     references = list(item.references.order_by("position").values_list("position", "text"))
     assert [position for position, _ in references] == [0, 1, 2, 3, 4, 5, 6]
@@ -91,7 +91,7 @@ def test_adopting_twice_changes_nothing_and_keys_do_not_come_from_row_ids(writte
     adopt_captions(study=written)
     before = list(Caption.objects.order_by("pk").values())
     again = adopt_captions(study=written)
-    assert (again.new_rows, again.existing) == (0, 6)
+    assert (again.added_count, again.existing_count) == (0, 6)
     assert list(Caption.objects.order_by("pk").values()) == before
     assert WrittenCaption.objects.count() == 6
     assert len(Dataset.objects.get(pk=written.dataset_id).notes["adopted"]) == 1
@@ -105,13 +105,13 @@ def test_adopting_twice_changes_nothing_and_keys_do_not_come_from_row_ids(writte
 def test_as_a_systems_outputs_they_are_candidates_and_no_references(written: Study) -> None:
     references = Caption.objects.filter(role="reference").count()
     made = adopt_captions(study=written, system="crowd")
-    assert (made.new_rows, made.system) == (6, "crowd")
+    assert (made.added_count, made.system) == (6, "crowd")
     assert Caption.objects.filter(role="reference").count() == references
     outputs = Output.objects.filter(system__name="crowd").order_by("item__position", "rank")
     assert [(one.item.position, one.rank) for one in outputs] == [
         (n, rank) for n in range(3) for rank in (0, 1)
     ]
-    assert adopt_captions(study=written, system="crowd").new_rows == 0
+    assert adopt_captions(study=written, system="crowd").added_count == 0
     graded = make_study(written.dataset, "graded", name="Grades", slug="grades", controls={"per_hit": 0})
     texts = set(graded.units.values_list("first__text", flat=True))
     assert {one.caption.text for one in outputs} <= texts

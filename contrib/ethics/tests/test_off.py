@@ -5,11 +5,11 @@ import pytest
 from tests.installations import Installations
 
 USED = """
-from contrib.ethics.ready_texts import fill_consent_templates
+from contrib.ethics.ready_texts import fill_in_ready_texts
 from tests.studies import make_study
 
 ready = make_study(opened=False, name="Ready")
-fill_consent_templates.do(study=ready, by=None, case="eu")
+fill_in_ready_texts.do(study=ready, by=None, case="eu")
 ready.design["crowd"]["reward_cents"] = 40
 ready.save()
 make_study(opened=False, name="Bare")
