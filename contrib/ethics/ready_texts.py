@@ -53,7 +53,7 @@ class ReadyTextsRequest(Parameters):
 
 
 def write_consent(design: StudyDesign, case: str, language: str) -> str:
-    """Return the ready consent text of a case as Markdown, filled in from the design, in one of the pages' languages."""
+    """Return the ready consent text of a case as Markdown, filled in from the design, in one of the languages."""
     items = items_among(design, KINDS[design.protocol].hit_size(design))
     currency = design.named_currency
     with override(language):

@@ -46,16 +46,10 @@ def figures_of_source(source: SourceJudgments, resampling: Resampling) -> dict[s
 
     def alpha(level: str) -> dict[str, Any]:
         return _alpha(
-            items=items_of_units(complete),
-            unit=complete.unit,
-            rater=complete.rater,
-            value=complete.value,
-            level=level,
-            resampling=resampling,
-            anonymous=complete.anonymous,
-            kind=source.kind,
+            items=items_of_units(complete), unit=complete.unit, rater=complete.rater, value=complete.value,
+            level=level, resampling=resampling, anonymous=complete.anonymous, kind=source.kind,
             control_items="control items" in source.left_out,
-        )
+        )  # fmt: skip
 
     return {
         "name": source.name,
@@ -128,15 +122,9 @@ def pooled_alpha(matched: MatchedSources, resampling: Resampling) -> dict[str, A
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
         return _alpha(
-            items=items,
-            unit=unit,
-            rater=rater,
-            value=value,
-            level=first.level,
-            resampling=resampling,
-            anonymous=first.anonymous or second.anonymous,
-            kind=first.kind,
-        )
+            items=items, unit=unit, rater=rater, value=value, level=first.level, resampling=resampling,
+            anonymous=first.anonymous or second.anonymous, kind=first.kind,
+        )  # fmt: skip
 
     return {
         **alpha(np.concatenate([first.unit, second.unit]), raters, values),
