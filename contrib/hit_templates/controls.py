@@ -105,17 +105,11 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
                 field="controls.kinds",
             ) from None
         if expected:
-            known_items.append(
-                KnownItem(
-                    number=number,
-                    image=row,
-                    reference=None,
-                    first=None,
-                    second=None,
-                    expected=expected,
-                    explanation=reason_of(cells),
-                )
-            )
+            item = KnownItem(
+                number=number, image=row, reference=None, first=None, second=None, expected=expected,
+                explanation=reason_of(cells),
+            )  # fmt: skip
+            known_items.append(item)
     if not known_items:
         names = [question.name for question in template.questions if question.shape != "fixed"]
         raise DesignError(

@@ -225,11 +225,8 @@ def _fill_control(
     if question.shape == "text":
         control_attributes.setdefault("dir", "auto")
         control_attributes.setdefault("maxlength", str(question.max_length))
-    if (
-        not inside_label
-        and element.attributes.get("id") not in step.labelled_ids
-        and not _has_accessible_name(element)
-    ):
+    has_label = inside_label or element.attributes.get("id") in step.labelled_ids
+    if not has_label and not _has_accessible_name(element):
         control_attributes["aria-label"] = (
             question.options[element.option].label if element.option >= 0 else question.label
         )

@@ -108,14 +108,8 @@ class _Labels:
                 if node.attributes.get("for"):
                     self._label_by_id.setdefault(node.attributes["for"], inner_label)
             elif node.tag == "fieldset":
-                legend_element = next(
-                    (
-                        child
-                        for child in node.children
-                        if isinstance(child, Element) and child.tag == "legend"
-                    ),
-                    None,
-                )
+                children = [child for child in node.children if isinstance(child, Element)]
+                legend_element = next((child for child in children if child.tag == "legend"), None)
                 inner_legend = inner_text(legend_element) if legend_element is not None else legend
             elif node.tag in ("input", "select", "textarea"):
                 self._outer_label[id(node)] = outer_label
@@ -237,11 +231,9 @@ def _read_control(
         label = labels.label_of(element)
         required = "required" in attributes
         value = attributes.get("value", "on")
+        is_required_box = required and control == "checkbox"
         option = FormOption(
-            value,
-            label=label or value,
-            required=required and control == "checkbox",
-            is_chosen="checked" in attributes,
+            value, label or value, required=is_required_box, is_chosen="checked" in attributes
         )
         question.options = (*question.options, option)
         question.required |= required and control == "radio"

@@ -238,10 +238,8 @@ class _Run:
     ) -> None:
         self.study, self.judge, self.endpoint, self.progress = study, judge, endpoint, progress
         self.kind, self.design = kind_of(study), design_of(study)
-        self.price_in, self.price_out = (
-            Decimal(judge.options["price_in"]),
-            Decimal(judge.options["price_out"]),
-        )
+        self.price_in = Decimal(judge.options["price_in"])
+        self.price_out = Decimal(judge.options["price_out"])
         self.options = {"model": judge.model} | {key: judge.options[key] for key in CALL_OPTIONS}
         self.consecutive_waits = 0
 

@@ -240,10 +240,8 @@ def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, 
     is_tie = np.isin(answers.value, (NO_DIFFERENCE, NEITHER)) & material.kind.two_sided
     names_first = np.where(is_tie, 0.5, answers.value == first_text)[rows]
     # The mean over both orders of each unit; with T texts, it is 1 / T for a judge without a preference for a place.
-    share = (
-        np.bincount(answers.unit_index[rows], weights=names_first, minlength=size)[keep]
-        / answers.answer_counts[keep]
-    )
+    first_sums = np.bincount(answers.unit_index[rows], weights=names_first, minlength=size)
+    share = first_sums[keep] / answers.answer_counts[keep]
     has_one_label = answers.label_counts.max(axis=1) == answers.answer_counts
     is_consistent = has_one_label[keep].astype(np.float64)
     return {
@@ -272,12 +270,8 @@ def _length_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, An
     slope = float(centred @ gap[units]) / squares
     # the influence of a unit on the slope of least squares is centred * residual / squares
     residuals = gap[units] - gap[units].mean() - slope * centred
-    return _estimate(
-        LENGTH_STEP * slope,
-        LENGTH_STEP * centred * residuals / squares,
-        material.image_ids[units],
-        len(units),
-    )
+    influences = LENGTH_STEP * centred * residuals / squares
+    return _estimate(LENGTH_STEP * slope, influences, material.image_ids[units], len(units))
 
 
 def _bias_towards(

@@ -133,12 +133,8 @@ def _read_reply(body: bytes) -> Reply:
             raise TypeError
     except (ValueError, LookupError, TypeError, AttributeError):
         raise AskLater("its reply is no chat completion", may_have_charged=True) from None
-    return Reply(
-        text=_clean_text(str(text or "")),
-        model=_clean_text(str(reply.get("model") or ""))[:MAX_MODEL_LENGTH],
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
-    )
+    model = _clean_text(str(reply.get("model") or ""))[:MAX_MODEL_LENGTH]
+    return Reply(_clean_text(str(text or "")), model, tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 def _clean_text(text: str) -> str:

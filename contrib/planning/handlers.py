@@ -50,7 +50,7 @@ def plan_power(
             result |= {"plan": plan, "settings": checked_assumptions.model_dump(mode="json") | source}
         else:
             analysis = store_power_plan(
-                study=study_row, assumptions=checked_assumptions, result=plan, pilot_source=source
+                study=study_row, assumptions=checked_assumptions, result=plan, source=source
             )
             result["analysis"] = analysis.pk
 

@@ -93,11 +93,5 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 def _design_row(design: dict[str, Any]) -> tuple[Cell, ...]:
     power = Estimate(design["power"], design["low"], design["high"])
-    return (
-        design["pairs"],
-        design["references"],
-        design["votes"],
-        power,
-        design["wrong"],
-        design["cost_cents"],
-    )
+    sizes = (design[name] for name in ("pairs", "references", "votes"))
+    return *sizes, power, design["wrong"], design["cost_cents"]

@@ -87,21 +87,17 @@ def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | No
 
 @transaction.atomic
 def store_power_plan(
-    *,
-    study: Study,
-    assumptions: Assumptions,
-    result: dict[str, Any],
-    pilot_source: Mapping[str, str] | None = None,
+    *, study: Study, assumptions: Assumptions, result: dict[str, Any], source: Mapping[str, str] | None = None
 ) -> Analysis:
     """Store the plan of a study as an analysis.
 
     Args:
         result: from ``compute_plan``.
-        pilot_source: ``source`` of the pilot's estimates; None if no pilot was used.
+        source: ``source`` of the pilot's estimates; None if no pilot was used.
     """
-    source = dict(pilot_source or {})
-    data_hash = source.pop("data_hash", "")
-    settings = assumptions.model_dump(mode="json") | source
+    pilot_settings = dict(source or {})
+    data_hash = pilot_settings.pop("data_hash", "")
+    settings = assumptions.model_dump(mode="json") | pilot_settings
     analysis = Analysis.objects.create(
         study=study,
         what=Analysis.Kind.PLAN,

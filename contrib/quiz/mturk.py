@@ -54,11 +54,8 @@ def percent_needed(question_count: int, pass_mark: float) -> int:
     The documentation does not say how the service rounds halves. So the lower whole percentage is required. It is
     still above the percentage of one right answer fewer.
     """
-    needed_count = next(
-        right_count
-        for right_count in range(question_count + 1)
-        if reaches_pass_mark(right_count, question_count, pass_mark)
-    )
+    counts = range(question_count + 1)
+    needed_count = next(right for right in counts if reaches_pass_mark(right, question_count, pass_mark))
     return math.ceil(Fraction(100 * needed_count, question_count) - Fraction(1, 2))
 
 

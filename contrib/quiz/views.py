@@ -86,7 +86,7 @@ def answer_quiz_step(request: HttpRequest, study: Study, worker: Worker, number:
         return see_other("quiz:quiz", study.slug)
     answers = _read_answers(request, sheet, step)
     if len(answers) < len(step):
-        return _question_page(request, study, sheet, is_answer_missing=True, status=422)
+        return _question_page(request, study, sheet, lacks_answer=True, status=422)
     try:
         attempt = answer_attempt(attempt=attempt, answers=answers)
     except AlreadyEnded:
@@ -150,16 +150,11 @@ def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str,
 
 
 def _question_page(
-    request: HttpRequest,
-    study: Study,
-    sheet: QuizSheet,
-    *,
-    is_answer_missing: bool = False,
-    status: int = 200,
+    request: HttpRequest, study: Study, sheet: QuizSheet, *, lacks_answer: bool = False, status: int = 200
 ) -> HttpResponse:
     open_positions, steps = set(sheet.open_positions), sheet.steps()
     step = next((positions for positions in steps if open_positions & set(positions)), steps[-1])
-    context = _steps_context(study, sheet, step) | {"is_answer_missing": is_answer_missing}
+    context = _steps_context(study, sheet, step) | {"lacks_answer": lacks_answer}
     return render(request, "quiz/question.html", context, status=status)
 
 

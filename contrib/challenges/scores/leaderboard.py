@@ -158,15 +158,8 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
     rows = []
     for submission in shown_submissions:
         rank_low, rank_high = ranks.get(str(submission.pk), (None, None))
-        rows.append(
-            LeaderboardRow(
-                submission=submission,
-                cells=score_cells_of(challenge, submission),
-                rank_low=rank_low,
-                rank_high=rank_high,
-                is_own=submission.user_id == user_id,
-            )
-        )
+        cells, is_own = score_cells_of(challenge, submission), submission.user_id == user_id
+        rows.append(LeaderboardRow(submission, cells, rank_low, rank_high, is_own=is_own))
     return rows
 
 
