@@ -121,6 +121,7 @@ def _describe_votes(votes: dict[str, int]) -> str:
 
 
 def _adjudication_row(adjudication: Adjudication) -> dict[str, Any]:
+    """Return an adjudication as the list of sent items shows it."""
     return {
         "pk": adjudication.pk,
         "unit": adjudication.unit.key,
@@ -135,6 +136,7 @@ def _adjudication_row(adjudication: Adjudication) -> dict[str, Any]:
 
 
 def _describe_decision(adjudication: Adjudication) -> str:
+    """Return the adjudicator's decision in words."""
     kind, value = kind_of(adjudication.study), adjudication.value
     if value is None:
         return "–"

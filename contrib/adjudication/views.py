@@ -81,6 +81,7 @@ def decide_unit(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _store_decision(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
+    """Store the posted decision, and go to the next waiting unit."""
     kind, page_units = kind_of(adjudication.study), [decisions.page_unit_of(adjudication)]
     if not can_be_stored(dict(request.POST.lists())):
         raise AnswerProblem(_("Nothing was saved: a text contains characters that cannot be stored."))
@@ -101,6 +102,7 @@ def _store_decision(request: HttpRequest, adjudication: Adjudication) -> HttpRes
 
 
 def _adjudication_page(request: HttpRequest, adjudication: Adjudication, problem: str = "") -> HttpResponse:
+    """Show the unit as workers see it, with a field for the reason."""
     study, unit = adjudication.study, adjudication.unit
     design = design_of(study)
     (step,) = steps_of(

@@ -156,6 +156,7 @@ def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
 
 
 def _decode_chunks(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield the text of a file in UTF-8. Raise SubmissionRefused for other encodings."""
     decode = codecs.getincrementaldecoder("utf-8-sig")().decode
     try:
         for chunk in chunks:

@@ -107,6 +107,7 @@ def submit_to_challenge(request: HttpRequest, slug: str) -> HttpResponse:
 
 @csrf_protect
 def _submit_form(request: HttpRequest, challenge: Challenge) -> HttpResponse:
+    """Show the form of a submission, or submit it."""
     user = _signed_in_user(request)
     assert user is not None, "submit_to_challenge requires an account"
     if request.method != "POST":
@@ -241,6 +242,7 @@ def _describe_state(challenge: Challenge) -> str:
 def _form_page(
     request: HttpRequest, challenge: Challenge, form: SubmissionForm, *, status: int = 200, error: str = ""
 ) -> HttpResponse:
+    """Show the form of a submission with an error."""
     user = _signed_in_user(request)
     context = {
         "challenge": challenge,

@@ -145,6 +145,7 @@ def _read_given_source(
 
 
 def _report_lines(result: dict[str, Any]) -> list[str]:
+    """Return the result as lines for the terminal."""
     first, second, units = result["first"], result["second"], result["units"]
     lines = [f"First: {first['name']} ({first['score']}). Second: {second['name']} ({second['score']})."]
     lines.append(

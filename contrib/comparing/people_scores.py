@@ -112,6 +112,7 @@ class _Outputs:
 
 
 def _read_outputs(dataset: Dataset) -> _Outputs:
+    """Read the captions of all systems of a dataset, with the spellings by which scores can name them."""
     outputs = _Outputs({}, {})
     rows = Output.objects.annotations().filter(system__dataset=dataset).order_by("system_id", "-rank")
     for system, image, text in rows.values_list("system_id", "item__name", "caption__text"):

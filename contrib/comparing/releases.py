@@ -111,6 +111,7 @@ def _compare_plans(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, 
 
 
 def _summarise_release(path: Path) -> _ReleaseSummary:
+    """Read a bundle. Raise VerificationError if it is invalid."""
     with closing(BundleReader(path)) as reader:
         bundle = read_bundle(reader)
         hashes, used_flags = array("Q"), array("b")

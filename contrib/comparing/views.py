@@ -96,6 +96,7 @@ def show_study_comparison(request: HttpRequest, study: Study, context: Context) 
 
 
 def _comparison_context(request: HttpRequest, study: Study, other: Study, missing: str) -> dict[str, Any]:
+    """Return the context of a comparison, or the reason why the studies cannot be compared."""
     try:
         result = cached_comparison(first=study, second=other, missing=missing)
     except EvaluationError as error:

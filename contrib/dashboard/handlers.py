@@ -11,6 +11,7 @@ from judgments.studies.studies import find_study
 
 
 def make_snapshot(run: JobRun, *, study: str) -> None:
+    """Compute and store the snapshot of a study, and delete earlier jobs of this kind."""
     study_row = find_study(study)
     extend_blocks(study_row)
     snapshot = compute_snapshot(study=study_row, progress=run.progress)

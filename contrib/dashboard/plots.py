@@ -136,6 +136,7 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
 def _draw_interval(
     axes: Axes, y: int, row: Mapping[str, Any], format_value: Callable[[float], str], *, leads: bool
 ) -> None:
+    """Draw the value of a metric in a row, with its interval and its number."""
     value, low, high = (row[key] for key in ("value", "low", "high"))
     colour, alpha = (ACCENT, 1.0) if leads else (INK, 0.62)
     if low is not None:

@@ -146,6 +146,7 @@ class DisagreementsView(APIView):
 
 
 def _disagreement_as_json(disagreement: MetricDisagreement) -> dict[str, Any]:
+    """Return a disagreement as ``DisagreementSerializer`` describes it."""
     judged_row, consensus = disagreement.row, disagreement.consensus
     second = getattr(judged_row, "second", None)
     row: dict[str, Any] = as_json(

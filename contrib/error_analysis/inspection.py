@@ -97,6 +97,7 @@ def _references_of(item: int) -> list[tuple[str, str]]:
 
 
 def _read_votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote, ...]], ...]:
+    """Return each unit with the answers to it, sorted by worker."""
     excluded_workers = loaders.excluded_workers(study)
     rows = Judgment.objects.current().filter(unit__in=units)
     columns = ("unit_id", "assignment__worker__name", "assignment__worker_id", "value", "set_aside")

@@ -153,6 +153,7 @@ def _rank_by_metric(
 
 
 def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
+    """Rank the pairs of a study by the stored scores of a metric and people's consensus."""
     table = list(rows.values_list("pair_id", "pair__kind", "first", "second"))
     consensus = Consensus.objects.filter(study=study)
     # the winner, and the votes for the first and the second candidate
@@ -172,6 +173,7 @@ def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
 
 
 def _rank_stored_captions(study: int, rows: Any) -> RankedDisagreements:
+    """Rank the captions of a study by the stored scores of a metric and people's consensus."""
     table = list(rows.values_list("unit_id", "unit__kind", "first"))
     consensus = Consensus.objects.filter(study=study, unit__isnull=False)
     answers = consensus.values_list("unit_id", "share", "value")

@@ -77,6 +77,7 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
 
 
 def _disagreement_row(study: Study, metric: str, disagreement: MetricDisagreement) -> dict[str, Any]:
+    """Return a disagreement as the list shows it, with the chosen metric first."""
     compares_pairs = KINDS[study.protocol].compares_pairs
     judged_row, consensus = disagreement.row, disagreement.consensus
     texts = [judged_row.first.text, judged_row.second.text] if compares_pairs else [judged_row.first.text]
@@ -100,6 +101,7 @@ def _disagreement_row(study: Study, metric: str, disagreement: MetricDisagreemen
 
 
 def _describe_people(row: Any, compares_pairs: bool) -> str:
+    """Return people's consensus in words."""
     if row is None:
         return _("no consensus")
     if not compares_pairs:
@@ -160,6 +162,7 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
 
 
 def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
+    """Return each unit with its reference and people's answers in words."""
     kind = kind_of(study)
     labels, two_sided = {choice.value: choice.text for choice in kind.choices}, kind.two_sided
 
@@ -183,6 +186,7 @@ def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
 
 
 def _metric_rows(analysis: Analysis, inspection: Inspection) -> list[dict[str, Any]]:
+    """Return the scores of all metrics, the winner that each names, and whether people name the same."""
     rows = []
     value = inspection.consensus.value if inspection.consensus else None
     for name, (first, second) in all_metric_scores(analysis, inspection).items():

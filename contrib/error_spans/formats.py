@@ -12,6 +12,8 @@ from judgments.models import Study, Unit
 
 
 class SpanLines(ConsensusEncoding):
+    """The lines of the format: a text with the marks of its consensus."""
+
     count_name = "texts"
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:

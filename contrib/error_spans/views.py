@@ -129,6 +129,8 @@ class SystemComparisonSerializer(serializers.Serializer[Any]):
 
 
 class ErrorSpansSerializer(serializers.Serializer[Any]):
+    """The scores of all systems, and the comparison of two of them."""
+
     systems = SystemScoreSerializer(many=True)
     comparison = SystemComparisonSerializer(allow_null=True)
     scope = serializers.CharField(help_text="Whether intervals hold for items and people, or these people.")

@@ -12,6 +12,7 @@ from judgments.models import Study
 
 
 def as_markdown(study: Study, sections: list[ChecklistSection]) -> str:
+    """Return the checklist as Markdown, in the language in use."""
     title = _("Checklist for an ethics board: %(name)s") % {"name": study.name}
     parts = [f"# {title}", _("Filled in from the design of study `%(slug)s`.") % {"slug": study.slug}]
     for section in sections:

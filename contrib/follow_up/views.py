@@ -146,6 +146,7 @@ def _visible_candidates(request: HttpRequest, study: Study) -> QuerySet[Consensu
 
 
 def _take_items(request: HttpRequest, study: Study) -> HttpResponse:
+    """Add the selected units to the known items of the draft."""
     candidates = _visible_candidates(request, study)
     candidates = candidates.filter(pk__in=read_posted_parameters(request, TakeRequest)["chosen"])
     ids = list(candidates.values_list("pk", flat=True))

@@ -58,6 +58,7 @@ def _missing_answer(question: FormQuestion) -> RefusedAnswer:
 
 
 def _clean_choice(question: FormQuestion, value: Any) -> str | None:
+    """Return the chosen value; None if an optional question has no answer."""
     values = [option.value for option in question.options if option.value]
     if value in (None, ""):
         if question.required:
@@ -73,6 +74,7 @@ def _clean_choice(question: FormQuestion, value: Any) -> str | None:
 
 
 def _clean_ticks(question: FormQuestion, value: Any) -> list[str]:
+    """Return the ticked values in the order of the options."""
     values = [option.value for option in question.options]
     ticked = [] if value is None else value
     if not isinstance(ticked, list) or not all(entry in values for entry in ticked):
@@ -91,6 +93,7 @@ def _clean_ticks(question: FormQuestion, value: Any) -> list[str]:
 
 
 def _clean_number(question: FormQuestion, value: Any) -> int | float | None:
+    """Return a number within the question's range; None if an optional question has no answer."""
     if value in (None, ""):
         if question.required:
             raise _missing_answer(question)
@@ -107,6 +110,7 @@ def _clean_number(question: FormQuestion, value: Any) -> int | float | None:
 
 
 def _is_in_range(question: FormQuestion, number: float) -> bool:
+    """Return whether a number keeps the bounds and the step of a question."""
     if question.low is not None and number < question.low:
         return False
     if question.high is not None and number > question.high:
@@ -127,6 +131,7 @@ def _range_text(question: FormQuestion) -> str:
 
 
 def _clean_text(question: FormQuestion, value: Any) -> str | None:
+    """Return a text without outer blanks; None if an optional question has no answer."""
     if value is not None and not isinstance(value, str):
         raise ValueError(gettext("expected a text for “%(name)s”") % {"name": question.name})
     text = (value or "").replace("\r\n", "\n").replace("\r", "\n").strip()

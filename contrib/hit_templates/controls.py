@@ -164,6 +164,7 @@ def draw_answer_to_known_item(
 
 
 def draw_random_answer(question: FormQuestion, rng: np.random.Generator) -> Any:
+    """Return a valid answer to a question, as a simulated worker gives it at random."""
     values = [option.value for option in question.options if option.value]
     if question.shape == "choice":
         return values[int(rng.integers(len(values)))]

@@ -76,6 +76,7 @@ def reason_of(cells: Mapping[str, str]) -> str:
 
 
 def _read_choice(question: FormQuestion, cell: str) -> dict[str, Any]:
+    """Read the values that are right, one or several."""
     values = [option.value for option in question.options if option.value]
     expected_values = [cell] if cell in values else _split_values(cell)
     if not expected_values:
@@ -168,6 +169,7 @@ def meets_expectation(expected: Mapping[str, Mapping[str, Any]], answer: Mapping
 
 
 def _value_meets(expectation: Mapping[str, Any], value: Any) -> bool:
+    """Return whether the answer to one question is as expected. None means that it is unanswered."""
     if "any" in expectation:
         return (value if value is not None else "") in expectation["any"]
     if "all" in expectation:

@@ -117,6 +117,7 @@ def _labelled_ids(page: Sequence[Element | str]) -> Iterator[str]:
 
 
 def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: bool) -> Iterator[str]:
+    """Yield the HTML of nodes with cells and answers filled in."""
     for node in nodes:
         if isinstance(node, str):
             yield escape(fill_text(node, step.cells))

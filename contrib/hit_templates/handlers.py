@@ -10,6 +10,13 @@ from judgments.jobs.runs import JobRun
 
 
 def import_template_upload(run: JobRun, *, upload: str, source: str, slug: str, name: str) -> None:
+    """Import a template with its uploaded inputs and pictures as a draft.
+
+    Args:
+        upload: name of the upload.
+        source: the HTML of the template.
+        slug, name: of the new study.
+    """
     user = acting_person()
     if user is None:
         raise WrongState("Nothing was imported, because the account that started the job no longer exists.")

@@ -119,6 +119,7 @@ def _option_columns(template: TemplateForm) -> set[str]:
 
 
 def _check_columns(template: TemplateForm, columns: tuple[str, ...], inputs: Path) -> None:
+    """Raise TemplateProblem if the template has a field that is no column of the inputs."""
     for name in template.fields:
         if name in columns:
             continue
@@ -132,6 +133,7 @@ def _check_columns(template: TemplateForm, columns: tuple[str, ...], inputs: Pat
 def _describe_cells(
     template: TemplateForm, columns: tuple[str, ...], markup_counts: Counter[str], empty_counts: Counter[str]
 ) -> list[str]:
+    """Return sentences about unused columns, HTML in cells, and empty options."""
     sentences = []
     answer_columns = expected_columns(columns, template.questions)
     unused = [
@@ -160,6 +162,7 @@ def _describe_cells(
 def _describe_known_rows(
     template: TemplateForm, columns: tuple[str, ...], known_row_count: int, unusable_answers: list[str]
 ) -> list[str]:
+    """Return sentences about rows with expected answers, and about answers that cannot be used."""
     answer_columns = expected_columns(columns, template.questions)
     if not answer_columns:
         return []
@@ -182,6 +185,11 @@ def _format_rows(count: int) -> str:
 
 
 def make_draft_design(*, source: str, slug: str, name: str = "", **values: Any) -> StudyDesign:
+    """Return the design of a study of the template. Raise DesignError if it is invalid.
+
+    Args:
+        values: further keys of the design.
+    """
     return make_design(
         {
             "name": name or slug,

@@ -60,6 +60,8 @@ class TemplateColumns(TemplatePart, AnswerFileFormat):
 
 
 class TemplateRehearsal(TemplatePart, Rehearsal):
+    """Simulated workers who fill in the form."""
+
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
         return checked_answer(
             self._kind.questions(unit),
@@ -282,6 +284,7 @@ class HITTemplate(OpenKind):
 
 
 def _describe_question(question: FormQuestion) -> dict[str, Any]:
+    """Return a question as the HTTP interface shows it."""
     bounds = {name: getattr(question, name) for name in ("low", "high", "step")}
     return {
         "name": question.name,

@@ -39,6 +39,8 @@ CHECKED_UPLOAD_KEY = "quorum-brought"
 
 
 class HITTemplateForm(forms.Form):
+    """The upload of a template with its inputs and pictures."""
+
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=200,
@@ -113,6 +115,7 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
 
 
 def _start_job(request: HttpRequest, args: dict[str, str]) -> HttpResponse:
+    """Start a job that imports the upload, and show it."""
     try:
         job = enqueue(kind="import_template", args=args, user=signed_in(request))
     except TooManyAttempts as error:
@@ -158,6 +161,7 @@ def _refuse_existing_slug(slug: str) -> None:
 
 
 def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
+    """Return the questions of a template as the preview lists them."""
     control_names = {
         "radio": gettext("one option (radio buttons)"),
         "select": gettext("one option (radio buttons)"),
@@ -185,6 +189,7 @@ def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
 
 
 def _create_study(request: HttpRequest, context: Context) -> HttpResponse:
+    """Create the study of the preview that was stored last."""
     preview_key = request.POST.get("_create", "")
     design = find_preview(request.session, preview_key)
     upload = request.session.get(CHECKED_UPLOAD_KEY, {}).get(preview_key)

@@ -284,6 +284,7 @@ def _read_options(element: Element, question: FormQuestion) -> None:
 
 
 def _read_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
+    """Read the bounds, the step and the tolerance of a number."""
     question.low, question.high = (_read_number(attributes, bound, question.name) for bound in ("min", "max"))
     if question.control == "range":
         question.low, question.high = (
@@ -307,6 +308,12 @@ def _read_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
 
 
 def _read_number(attributes: dict[str, str], bound: str, name: str) -> float | None:
+    """Return the number in an attribute; None if it is missing.
+
+    Args:
+        bound: name of the attribute.
+        name: name of the question, for the error message.
+    """
     text = attributes.get(bound, "").strip()
     if not text:
         return None

@@ -40,6 +40,8 @@ class TemplatePart:
 
 
 class AnswersByQuestion(TemplatePart, OpenAggregation):
+    """The consensus of a form, which has an outcome for each question."""
+
     rule = "majority-of-answers"
     tie_rule = "no-answer"
 
@@ -136,6 +138,8 @@ def _combine_ticks(values: Sequence[Sequence[str]]) -> dict[str, Any]:
 
 
 class ResultsByQuestion(TemplatePart, Results):
+    """The statistics of each question."""
+
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         codes = AnswersByQuestion(self._kind).codes  # the same codes as for the agreement of the study
         return KindResults(

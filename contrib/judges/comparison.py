@@ -124,6 +124,7 @@ def _compare_judge(
 
 
 def _describe_people(material: JudgeMaterial) -> dict[str, Any]:
+    """Return the numbers of people and their judgments, and how far people agree among themselves."""
     people = material.people
     counts = {"judgments": len(people.unit_index), "workers": len(np.unique(material.worker_ids))}
     if not (is_nominal(material.kind) or people.marked_answers):
@@ -428,6 +429,7 @@ class _Target(NamedTuple):
 
 
 def _targets(material: JudgeMaterial) -> list[_Target]:
+    """Return the means to estimate: of all units, and of each system."""
     all_units = np.ones(len(material.unit_ids), dtype=np.bool_)
     systems = material.systems.items()
     if not has_orders(material.kind):

@@ -124,6 +124,7 @@ class Endpoint(Client):
 
 
 def _read_reply(body: bytes) -> Reply:
+    """Return the reply in a response. Raise AskLater if it is no chat completion."""
     try:
         reply = load_json(body)
         text = reply["choices"][0]["message"]["content"]

@@ -79,6 +79,7 @@ def describe_unbiased_share(side: Mapping[str, Any]) -> str:
 
 
 def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, Any]) -> Table:
+    """Return the table of agreement and biases of each judge, next to people among themselves."""
     rows: list[tuple[Cell, ...]] = []
     if people.get("agreement"):
         agreement = estimate_of(people["agreement"])
@@ -110,6 +111,7 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
 
 
 def _estimates_table(rows: Sequence[tuple[str, Mapping[str, Any]]], number_format: str) -> Table:
+    """Return the table of estimates of what people would say."""
     return table(
         "judges-estimates",
         [

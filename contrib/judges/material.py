@@ -91,6 +91,11 @@ class JudgeAnswers(AnswerSummary):
 
 
 def load_material(study: Study, kind: Kind, table: Any) -> JudgeMaterial:
+    """Load people's included judgments and what units show.
+
+    Args:
+        table: all judgments of the study, as a JudgmentTable.
+    """
     units = study_units(study).judged_units
     is_counted = table.is_counted
     unit_index = places_in(units.pk, table.unit[is_counted])

@@ -226,6 +226,7 @@ def _figures(
     images: Ints,
     specification: Specification,
 ) -> SpecificationFigures:
+    """Return figures of the rows that are used, with the clusters of the specification."""
     is_naive = specification.get("clusters") == NAIVE
     columns = {"row": np.arange(len(is_used))} if is_naive else {ITEM: images}
     clusters = Clusters.from_columns(columns, len(is_used), is_used)

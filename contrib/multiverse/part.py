@@ -21,6 +21,8 @@ from judgments.studies.generation.progress import Progress
 
 
 class Multiverse(ReportPart):
+    """The robustness analysis of a report."""
+
     name = "multiverse"
     label = "Robustness analysis"
     help_text = (

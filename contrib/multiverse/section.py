@@ -45,6 +45,7 @@ def _claim_sentence(conclusion: Result) -> str:
 
 
 def _conclusion_sentence(result: Result, conclusion: Result) -> str:
+    """Say in how many specifications a conclusion holds, and which choice moves it most."""
     choices = conclusion["choices"]
     means = {
         option: figures["mean"]

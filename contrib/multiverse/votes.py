@@ -80,6 +80,7 @@ class StudyVotes:
 
     @classmethod
     def for_study(cls, study: Study) -> StudyVotes:
+        """Load all votes of a study, including those of workers whom its control rule excludes."""
         units = loaders.study_units(study)
         return cls(
             study=study,
@@ -176,6 +177,7 @@ class StudyVotes:
         return self.cached_result(("model", specification.get("controls")), fit_model)
 
     def _weighted_consensus(self, specification: Specification) -> Mapping[int, Consensus]:
+        """Return the consensus in which workers are weighted by their accuracy on control items."""
         unit, worker, value = self.counted_columns(specification)
         workers = np.array(list(self.table.records), dtype=np.int64)
         records = self.table.records.values()

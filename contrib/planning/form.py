@@ -98,6 +98,8 @@ GROUPS = (
 
 
 class PlanningForm(forms.Form):
+    """The assumptions of a plan. ``pilots`` are the slugs and names of studies to choose from."""
+
     question = forms.ChoiceField(
         label=gettext_lazy("Compare"),
         choices=[("systems", gettext_lazy("two systems")), ("metrics", gettext_lazy("two metrics"))],

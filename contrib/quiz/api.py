@@ -184,6 +184,7 @@ class QuizView(WorkView):
 
 
 def _attempt_as_json(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
+    """Return an attempt with its questions, answers, and the explanations that the worker may see now."""
     sheet = sheet_of(attempt)
 
     def picture_url(page_unit: PageUnit) -> str:

@@ -57,6 +57,7 @@ class QuizStatus:
 
 
 def quiz_status(*, study: Study, worker: Worker) -> QuizStatus:
+    """Return the worker's status in a study's quiz. A study without a quiz counts as passed."""
     design = design_of(study)
     if not asks_anything(design.quiz):
         return QuizStatus(is_needed=False, is_passed=True, last_attempt=None, attempts_left=0)

@@ -60,6 +60,7 @@ def percent_needed(question_count: int, pass_mark: float) -> int:
 
 
 def _make_form(title: str, questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> Element:
+    """Return the QuestionForm of the test."""
     document = root_element("QuestionForm", QUESTION_FORM)
     add_element(add_element(document, "Overview"), "Title", title)
     for number, (question, order) in enumerate(zip(questions, orders, strict=True), start=1):
@@ -79,6 +80,7 @@ def _make_form(title: str, questions: Sequence[Question], orders: Sequence[Seque
 
 
 def _make_key(questions: Sequence[Question]) -> Element:
+    """Return the AnswerKey of the test: a point for each right answer, and their percentage as the score."""
     document = root_element("AnswerKey", ANSWER_KEY)
     for number, question in enumerate(questions, start=1):
         element = add_element(document, "Question")

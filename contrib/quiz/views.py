@@ -152,6 +152,7 @@ def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str,
 def _question_page(
     request: HttpRequest, study: Study, sheet: QuizSheet, *, lacks_answer: bool = False, status: int = 200
 ) -> HttpResponse:
+    """Show the next unanswered step of the attempt."""
     open_positions, steps = set(sheet.open_positions), sheet.steps()
     step = next((positions for positions in steps if open_positions & set(positions)), steps[-1])
     context = _steps_context(study, sheet, step) | {"lacks_answer": lacks_answer}
@@ -161,6 +162,7 @@ def _question_page(
 def _explanation_page(
     request: HttpRequest, study: Study, status: QuizStatus, sheet: QuizSheet, step: list[int]
 ) -> HttpResponse:
+    """Show the explanation of a step that was answered."""
     explained = [answer for position in step if (answer := explain_answer(sheet, position)) is not None]
     context = _steps_context(study, sheet, step) | {
         "explained_answers": explained,
@@ -171,6 +173,7 @@ def _explanation_page(
 
 
 def _start_context(study: Study, status: QuizStatus) -> dict[str, Any]:
+    """Return the context of the page before the first attempt."""
     design = read_design(study)
     return {
         "study": study,
@@ -184,6 +187,7 @@ def _start_context(study: Study, status: QuizStatus) -> dict[str, Any]:
 def _result_page(
     request: HttpRequest, study: Study, status: QuizStatus, attempt: QuizAttempt
 ) -> HttpResponse:
+    """Show the result of a finished attempt."""
     sheet = translate_sheet(sheet_of(attempt))
     explained = [
         answer
@@ -209,6 +213,7 @@ def _format_percent(share: float) -> str:
 
 @require_safe
 def quiz_picture(request: HttpRequest, slug: str, number: int, position: int) -> HttpResponseBase:
+    """Return the picture of a known item to the worker whose attempt has it."""
     worker = api_worker(request) or worker_of(request)
     study = Study.objects.filter(slug=slug).first()
     try:

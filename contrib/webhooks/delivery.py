@@ -54,6 +54,7 @@ def message_id_of(delivery: WebhookDelivery) -> str:
 
 
 def delivery_body_of(delivery: WebhookDelivery) -> bytes:
+    """Return the message as JSON, always in the same bytes."""
     message: dict[str, Any] = {
         "id": message_id_of(delivery),
         "event": delivery.event,
@@ -65,6 +66,7 @@ def delivery_body_of(delivery: WebhookDelivery) -> bytes:
 
 
 def headers_of(delivery: WebhookDelivery, body: bytes, *, timestamp: int) -> dict[str, str]:
+    """Return the headers of a message, with its signature."""
     message_id = message_id_of(delivery)
     return {
         "Content-Type": "application/json",

@@ -82,6 +82,7 @@ def compare_sources(
 
 
 def _count_units(matched: MatchedSources) -> dict[str, Any]:
+    """Return the numbers of shared units, of other units, and of units that were merged or exchanged."""
     unit_counts = [len(np.unique(source.unit)) for source in (matched.first, matched.second)]
     shared = int(matched.shared.sum())
     return {

@@ -96,6 +96,7 @@ def read_source(
 
 
 def _read_table(path: Path, protocol: str | None, **options: Any) -> SourceJudgments:
+    """Read a judgments file in CSV or JSON lines."""
     table = read_judgment_table(path, numeric=protocol is not None, read_content=_read_content, **options)
     if protocol is not None and table.protocol not in (None, protocol):
         raise ImportProblem(
@@ -118,6 +119,7 @@ def _read_table(path: Path, protocol: str | None, **options: Any) -> SourceJudgm
 
 
 def _read_content(record: Record) -> UnitContent:
+    """Return what a row of a judgments file says about its unit."""
     names = ("reference", "first", "second")
     ids = [read_optional(record, name, read_name) for name in names]
     texts = [

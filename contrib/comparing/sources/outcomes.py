@@ -75,6 +75,12 @@ def compare_winners(matched: MatchedSources, resampling: Resampling) -> dict[str
     images = np.arange(len(units)) if resampling.ignores_clusters else items_of_units(*sources)[units]
 
     def share(outcomes: Flags, pairs: Flags) -> dict[str, Any]:
+        """Return the share of pairs with the outcome, with its interval.
+
+        Args:
+            outcomes: (N,) whether each pair has the outcome.
+            pairs: (N,) whether each pair is included.
+        """
         interval = share_of_rows(outcomes.astype(np.float64), {ITEM: images}, CONFIDENCE, keep=pairs)
         n = int(pairs.sum())
         return {

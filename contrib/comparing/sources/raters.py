@@ -94,6 +94,7 @@ def _alpha(
     kind: Kind | None,
     control_items: bool = False,
 ) -> dict[str, Any]:
+    """Return alpha with its interval, clustered by item and, if raters are known, by rater."""
     clusters = {ITEM: items[unit]} | ({} if anonymous else {RATER: rater})
     ratings = ratings_of_judgments(unit, rater, value)
     return alpha_of_ratings(

@@ -67,6 +67,7 @@ def _thresholds_of(source: SourceJudgments, threshold: float | None) -> Sequence
 
 
 def figures_at_thresholds(grid: KappaGrid | None, reason: str) -> dict[str, Any]:
+    """Return a grid of ``kappa_at_thresholds`` as JSON."""
     if grid is None:
         return {"first": [], "second": [], "cells": [], "best": None, "reason": reason}
     return {
@@ -86,6 +87,7 @@ def _cell_as_json(cell: ThresholdAgreement) -> dict[str, Any]:
 
 
 def correlations_of_scores(matched: MatchedSources, resampling: Resampling) -> dict[str, Any]:
+    """Return the correlations between the scores of shared units."""
     reason = _why_no_scores(matched) or ("" if matched.shared.any() else NO_SHARED_UNITS)
     if reason:
         return {

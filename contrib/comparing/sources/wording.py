@@ -10,6 +10,7 @@ from common.amounts import coefficient, thousands
 
 
 def describe_compared_sources(result: dict[str, Any]) -> str:
+    """Describe the most important result of ``compare_sources``: kappa, or the correlation of scores."""
     shared = result["units"]["shared"]
     if not shared:
         return _("The two studies have no item in common, so their agreement is unknown.")

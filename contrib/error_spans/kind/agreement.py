@@ -20,6 +20,8 @@ RESAMPLES = 1000  # of documents or items, for intervals of agreement
 
 
 class SpanResults(Results):
+    """The results of marked errors."""
+
     def __init__(self, mqm: MqmScheme = MQM) -> None:
         self.mqm = mqm
 
@@ -115,6 +117,7 @@ def _document_of(unit: Any) -> str:
 
 
 def _as_dict(agreement: SpanAgreement) -> dict[str, Any]:
+    """Return an agreement as the study's results store it."""
     return {
         "value": nan_as_none(agreement.value),
         "low": nan_as_none(agreement.low),

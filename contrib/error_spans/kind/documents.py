@@ -148,6 +148,11 @@ def _group_units(design: StudyDesign, versions: Sequence[_Version], images: Sequ
 
 
 def _units_of(design: StudyDesign, version: _Version, *, passage: str = "") -> tuple[UnitSpec, ...]:
+    """Return the units of a version of a document.
+
+    Args:
+        passage: name of both versions if two are shown side by side.
+    """
     units, previous_text = [], ""
     for part, (image, text) in enumerate(version.segments, start=1):
         document = {

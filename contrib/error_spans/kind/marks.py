@@ -18,6 +18,8 @@ WEIGHT = "weight"
 
 
 class SpanMarks(ErrorMarks):
+    """The functions for the marks of a study with these options and weights."""
+
     def __init__(self, options: SpanOptions, mqm: MqmScheme) -> None:
         self.options, self.mqm = options, mqm
 

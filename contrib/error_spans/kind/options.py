@@ -89,6 +89,7 @@ class SpanOptions:
         return {"spans": spans, "score": score}
 
     def _checked_span(self, span: Any, length: int) -> dict[str, Any]:
+        """Return a span with its keys in the stored order. Raise ValueError if it is invalid."""
         keys = {START, END, SEVERITY, CATEGORY} if self.categories else {START, END, SEVERITY}
         if not isinstance(span, Mapping) or set(span) != keys:
             raise ValueError(

@@ -28,6 +28,8 @@ MISS_CHANCE, MOVE_CHANCE, INVENTION_CHANCE = 0.15, 0.2, 0.1
 
 
 class SpanRehearsal(Rehearsal):
+    """Simulated workers of a study with these options."""
+
     def __init__(self, options: SpanOptions) -> None:
         self.options = options
 

@@ -74,6 +74,8 @@ class DocumentPlace(ShownContent):
 
 
 class SpanContent(ShownContent):
+    """The content of a unit: its place in a document, and the key of its screen."""
+
     document: DocumentPlace | None = None
     screen: str | None = None
 

@@ -69,6 +69,7 @@ def marked_rows(study: Study, shared: Sequence[tuple[Segment, Segment]]) -> list
 
 
 def _mark_text(consensus: Consensus) -> MarkedText:
+    """Divide the text of a consensus into marked and unmarked pieces."""
     assert consensus.unit is not None
     assert consensus.unit.first is not None  # a unit with marks has a text
     text = consensus.unit.first.text

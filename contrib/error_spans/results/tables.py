@@ -15,6 +15,7 @@ add_wording(Path(__file__).with_name("wording.toml"))
 
 
 def scores_table(scores: Sequence[SystemScore]) -> Table:
+    """Return the table of systems' scores. Severities that nobody marked have no column."""
     severities = [name for name in SEVERITIES if any(name in row.errors for row in scores)]
     rows = [
         (
@@ -44,6 +45,7 @@ def scores_table(scores: Sequence[SystemScore]) -> Table:
 
 
 def ranks_table(ranked: Sequence[RankedSystem]) -> Table:
+    """Return the table of systems' ranges of ranks, with their means by domain."""
     domains = sorted({domain for row in ranked for domain in row.domains})
     means = [(domain or "all", "fixed") for domain in domains]
     rows = [

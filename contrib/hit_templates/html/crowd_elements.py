@@ -94,6 +94,8 @@ def _tick_builder(input_type: str) -> Callable[[Element], Nodes]:
 
 
 def _classifier_builder(input_type: str) -> Callable[[Element], Nodes]:
+    """Return a function that replaces a classifier by a list of options under its header."""
+
     def build(element: Element) -> Nodes:
         attributes = element.attributes
         name = attributes.get("name", "")

@@ -84,6 +84,7 @@ class _OmissionScan(HTMLParser):
                 self.note("fields-as-attributes", name[:80])
 
     def _note_tag(self, tag: str, attributes: dict[str, str]) -> None:
+        """Count an element that is omitted, or its attributes."""
         if tag == "script":
             self.note("scripts", attributes.get("src", ""))
         elif tag in ("style", "link"):
@@ -121,6 +122,7 @@ class _OmissionScan(HTMLParser):
 
 
 def _sentences(scan: _OmissionScan) -> Iterator[str]:
+    """Yield a sentence for each type of omission that occurs."""
     for what, sentence in _SENTENCES.items():
         if count := scan.counts[what]:
             names = scan.details.get(what, [])

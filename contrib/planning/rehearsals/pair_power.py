@@ -89,6 +89,7 @@ def simulate_power(study: Study, findings: PairFindings, seed: int) -> list[dict
 
 
 def _comparisons_of_systems(study: Study, findings: PairFindings) -> Iterator[PowerComparison]:
+    """Yield a comparison of the two systems that met most often, for each difference."""
     meetings = Counter(tuple(sorted(names)) for names in findings.compared_systems.values())
     if meetings and KINDS[study.protocol].rehearses_systems:
         # Prefer two systems to a system and people's texts, then those that met most often.
@@ -100,6 +101,7 @@ def _comparisons_of_systems(study: Study, findings: PairFindings) -> Iterator[Po
 
 
 def _comparisons_of_metrics(findings: PairFindings) -> Iterator[PowerComparison]:
+    """Yield a comparison of the two best metrics, for each difference."""
     if len(findings.metrics) < 2:
         return
     first, second = (row["name"] for row in findings.metrics[:2])

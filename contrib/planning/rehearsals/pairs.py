@@ -97,6 +97,7 @@ def share_by_item(is_right: Sequence[bool], clusters: Sequence[int] | Ints) -> d
 
 
 def _true_winners(study: Study, true_answers: Mapping[int, Any]) -> TrueWinners:
+    """Return the drawn true winner of each pair."""
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
     rows = {pair: (unit, item) for pair, unit, item in units.values_list("pair_id", "pk", "item_id")}
     clusters = loaders.clusters_of_items(study, [item for _, item in rows.values()])
@@ -127,6 +128,7 @@ def _people_of_crowd(study: Study, true_answers: Mapping[int, Any]) -> VoterMode
 
 
 def _sides_of_metrics(evaluation: MetaEvaluation | None, truth: TrueWinners) -> dict[str, dict[int, int]]:
+    """Return the side that each metric names, by metric and by the pair's row id."""
     if evaluation is None or evaluation.metric_results.pks is None:
         return {}
     pks = evaluation.metric_results.pks.tolist()
