@@ -87,8 +87,8 @@ def test_the_list_holds_what_is_opposed_with_votes_and_scores(pairs: StudyOf, de
     address = page(pairs.study, "closer")
     response = designer.get(f"{address}?metric=bleu-1")
     [row] = response.context["rows"]
-    assert (row["key"], row["people"]) == ("p2", "text 2, chosen for 1 of 1 item")
-    assert row["sure"] == "75\N{NO-BREAK SPACE}%"  # two of two votes
+    assert (row["key"], row["people_answer"]) == ("p2", "text 2, chosen for 1 of 1 item")
+    assert row["people_certainty"] == "75\N{NO-BREAK SPACE}%"  # two of two votes
     assert [name for name, _, _ in row["scores"]] == [
         "bleu-1",
         *[name for name in METRICS if name != "bleu-1"],
@@ -115,7 +115,7 @@ def test_two_scores_have_the_digits_that_part_them(
 def test_captions_whose_ranks_differ_are_listed_for_graded_studies(grades: StudyOf, designer: Client) -> None:
     rows = designer.get(page(grades.study, "closer") + "?metric=bleu-1").context["rows"]
     assert rows[0]["texts"] == [("1", "A zebra", False)]
-    assert rows[0]["people"].endswith("(answers: 2)")
+    assert rows[0]["people_answer"].endswith("(answers: 2)")
 
 
 def test_before_anything_is_computed_the_page_says_what_to_do(pairs: StudyOf, designer: Client) -> None:
@@ -133,7 +133,7 @@ def test_a_pair_is_seen_with_votes_and_the_stored_scores(pairs: StudyOf, designe
         stored = MetricScore.objects.get(pair__key="p2", metric=metric)
         assert stored.second is not None
         second = "< .001" if 0 < stored.second < 0.0005 else f"{stored.second:.3f}".removeprefix("0")
-        (row,) = [row for row in response.context["metrics"] if row["name"] == metric]
+        (row,) = [row for row in response.context["metric_rows"] if row["name"] == metric]
         assert (row["first"], row["second"]) == (f"{stored.first:.3f}", second)
 
 
@@ -150,7 +150,7 @@ def test_people_name_the_winner_of_a_pair_and_give_a_caption_a_mean(
     # Both are made before the test's own transaction begins, in whichever order tests are drawn.
     study = {"pairs": pairs, "grades": grades}[made].study
     shown = {key: designer.get(look(study, key)) for key in people}
-    assert {key: one.context["people"] for key, one in shown.items()} == people
+    assert {key: one.context["people_answer"] for key, one in shown.items()} == people
     assert {one.context["compares_pairs"] for one in shown.values()} == {compares}
 
 

@@ -178,7 +178,7 @@ def test_a_large_universe_is_a_seeded_sample_with_the_default_first() -> None:
     )
     universe = Universe.from_choices(choices, np.random.default_rng(7), max_specifications=10)
     again = Universe.from_choices(choices, np.random.default_rng(7), max_specifications=10)
-    assert (len(universe), universe.combinations) == (10, 64)
+    assert (len(universe), universe.combination_count) == (10, 64)
     assert universe.option_indices.tolist() == again.option_indices.tolist()
     assert next(iter(universe)) == dict.fromkeys(("controls", "aggregation", "tokenizer"), "a")
     assert len(np.unique(universe.option_indices, axis=0)) == 10
