@@ -122,8 +122,8 @@ def _summarise_release(path: Path) -> _ReleaseSummary:
         version=bundle.manifest["version"],
         alpha=bundle.findings.agreement["alpha"]["value"],
         metrics={
-            name: (figures["accuracy"]["all"] if "accuracy" in figures else figures["kendall_tau_b"])["value"]
-            for name, figures in bundle.findings.metrics.items()
+            name: (result["accuracy"]["all"] if "accuracy" in result else result["kendall_tau_b"])["value"]
+            for name, result in bundle.findings.metrics.items()
         },
         consensus={(row["unit"], row["pair"]): row["value"] for row in bundle.findings.consensus()},
         judgment_hashes=np.array(hashes, dtype=np.uint64),

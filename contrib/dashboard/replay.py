@@ -54,7 +54,7 @@ class VotesInOrder:
 
 
 def checkpoints(count: int) -> list[int]:
-    """Return the numbers of judgments at which figures are computed, up to ``count``."""
+    """Return the numbers of judgments at which results_by_kind are computed, up to ``count``."""
     if not count:
         return []
     return sorted({max(1, round(count * step / CHECKPOINTS)) for step in range(1, CHECKPOINTS + 1)})
@@ -128,7 +128,7 @@ def accuracy_so_far(
         kinds: (P,) whether each pair is of the kind, by pair kind.
     """
     metric_winners = winners_of_metrics(scores)
-    figures: dict[str, dict[str, Any]] = {}
+    results_by_kind: dict[str, dict[str, Any]] = {}
     for kind, is_of_kind in kinds.items():
         rows_by_metric = {
             name: [
@@ -138,13 +138,13 @@ def accuracy_so_far(
             for name, metric in metric_winners.items()
         }
         cells = {name: rows[-1] for name, rows in rows_by_metric.items()}
-        figures[kind] = {
+        results_by_kind[kind] = {
             "metrics": cells,
             "earlier": rows_by_metric,
             "verdict": pair_verdict(metric_winners, winners[-1][1], is_of_kind, cells),
             **scope_fields(winners[-1][1].deletions),
         }
-    return figures
+    return results_by_kind
 
 
 def means_so_far(

@@ -213,8 +213,8 @@ class HITTemplate(OpenKind):
                 field="template.html",
             )
         has_controls = bool(design.controls.per_hit) and KNOWN_GOOD in design.controls.kinds
-        rows_with_answers = known_rows(template, rows, material.name) if has_controls else []
-        control_names = {item.image.name for item in rows_with_answers}
+        known_items = known_rows(template, rows, material.name) if has_controls else []
+        control_names = {item.image.name for item in known_items}
         judged_rows = [row for row in rows if row.name not in control_names]
         if not judged_rows:
             raise DesignError(
@@ -228,7 +228,7 @@ class HITTemplate(OpenKind):
             )
         drawn_rows = draw_images(judged_rows, design.sampling.images, rng_for(design.seed, "images"))
         groups = [Group(image.name, (self.unit(design, image),)) for image in drawn_rows]
-        hits = self.hits(design, groups, known=rows_with_answers)
+        hits = self.hits(design, groups, known=known_items)
         return Batch(hits=hits, notes={"sentences": list(template.omission_notes)})
 
     def control_items(self, design: StudyDesign) -> ControlMakers:

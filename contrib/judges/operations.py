@@ -122,11 +122,11 @@ def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
     units = {unit.key: unit for unit in _units_to_answer(study, kind)}
     column = "answer" if kind.is_open else "value"
     earlier_keys: set[tuple[Any, ...]] = set()
-    for line, row in _parse_rows(answers, column):
+    for line_number, row in _parse_rows(answers, column):
         unit_key = str(row.get("unit", "")).strip()
         if unit_key not in units:
             raise EvaluationError(
-                f"Line {line} names unit {unit_key[:80]!r}, which is no judged unit of this study."
+                f"Line {line_number} names unit {unit_key[:80]!r}, which is no judged unit of this study."
             )
         unit, cell = units[unit_key], row.get(column)
         try:
@@ -137,22 +137,22 @@ def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
             else:
                 value = kind.clean_answer(_parse_integer(cell), unit=unit, design=design)
         except ValueError as error:
-            raise EvaluationError(f"Line {line} has {column} {str(cell)[:40]!r}; {error}.") from None
+            raise EvaluationError(f"Line {line_number} has {column} {str(cell)[:40]!r}; {error}.") from None
         order = str(row.get("order") or "").strip()
         rater = str(row.get("rater") or "").strip()
         if order not in SWAPPED_BY_ORDER or (order and not has_orders(kind)):
             expected_orders = (
                 "first-left or second-left" if has_orders(kind) else "no order, as nothing is beside the text"
             )
-            raise EvaluationError(f"Line {line} has order {order[:40]!r}; expected {expected_orders}.")
+            raise EvaluationError(f"Line {line_number} has order {order[:40]!r}; expected {expected_orders}.")
         if len(rater) > MAX_RATER_LENGTH:
             raise EvaluationError(
-                f"Line {line} names a rater with {len(rater)} characters, expected {MAX_RATER_LENGTH} at most."
+                f"Line {line_number} names a rater with {len(rater)} characters, expected {MAX_RATER_LENGTH} at most."
             )
         answer_key = {"unit_id": unit.pk, "rater": rater, "swapped": SWAPPED_BY_ORDER[order]}
         if tuple(answer_key.values()) in earlier_keys:
             raise EvaluationError(
-                f"Line {line} answers unit {unit_key!r} again, by the same rater in the same order."
+                f"Line {line_number} answers unit {unit_key!r} again, by the same rater in the same order."
             )
         earlier_keys.add(tuple(answer_key.values()))
         yield {**answer_key, **answer_field_of(value)}

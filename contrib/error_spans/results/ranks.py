@@ -65,9 +65,9 @@ def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> 
     return sorted(rows, key=lambda row: (-row.score, row.system))
 
 
-def _domain_means(judged: Sequence[Segment]) -> dict[str, float]:
+def _domain_means(system_segments: Sequence[Segment]) -> dict[str, float]:
     scores: defaultdict[str, list[float]] = defaultdict(list)
-    for segment in judged:
+    for segment in system_segments:
         scores[segment.domain].extend(segment.scores)
     return {domain: float(np.mean(scores[domain])) for domain in sorted(scores)}
 

@@ -44,7 +44,7 @@ def system_scores(segments: Segments) -> list[SystemScore]:
     """Return the scores of systems, best first."""
     outputs = outputs_of(segments)
     means = outputs.figures(MEAN) if outputs is not None else {}
-    scores = [_score_system(name, judged, means[name]) for name, judged in segments.items()]
+    scores = [_score_system(name, system_segments, means[name]) for name, system_segments in segments.items()]
     return sorted(scores, key=lambda score: (-score.score, score.system))
 
 

@@ -211,7 +211,9 @@ SEGMENTS = add_figures(
     Figures(
         name="span-segments",
         compute=segments_of,
-        rows=lambda systems: sum(segment.judgments for judged in systems.values() for segment in judged),
+        rows=lambda systems: sum(
+            segment.judgments for system_segments in systems.values() for segment in system_segments
+        ),
         as_json=as_json,
         from_json=lambda systems: {name: [Segment(**row) for row in rows] for name, rows in systems.items()},
     )
