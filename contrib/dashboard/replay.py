@@ -54,7 +54,7 @@ class VotesInOrder:
 
 
 def checkpoints(count: int) -> list[int]:
-    """Return the numbers of judgments at which results_by_kind are computed, up to ``count``."""
+    """Return the numbers of judgments at which results are computed, up to ``count``."""
     if not count:
         return []
     return sorted({max(1, round(count * step / CHECKPOINTS)) for step in range(1, CHECKPOINTS + 1)})

@@ -68,6 +68,6 @@ def marked_characters(spans: Iterable[Span]) -> set[int]:
 
 
 def character_f1(first_spans: Iterable[Span], second_spans: Iterable[Span]) -> float:
-    """Return the F1 of the marked marked_characters; 1 if neither answer marks any."""
+    """Return the F1 of the marked characters; 1 if neither answer marks any."""
     first, second = marked_characters(first_spans), marked_characters(second_spans)
     return 2 * len(first & second) / (len(first) + len(second)) if first or second else 1.0
