@@ -21,9 +21,12 @@ class LiveCounters:
     """The counters of a dashboard.
 
     Attributes:
+        judgments: number of judgments, without revisions.
         wanted: total number of judgments that the study needs; 0 if unknown.
         last_hour: number of judgments in the last hour.
         hours_left: remaining time at that pace; None if no judgments arrive or none are needed.
+        leases: the assignments in progress that end first.
+        has_more_leases: whether there are more than ``leases`` has.
         spending: the money at the crowd; None without a budget.
         local_cents: rewards of approved work on this installation.
     """

@@ -20,11 +20,13 @@ class MetricDisagreement:
     """A pair or a unit on which a metric and people disagree.
 
     Attributes:
+        row: the candidate pair, or the unit.
+        consensus: people's consensus on it.
         metric, people: the values of the metric and of people that are compared.
         size: the size of the disagreement, by which the list is sorted.
     """
 
-    row: Any  # a pair, or a unit
+    row: Any
     consensus: Consensus | None
     metric: float
     people: float

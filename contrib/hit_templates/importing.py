@@ -42,6 +42,7 @@ class CheckedTemplate:
 
     Attributes:
         source: the HTML of the template.
+        template: the parsed template.
         columns: the columns of the inputs.
         first_row: the texts of the first row of the inputs, by column.
         row_count: number of rows of the inputs.

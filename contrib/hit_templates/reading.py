@@ -34,6 +34,8 @@ class TemplateForm:
     """A parsed template of plain HTML.
 
     Attributes:
+        page: its elements and texts, with controls that have the index of their question.
+        questions: the questions in the order of the page.
         fields: the names of its fields ``${field}``.
         omission_notes: sentences about the parts that were left out or replaced.
     """

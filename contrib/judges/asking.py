@@ -58,6 +58,7 @@ class AskingResult:
     """The judge after a run, and the numbers of its rows by state.
 
     Attributes:
+        answer_count: number of usable answers.
         failure_count: number of questions without a usable reply.
         remaining_count: number of questions that are not answered yet.
         reason: why the run ended early, or "".

@@ -62,6 +62,9 @@ class StudyVotes:
     """A study's votes before the control rule is applied, and the results under specifications, which are cached.
 
     Attributes:
+        table: all judgments.
+        units: the judged units.
+        decisions: adjudicated answers, by the unit's row id.
         seed: of random halves of references, and of intervals.
         control_rule: the study's own rule by which workers are excluded for wrong answers to control items.
         anonymous: whether votes do not say who gave them.

@@ -26,7 +26,8 @@ class Assumptions(DesignTable):
 
     Attributes:
         question: whether two systems or two metrics are compared.
-        win_rate: share of pairs on which the first system is better, among those without a tie (``ties``).
+        win_rate: share of pairs on which the first system is better, among those without a true tie.
+        ties: share of pairs with a true tie.
         first, second: accuracies of the two metrics.
         agreement: share of pairs on which both metrics name the same winner.
         right: share of right votes of attentive people.
@@ -39,6 +40,7 @@ class Assumptions(DesignTable):
         pairs, references, votes: numbers to try.
         wanted: the power to reach.
         alpha: the significance level.
+        simulations: number of simulated studies of each design.
         reward_cents, fee_cents, units_per_hit, controls_per_hit: pay and length of a page of work.
         replaced: share of pages of work that are paid for again.
     """

@@ -35,6 +35,7 @@ class ScoredSubmission:
         state: "scored" or "failed".
         reason: why it could not be scored, or "".
         scores: for each metric, the score of the corpus, and the ends of its interval if it has one.
+        signatures: the signature of each metric's score.
         images: npz with the scores of the images by metric; b"" if it could not be scored.
     """
 

@@ -25,6 +25,8 @@ class MarkedText:
     """A system's text with the errors of its consensus.
 
     Attributes:
+        score: score of the consensus.
+        pieces: the text, divided where marks begin and end.
         missing_severity: severity of the error that something of the source is missing from the text; "" if nothing
             is.
     """

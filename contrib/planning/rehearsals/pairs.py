@@ -42,6 +42,7 @@ class PairFindings:
     """The results of a rehearsed study of pairs, next to the true winners.
 
     Attributes:
+        truth: the true winners.
         people: people with the accuracy of the simulated crowd; None if it is right no more often than by chance.
         sides_of_metrics: the side that each metric names, by metric and by the pair's row id.
         compared_systems: the two systems of the pairs that compare two, by the pair's row id.
