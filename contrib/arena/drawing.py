@@ -88,7 +88,7 @@ def draw_missing_units(
         return frozenset(seen_units)
     state = renew_state(study)
     drawn_units = draw_page(
-        study=study, state=state, hit=hit, seen_positions=set(seen_units.values()), own_captions=own_captions
+        study=study, state=state, hit=hit, seen=set(seen_units.values()), own_captions=own_captions
     )
     control_count = len(_HIT_UNITS.all_rows(hit=hit.pk))  # the page has only its check questions so far
     insert_rows(
@@ -135,12 +135,7 @@ class PoolUnit(NamedTuple):
 
 
 def draw_page(
-    *,
-    study: Study,
-    state: DrawState,
-    hit: HIT,
-    seen_positions: Collection[int],
-    own_captions: Collection[int],
+    *, study: Study, state: DrawState, hit: HIT, seen: Collection[int], own_captions: Collection[int]
 ) -> list[DrawnUnit]:
     """Draw system pairs one after the other, and an item for each. All items are equally probable.
 
@@ -148,7 +143,7 @@ def draw_page(
     returned.
 
     Args:
-        seen_positions: positions of units that the worker has seen before.
+        seen: positions of units that the worker has seen before.
     """
     design, table = design_of(study), pair_table_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")
@@ -156,7 +151,7 @@ def draw_page(
     drawing = PairDraws.from_comparisons(
         table.first, table.second, answers, state.strengths, even=design.arena.even
     )
-    units_left = table.unit_counts - table.count_by_pair(seen_positions)
+    units_left = table.unit_counts - table.count_by_pair(seen)
     drawn_pairs: list[tuple[int, float, list[int]]] = []  # pair, its chance, and positions of units to try
     for _ in range(page_size(design)):
         if not (units_left > 0).any():
@@ -166,7 +161,7 @@ def draw_page(
         positions = table.start[pair] + rng.integers(table.unit_counts[pair], size=MAX_TRIES)
         drawn_pairs.append((pair, chance, positions.tolist()))
     units = _read_units(study, {position for *_, positions in drawn_pairs for position in positions})
-    used_positions, page_items, page_units = set(seen_positions), set(), []
+    used_positions, page_items, page_units = set(seen), set(), []
     for pair, chance, positions in drawn_pairs:
         candidates = {position: units[position] for position in positions if position not in used_positions}
         candidates = _without_own_captions(candidates, own_captions)
@@ -176,11 +171,8 @@ def draw_page(
             candidates = _without_own_captions(_read_units(study, unused_positions[:MAX_TRIES]), own_captions)
         if not candidates:
             continue
-        # prefer an item that is not on the page yet
-        position = next(
-            (position for position, unit in candidates.items() if unit.item not in page_items),
-            next(iter(candidates)),
-        )
+        with_new_item = [place for place, unit in candidates.items() if unit.item not in page_items]
+        position = next(iter(with_new_item or candidates))
         used_positions.add(position)
         page_items.add(candidates[position].item)
         page_units.append(DrawnUnit(candidates[position].unit, pair, chance))

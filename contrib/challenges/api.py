@@ -245,10 +245,9 @@ class SubmissionResource(
         form.is_valid(raise_exception=True)
         values = dict(form.validated_data)
         file = values.pop("file")
-        if file.size > max_submission_bytes(challenge.images):
-            raise SubmissionTooLarge(
-                f"The file is larger than {max_submission_bytes(challenge.images):,} bytes."
-            )
+        max_bytes = max_submission_bytes(challenge.images)
+        if file.size > max_bytes:
+            raise SubmissionTooLarge(f"The file is larger than {max_bytes:,} bytes.")
         assert isinstance(request.user, User), "IsParticipant requires an account"
         accepted, is_new = submit_upload(
             challenge=challenge, user=request.user, details=SubmissionDetails(**values), file=file

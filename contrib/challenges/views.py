@@ -215,9 +215,8 @@ def _jobs_of(challenge: Challenge, user: User) -> QuerySet[Job]:
 def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:
     """Return whether the stated length of the body exceeds the challenge's limit. The body is not read."""
     length = request.META.get("CONTENT_LENGTH") or "0"
-    return (
-        not length.isdecimal() or int(length) > max_submission_bytes(challenge.images) + MAX_BYTES_OF_FIELDS
-    )
+    max_bytes = max_submission_bytes(challenge.images) + MAX_BYTES_OF_FIELDS
+    return not length.isdecimal() or int(length) > max_bytes
 
 
 def _find_challenge(slug: str) -> Challenge:

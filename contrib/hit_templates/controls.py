@@ -139,7 +139,7 @@ def known_control(slot: ControlSlot, items: Sequence[KnownItem]) -> Group:
     return Group(row.name, (unit,))
 
 
-def draw_answer_to_known_item(
+def draw_known_answer(
     questions: Sequence[FormQuestion],
     expected: Mapping[str, Any],
     random_answer: dict[str, Any],

@@ -13,7 +13,7 @@ from common.errors import DesignError
 from contrib.hit_templates.answers import answer_of_form, checked_answer
 from contrib.hit_templates.controls import (
     control_contradictions,
-    draw_answer_to_known_item,
+    draw_known_answer,
     draw_random_answer,
     known_control,
     known_rows,
@@ -79,9 +79,7 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         if right is None:
             return random_answer
         if unit.control_kind == KNOWN_GOOD:  # the content is an expectation, not an answer
-            return draw_answer_to_known_item(
-                self._kind.questions(unit), truth, random_answer, right=right, rng=rng
-            )
+            return draw_known_answer(self._kind.questions(unit), truth, random_answer, right=right, rng=rng)
         if right:
             return dict(truth)
         changed_names = [name for name in truth if random_answer.get(name) not in (None, truth[name])]

@@ -63,12 +63,10 @@ def power_figure(result: Mapping[str, Any]) -> str:
         labels.append((rows[-1]["power"], pair_counts[-1], _format_line_name(key, shown_keys), colour))
     label_height = 2.0  # above the axis
     # from the top down, since most lines end at the top
-    for power, last_pair_count, name, colour in sorted(labels, reverse=True):
+    for power, last_pairs, name, colour in sorted(labels, reverse=True):
         label_height = min(power, label_height - LABEL_GAP)
         alpha = 1 if colour == ACCENT else SOFT_OPACITY
-        write_beside(
-            axes, name, (last_pair_count, label_height), (8, 0), color=colour, alpha=alpha, va="center"
-        )
+        write_beside(axes, name, (last_pairs, label_height), (8, 0), color=colour, alpha=alpha, va="center")
     # End the line at the largest number of pairs: to the right of it, a label may be at the same height.
     max_pairs = max(row["pairs"] for row in result["tried"])
     axes.plot([0, max_pairs], [result["wanted"]] * 2, **LEVEL_STYLE, linestyle=DASH)

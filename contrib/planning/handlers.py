@@ -41,17 +41,15 @@ def plan_power(
             study=find_study(pilot), question=assumptions["question"], first=first, second=second
         )
         assumptions, source = assumptions | estimates.assumptions, estimates.source
-    checked_assumptions = read_assumptions(assumptions)
+    checked = read_assumptions(assumptions)
     design = design_of(study_row) if study_row else None
-    plan = compute_plan(assumptions=checked_assumptions, design=design, progress=run.progress)
+    plan = compute_plan(assumptions=checked, design=design, progress=run.progress)
     with run.commit() as result:
         result |= {"designs": len(plan["tried"])}
         if study_row is None:
-            result |= {"plan": plan, "settings": checked_assumptions.model_dump(mode="json") | source}
+            result |= {"plan": plan, "settings": checked.model_dump(mode="json") | source}
         else:
-            analysis = store_power_plan(
-                study=study_row, assumptions=checked_assumptions, result=plan, source=source
-            )
+            analysis = store_power_plan(study=study_row, assumptions=checked, result=plan, source=source)
             result["analysis"] = analysis.pk
 
 

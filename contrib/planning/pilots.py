@@ -243,17 +243,14 @@ def estimate_metrics(study: Study, first: str, second: str, *, right: float = 1.
     """
     winners = {metric: _winners_of_metric(study, metric) for metric in (first, second)}
     consensus = _load_winners(study)
-    agrees_with_people = {
+    # by metric and pair: whether the metric names the winner that people name
+    agrees = {
         metric: {pair: winners[metric].get(pair) == value for pair, value in consensus.items()}
         for metric in winners
     }
     pair_count = len(consensus)
-    a, b = (
-        true_share(sum(agrees_with_people[metric].values()) / pair_count, right) for metric in (first, second)
-    )
-    same_count = sum(
-        agrees_with_people[first][pair] == agrees_with_people[second][pair] for pair in consensus
-    )
+    a, b = (true_share(sum(agrees[metric].values()) / pair_count, right) for metric in (first, second))
+    same_count = sum(agrees[first][pair] == agrees[second][pair] for pair in consensus)
     # metrics with accuracies a and b agree on a share from |a + b - 1| to 1 - |a - b|
     agreement = min(max(same_count / pair_count, abs(a + b - 1)), 1 - abs(a - b))
     return {"first": a, "second": b, "agreement": agreement}

@@ -100,9 +100,7 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
     }
     items = _draw_items(study, design, worker, number, seen_keys)
     # if all items are withdrawn, the worker passes
-    finished_fields: dict[str, Any] = (
-        {} if items else {"right": 0, "passed": True, "finished_at": timezone.now()}
-    )
+    end_fields: dict[str, Any] = {} if items else {"right": 0, "passed": True, "finished_at": timezone.now()}
     try:
         with transaction.atomic():
             return QuizAttempt.objects.create(
@@ -112,7 +110,7 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
                 number=number,
                 items=items,
                 simulated=worker.source == Worker.Source.REHEARSAL,
-                **finished_fields,
+                **end_fields,
             )
     except IntegrityError:  # another window started the attempt
         return QuizAttempt.objects.get(worker=worker, qualification=qualification, number=number)

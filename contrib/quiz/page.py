@@ -77,9 +77,8 @@ def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
         row.last_time = (
             attempt.started_at if row.last_time is None else max(row.last_time, attempt.started_at)
         )
-        if attempt.right is not None and (
-            row.best_score is None or attempt.right > row.best_score.right_count
-        ):
+        best = row.best_score
+        if attempt.right is not None and (best is None or attempt.right > best.right_count):
             row.best_score = AttemptScore(attempt.right, len(attempt.items))
     return sorted(
         rows.values(), key=lambda row: row.last_time.timestamp() if row.last_time else 0.0, reverse=True

@@ -112,7 +112,7 @@ def _cost_and_time(study: Study) -> dict[str, Any]:
         .annotate(took=Sum("seconds"))
         .order_by()
     )
-    total_seconds = sum(filter(None, seconds_of_worker.values()))
+    seconds = sum(filter(None, seconds_of_worker.values()))
     finished_count = Assignment.objects.filter(study=study).finished().count()
     reward = design.crowd.reward_cents
     return {
@@ -123,9 +123,7 @@ def _cost_and_time(study: Study) -> dict[str, Any]:
             "cents": forecast.cents,
         },
         "longest_hours": max(filter(None, seconds_of_worker.values()), default=0.0) / 3600,
-        "wage_cents": round(reward * finished_count * 3600 / total_seconds)
-        if reward and total_seconds
-        else None,
+        "wage_cents": round(reward * finished_count * 3600 / seconds) if reward and seconds else None,
     }
 
 
