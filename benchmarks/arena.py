@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.export import set_up
 from quorum.numeric.arrays import Floats
 from quorum.statistics.aggregation import preference_strengths
-from quorum.statistics.drawing import Drawing, prior_strengths
+from quorum.statistics.drawing import PairDraws, prior_strengths
 
 SYSTEMS, ITEMS, PEOPLE, PAGE = 5, 60, 30, 5
 PAIRS = np.array(list(combinations(range(SYSTEMS), 2)))
@@ -64,7 +64,7 @@ def one_run(differences: Floats, seed: int, pages: int, even: float) -> tuple[li
     chances: list[float] = []
     for _ in range(pages):
         theta = prior_strengths(PAIRS[:, 0], PAIRS[:, 1], counts[:, ::-1], items=SYSTEMS)
-        drawing = Drawing.from_comparisons(PAIRS[:, 0], PAIRS[:, 1], counts.sum(axis=1), theta, even=even)
+        drawing = PairDraws.from_comparisons(PAIRS[:, 0], PAIRS[:, 1], counts.sum(axis=1), theta, even=even)
         person = int(rng.integers(PEOPLE))
         for _ in range(PAGE):
             pair, chance = drawing.draw(np.ones(len(PAIRS), dtype=bool), rng)
@@ -231,7 +231,7 @@ def print_draw_time(
             alone.append(time.process_time() - start)
             start = time.process_time()
             with transaction.atomic():
-                system_pairs.add_answers(
+                system_pairs.count_answers_to_pairs(
                     study=study, answers=[(page_unit.unit, 1) for page_unit in claim.page_units]
                 )
             submitted.append(time.process_time() - start)

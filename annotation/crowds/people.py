@@ -161,10 +161,9 @@ def remove_ids_from_texts(raw_ids: Collection[RawId]) -> None:
     sessions = CrowdSession.objects.filter(worker__in=ids_by_worker).exclude(receipt="", feedback="")
     for session in sessions.iterator():
         ids = ids_by_worker[session.worker_id]
-        old_fields = (session.receipt, session.feedback)
-        new_fields = tuple(without_ids(text, ids) for text in old_fields)
-        if new_fields != old_fields:
-            session.receipt, session.feedback = new_fields
+        receipt, feedback = without_ids(session.receipt, ids), without_ids(session.feedback, ids)
+        if (receipt, feedback) != (session.receipt, session.feedback):
+            session.receipt, session.feedback = receipt, feedback
             session.save(update_fields=["receipt", "feedback"])
 
 

@@ -226,8 +226,9 @@ def proposals_of(study: Study) -> Proposals:
     if is_search.any():  # keep the whole list of a caption if it has an image of the splits
         is_in_split = np.isin(item, split_items)
         is_wanted = ~is_search | np.isin(caption, caption[is_search & is_in_split])
-        columns = (system, item, caption, rank, is_search)
-        system, item, caption, rank, is_search = (column[is_wanted] for column in columns)
+        system, item, caption, rank, is_search = (
+            column[is_wanted] for column in (system, item, caption, rank, is_search)
+        )
     if not len(system):
         empty = np.zeros(0, dtype=np.int64)
         return Proposals((), (), (), (), *(empty,) * 7, JudgedUnits.from_rows([]))

@@ -345,11 +345,16 @@ def _evaluation_result(
         study=study, metrics=list(metrics) or defaults["metrics"], tokenizer=tokenizer or defaults["tok"]
     )
     metric_results = computed.metric_results
-    scored_ids = None if metric_results.pks is None else metric_results.pks.tolist()
+    pks = metric_results.pks
     return EvaluationResult(
-        computed.result, computed.settings, computed.signature, scores=metric_results.scores, scored_ids=scored_ids,
-        people=metric_results.people, captions=metric_results.captions,
-    )  # fmt: skip
+        computed.result,
+        computed.settings,
+        computed.signature,
+        scores=metric_results.scores,
+        scored_ids=None if pks is None else pks.tolist(),
+        people=metric_results.people,
+        captions=metric_results.captions,
+    )
 
 
 def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:

@@ -17,7 +17,7 @@ from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
 from common.errors import DesignError, WrongState
 from evaluation.data.integrity import check_integrity
-from evaluation.reports.releases.making import _facts as facts_of
+from evaluation.reports.releases.making import _datasheet_facts as facts_of
 from judgments.access.roles import give_role
 from judgments.models import Study, StudyEvent
 from judgments.studies.designs import design_of

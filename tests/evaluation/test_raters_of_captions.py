@@ -13,7 +13,8 @@ from django.urls import reverse
 
 from annotation.models import Worker
 from evaluation.data.judgment_sets import loaders
-from evaluation.reports.releases.making import Terms, release_study
+from evaluation.data.releases.terms import ReleaseTerms
+from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.consensus.study import consensus_of
 from evaluation.results.metrics.storage import evaluate_study
@@ -79,7 +80,9 @@ def test_results_report_and_release_have_one_interval(graded: Study, tmp_path: P
     assert "95 % intervals by item and by worker" in report
     assert "by item and by person, whose part is what changes without them" in report
     bundle = tmp_path / "graded.zip"
-    release_study(study=graded, terms=Terms("1.0", "CC0-1.0"), output=bundle, salt=b"not a secret here")
+    release_study(
+        study=graded, terms=ReleaseTerms("1.0", "CC0-1.0"), output=bundle, salt=b"not a secret here"
+    )
     assert verify_bundle(bundle).differences == ()
 
 

@@ -147,7 +147,9 @@ def _count_part(shared: tuple[Any, ...], part: int) -> Numbers | tuple[Numbers, 
     """Count documents if `part` is FREQUENCIES; otherwise number the n-grams of this bucket."""
     grams, texts, documents, is_repeated, order, buckets = shared
     if part == FREQUENCIES:
-        return _document_frequencies(grams, texts.starts, *documents, is_repeated.size, order)
+        return _document_frequencies(
+            grams, texts.starts, documents.starts, documents.counts, is_repeated.size, order
+        )
     return _number_bucket(grams, texts.tokens, buckets[part], order + 1)
 
 
