@@ -181,12 +181,16 @@ def leave_one_out_bounds(
     if item and len(captions_by_item.get(item, ())) < 2:
         raise EvaluationError(f"Item {item!r} has no two reference captions to rank, expected one that has.")
     bounds = compute_bounds(
-        list(captions_by_item.values()), ranked=list(captions_by_item).index(item) if item else 0,
-        metrics=metrics or computable_metrics(WG16_METRICS), tokenizer=tokenizer,
+        list(captions_by_item.values()),
+        ranked=list(captions_by_item).index(item) if item else 0,
+        metrics=metrics or computable_metrics(WG16_METRICS),
+        tokenizer=tokenizer,
         others={name: _read_other_captions(name, dataset) for name in others},
-        corpus=read_corpus(corpus, tokenizer) if corpus is not None else (), max_replaced=captions, seed=seed,
+        corpus=read_corpus(corpus, tokenizer) if corpus is not None else (),
+        max_replaced=captions,
+        seed=seed,
         progress=progress,
-    )  # fmt: skip
+    )
     return replace(bounds, item=item)
 
 
@@ -404,10 +408,14 @@ def _estimate_bound(scores: Floats, folds: HeldOutCaptions, seed: int) -> Bound:
     deviations = np.sqrt(squares[has_several] / (counts[has_several] - 1))
     return Bound(
         **asdict(summary_of_scores(scores, means, resamples=RESAMPLES, seed=seed)),
-        image_deviation=deviation_of(means), image_median=float(np.median(means)), image_least=float(means.min()),
-        image_most=float(means.max()), within=float(deviations.mean()) if deviations.size else math.nan,
-        within_deviation=deviation_of(deviations), n=scores.size,
-    )  # fmt: skip
+        image_deviation=deviation_of(means),
+        image_median=float(np.median(means)),
+        image_least=float(means.min()),
+        image_most=float(means.max()),
+        within=float(deviations.mean()) if deviations.size else math.nan,
+        within_deviation=deviation_of(deviations),
+        n=scores.size,
+    )
 
 
 def rank_tables(result: Mapping[str, Any]) -> list[Table]:

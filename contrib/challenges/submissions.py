@@ -277,9 +277,13 @@ def store_captions(
             return _resubmit_file(earlier_submission), False
         try:
             submission = _store_submission(
-                challenge=challenge, user=user, details=details, digest=digest, caption_count=len(captions),
+                challenge=challenge,
+                user=user,
+                details=details,
+                digest=digest,
+                caption_count=len(captions),
                 compressed_captions=compressed_captions,
-            )  # fmt: skip
+            )
             return submission, True
         except IntegrityError:  # another upload of this account took the number at the same time
             continue

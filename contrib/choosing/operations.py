@@ -132,9 +132,13 @@ class SavingsRequest(ScoresRequest):
     """The metrics whose scores are used, and the number of samples."""
 
     draws = serializers.IntegerField(
-        min_value=20, max_value=2000, required=False, initial=DRAWS, label="Number of samples",
+        min_value=20,
+        max_value=2000,
+        required=False,
+        initial=DRAWS,
+        label="Number of samples",
         help_text=f"Number of samples for each method and budget (default: {DRAWS}).",
-    )  # fmt: skip
+    )
     seed = SeedField("Seed of the samples (default: 0).")
 
 

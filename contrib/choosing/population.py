@@ -180,10 +180,13 @@ def _pair_population(
             PairTexts(row, pair.kind, items[pair.image], pair.first.text, pair.second.text, references, 0)
         )
     return Population(
-        per="pairs", pairs=pairs, captions=(), row_ids=[pair.key for pair in batch.pairs],
+        per="pairs",
+        pairs=pairs,
+        captions=(),
+        row_ids=[pair.key for pair in batch.pairs],
         systems=[(pair.first_system or PEOPLE, pair.second_system or PEOPLE) for pair in batch.pairs],
         documents=_documents({pair.image for pair in batch.pairs}, material, images),
-    )  # fmt: skip
+    )
 
 
 def _caption_population(
@@ -204,9 +207,13 @@ def _caption_population(
         captions.append(CaptionTexts(None, items[unit.image], unit.first.key, text, references, np.nan))
         systems.append(tuple(dict.fromkeys(name for name, caption in image.outputs if caption.text == text)))
     return Population(
-        per="images", pairs=(), captions=captions, row_ids=[unit.key for unit in units], systems=systems,
+        per="images",
+        pairs=(),
+        captions=captions,
+        row_ids=[unit.key for unit in units],
+        systems=systems,
         documents=_documents({unit.image for unit in units}, material, images),
-    )  # fmt: skip
+    )
 
 
 def judged_population(study: Study) -> Population:
@@ -218,9 +225,13 @@ def judged_population(study: Study) -> Population:
         material = judged_pairs(study, consensus, references)
         keys = {row.pk: row.key for row in loaders.pair_rows(study)}
         return Population(
-            per="pairs", pairs=material.pairs, captions=(), row_ids=[keys[pair.pk] for pair in material.pairs],
-            systems=[pair.systems for pair in material.pairs], documents=material.documents,
-        )  # fmt: skip
+            per="pairs",
+            pairs=material.pairs,
+            captions=(),
+            row_ids=[keys[pair.pk] for pair in material.pairs],
+            systems=[pair.systems for pair in material.pairs],
+            documents=material.documents,
+        )
     captions, _counts = judged_captions(study, consensus, table, references)
     unit_keys = {row.pk: row.key for row in loaders.judged_units_of(study)}
     if any(caption.unit is None for caption in captions):
@@ -245,7 +256,10 @@ def judged_population(study: Study) -> Population:
         return tuple(dict.fromkeys(names[pk] for pk in systems if pk in names))
 
     return Population(
-        per="images", pairs=(), captions=captions,
+        per="images",
+        pairs=(),
+        captions=captions,
         row_ids=[unit_keys[caption.unit] for caption in captions if caption.unit is not None],
-        systems=[system_names(caption) for caption in captions], documents=references.documents(),
-    )  # fmt: skip
+        systems=[system_names(caption) for caption in captions],
+        documents=references.documents(),
+    )

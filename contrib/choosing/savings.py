@@ -189,9 +189,13 @@ def compute_savings(
     }
     targets = results_to_estimate(population, scored.row_scores, metrics)
     rows = savings_rows(
-        population, usefulness, targets, draws=draws, seed=seed,
+        population,
+        usefulness,
+        targets,
+        draws=draws,
+        seed=seed,
         progress=lambda share, message: progress(0.4 + 0.6 * share, message),
-    )  # fmt: skip
+    )
     return {
         "study": study.slug,
         "per": population.per,

@@ -110,9 +110,12 @@ class WeightedEstimator:
         is_known = ~np.isnan(values)
         chance, images, known_values = self.chance[is_known], self.images[is_known], values[is_known]
         row = self._estimate_row(
-            what, name, kind, mean_of_all_items(known_values, chance, images),
+            what,
+            name,
+            kind,
+            mean_of_all_items(known_values, chance, images),
             mean_of_all_items(known_values, np.ones(len(known_values)), images),
-        )  # fmt: skip
+        )
         if what != MEAN:  # the value is a share, or a difference of two shares, so its interval is limited
             lower_limit = -1.0 if known_values.min() < 0 else 0.0
             for estimate in (row, row["plain"]):

@@ -108,9 +108,14 @@ def winners_so_far(
         clusters: dict[str, Any] = {ITEM: images}
         if not votes.anonymous:
             clusters[RATER] = rater_deletions(
-                unit=votes.unit[:end], worker=votes.worker[:end], side=votes.value[:end], unit_leads=outcome,
-                pair=pair, pair_leads=leads, is_adjudicated=is_decided,
-            )  # fmt: skip
+                unit=votes.unit[:end],
+                worker=votes.worker[:end],
+                side=votes.value[:end],
+                unit_leads=outcome,
+                pair=pair,
+                pair_leads=leads,
+                is_adjudicated=is_decided,
+            )
         winners = np.where(leads > 0, 1, np.where(leads < 0, 2, 0))
         yield end, PeoplesWinners.from_winners(winners, clusters=clusters)
 
@@ -192,9 +197,14 @@ def correlation_so_far(
             row["n"] = int(is_known.sum())
             if row["n"]:
                 tau = correlation(
-                    values, mean, "kendall-tau-b", missing="leave-out", weights=weights, resamples=0,
+                    values,
+                    mean,
+                    "kendall-tau-b",
+                    missing="leave-out",
+                    weights=weights,
+                    resamples=0,
                     clusters=clusters if is_last else NAIVE,
-                )  # fmt: skip
+                )
                 row |= as_json(tau, "value", "low", "high", "reason")
             rows_by_metric[name].append(row)
     cells = {name: rows[-1] for name, rows in rows_by_metric.items()}

@@ -83,9 +83,12 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
         rows = np.flatnonzero(is_included)
         rows = rows[np.argsort(table.pk[rows])]  # row ids grow in the order of arrival
         return VotesInOrder(
-            unit=places_in(units.pk, table.unit[rows]), worker=table.worker[rows], value=table.value[rows],
-            image=images, anonymous=anonymous,
-        )  # fmt: skip
+            unit=places_in(units.pk, table.unit[rows]),
+            worker=table.worker[rows],
+            value=table.value[rows],
+            image=images,
+            anonymous=anonymous,
+        )
 
     votes = sort_votes(table.is_counted & ~np.isnan(table.value))
     used_for_alpha = agreement_rows(table, loaders.full_depth_units(study))

@@ -234,11 +234,13 @@ def _predictor_row(
     divergences = divergence(soft.shares[indices], predicted)
     floor = soft.entropy[indices]
     return {
-        "name": name, "what": predictor_type,
+        "name": name,
+        "what": predictor_type,
         "cross_entropy": _mean_with_interval(divergences.cross_entropy, images[indices]),
         "jensen_shannon": _mean_with_interval(divergences.jensen_shannon, images[indices]),
-        "above_floor": json_float(float((divergences.cross_entropy - floor).mean())), "n": len(indices),
-    }  # fmt: skip
+        "above_floor": json_float(float((divergences.cross_entropy - floor).mean())),
+        "n": len(indices),
+    }
 
 
 def _mean_with_interval(values: Floats, images: Ints) -> dict[str, Any]:
@@ -248,9 +250,13 @@ def _mean_with_interval(values: Floats, images: Ints) -> dict[str, Any]:
     spread, clusters = spread_of_mean(values, {ITEM: images})
     mean, half_width = float(values.mean()), spread.half_width(CONFIDENCE)
     return {
-        "value": mean, "low": json_float(mean - half_width), "high": json_float(mean + half_width), "n": len(values),
-        "clusters": dict(clusters.counts), **({"reason": clusters.reason} if clusters.reason else {}),
-    }  # fmt: skip
+        "value": mean,
+        "low": json_float(mean - half_width),
+        "high": json_float(mean + half_width),
+        "n": len(values),
+        "clusters": dict(clusters.counts),
+        **({"reason": clusters.reason} if clusters.reason else {}),
+    }
 
 
 def _workers_as_predictors(
@@ -306,9 +312,13 @@ def _compare_groups(
     if bootstraps is None:
         bootstraps = BOOTSTRAPS if is_counted.sum() < MANY_JUDGMENTS else FEW_BOOTSTRAPS
     fit = rater_groups(
-        table.unit[is_counted], table.worker[is_counted], table.value[is_counted], labels=soft.labels.tolist(),
-        bootstraps=bootstraps, seed=seed,
-    )  # fmt: skip
+        table.unit[is_counted],
+        table.worker[is_counted],
+        table.value[is_counted],
+        labels=soft.labels.tolist(),
+        bootstraps=bootstraps,
+        seed=seed,
+    )
     names = {worker.pk: worker.name for worker in workers}
     groups = fit.membership.argmax(axis=1)
     return {

@@ -33,9 +33,13 @@ class PrintSoftLabels(QuorumCommand):
             help="samples for the test of groups of raters (default: 99, of large studies 39; 0: no test)",
         )
         parser.add_argument(
-            "--predictions", type=Path, action="append", default=[], metavar="FILE",
+            "--predictions",
+            type=Path,
+            action="append",
+            default=[],
+            metavar="FILE",
             help="a model's predicted distributions, JSON lines as the export soft-labels has them; may be repeated",
-        )  # fmt: skip
+        )
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -147,9 +147,14 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
                 f"This study has other predictions of {name!r}; expected another name, or remove them first."
             )
         Prediction.objects.create(
-            study=study, name=name, units=np.array(unit_ids, dtype="<i8").tobytes(),
-            shares=np.array(rows, dtype="<f8").tobytes(), known=len(rows), sha256=sha256, imported_by=by,
-        )  # fmt: skip
+            study=study,
+            name=name,
+            units=np.array(unit_ids, dtype="<i8").tobytes(),
+            shares=np.array(rows, dtype="<f8").tobytes(),
+            known=len(rows),
+            sha256=sha256,
+            imported_by=by,
+        )
         sentence = f"Predictions of {name!r} were imported: {with_noun(len(rows), 'unit')}."
         note_event(study=study, what="predictions-imported", sentence=sentence, by=by)
     return sentence

@@ -71,9 +71,14 @@ def read_inspection(study: Study, key: str) -> Inspection:
         references, captions = chosen_texts or tuple(texts.values()), (pair.first, pair.second)
         votes = _read_votes(study, units)
         return Inspection(
-            key=key, kind=pair.kind, item=pair.item, captions=captions, references=references,
-            consensus=consensus, votes=votes,
-        )  # fmt: skip
+            key=key,
+            kind=pair.kind,
+            item=pair.item,
+            captions=captions,
+            references=references,
+            consensus=consensus,
+            votes=votes,
+        )
     unit = Unit.objects.filter(study=study, key=key, control=False).select_related("item", "first").first()
     if unit is None or unit.first is None:
         raise ObjectNotFound(
@@ -86,9 +91,14 @@ def read_inspection(study: Study, key: str) -> Inspection:
     consensus = Consensus.objects.filter(unit=unit).first()
     votes = _read_votes(study, [unit])
     return Inspection(
-        key=key, kind=unit.kind, item=unit.item, captions=(unit.first,), references=references,
-        consensus=consensus, votes=votes,
-    )  # fmt: skip
+        key=key,
+        kind=unit.kind,
+        item=unit.item,
+        captions=(unit.first,),
+        references=references,
+        consensus=consensus,
+        votes=votes,
+    )
 
 
 def _references_of(item: int) -> list[tuple[str, str]]:

@@ -70,9 +70,12 @@ def rank_pairs(
     )
     is_opposed = has_winner & (margin > 0) & ((first > second) != (winner == 1))
     return _sort_rows(
-        is_included=is_opposed, metric=metric_certainty, people=people_certainty,
-        size=metric_certainty * people_certainty, compared=int(has_winner.sum()),
-    )  # fmt: skip
+        is_included=is_opposed,
+        metric=metric_certainty,
+        people=people_certainty,
+        size=metric_certainty * people_certainty,
+        compared=int(has_winner.sum()),
+    )
 
 
 def rank_captions(scores: Floats, people: Floats) -> DisagreementRanking:
@@ -87,9 +90,12 @@ def rank_captions(scores: Floats, people: Floats) -> DisagreementRanking:
     people_ranks[has_people] = quantiles(people[has_people])
     distance = np.abs(metric_ranks - people_ranks)
     return _sort_rows(
-        is_included=distance > 0, metric=metric_ranks, people=people_ranks, size=distance,
+        is_included=distance > 0,
+        metric=metric_ranks,
+        people=people_ranks,
+        size=distance,
         compared=int(has_people.sum()),
-    )  # fmt: skip
+    )
 
 
 def _sort_rows(

@@ -106,9 +106,14 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
             ) from None
         if expected:
             item = KnownItem(
-                number=number, image=row, reference=None, first=None, second=None, expected=expected,
+                number=number,
+                image=row,
+                reference=None,
+                first=None,
+                second=None,
+                expected=expected,
                 explanation=reason_of(cells),
-            )  # fmt: skip
+            )
             known_items.append(item)
     if not known_items:
         names = [question.name for question in template.questions if question.shape != "fixed"]

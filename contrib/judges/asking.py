@@ -121,9 +121,15 @@ def ask_model(
             "price_out": str(price_out),
         }
         judge = _find_or_create_judge(
-            study=study, name=name, model=model, prompt=prompt, own_systems=own_systems, options=options,
-            budget=int(budget * MILLION), by=by,
-        )  # fmt: skip
+            study=study,
+            name=name,
+            model=model,
+            prompt=prompt,
+            own_systems=own_systems,
+            options=options,
+            budget=int(budget * MILLION),
+            by=by,
+        )
         _create_waiting_rows(study, judge)
         reason = _Run(study, judge, opened_endpoint, progress).ask_until_done()
     judge.refresh_from_db()

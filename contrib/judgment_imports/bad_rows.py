@@ -28,8 +28,12 @@ class BadRows:
         """
         if not isinstance(source, TableJudgments):
             raise ImportProblem(
-                source.path, line=None, column="--bad-rows", actual="a published set", expected="it for tables alone"
-            )  # fmt: skip
+                source.path,
+                line=None,
+                column="--bad-rows",
+                actual="a published set",
+                expected="it for tables alone",
+            )
         source.row_problems.on_bad_row = partial(self._add_row, source)
         # the source's columns have Quorum's names, none of which looks like a formula
         self._lines = self._lines or [csv_line(("line", "problem", *source.columns))]

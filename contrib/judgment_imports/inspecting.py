@@ -93,9 +93,15 @@ def inspect_judgments(
     dataset_row = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=dataset_row).values_list("name", "pk"))
     source = open_judgments_of(
-        dataset_row, format=format, path=path, protocol=protocol, encoding=encoding, mapping=mapping, scale=scale,
+        dataset_row,
+        format=format,
+        path=path,
+        protocol=protocol,
+        encoding=encoding,
+        mapping=mapping,
+        scale=scale,
         design_keys=design or {},
-    )  # fmt: skip
+    )
     refused_rows = None if bad_rows is None else BadRows(bad_rows).collect(source)
     content = FileContent(path)
     for row in source.judgments(items, captions_of_dataset(dataset_row)):

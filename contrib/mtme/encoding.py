@@ -68,9 +68,11 @@ class MtmeEncoding(Encoding):
     def stages(self, work: ExportWork) -> Sequence[Stage]:
         systems = System.objects.filter(pk__in=work.preparation["systems"]).annotate(position=F("pk"))
         scoring_stage = Stage(
-            SCORES_SUFFIX, pieces=lambda study: systems, pieces_noun="systems",
+            SCORES_SUFFIX,
+            pieces=lambda study: systems,
+            pieces_noun="systems",
             units_per_piece=max(1, work.preparation["segments"]),
-        )  # fmt: skip
+        )
         return Stage(CELLS_SUFFIX), scoring_stage
 
     def load(self, work: ExportWork) -> None:

@@ -115,10 +115,12 @@ def read_fifty(name: str, folder: Path) -> FiftySentenceData:
         for number, row in enumerate(rows)
     )
     return FiftySentenceData(
-        pairs, systems=tuple((row.first_system, row.second_system) for row in rows), references=references,
+        pairs,
+        systems=tuple((row.first_system, row.second_system) for row in rows),
+        references=references,
         votes=np.array([vote for _, vote in votes], dtype=np.int64).reshape(len(rows), -1),
         pairwise_winners=np.array(pairwise_winners, dtype=np.int64),
-    )  # fmt: skip
+    )
 
 
 def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:

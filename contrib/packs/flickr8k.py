@@ -74,10 +74,12 @@ def read_flickr8k(folder: Path) -> Flickr8kSet:
     images = sorted(captions)
     index_by_image = {image: index for index, image in enumerate(images)}
     return Flickr8kSet(
-        tuple(images), tuple(tuple(captions[image]) for image in images), tuple(map(tuple, training.values())),
+        tuple(images),
+        tuple(tuple(captions[image]) for image in images),
+        tuple(map(tuple, training.values())),
         _read_pairs(open_judgments("flickr8k-expert", folder), index_by_image),
         _read_pairs(open_judgments("flickr8k-crowd", folder), index_by_image),
-    )  # fmt: skip
+    )
 
 
 def _read_pairs(source: JudgmentSource, index_by_image: dict[str, int]) -> JudgedPairs:

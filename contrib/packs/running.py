@@ -159,10 +159,14 @@ def run_pack(pack: Pack, folder: Path, progress: Progress) -> Replication:
     # The last cell of a row is the digest of a file.
     digest = _digest("".join(str(row[-1]) for row in files.rows).encode())
     return Replication(
-        pack, verdicts=tuple(_verdict(run, number) for number in pack.numbers), sections=tuple(run.sections),
-        judgments=tuple(run.judgments), signatures=run.signatures, files=files,
+        pack,
+        verdicts=tuple(_verdict(run, number) for number in pack.numbers),
+        sections=tuple(run.sections),
+        judgments=tuple(run.judgments),
+        signatures=run.signatures,
+        files=files,
         signature=signature("replication", {"pack": pack.name, "data": digest, "seed": run.seed}),
-    )  # fmt: skip
+    )
 
 
 def run_packs(packs: Sequence[Pack], folder: Path, progress: Progress) -> list[Replication]:

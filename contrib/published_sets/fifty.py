@@ -187,9 +187,14 @@ class _FiftyFolder:
 
 def _make_judgment(row: CandidatePairRow, **values: Any) -> JudgmentRow:
     return JudgmentRow(
-        image=row.image, first_text=row.first_text, second_text=row.second_text, kind=row.kind, pair=row.pair,
-        anonymous=True, **values,
-    )  # fmt: skip
+        image=row.image,
+        first_text=row.first_text,
+        second_text=row.second_text,
+        kind=row.kind,
+        pair=row.pair,
+        anonymous=True,
+        **values,
+    )
 
 
 class _FiftyReader(ImportSource):

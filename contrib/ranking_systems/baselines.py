@@ -128,9 +128,12 @@ def rank_pool(
         rankings[JOINED] = join_rankings(list(rankings.values()))
     queries, items = (test.images, test.pool) if task == "annotation" else (test.pool, test.images)
     return RankedPool(
-        queries=queries, items=items, rankings=rankings, settings=settings,
+        queries=queries,
+        items=items,
+        rankings=rankings,
+        settings=settings,
         sizes=(len(training.images), len(development.images), len(test.images)),
-    )  # fmt: skip
+    )
 
 
 def _text_kernel(name: str, documents: Sequence[Document]) -> TextKernel:

@@ -80,11 +80,16 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
             raise EvaluationError(f"--text-diagonal is {options['text_diagonal']}; expected 1 or more.")
         with progress_bar() as progress:
             ranked_pool = rank_pool(
-                dataset, task=options["task"], systems=_read_system_names(options["systems"]),
-                image_kernel=options["image_kernel"], image_power=options["image_power"],
-                text_diagonal=options["text_diagonal"], caption=options["caption"], seed=options["seed"],
+                dataset,
+                task=options["task"],
+                systems=_read_system_names(options["systems"]),
+                image_kernel=options["image_kernel"],
+                image_power=options["image_power"],
+                text_diagonal=options["text_diagonal"],
+                caption=options["caption"],
+                seed=options["seed"],
                 progress=progress,
-            )  # fmt: skip
+            )
         with atomic_write(options["output"]) as file:
             for line in ranked_pool.run_lines():
                 file.write_text(f"{line}\n")

@@ -51,11 +51,17 @@ def affinities_of_texts(
         training_documents, [distributional_similarity, alignment_similarity], idf
     )
     return {
-        "f1-idf": idf_overlaps(documents, pool, idf), "tag4": tag_rank(documents, pool),
-        "bow1": BagOfWords()(first_captions, pool), "bow1-idf": BagOfWords(idf)(first_captions, pool),
-        "bow4": BagOfWords()(documents, pool), "bow4-idf": BagOfWords(idf)(documents, pool),
-        "tri1": Trigrams()(first_captions, pool), "tri1-idf": Trigrams(idf)(first_captions, pool),
-        "tri4": Trigrams()(documents, pool), "tri4-idf": Trigrams(idf)(documents, pool),
-        "tri4-dist": distributional(documents, pool), "tri4-align": aligned(documents, pool),
+        "f1-idf": idf_overlaps(documents, pool, idf),
+        "tag4": tag_rank(documents, pool),
+        "bow1": BagOfWords()(first_captions, pool),
+        "bow1-idf": BagOfWords(idf)(first_captions, pool),
+        "bow4": BagOfWords()(documents, pool),
+        "bow4-idf": BagOfWords(idf)(documents, pool),
+        "tri1": Trigrams()(first_captions, pool),
+        "tri1-idf": Trigrams(idf)(first_captions, pool),
+        "tri4": Trigrams()(documents, pool),
+        "tri4-idf": Trigrams(idf)(documents, pool),
+        "tri4-dist": distributional(documents, pool),
+        "tri4-align": aligned(documents, pool),
         "tri4-sem": semantic(documents, pool),
-    }  # fmt: skip
+    }

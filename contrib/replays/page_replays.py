@@ -81,8 +81,13 @@ class JudgmentLog:
         latest_texts = (text for text in reversed(self._texts) if text.worker != worker)
         others_texts = list(islice(latest_texts, MAX_TEXTS_OF_OTHERS)) if with_texts else []
         return make_history(
-            judgments, votes, answers=self.answers, total=len(judgments), fresh=fresh, others_texts=others_texts,
-        )  # fmt: skip
+            judgments,
+            votes,
+            answers=self.answers,
+            total=len(judgments),
+            fresh=fresh,
+            others_texts=others_texts,
+        )
 
     def control_history(self, worker: int, *, fresh: int) -> History:
         return control_history(self._judgments[worker], answers=self.answers, fresh=fresh)

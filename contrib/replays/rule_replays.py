@@ -164,11 +164,15 @@ def _build_replay(
             )
         )
     return Replay(
-        rule=rule.name, settings=rule.model_dump(mode="json"), applies=applies, unrecorded=unrecorded,
-        workers=len(workers.names), judgments=sum(row.judgments for row in flagged_workers),
+        rule=rule.name,
+        settings=rule.model_dump(mode="json"),
+        applies=applies,
+        unrecorded=unrecorded,
+        workers=len(workers.names),
+        judgments=sum(row.judgments for row in flagged_workers),
         slots=sum(row.slots for row in flagged_workers),
         found=tuple(sorted(flagged_workers, key=lambda row: row.worker)),
-    )  # fmt: skip
+    )
 
 
 def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, Mapping[str, Any]]]:

@@ -85,10 +85,14 @@ def strengths_of_pairs(
         judgment_weights = 1 / _chances_of(study, table.unit[rows], table.worker[rows])
         judgment_weights /= judgment_weights.mean()
     strengths = preference_strengths(
-        first_systems[pair_index].tolist(), second_systems[pair_index].tolist(), preferences, model=model,
-        covariates=np.column_stack(list(covariates.values())) if covariates else None, weights=judgment_weights,
+        first_systems[pair_index].tolist(),
+        second_systems[pair_index].tolist(),
+        preferences,
+        model=model,
+        covariates=np.column_stack(list(covariates.values())) if covariates else None,
+        weights=judgment_weights,
         clusters=clusters or NAIVE,
-    )  # fmt: skip
+    )
     result = _as_result(strengths, preferences, list(covariates))
     result |= {"control": control, "weighted": judgment_weights is not None, "side_bias": bias or None}
     standings = standings_of_pairs(
@@ -104,9 +108,11 @@ def strengths_of_pairs(
     for row in result["systems"]:
         share_won = standings.figures[row["system"]]
         row |= {
-            "pairs": share_won["n"], "won": share_won["value"], "won_low": share_won["low"],
+            "pairs": share_won["n"],
+            "won": share_won["value"],
+            "won_low": share_won["low"],
             "won_high": share_won["high"],
-        }  # fmt: skip
+        }
         row["p"] = p_values.get(row["system"])
     return result
 

@@ -27,9 +27,12 @@ class StrengthsRequest(Parameters):
         "adjacent. The best of several has Luce's.",
     )
     control = serializers.ChoiceField(
-        [NO_CONTROL, LENGTH_CONTROL], required=False, initial=NO_CONTROL, label="Control for",
+        [NO_CONTROL, LENGTH_CONTROL],
+        required=False,
+        initial=NO_CONTROL,
+        label="Control for",
         help_text="length: strengths of texts of equal length; default: none.",
-    )  # fmt: skip
+    )
     weights = serializers.ChoiceField(
         [WEIGHTED, UNWEIGHTED],
         required=False,
@@ -39,6 +42,8 @@ class StrengthsRequest(Parameters):
         "or an item chosen by its usefulness; none: all judgments count alike.",
     )
     order_effect = serializers.BooleanField(
-        required=False, initial=False, label="Without side bias",
+        required=False,
+        initial=False,
+        label="Without side bias",
         help_text="Of pairs: fit the advantage of standing on the left, and give strengths without it.",
-    )  # fmt: skip
+    )

@@ -138,8 +138,11 @@ def plain_table(
 ) -> Table:
     """Return a table without a note. ``columns`` are pairs of a name and ``Column.shows``."""
     return Table(
-        name, title, tuple(Column(heading, shows) for heading, shows in columns), tuple(tuple(row) for row in rows),
-    )  # fmt: skip
+        name,
+        title,
+        tuple(Column(heading, shows) for heading, shows in columns),
+        tuple(tuple(row) for row in rows),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,8 +287,12 @@ class Plot:
     def as_json(self) -> dict[str, Any]:
         columns, rows = self.data.data()
         return {
-            "name": self.name, "title": self.title, "sentence": self.sentence, "columns": columns, "rows": rows,
-        }  # fmt: skip
+            "name": self.name,
+            "title": self.title,
+            "sentence": self.sentence,
+            "columns": columns,
+            "rows": rows,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,9 +324,13 @@ class Section:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "name": self.name, "title": self.title, "sentences": self.sentences, "empty": self.empty,
-            "figures": self.plots, "tables": self.tables,
-        }  # fmt: skip
+            "name": self.name,
+            "title": self.title,
+            "sentences": self.sentences,
+            "empty": self.empty,
+            "figures": self.plots,
+            "tables": self.tables,
+        }
 
 
 @dataclass(frozen=True, slots=True)

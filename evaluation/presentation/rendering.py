@@ -74,11 +74,17 @@ def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) 
         undefined=StrictUndefined,
     )
     environment.filters |= {
-        "coefficient": coefficient, "counted": with_noun, "fixed": lambda value, digits: f"{value:.{digits}f}",
-        "general": lambda value, digits=6: f"{value:.{digits}g}", "one_line": lambda text: " ".join(text.split()),
-        "p": p_in_text, "percent": lambda share, digits=0: f"{percent_number(share, digits)} %",
-        "percent_number": percent_number, "shown": format_cell, "thousands": lambda value: f"{value:,}",
-    }  # fmt: skip
+        "coefficient": coefficient,
+        "counted": with_noun,
+        "fixed": lambda value, digits: f"{value:.{digits}f}",
+        "general": lambda value, digits=6: f"{value:.{digits}g}",
+        "one_line": lambda text: " ".join(text.split()),
+        "p": p_in_text,
+        "percent": lambda share, digits=0: f"{percent_number(share, digits)} %",
+        "percent_number": percent_number,
+        "shown": format_cell,
+        "thousands": lambda value: f"{value:,}",
+    }
     return environment
 
 
@@ -133,10 +139,12 @@ def table(
     """
     entry = WORDING_TEMPLATES["tables"][key]
     return Table(
-        name or key, fill_template(entry["title"], values),
-        tuple(Column(*column) for column in columns or entry["columns"]), tuple(tuple(row) for row in rows),
+        name or key,
+        fill_template(entry["title"], values),
+        tuple(Column(*column) for column in columns or entry["columns"]),
+        tuple(tuple(row) for row in rows),
         fill_template(entry.get("note", ""), values),
-    )  # fmt: skip
+    )
 
 
 def plot(

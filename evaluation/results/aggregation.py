@@ -112,10 +112,12 @@ class StudyAggregation:
         kind = KINDS[self.study.protocol]
         outcome = self.consensus.of_unit.get(unit.pk, EMPTY_CONSENSUS)
         row = {
-            "unit": unit.key, "protocol": self.study.protocol, "kind": unit.kind or None,
+            "unit": unit.key,
+            "protocol": self.study.protocol,
+            "kind": unit.kind or None,
             "pair": pair_keys[unit.pair] if unit.pair is not None else None,
             **{name: getattr(outcome, name) for name in CONSENSUS_FIELDS},
-        }  # fmt: skip
+        }
         decision = self.consensus.decisions.get(unit.pk)
         if decision is not None:
             adjudication = as_json(decision, "by", "at", "reason", "votes")
@@ -137,9 +139,12 @@ def _model_json(model: Mapping[str, Any], with_units: bool) -> Any:
 
 def _pair_dict(pair: PairRow, outcome: PairConsensus) -> dict[str, Any]:
     return {
-        "pair": pair.key, "kind": pair.kind or None, "first": pair.first, "second": pair.second,
+        "pair": pair.key,
+        "kind": pair.kind or None,
+        "first": pair.first,
+        "second": pair.second,
         **{name: getattr(outcome, name) for name in ("value", "wins", "losses", "ties", "tie")},
-    }  # fmt: skip
+    }
 
 
 def _scale_dict(scale: Scale) -> dict[str, float]:
@@ -170,9 +175,13 @@ def _audit_filter_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str,
         return {}, frozenset()
     passed_units, audited_units = loaders.units_by_filter(study)
     audit = audit_filter(
-        relevance, consensus.of_unit, passed_units=passed_units, audited_units=audited_units,
-        pair_count=notes["candidate_pairs"], passed_pair_count=notes["passed_filter"],
-    )  # fmt: skip
+        relevance,
+        consensus.of_unit,
+        passed_units=passed_units,
+        audited_units=audited_units,
+        pair_count=notes["candidate_pairs"],
+        passed_pair_count=notes["passed_filter"],
+    )
     return audit, audited_units
 
 
@@ -206,9 +215,13 @@ def _content_of_systems(
 
     contents = SystemContent.objects.of_study(study, kind.system_content)
     return content_of_systems(
-        kind, judgments, contents.values_list("system__name", "item_id", "names").iterator(),
-        loaders.documents_of(study), anonymous=loaders.is_anonymous(study), seed=seed,
-    )  # fmt: skip
+        kind,
+        judgments,
+        contents.values_list("system__name", "item_id", "names").iterator(),
+        loaders.documents_of(study),
+        anonymous=loaders.is_anonymous(study),
+        seed=seed,
+    )
 
 
 def _standardised_answers(table: JudgmentTable) -> Floats:
@@ -245,9 +258,15 @@ def compute_aggregation(
     progress(0.35, "measuring agreement")  # before the consensus is computed, to save memory
     workers = loaders.worker_rows(study)
     agreement = measure_agreement(
-        kind, table, judged_units, workers, judgments, seed=design.seed, full_depth=loaders.full_depth_units(study),
+        kind,
+        table,
+        judged_units,
+        workers,
+        judgments,
+        seed=design.seed,
+        full_depth=loaders.full_depth_units(study),
         images=None if clusters == NAIVE else loaders.clusters_of_units(study, judged_units),
-    )  # fmt: skip
+    )
     progress(0.5, "finding the consensus")
     consensus = consensus_of(study, table, judged_units)
     model_input = ModelInput(kind, table, workers, consensus, agreement["per_worker"]["reason"])
@@ -265,10 +284,13 @@ def compute_aggregation(
     settings = {
         "protocol": study.protocol,
         "controls": AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold,
-        "pair-ties": "set-aside", "alpha": kind.aggregation.level, "resamples": RESAMPLES, "seed": design.seed,
+        "pair-ties": "set-aside",
+        "alpha": kind.aggregation.level,
+        "resamples": RESAMPLES,
+        "seed": design.seed,
         **({"clusters": NAIVE} if clusters == NAIVE else {}),
         **({"stopping": describe_stopping(design)} if stops_early(study) else {}),
-    }  # fmt: skip
+    }
     times = loaders.work_times(study, loaders.workers_without_times(table, workers))
     return StudyAggregation(
         study=study,
@@ -309,9 +331,14 @@ def store_aggregation(aggregation: StudyAggregation) -> Analysis:
     """Update the stored consensus, and store the other results as an analysis."""
     study, consensus = aggregation.study, aggregation.consensus
     analysis = Analysis.objects.replace(
-        study=study, what=Analysis.Kind.AGGREGATION, signature=aggregation.signature, data_hash=consensus.data_hash,
-        settings=aggregation.settings, judgments=aggregation.judgments, result=aggregation.result,
-    )  # fmt: skip
+        study=study,
+        what=Analysis.Kind.AGGREGATION,
+        signature=aggregation.signature,
+        data_hash=consensus.data_hash,
+        settings=aggregation.settings,
+        judgments=aggregation.judgments,
+        result=aggregation.result,
+    )
     store_consensus(study, consensus, aggregation.figures)
     judgment_count = aggregation.result["counts"]["judgments"]
     sentence = f"Consensus and agreement were computed from {judgment_count:,} judgments."

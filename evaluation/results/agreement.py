@@ -65,10 +65,16 @@ ANONYMOUS_REASON = (
 
 
 def agreement_coefficients(
-    ratings: Ratings | PatternedRatings, level: str, *, names: Collection[str] = COEFFICIENTS,
-    categories: Sequence[Any] = (), resamples: int, seed: int, clusters: ClusterColumns | Clusters,
+    ratings: Ratings | PatternedRatings,
+    level: str,
+    *,
+    names: Collection[str] = COEFFICIENTS,
+    categories: Sequence[Any] = (),
+    resamples: int,
+    seed: int,
+    clusters: ClusterColumns | Clusters,
     exchange: Exchange | None = None,
-) -> dict[str, dict[str, Any]]:  # fmt: skip
+) -> dict[str, dict[str, Any]]:
     """Return coefficients with their intervals, as JSON by name.
 
     Args:
@@ -128,16 +134,25 @@ def _fleiss(
 
 def _figure(result: AgreementResult) -> dict[str, Any]:
     return {
-        **as_json(result, "statistic", "value", "low", "high"), "n": result.pairable, "weights": result.level,
+        **as_json(result, "statistic", "value", "low", "high"),
+        "n": result.pairable,
+        "weights": result.level,
         "reason": result.reason,
-    }  # fmt: skip
+    }
 
 
 def measure_agreement(
-    kind: Kind, table: JudgmentTable, units: Sequence[UnitRow], workers: Sequence[WorkerRow],
-    open_judgments: Sequence[IncludedJudgment], *, seed: int, full_depth: Collection[int] | None = None,
-    images: Ints | None = None, both_orders: bool = True,
-) -> dict[str, Any]:  # fmt: skip
+    kind: Kind,
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    workers: Sequence[WorkerRow],
+    open_judgments: Sequence[IncludedJudgment],
+    *,
+    seed: int,
+    full_depth: Collection[int] | None = None,
+    images: Ints | None = None,
+    both_orders: bool = True,
+) -> dict[str, Any]:
     """Return the agreement of included judgments as JSON, with intervals that cluster by image and worker.
 
     The keys are:
@@ -161,16 +176,26 @@ def measure_agreement(
     has_control_items = any(record.answers for record in table.records.values())
     if kind.is_open:
         open_alpha = alpha_of_open_answers(
-            kind, open_judgments, units, images, seed=seed, anonymous=anonymous, control_items=has_control_items,
-        )  # fmt: skip
+            kind,
+            open_judgments,
+            units,
+            images,
+            seed=seed,
+            anonymous=anonymous,
+            control_items=has_control_items,
+        )
         return {"alpha": open_alpha, "per_worker": per_worker}
     exchange = exchange_of(kind) if both_orders else None
     is_included = agreement_rows(table, full_depth)
     ratings, all_clusters = counted_ratings(table, units, is_included, images, anonymous=anonymous)
     patterned = PatternedRatings.from_ratings(ratings)
     bias = side_bias(
-        table, units, images, anonymous=anonymous, counted_clusters=all_clusters if full_depth is None else None,
-    )  # fmt: skip
+        table,
+        units,
+        images,
+        anonymous=anonymous,
+        counted_clusters=all_clusters if full_depth is None else None,
+    )
 
     def alpha(
         rows: Ratings | PatternedRatings,
@@ -199,9 +224,14 @@ def measure_agreement(
         figures["ordinal"] = alpha_of_subset(preferences, is_preference, level="ordinal", exchange=opposite)
     if len(kind.outcomes) <= MAX_OUTCOMES:
         figures["coefficients"] = agreement_coefficients(
-            patterned, kind.aggregation.level, categories=kind.outcomes, resamples=RESAMPLES, seed=seed,
-            clusters=all_clusters or NAIVE, exchange=exchange,
-        )  # fmt: skip
+            patterned,
+            kind.aggregation.level,
+            categories=kind.outcomes,
+            resamples=RESAMPLES,
+            seed=seed,
+            clusters=all_clusters or NAIVE,
+            exchange=exchange,
+        )
     kind_codes, kind_names = _kinds_of(ratings.units, units)
     if kind_names:
         figures["by_kind"] = {
@@ -221,9 +251,15 @@ def measure_agreement(
 
 
 def alpha_of_ratings(
-    ratings: Ratings | PatternedRatings, clusters: ClusterColumns | Clusters | None, level: str, *, seed: int,
-    exchange: Exchange | None = None, resamples: int = RESAMPLES, control_items: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+    ratings: Ratings | PatternedRatings,
+    clusters: ClusterColumns | Clusters | None,
+    level: str,
+    *,
+    seed: int,
+    exchange: Exchange | None = None,
+    resamples: int = RESAMPLES,
+    control_items: bool = False,
+) -> dict[str, Any]:
     """Return alpha as JSON. ``control_items`` says whether workers answered control items."""
     alpha, clusters = coefficient_in_both_orders(Alpha(level), exchange), clusters or NAIVE
     result = agreement(
@@ -303,9 +339,15 @@ def judgment_clusters(
 
 
 def alpha_of_open_answers(
-    kind: Kind, judgments: Sequence[IncludedJudgment], units: Sequence[UnitRow], images: Ints | None, *, seed: int,
-    anonymous: bool, control_items: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+    kind: Kind,
+    judgments: Sequence[IncludedJudgment],
+    units: Sequence[UnitRow],
+    images: Ints | None,
+    *,
+    seed: int,
+    anonymous: bool,
+    control_items: bool = False,
+) -> dict[str, Any]:
     """Return alpha of open answers as JSON. The kind codes an answer in parts, which are compared one by one."""
     rows = [
         (judgment.unit.pk, part, judgment.worker, value)
@@ -337,11 +379,14 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
     """
     raters = result.clusters.get(RATER, 0)
     return {
-        **as_json(result, "value", "low", "high"), "n": result.pairable, **as_json(result, "level", "units"),
-        "workers": result.raters, **as_json(result, "judgments", "confidence", "resamples", "seed", "reason", "note"),
+        **as_json(result, "value", "low", "high"),
+        "n": result.pairable,
+        **as_json(result, "level", "units"),
+        "workers": result.raters,
+        **as_json(result, "judgments", "confidence", "resamples", "seed", "reason", "note"),
         **({"clusters": dict(result.clusters)} if result.clusters else {}),
         **({"scope": scope_of(raters if raters > MIN_CLUSTERS else None)} if result.clusters else {}),
-    }  # fmt: skip
+    }
 
 
 def counted_ratings(
@@ -402,9 +447,12 @@ def side_bias(
     is_left = table.chose_left[is_included].astype(np.float64)
     interval = share_of_rows(is_left, clusters, CONFIDENCE)
     return {
-        "value": float(is_left.mean()), **as_json(interval, "low", "high", "p"), "n": len(is_left),
-        "clusters": dict(interval.clusters.counts), "scope": scope_of(interval.clusters.counts.get(RATER)),
-    }  # fmt: skip
+        "value": float(is_left.mean()),
+        **as_json(interval, "low", "high", "p"),
+        "n": len(is_left),
+        "clusters": dict(interval.clusters.counts),
+        "scope": scope_of(interval.clusters.counts.get(RATER)),
+    }
 
 
 def alpha_note(alpha: Mapping[str, Any]) -> str:
@@ -521,10 +569,12 @@ def clustered_share(
         return share_with_interval(0, 0)
     interval = share_of_rows(values.astype(np.float64), clusters, CONFIDENCE, keep=is_included)
     return {
-        "value": float(values[is_included].mean()), **as_json(interval, "low", "high"), "n": n,
+        "value": float(values[is_included].mean()),
+        **as_json(interval, "low", "high"),
+        "n": n,
         "clusters": dict(interval.clusters.counts),
         **({"reason": interval.clusters.reason} if interval.clusters.reason else {}),
-    }  # fmt: skip
+    }
 
 
 def share_with_interval(count: int, n: int) -> dict[str, Any]:

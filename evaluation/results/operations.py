@@ -41,10 +41,12 @@ class AggregateRequest(IntervalsRequest):
     """The clusters of intervals, and models of workers to fit in addition to the consensus (docs/disagreement.md)."""
 
     method = KeysField(
-        required=False, child=serializers.ChoiceField(choices=list(WORKER_MODELS)), label="Models of participants",
+        required=False,
+        child=serializers.ChoiceField(choices=list(WORKER_MODELS)),
+        label="Models of participants",
         help_text=f"Models of participants to fit in addition to Dawid and Skene's: {', '.join(WORKER_MODELS)}.",
         style={"choices": lambda: [(name, _(label)) for name, label in WORKER_MODELS.items()]},
-    )  # fmt: skip
+    )
 
 
 @background_operation(
@@ -102,10 +104,12 @@ class TokenizerField(serializers.CharField):
 
     def __init__(self) -> None:
         super().__init__(
-            required=False, initial=DEFAULT_TOKENIZER, label="Tokenizer",
+            required=False,
+            initial=DEFAULT_TOKENIZER,
+            label="Tokenizer",
             help_text=f"Tokenizer: ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
             style={"choices": tokenizer_choices, "kind": "select"},
-        )  # fmt: skip
+        )
 
 
 class MetricsRequest(Parameters):
@@ -137,9 +141,12 @@ class EvaluateRequest(AnyMetricsRequest, IntervalsRequest):
     """The metrics, their tokenizer, and variants to compute in addition to the usual figures (docs/evaluation.md)."""
 
     metrics = KeysField(
-        required=False, min_length=1, initial=list(DEFAULT_METRICS),
-        help_text=f"Names of metrics (default: {', '.join(DEFAULT_METRICS)}).", style={"choices": metric_choices},
-    )  # fmt: skip
+        required=False,
+        min_length=1,
+        initial=list(DEFAULT_METRICS),
+        help_text=f"Names of metrics (default: {', '.join(DEFAULT_METRICS)}).",
+        style={"choices": metric_choices},
+    )
     tokenizer = TokenizerField()
     all_pairs = serializers.BooleanField(
         required=False,
@@ -162,8 +169,10 @@ class EvaluateRequest(AnyMetricsRequest, IntervalsRequest):
         "2024).",
     )
     tau_c = serializers.BooleanField(
-        required=False, label="Kendall's tau-c", help_text="For texts: also computes Kendall's tau-c with people.",
-    )  # fmt: skip
+        required=False,
+        label="Kendall's tau-c",
+        help_text="For texts: also computes Kendall's tau-c with people.",
+    )
     single_grades = serializers.BooleanField(
         required=False,
         label="Tau-b and tau-c with single judgments",

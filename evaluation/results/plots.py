@@ -326,9 +326,11 @@ def agreement_figure(agreement: Mapping[str, Any]) -> str:
         figures |= agreement["by_kind"]
     dots = [_dot(label, cell, accent=cell is agreement["alpha"]) for label, cell in figures.items()]
     figure, axes = draw_coefficients(
-        dots, _("Krippendorff's alpha, 95 % interval"), height=0.85 + ROW_HEIGHT * len(dots),
+        dots,
+        _("Krippendorff's alpha, 95 % interval"),
+        height=0.85 + ROW_HEIGHT * len(dots),
         left=0.04 + 0.0105 * max(len(dot.label) for dot in dots),
-    )  # fmt: skip
+    )
     draw_level(axes, RELIABLE_ALPHA, _("reliable if .80 or more"))
     values_text = "; ".join(f"{dot.label} {coefficient(dot.value)}" for dot in dots if dot.value is not None)
     description = f"{agreement_sentence(agreement)} {values_text}."

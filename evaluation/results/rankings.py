@@ -206,9 +206,11 @@ class JudgedOutputs:
         pair_value = values(pair, np.arange(len(units.pk)), len(pair_keys))
         is_judged = ~np.isnan(pair_value)
         return cls(
-            value=values(entry, unit, len(proposals)), pair_keys=pair_keys[is_judged],
-            pair_value=pair_value[is_judged], width=len(proposals.texts) + 1,
-        )  # fmt: skip
+            value=values(entry, unit, len(proposals)),
+            pair_keys=pair_keys[is_judged],
+            pair_value=pair_value[is_judged],
+            width=len(proposals.texts) + 1,
+        )
 
     def map_values(self, transform: Callable[[float], float]) -> JudgedOutputs:
         """Return the outputs with transformed values. The function is called once for each distinct value."""
@@ -535,8 +537,12 @@ def _orders_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     keys = ("people", "automatic", *ORDER_COEFFICIENTS, "systems")
     cells = [tuple(row[key] for key in keys) for row in rows]
     return rendering.table(
-        "orders", cells, name=f"{words.table_name}-orders", task_title=words.title_suffix, item=words.ranked_item,
-    )  # fmt: skip
+        "orders",
+        cells,
+        name=f"{words.table_name}-orders",
+        task_title=words.title_suffix,
+        item=words.ranked_item,
+    )
 
 
 def _cell(figure: Mapping[str, Any]) -> Any:

@@ -86,9 +86,12 @@ class ReopenRequest(Reason):
         default=MARGIN, help_text=f"Uncertain: led by at most this share ({MARGIN})."
     )
     votes = serializers.IntegerField(
-        min_value=1, max_value=MAX_WORKERS, initial=1, label="Additional votes for each item",
+        min_value=1,
+        max_value=MAX_WORKERS,
+        initial=1,
+        label="Additional votes for each item",
         help_text="Number of additional votes for each item.",
-    )  # fmt: skip
+    )
 
 
 @operation(
@@ -104,9 +107,15 @@ class ReopenRequest(Reason):
 )
 @with_confirmation("reopen")
 def reopen(
-    *, study: Study, by: User | None, why: str, votes: int, margin: float, need: str = "",
+    *,
+    study: Study,
+    by: User | None,
+    why: str,
+    votes: int,
+    margin: float,
+    need: str = "",
     units: Collection[str] = (),
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """Offer the HITs of the units to more workers.
 
     Either ``need`` says which units, or ``units`` has their keys.

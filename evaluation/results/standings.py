@@ -201,10 +201,14 @@ class Outputs:
         figures = self.figures(measure)
         strength = np.array([figures[name]["value"] for name in self.names])
         return Standings(
-            measure=measure, names=self.names, figures=figures, strength=strength,
-            contrast=contrasts_where_compared(strength, self.compare), items=len(np.unique(self.item)),
+            measure=measure,
+            names=self.names,
+            figures=figures,
+            strength=strength,
+            contrast=contrasts_where_compared(strength, self.compare),
+            items=len(np.unique(self.item)),
             raters=rater_count_of(self.deletions),
-        )  # fmt: skip
+        )
 
     def figures(self, measure: str) -> dict[str, dict[str, Any]]:
         """Return each system's mean with its interval, limited to the scale.
@@ -251,11 +255,14 @@ class Outputs:
         systems, system = np.unique(self.system[is_included], return_inverse=True)
         items, item = np.unique(self.item[is_included], return_inverse=True)
         return Outputs(
-            names=[self.names[code] for code in systems.tolist()], item=item, system=system,
-            cluster=self.cluster[items], score=self.score[is_included],
+            names=[self.names[code] for code in systems.tolist()],
+            item=item,
+            system=system,
+            cluster=self.cluster[items],
+            score=self.score[is_included],
             deletions=None if self.deletions is None else self.deletions.of_rows(is_included, "output"),
             scale_ends=self.scale_ends,
-        )  # fmt: skip
+        )
 
     def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread, int]:
         """Return the sum of signs times means of systems, its spread, and the number of clusters.
@@ -343,9 +350,15 @@ class Outputs:
 
 
 def standings_of_pairs(
-    table: JudgmentTable, consensus: StudyConsensus, systems: Mapping[str, tuple[str, str]],
-    items: Mapping[int, Hashable], documents: Mapping[Any, Hashable], *, anonymous: bool, clustered: bool = True,
-) -> Standings | None:  # fmt: skip
+    table: JudgmentTable,
+    consensus: StudyConsensus,
+    systems: Mapping[str, tuple[str, str]],
+    items: Mapping[int, Hashable],
+    documents: Mapping[Any, Hashable],
+    *,
+    anonymous: bool,
+    clustered: bool = True,
+) -> Standings | None:
     """Compare systems by the pairs that they won. Return None if no pair is of two systems.
 
     Args:
@@ -368,9 +381,12 @@ def standings_of_pairs(
     clusters: ClusterColumns = NAIVE
     if clustered:
         clusters = clusters_of_pairs(
-            table, consensus, np.array(pair_ids, dtype=np.int64), [documents.get(item, item) for item in pair_items],
+            table,
+            consensus,
+            np.array(pair_ids, dtype=np.int64),
+            [documents.get(item, item) for item in pair_items],
             anonymous=anonymous,
-        )  # fmt: skip
+        )
     names = sorted({*first_names, *second_names})
     code_by_name = {name: code for code, name in enumerate(names)}
     first, second = (
@@ -401,9 +417,14 @@ def standings_of_pairs(
         strength = np.array([figures[name]["value"] for name in names])
         contrasts = contrasts_where_compared(strength, compare)
     return Standings(
-        measure=WON, names=names, figures=figures, strength=strength, contrast=contrasts, items=len(set(pair_items)),
+        measure=WON,
+        names=names,
+        figures=figures,
+        strength=strength,
+        contrast=contrasts,
+        items=len(set(pair_items)),
         raters=rater_count_of(people.deletions),
-    )  # fmt: skip
+    )
 
 
 def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
@@ -468,10 +489,15 @@ def outputs_of_answers(
         )
     items, item = np.unique(proposals.image[rows], return_inverse=True)
     return Outputs(
-        names=[str(proposals.systems[code]) for code in systems.tolist()], item=item, system=system,
-        cluster=proposals.document[items], score=sums[rows] / counts[rows], deletions=deletions,
-        scale_ends=scale_ends, proposal=rows,
-    )  # fmt: skip
+        names=[str(proposals.systems[code]) for code in systems.tolist()],
+        item=item,
+        system=system,
+        cluster=proposals.document[items],
+        score=sums[rows] / counts[rows],
+        deletions=deletions,
+        scale_ends=scale_ends,
+        proposal=rows,
+    )
 
 
 def comparison_tables(

@@ -119,13 +119,22 @@ def verdict_on_systems(standings: Standings) -> SystemsVerdict:
         ]
         larger = larger_study(open_contrasts, standings.items, standings.raters)
     verdict = SystemsVerdict(
-        settled=is_settled, leaders=leaders, rest=rest,
-        p=json_float(best.p_of_rest if is_settled else best.p_of_leaders), compared=best.compared,
-        measure=standings.measure, systems=[{"system": name, **standings.figures[name]} for name in best.names],
-        value=standings.figures[first]["value"], low=standings.figures[first]["low"],
-        high=standings.figures[first]["high"], items=standings.items, **larger, raters=standings.raters,
-        scope=standings.scope, sentence="",
-    )  # fmt: skip
+        settled=is_settled,
+        leaders=leaders,
+        rest=rest,
+        p=json_float(best.p_of_rest if is_settled else best.p_of_leaders),
+        compared=best.compared,
+        measure=standings.measure,
+        systems=[{"system": name, **standings.figures[name]} for name in best.names],
+        value=standings.figures[first]["value"],
+        low=standings.figures[first]["low"],
+        high=standings.figures[first]["high"],
+        items=standings.items,
+        **larger,
+        raters=standings.raters,
+        scope=standings.scope,
+        sentence="",
+    )
     return verdict | {"sentence": systems_sentence(verdict)}
 
 
@@ -228,10 +237,13 @@ def _pair_standings(
     systems_of_pairs: Mapping[str, tuple[str, str]],
 ) -> Standings | None:
     return standings_of_pairs(
-        table, consensus, systems_of_pairs,
-        dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")), loaders.documents_of(study),
+        table,
+        consensus,
+        systems_of_pairs,
+        dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")),
+        loaders.documents_of(study),
         anonymous=loaders.is_anonymous(study),
-    )  # fmt: skip
+    )
 
 
 def _choice_standings(study: Study) -> Standings | None:

@@ -370,10 +370,18 @@ def _make_verdict(
 ) -> Verdict:
     leaders, rest = best.leaders, best.significantly_worse
     verdict = Verdict(
-        settled=len(leaders) == 1 and bool(rest), leaders=leaders, rest=rest,
-        p=best.p_of_rest if rest else best.p_of_leaders, compared=best.compared, n=n, by=by, raters=raters,
-        scope=scope_of(raters), **larger, sentence="",
-    )  # fmt: skip
+        settled=len(leaders) == 1 and bool(rest),
+        leaders=leaders,
+        rest=rest,
+        p=best.p_of_rest if rest else best.p_of_leaders,
+        compared=best.compared,
+        n=n,
+        by=by,
+        raters=raters,
+        scope=scope_of(raters),
+        **larger,
+        sentence="",
+    )
     return verdict | {"sentence": verdict_sentence(verdict, estimates)}
 
 

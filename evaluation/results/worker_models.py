@@ -141,9 +141,12 @@ def _fit_to_answers(model_input: ModelInput, fit: Callable[..., Any], *columns: 
     """Return the model fitted to the answers that count, with further ``columns`` of these answers."""
     table, is_counted = model_input.table, model_input.table.is_counted
     return fit(
-        table.unit[is_counted], table.worker[is_counted], table.value[is_counted], *columns,
+        table.unit[is_counted],
+        table.worker[is_counted],
+        table.value[is_counted],
+        *columns,
         labels=model_input.kind.outcomes,
-    )  # fmt: skip
+    )
 
 
 def _compare_with_consensus(model_input: ModelInput, model: Any, parameters: Sequence[str]) -> dict[str, Any]:
@@ -161,13 +164,15 @@ def _compare_with_consensus(model_input: ModelInput, model: Any, parameters: Seq
         differing.append(rows.row_at(index) | {"consensus": outcome.value, "votes": dict(outcome.votes)})
     differing.sort(key=lambda row: (-row["probability"], row["unit"]))
     return {
-        "reason": "", "units": rows,
+        "reason": "",
+        "units": rows,
         "workers": _worker_rows(model_input, model, model.workers, (*parameters, "judgments")),
-        "compared": int(is_compared.sum()), "differ": len(indices),
+        "compared": int(is_compared.sum()),
+        "differ": len(indices),
         "breaks_ties": int((is_comparable & np.isnan(consensus_values)).sum()),
         "differing": differing[:MAX_DIFFERING_ITEMS],
         **as_json(model, "iterations", "converged", "note", "signature"),
-    }  # fmt: skip
+    }
 
 
 def _worker_rows(

@@ -101,8 +101,13 @@ class ReleaseFacts:
 
 
 def collect_facts(
-    release: Release, reader: BundleReader, *, creators: list[Creator], keywords: list[str], papers: list[Paper]
-) -> ReleaseFacts:  # fmt: skip
+    release: Release,
+    reader: BundleReader,
+    *,
+    creators: list[Creator],
+    keywords: list[str],
+    papers: list[Paper],
+) -> ReleaseFacts:
     manifest = reader.json("manifest.json")
     design = tomllib.loads(reader.text("design.toml"))
     language = str(design.get("language") or "").partition("-")[0].lower()

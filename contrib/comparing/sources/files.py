@@ -130,10 +130,13 @@ def _read_content(record: Record) -> UnitContent:
         ids = [identifier and unguard_formula(identifier) for identifier in ids]
         texts = [text and unguard_formula(text) for text in texts]
     return UnitContent(
-        read_optional(record, "image", read_name), ids=(ids[0], ids[1], ids[2]), texts=_strip_texts(*texts),
-        systems=_read_systems(record), kind=read_optional(record, "kind", read_name) or "",
+        read_optional(record, "image", read_name),
+        ids=(ids[0], ids[1], ids[2]),
+        texts=_strip_texts(*texts),
+        systems=_read_systems(record),
+        kind=read_optional(record, "kind", read_name) or "",
         document=read_document(record),
-    )  # fmt: skip
+    )
 
 
 def _read_systems(record: Record) -> CreditedSystems:

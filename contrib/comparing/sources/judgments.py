@@ -144,10 +144,16 @@ class SourceJudgments:
         for unit, content in enumerate(self.contents):
             contents[groups[unit]] = content.swapped() if is_swapped[unit] else content
         return SourceJudgments(
-            name=self.name, kind=self.kind, units=[str(group) for group in range(group_count)],
-            contents=contents, unit=groups[self.unit], rater=self.rater, value=value, left_out=self.left_out,
+            name=self.name,
+            kind=self.kind,
+            units=[str(group) for group in range(group_count)],
+            contents=contents,
+            unit=groups[self.unit],
+            rater=self.rater,
+            value=value,
+            left_out=self.left_out,
             anonymous=self.anonymous,
-        )  # fmt: skip
+        )
 
     def limited_to(self, is_kept: Flags) -> SourceJudgments:
         """Return the judgments on some units. ``is_kept`` is (U,)."""

@@ -123,9 +123,15 @@ def pooled_alpha(matched: MatchedSources, resampling: Resampling) -> dict[str, A
 
     def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
         return _alpha(
-            items=items, unit=unit, rater=rater, value=value, level=first.level, resampling=resampling,
-            anonymous=first.anonymous or second.anonymous, kind=first.kind,
-        )  # fmt: skip
+            items=items,
+            unit=unit,
+            rater=rater,
+            value=value,
+            level=first.level,
+            resampling=resampling,
+            anonymous=first.anonymous or second.anonymous,
+            kind=first.kind,
+        )
 
     return {
         **alpha(np.concatenate([first.unit, second.unit]), raters, values),

@@ -46,9 +46,13 @@ def kappa_at_thresholds(
     first_scores, second_scores = matched.first.scores(), matched.second.scores()
     has_score = ~np.isnan(second_scores)
     grid = kappa_grid(
-        first_scores[has_score], second_scores[has_score], first_thresholds, second_thresholds,
-        missing=missing, **resampling.options(item=items_of_units(matched.first, matched.second)[has_score]),
-    )  # fmt: skip
+        first_scores[has_score],
+        second_scores[has_score],
+        first_thresholds,
+        second_thresholds,
+        missing=missing,
+        **resampling.options(item=items_of_units(matched.first, matched.second)[has_score]),
+    )
     return grid, ""
 
 

@@ -147,15 +147,19 @@ def score_segments(
         marks = Counter(span[SEVERITY] for judgment in judgments for span in judgment.answer["spans"])
         z_scores = [float(z[index]) for index in indices if np.isfinite(z[index])]
         return Segment(
-            item=item, cluster=judgments[0].cluster, domain=judgments[0].domain, unit=judgments[0].unit,
+            item=item,
+            cluster=judgments[0].cluster,
+            domain=judgments[0].domain,
+            unit=judgments[0].unit,
             score=float(np.mean([scores[index] for index in indices])),
             mqm=float(np.mean([mqm.score(judgment.answer["spans"]) for judgment in judgments])),
             z=float(np.mean(z_scores)) if z_scores else None,
             errors={severity: marks[severity] / len(indices) for severity in SEVERITIES if marks[severity]},
-            judgments=len(indices), scores=[scores[index] for index in indices],
+            judgments=len(indices),
+            scores=[scores[index] for index in indices],
             workers=[judgment.worker for judgment in judgments],
             has_scores=all("score" in judgment.answer for judgment in judgments),
-        )  # fmt: skip
+        )
 
     return {
         system: [make_segment(item, indices) for item, indices in indices_by_item.items()]

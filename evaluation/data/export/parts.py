@@ -407,9 +407,13 @@ def begin_parts(
 
     def make_work(snapshot: ExportSnapshot, name: str, preparation: Mapping[str, Any]) -> ExportWork:
         return ExportWork(
-            study, snapshot.moment, folder / name, task=request["task"], revisions=request["revisions"],
+            study,
+            snapshot.moment,
+            folder / name,
+            task=request["task"],
+            revisions=request["revisions"],
             preparation=preparation,
-        )  # fmt: skip
+        )
 
     with _raise_file_problems(folder):
         stopped_state = _find_stopped_export(folder, request) if resume else None

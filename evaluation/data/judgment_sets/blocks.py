@@ -126,10 +126,15 @@ def extend_blocks(study: Study) -> None:
             end = upto if start + MAX_ROWS >= len(table) else part["pk"][-1].as_py()
             blocks.append(
                 ColumnBlock(
-                    study=study, what=what, format=FORMAT, first=first, last=end, rows=len(part),
+                    study=study,
+                    what=what,
+                    format=FORMAT,
+                    first=first,
+                    last=end,
+                    rows=len(part),
                     columns=serialize_table(part),
                 )
-            )  # fmt: skip
+            )
             first = end
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -191,8 +196,14 @@ def store_digests(study: Study, digests: Mapping[int, bytes], row_count: int) ->
     ColumnBlock.objects.update_or_create(
         study=study,
         what=ColumnBlock.Kind.CONSENSUS,
-        defaults={"first": 0, "last": 0, "rows": row_count, "format": FORMAT, "columns": serialize_table(table)},
-    )  # fmt: skip
+        defaults={
+            "first": 0,
+            "last": 0,
+            "rows": row_count,
+            "format": FORMAT,
+            "columns": serialize_table(table),
+        },
+    )
 
 
 def forget_digests(study: Study) -> None:

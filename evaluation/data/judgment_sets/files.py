@@ -200,8 +200,11 @@ def read_judgment_table(
 
 
 def _included_records(
-    records: Iterable[Record], numeric: bool, excluded_counts: Counter[str], progress: Callable[[int], None] | None
-) -> Iterator[tuple[Record, str, str, float | str]]:  # fmt: skip
+    records: Iterable[Record],
+    numeric: bool,
+    excluded_counts: Counter[str],
+    progress: Callable[[int], None] | None,
+) -> Iterator[tuple[Record, str, str, float | str]]:
     """Yield the records that count, with unit, worker and value. Count the others in ``excluded_counts`` by reason."""
     for number, record in enumerate(records, 1):
         if progress is not None and number % ROWS_PER_PROGRESS == 0:
@@ -274,10 +277,15 @@ def read_open_judgments(
             document_by_image.setdefault(row.image, row.document)
     units, parts, workers, values, images = map(list, zip(*codes, strict=True)) if codes else ([],) * 5
     return OpenJudgments(
-        units, parts, workers, values, judgments=judgment_count, is_anonymous=is_anonymous,
+        units,
+        parts,
+        workers,
+        values,
+        judgments=judgment_count,
+        is_anonymous=is_anonymous,
         excluded_counts={why: excluded_counts[why] for why in REASONS if excluded_counts[why]},
         items=clusters_of_images(images, document_by_image),
-    )  # fmt: skip
+    )
 
 
 @translation.override("en")

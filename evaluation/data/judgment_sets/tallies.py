@@ -73,9 +73,14 @@ class JudgmentTally:
         self._close_unit()
         self._unit = None
         return VoteCounts(
-            units=self.units, least=self.least, most=self.most, sided=self.sided, first_left=self.first_left,
-            data_hash=self._hash.hexdigest(), counted=self.counted,
-        )  # fmt: skip
+            units=self.units,
+            least=self.least,
+            most=self.most,
+            sided=self.sided,
+            first_left=self.first_left,
+            data_hash=self._hash.hexdigest(),
+            counted=self.counted,
+        )
 
 
 @dataclass(frozen=True, slots=True)

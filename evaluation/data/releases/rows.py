@@ -395,9 +395,14 @@ class ReleasedRows:
             winners = {pair: winner for pair, winner in published.items() if winner is not None}
             vote_counts = replace(vote_counts, data_hash=hash_with_winners(vote_counts.data_hash, winners))
         signature = judgment_signature(
-            settings.kind, material, vote_counts, controls=settings.controls, seed=settings.seed,
-            version=settings.version, others=dict(settings.others),
-        )  # fmt: skip
+            settings.kind,
+            material,
+            vote_counts,
+            controls=settings.controls,
+            seed=settings.seed,
+            version=settings.version,
+            others=dict(settings.others),
+        )
         return str(signature)
 
 

@@ -178,9 +178,13 @@ def curves_figure(drawing: LinePlot, signature_height: float) -> Canvas:
     figure.text(0.01, 1 - 0.1 / height, drawing.y_axis, **SOFT_STYLE, va="top")
     name_axis(figure, drawing.x_axis, signature_height)
     figure.subplots_adjust(
-        left=0.075, right=0.84 if column_count == 2 else 0.8, bottom=(0.5 + signature_height) / height,
-        top=1 - 0.5 / height, wspace=0.62, hspace=0.36,
-    )  # fmt: skip
+        left=0.075,
+        right=0.84 if column_count == 2 else 0.8,
+        bottom=(0.5 + signature_height) / height,
+        top=1 - 0.5 / height,
+        wspace=0.62,
+        hspace=0.36,
+    )
     return figure
 
 
@@ -274,8 +278,14 @@ def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
     for (_value, label, colour, marker), height in zip(sorted_ends, label_heights, strict=True):
         if marker:
             axes.plot(
-                [1.0], [height], marker=marker, color=colour, markersize=4, clip_on=False, transform=right_of_axes,
-            )  # fmt: skip
+                [1.0],
+                [height],
+                marker=marker,
+                color=colour,
+                markersize=4,
+                clip_on=False,
+                transform=right_of_axes,
+            )
         write_beside(
             axes, label, (1.0, height), (MARKER_OFFSET + (6 if marker else -4), 0), xycoords=("axes fraction", "data"),
             fontsize=SMALL - 1.5, va="center", alpha=1.0 if marker else SOFT_OPACITY,
@@ -306,9 +316,12 @@ def dots_figure(drawing: DotPlot, signature_height: float) -> Canvas:
         _write_heading(axes, panel, extra_points)
     left_margin = 0.035 + 0.0108 * max(len(label) for label in labels)
     figure.subplots_adjust(
-        left=max(left_margin, 0.08), right=0.97, bottom=(0.52 + signature_height) / height,
-        top=1 - (headroom + extra_points / POINTS_PER_INCH) / height, wspace=0.22,
-    )  # fmt: skip
+        left=max(left_margin, 0.08),
+        right=0.97,
+        bottom=(0.52 + signature_height) / height,
+        top=1 - (headroom + extra_points / POINTS_PER_INCH) / height,
+        wspace=0.22,
+    )
     name_axis(figure, drawing.axis, signature_height)
     return figure
 

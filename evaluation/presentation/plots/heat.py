@@ -197,9 +197,14 @@ def _draw_matrix(axes: Axes, panel: HeatmapPanel, drawing: Heatmap, sizes: _Size
             if sizes.number_points < MIN_FONT_POINTS:
                 continue
             axes.text(
-                column + 0.5, top + 0.5, _format_cell(value, panel.shows), ha="center", va="center",
-                fontsize=sizes.number_points, color=DARK if _is_bright(colour) else LIGHT,
-            )  # fmt: skip
+                column + 0.5,
+                top + 0.5,
+                _format_cell(value, panel.shows),
+                ha="center",
+                va="center",
+                fontsize=sizes.number_points,
+                color=DARK if _is_bright(colour) else LIGHT,
+            )
     _draw_cells(axes, cells)
     axes.set_xticks(
         [column + 0.5 for column in range(len(panel.columns))],

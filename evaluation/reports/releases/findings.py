@@ -145,10 +145,12 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
     judged_units = {number: row for number, row in enumerate(rows.units) if not row["control"]}
     units = Units.from_rows(
         [
-            UnitRow(number, row["unit"], row["kind"] or "", pair_numbers[row["pair"]] if row["pair"] else None)
+            UnitRow(
+                number, row["unit"], row["kind"] or "", pair_numbers[row["pair"]] if row["pair"] else None
+            )
             for number, row in judged_units.items()
         ]
-    )  # fmt: skip
+    )
     pairs = [
         PairRow(number, row["pair"], row["kind"] or "", row["first"], row["second"], row["published_winner"])
         for number, row in enumerate(rows.pairs)
@@ -394,9 +396,16 @@ def _evaluate_captions(
     metrics = {}
     for metric, column in columns.items():
         metrics[metric] = correlation_of_captions(
-            column, people, groups, keys, cuts=kind.comparison.cuts, per_image=kind.comparison.per_image,
-            seed=rows.settings.seed, clusters=clusters, weights=weights,
-        )  # fmt: skip
+            column,
+            people,
+            groups,
+            keys,
+            cuts=kind.comparison.cuts,
+            per_image=kind.comparison.per_image,
+            seed=rows.settings.seed,
+            clusters=clusters,
+            weights=weights,
+        )
     cells = {metric: figures["kendall_tau_b"] for metric, figures in metrics.items()}
     verdict = {"all": correlation_verdict(columns, people, clusters, cells, weights)}
     result = {

@@ -183,9 +183,14 @@ def _write_files(
         writer.write_json(REGISTRATION, {"sha256": plan.sha256, **plan.content})
         writer.write_json(OUTCOMES, findings.outcomes)
     documents = make_documents(
-        about, writer.files, agreement=findings.agreement, counts=findings.counts, design=tomllib.loads(design_file),
-        facts=manifest["facts"], quorum_version=quorum_version(),
-    )  # fmt: skip
+        about,
+        writer.files,
+        agreement=findings.agreement,
+        counts=findings.counts,
+        design=tomllib.loads(design_file),
+        facts=manifest["facts"],
+        quorum_version=quorum_version(),
+    )
     for name, text in documents.items():
         writer.write_text(name, text)
     writer.close(manifest)
@@ -217,8 +222,12 @@ def _release_settings(study: Study, evaluation: EvaluationResult | None, why_not
 
 
 def _manifest(
-    study: Study, about: ReleaseDescription, terms: ReleaseTerms, settings: ReleaseSettings, registration: str | None
-) -> dict[str, Any]:  # fmt: skip
+    study: Study,
+    about: ReleaseDescription,
+    terms: ReleaseTerms,
+    settings: ReleaseSettings,
+    registration: str | None,
+) -> dict[str, Any]:
     """Return the manifest without the hashes of the files. ``registration`` is the hash of the registered plan."""
     return {
         "format": FORMAT,

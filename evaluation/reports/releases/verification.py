@@ -241,9 +241,14 @@ def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tupl
         )
         texts = {f"{REPORT}{name}": text for name, text in texts_of_report(report, svgs)}
         return report, texts | make_documents(
-            about, manifest["files"], agreement=findings.agreement, counts=findings.counts, facts=manifest["facts"],
-            design=tomllib.loads(reader.text("design.toml")), quorum_version=manifest["versions"]["quorum"],
-        )  # fmt: skip
+            about,
+            manifest["files"],
+            agreement=findings.agreement,
+            counts=findings.counts,
+            facts=manifest["facts"],
+            design=tomllib.loads(reader.text("design.toml")),
+            quorum_version=manifest["versions"]["quorum"],
+        )
     except (*MALFORMED_ROW_ERRORS, UndefinedError) as error:
         raise VerificationError(
             f"{MANIFEST}, design.toml or {REPORT}report.json of {reader.path} is not that of a release: "

@@ -80,9 +80,13 @@ def workers_section(inputs: ReportInputs) -> Section:
     controls_right = sum(row["controls_right"] for row in workers)
     unused = sum(not row["used"] for row in workers)
     sentence = render_sentence(
-        "workers", wording=inputs.method.wording, workers=len(workers), seen=controls_seen, right=controls_right,
+        "workers",
+        wording=inputs.method.wording,
+        workers=len(workers),
+        seen=controls_seen,
+        right=controls_right,
         aside=unused,
-    )  # fmt: skip
+    )
     if not controls_seen:
         return section("workers", [sentence], tables=[data])
     levels = []

@@ -70,9 +70,11 @@ class Choices:
                 interval = share_of_rows(is_best, self.clusters, CONFIDENCE, keep=is_shown)
                 low, high = interval.low, interval.high
             shares[str(name)] = {
-                "shown": int(is_shown.sum()), "best": json_float(is_best[is_shown].mean()),
-                "best_low": json_float(low), "best_high": json_float(high),
-            }  # fmt: skip
+                "shown": int(is_shown.sum()),
+                "best": json_float(is_best[is_shown].mean()),
+                "best_low": json_float(low),
+                "best_high": json_float(high),
+            }
         return shares
 
 
@@ -98,9 +100,12 @@ def fit_choices(study: Study) -> Choices:
     )
     return Choices(
         strengths=luce_choice(shown_captions, best_captions, owners=owners, clusters=clusters or NAIVE),
-        winners=[owners[caption] for caption in best_captions], shown_captions=shown_captions, owners=owners,
-        clusters=clusters, items=len({caption.item for caption in chain.from_iterable(shown_captions)}),
-    )  # fmt: skip
+        winners=[owners[caption] for caption in best_captions],
+        shown_captions=shown_captions,
+        owners=owners,
+        clusters=clusters,
+        items=len({caption.item for caption in chain.from_iterable(shown_captions)}),
+    )
 
 
 def _offered_captions(

@@ -38,9 +38,14 @@ def standings_of_choices(choices: Choices) -> Standings:
         strength = np.array([figures[name]["value"] for name in names])
         contrasts = contrasts_where_compared(strength, compare)
     return Standings(
-        measure=BEST, names=names, figures=figures, strength=strength, contrast=contrasts, items=choices.items,
+        measure=BEST,
+        names=names,
+        figures=figures,
+        strength=strength,
+        contrast=contrasts,
+        items=choices.items,
         raters=fit.clusters.get(RATER),
-    )  # fmt: skip
+    )
 
 
 def _compare_two(choices: Choices, first: str, second: str) -> Contrast:

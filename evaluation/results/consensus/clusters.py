@@ -45,9 +45,15 @@ def scope_sentence(result: Mapping[str, Any]) -> str:
 
 
 def rater_deletions(
-    *, unit: Ints, worker: Ints, side: Floats, unit_leads: Floats, pair: Ints, pair_leads: Floats,
+    *,
+    unit: Ints,
+    worker: Ints,
+    side: Floats,
+    unit_leads: Floats,
+    pair: Ints,
+    pair_leads: Floats,
     is_adjudicated: Flags,
-) -> RaterDeletions:  # fmt: skip
+) -> RaterDeletions:
     """Return the effect of leaving out each worker on the winners of P pairs, which `pair_consensus` defines.
 
     Args:
@@ -124,10 +130,12 @@ def clusters_of_pairs(
     values, _ = values_at(consensus.of_unit, units.pk)
     outcomes = [consensus.of_pair[pk] for pk in pairs.tolist()]
     deletions = rater_deletions(
-        unit=places_in(units.pk, table.unit[is_counted]), worker=table.worker[is_counted],
-        side=table.value[is_counted], unit_leads=(values == 1) * 1.0 - (values == 2),
+        unit=places_in(units.pk, table.unit[is_counted]),
+        worker=table.worker[is_counted],
+        side=table.value[is_counted],
+        unit_leads=(values == 1) * 1.0 - (values == 2),
         pair=places_in(pairs, units.pair),
         pair_leads=np.array([outcome.wins - outcome.losses for outcome in outcomes], dtype=np.float64),
         is_adjudicated=np.isin(units.pk, list(consensus.decisions)),
-    )  # fmt: skip
+    )
     return {ITEM: images, RATER: deletions} if len(deletions.row) else {ITEM: images}

@@ -81,9 +81,11 @@ def unused_sentence(counts: Mapping[str, Any]) -> str:
             % {"answers": thousands(other)}
         )
     return _("Answers that are not used: %(unused)s of %(whole)s (%(share)s). The reason: %(reasons)s.") % {
-        "unused": thousands(unused_count), "whole": thousands(counts["answers"]),
-        "share": percent(unused_count / counts["answers"]), "reasons": _(", and ").join(reasons),
-    }  # fmt: skip
+        "unused": thousands(unused_count),
+        "whole": thousands(counts["answers"]),
+        "share": percent(unused_count / counts["answers"]),
+        "reasons": _(", and ").join(reasons),
+    }
 
 
 def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,15 +116,20 @@ def count_judgments(table: JudgmentTable, consensus: StudyConsensus, worker_coun
         consensus_count += int((~np.isnan(columns.value)).sum())
         ties += int(columns.tie.sum())
     return {
-        "judgments": len(table), "control_judgments": int(table.control.sum()),
+        "judgments": len(table),
+        "control_judgments": int(table.control.sum()),
         "unused_judgments": int((~table.used & ~table.control).sum()),
-        "counted_judgments": int(table.is_counted.sum()), "units": len(consensus.units),
-        "units_with_consensus": consensus_count, "adjudicated": len(consensus.decisions), "unit_ties": ties,
+        "counted_judgments": int(table.is_counted.sum()),
+        "units": len(consensus.units),
+        "units_with_consensus": consensus_count,
+        "adjudicated": len(consensus.decisions),
+        "unit_ties": ties,
         "pairs": len(consensus.pairs),
         "pairs_with_consensus": sum(pair.value is not None for pair in consensus.of_pair.values()),
         "pair_ties": sum(pair.tie for pair in consensus.of_pair.values()),
-        "published_winners": sum(pair.published for pair in consensus.of_pair.values()), "workers": worker_count,
-    }  # fmt: skip
+        "published_winners": sum(pair.published for pair in consensus.of_pair.values()),
+        "workers": worker_count,
+    }
 
 
 def worker_figures(

@@ -142,11 +142,16 @@ def _unit_outcome(
     study: Study, unit: int, outcome: UnitConsensus, consensus: StudyConsensus, figures: KindResults
 ) -> Outcome:
     return Outcome(
-        study_id=study.pk, source=ADJUDICATED if unit in consensus.decisions else JUDGMENTS, n=outcome.n,
+        study_id=study.pk,
+        source=ADJUDICATED if unit in consensus.decisions else JUDGMENTS,
+        n=outcome.n,
         value=outcome.value,
         answer=_as_json_text(figures.units.get(unit) if outcome.answer is None else outcome.answer),
-        share=outcome.share, margin=outcome.margin, tie=outcome.tie, votes=json.dumps(outcome.votes),
-    )  # fmt: skip
+        share=outcome.share,
+        margin=outcome.margin,
+        tie=outcome.tie,
+        votes=json.dumps(outcome.votes),
+    )
 
 
 def _as_json_text(answer: Any) -> str | None:
@@ -167,9 +172,12 @@ def pair_batches(study: Study, consensus: StudyConsensus) -> Iterator[OutcomeBat
                 key = outcome, pair.pk in adjudicated
                 outcome_index.append(index_by_outcome.setdefault(key, len(index_by_outcome)))
         yield OutcomeBatch(
-            "pair_id", np.array([pair.pk for pair in pairs], dtype=np.int64), np.array(judged_pairs, dtype=np.int64),
-            np.array(outcome_index, dtype=np.int64), [_pair_outcome(study, *key) for key in index_by_outcome],
-        )  # fmt: skip
+            "pair_id",
+            np.array([pair.pk for pair in pairs], dtype=np.int64),
+            np.array(judged_pairs, dtype=np.int64),
+            np.array(outcome_index, dtype=np.int64),
+            [_pair_outcome(study, *key) for key in index_by_outcome],
+        )
 
 
 def _pair_outcome(study: Study, outcome: PairConsensus, is_adjudicated: bool) -> Outcome:
@@ -179,7 +187,13 @@ def _pair_outcome(study: Study, outcome: PairConsensus, is_adjudicated: bool) ->
     wins, losses, ties = outcome.wins, outcome.losses, outcome.ties
     n = wins + losses + ties
     return Outcome(
-        study_id=study.pk, source=source, n=n, value=outcome.value, answer=None,
-        share=max(wins, losses) / n if n else None, margin=abs(wins - losses) / n if n else None, tie=outcome.tie,
+        study_id=study.pk,
+        source=source,
+        n=n,
+        value=outcome.value,
+        answer=None,
+        share=max(wins, losses) / n if n else None,
+        margin=abs(wins - losses) / n if n else None,
+        tie=outcome.tie,
         votes=json.dumps({"wins": wins, "losses": losses, "ties": ties}) if n else "{}",
-    )  # fmt: skip
+    )

@@ -66,9 +66,14 @@ def _store_first(batches: Iterable[OutcomeBatch]) -> None:
                 ]
                 outcome_indices.append(np.array(statement_index, dtype=np.int64)[batch.outcome_index])
             insert_repeated(
-                Consensus, id_field, np.concatenate([batch.judged_ids for batch in statement_batches]),
-                Outcome._fields, list(index_by_outcome), np.concatenate(outcome_indices), ready=JSON_FIELDS,
-            )  # fmt: skip
+                Consensus,
+                id_field,
+                np.concatenate([batch.judged_ids for batch in statement_batches]),
+                Outcome._fields,
+                list(index_by_outcome),
+                np.concatenate(outcome_indices),
+                ready=JSON_FIELDS,
+            )
 
 
 def _store_changes(study: Study, batch: OutcomeBatch) -> None:

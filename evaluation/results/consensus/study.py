@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 CONSENSUS_FIELDS = ("n", "value", "share", "margin", "tie")  # columns of a unit's consensus in files
 SIDES = (1, 2)
 SIDE_LABELS = {
-    1: gettext_lazy("first"), 2: gettext_lazy("second"), 0: gettext_lazy("no difference"), 3: gettext_lazy("neither"),
-}  # fmt: skip
+    1: gettext_lazy("first"),
+    2: gettext_lazy("second"),
+    0: gettext_lazy("no difference"),
+    3: gettext_lazy("neither"),
+}
 
 EMPTY_CONSENSUS = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
 

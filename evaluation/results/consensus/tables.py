@@ -156,9 +156,11 @@ def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
     with_worst = all("worst" in row for row in sorted_rows)
     names = ("text", "image", "score", "best", *(("worst",) if with_worst else ()), "shown")
     return rendering.table(
-        "captions" if with_worst else "captions-best", [[row[name] for name in names] for row in table_rows],
-        captions=len(sorted_rows), ends=ends if len(table_rows) < len(sorted_rows) else 0,
-    )  # fmt: skip
+        "captions" if with_worst else "captions-best",
+        [[row[name] for name in names] for row in table_rows],
+        captions=len(sorted_rows),
+        ends=ends if len(table_rows) < len(sorted_rows) else 0,
+    )
 
 
 def questions_tables(questions: Iterable[Mapping[str, Any]]) -> list[Table]:

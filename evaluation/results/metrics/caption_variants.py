@@ -29,9 +29,15 @@ ESTIMATE_FIELDS = ("value", "low", "high", "n", "reason")
 
 
 def compute_caption_variants(
-    options: EvaluationOptions, captions: Sequence[CaptionTexts], metric_results: MetricResults, table: JudgmentTable,
-    *, cuts: Sequence[float], seed: int, clusters: ClusterColumns,
-) -> dict[str, Any]:  # fmt: skip
+    options: EvaluationOptions,
+    captions: Sequence[CaptionTexts],
+    metric_results: MetricResults,
+    table: JudgmentTable,
+    *,
+    cuts: Sequence[float],
+    seed: int,
+    clusters: ClusterColumns,
+) -> dict[str, Any]:
     """Return the requested variants that need no further scores, by option and metric.
 
     Raise EvaluationError if a variant does not fit the study's judgments.
@@ -60,9 +66,11 @@ def compute_caption_variants(
         caption_index, grades, grade_clusters = _single_grades(captions, table, clusters)
         resamples = resample_count_for(len(grades), drawn=GRADES_DRAWN, fewest=MIN_RESAMPLES)
         bootstrap: dict[str, Any] = {
-            "resamples": resamples, "seed": seed, "clusters": grade_clusters,
+            "resamples": resamples,
+            "seed": seed,
+            "clusters": grade_clusters,
             "weights": None if weights is None else weights[caption_index],
-        }  # fmt: skip
+        }
         variants["single_grades"] = by_metric(
             lambda metric_scores: {
                 key: as_json(

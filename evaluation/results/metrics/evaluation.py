@@ -115,9 +115,16 @@ def compute_evaluation(
     if imported.names:
         settings["imported"] = imported_hashes(study.dataset, metrics)
     inputs = _EvaluationInputs(
-        study=study, table=table, consensus=consensus, references=references, options=options, metrics=metrics,
-        tokenizer=tokenizer, imported_scores=imported, is_clustered=clustered,
-    )  # fmt: skip
+        study=study,
+        table=table,
+        consensus=consensus,
+        references=references,
+        options=options,
+        metrics=metrics,
+        tokenizer=tokenizer,
+        imported_scores=imported,
+        is_clustered=clustered,
+    )
     compare = _compare_on_pairs if kind.compares_pairs else _compare_on_captions
     metric_results, kind_settings, result = compare(inputs)
     settings |= kind_settings | options.settings() | ({} if clustered else {"clusters": NAIVE})
@@ -128,14 +135,21 @@ def compute_evaluation(
             f"Each audited text counts {settings['audited']:.3g} times: so many were left out for each one drawn."
         )
     result = {
-        "metrics": metric_results.metrics, "signatures": metric_results.signatures,
-        **({} if clustered else {"clusters": NAIVE}), **result, "notes": [*metric_results.notes, *notes],
-    }  # fmt: skip
+        "metrics": metric_results.metrics,
+        "signatures": metric_results.signatures,
+        **({} if clustered else {"clusters": NAIVE}),
+        **result,
+        "notes": [*metric_results.notes, *notes],
+    }
     return MetaEvaluation(
-        study=study, metric_results=metric_results, result=result, settings=settings | {"metrics": list(metrics)},
-        signature=signature("meta-evaluation", settings), judgments=str(signature_of_study(study, table=table)),
+        study=study,
+        metric_results=metric_results,
+        result=result,
+        settings=settings | {"metrics": list(metrics)},
+        signature=signature("meta-evaluation", settings),
+        judgments=str(signature_of_study(study, table=table)),
         data_hash=consensus.data_hash,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +189,12 @@ def _compare_on_pairs(inputs: _EvaluationInputs) -> tuple[MetricResults, dict[st
     settings = {"df": f"{len(documents)}-images", "refs": refs}
     settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
     agreement_of_people = one_against_rest(
-        table, consensus.units, agreement_rows(table, loaders.full_depth_units(study)),
+        table,
+        consensus.units,
+        agreement_rows(table, loaders.full_depth_units(study)),
         images=loaders.clusters_of_units(study, consensus.units) if clustered else None,
         anonymous=loaders.is_anonymous(study),
-    )  # fmt: skip
+    )
     result: dict[str, Any] = {"people": agreement_of_people if agreement_of_people["all"]["n"] else {}}
     pair_ids = np.array([pair.pk for pair in pairs], dtype=np.int64)
     without_raters = not clustered or loaders.is_anonymous(study)
@@ -192,9 +208,15 @@ def _compare_on_pairs(inputs: _EvaluationInputs) -> tuple[MetricResults, dict[st
     result["verdict"] = pair_verdicts(metric_results.scores, winners, kinds, accuracy)
     result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
     variants = compute_pair_variants(
-        inputs.options, pairs, documents, metric_results, metrics=inputs.computed_metrics, seed=design_of(study).seed,
-        clusters=clusters_by_name, **shared_options,
-    )  # fmt: skip
+        inputs.options,
+        pairs,
+        documents,
+        metric_results,
+        metrics=inputs.computed_metrics,
+        seed=design_of(study).seed,
+        clusters=clusters_by_name,
+        **shared_options,
+    )
     if variants:
         result["readings"] = variants
     return metric_results, settings, result | scope_fields(winners.deletions)
@@ -210,12 +232,19 @@ def _compare_on_captions(inputs: _EvaluationInputs) -> tuple[MetricResults, dict
     documents = inputs.references.documents()
     clusters = caption_clusters(study, table, consensus, captions) if inputs.is_clustered else NAIVE
     shared_options: dict[str, Any] = {
-        "tokenizer": inputs.tokenizer, "cuts": comparison.cuts, "seed": seed, "clusters": clusters,
-    }  # fmt: skip
+        "tokenizer": inputs.tokenizer,
+        "cuts": comparison.cuts,
+        "seed": seed,
+        "clusters": clusters,
+    }
     metric_results = judge_captions(
-        captions, documents, metrics=inputs.metrics, imported=inputs.imported_scores, per_image=comparison.per_image,
+        captions,
+        documents,
+        metrics=inputs.metrics,
+        imported=inputs.imported_scores,
+        per_image=comparison.per_image,
         **shared_options,
-    )  # fmt: skip
+    )
     own_references = "left-out" if options.without_own else "dropped"
     settings = {"df": f"{len(documents)}-images", "own": own_references, "seed": seed}
     tau_by_metric = {name: figures["kendall_tau_b"] for name, figures in metric_results.metrics.items()}
@@ -237,9 +266,12 @@ def _compare_on_captions(inputs: _EvaluationInputs) -> tuple[MetricResults, dict
             for caption in captions
         ]
         with_own = judge_captions(
-            captions_with_all_references, documents, metrics=inputs.computed_metrics, per_image=False,
+            captions_with_all_references,
+            documents,
+            metrics=inputs.computed_metrics,
+            per_image=False,
             **shared_options,
-        )  # fmt: skip
+        )
         variants["own_kept"] = with_own.metrics
     if variants:
         result["readings"] = variants

@@ -129,9 +129,17 @@ def preference_for_longer(
 
 
 def judge_captions(
-    captions: Sequence[CaptionTexts], documents: Sequence[References], *, metrics: Sequence[str], tokenizer: str,
-    cuts: Sequence[float], per_image: bool, seed: int, clusters: ClusterColumns, imported: ImportedScores = NO_SCORES,
-) -> MetricResults:  # fmt: skip
+    captions: Sequence[CaptionTexts],
+    documents: Sequence[References],
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    cuts: Sequence[float],
+    per_image: bool,
+    seed: int,
+    clusters: ClusterColumns,
+    imported: ImportedScores = NO_SCORES,
+) -> MetricResults:
     """Correlate each metric with people over image-caption pairs, with kappa at thresholds.
 
     References equal to the caption must have been removed; H13 §4.1.1 reports how much BLEU gains from them.
@@ -150,9 +158,16 @@ def judge_captions(
     figures, scores = {}, {}
     for name, result in scored.scores.items():
         figures[name] = correlation_of_captions(
-            result.images, people, images, texts, cuts=cuts, per_image=per_image, seed=seed, clusters=clusters,
+            result.images,
+            people,
+            images,
+            texts,
+            cuts=cuts,
+            per_image=per_image,
+            seed=seed,
+            clusters=clusters,
             weights=weights,
-        )  # fmt: skip
+        )
         scores[name] = result.images[:, np.newaxis]
     return MetricResults(
         metrics=figures,
@@ -171,9 +186,17 @@ def judge_captions(
 
 
 def correlation_of_captions(
-    metric: Floats, people: Floats, images: Sequence[Any], texts: Sequence[str], *, cuts: Sequence[float],
-    per_image: bool, seed: int, clusters: ClusterColumns, weights: Floats | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    metric: Floats,
+    people: Floats,
+    images: Sequence[Any],
+    texts: Sequence[str],
+    *,
+    cuts: Sequence[float],
+    per_image: bool,
+    seed: int,
+    clusters: ClusterColumns,
+    weights: Floats | None = None,
+) -> dict[str, Any]:
     """Return the correlations of a metric with people, as JSON.
 
     Args:
@@ -251,6 +274,8 @@ def kappa_at_cuts(
 
 def _grouped_json(result: GroupedCorrelationResult) -> dict[str, Any]:
     return {
-        **as_json(result, "value", "low", "high", "n"), "images": result.groups - result.undefined_groups,
-        "images_undefined": result.undefined_groups, **as_json(result, "confidence", "resamples", "seed", "reason"),
-    }  # fmt: skip
+        **as_json(result, "value", "low", "high", "n"),
+        "images": result.groups - result.undefined_groups,
+        "images_undefined": result.undefined_groups,
+        **as_json(result, "confidence", "resamples", "seed", "reason"),
+    }

@@ -84,15 +84,22 @@ def accuracy_with_ties(
     accuracies: dict[str, Any] = {}
     for name, epsilon in (("plain", 0.0), ("calibrated", CALIBRATED_EPSILON)):
         accuracy = pairwise_accuracy(
-            judged_scores.ravel(), people_scores.ravel(), pair_of_text, epsilon=epsilon, resamples=0, seed=seed,
-        )  # fmt: skip
+            judged_scores.ravel(),
+            people_scores.ravel(),
+            pair_of_text,
+            epsilon=epsilon,
+            resamples=0,
+            seed=seed,
+        )
         outcomes = metric_outcomes(scores, accuracy.epsilon)
         estimate = people.share(partial(_credit_of_outcomes, outcomes), is_judged, undecided=True)
         accuracies[name] = {
-            "value": json_float(accuracy.value), **as_json(estimate, "low", "high"), "n": accuracy.pairs,
+            "value": json_float(accuracy.value),
+            **as_json(estimate, "low", "high"),
+            "n": accuracy.pairs,
             **as_json(accuracy, "epsilon", "tied_both", "tied_metric", "tied_people", "signature"),
             "reason": accuracy.reason or estimate.reason,
-        }  # fmt: skip
+        }
     first_systems, second_systems = zip(*systems, strict=True)
     metric_margins = judged_scores[:, 0] - judged_scores[:, 1]
     people_margins = people_scores[:, 0] - people_scores[:, 1]
@@ -134,10 +141,17 @@ def curves_as_json(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[
 
 
 def compute_pair_variants(
-    options: EvaluationOptions, pairs: Sequence[PairTexts], documents: Sequence[References],
-    metric_results: MetricResults, *, metrics: Sequence[str], tokenizer: str, seed: int, people: PeoplesWinners,
+    options: EvaluationOptions,
+    pairs: Sequence[PairTexts],
+    documents: Sequence[References],
+    metric_results: MetricResults,
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    seed: int,
+    people: PeoplesWinners,
     clusters: ClusterColumns,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return the requested variants of accuracy, by option and metric.
 
     Args:
@@ -170,9 +184,15 @@ def compute_pair_variants(
 
 
 def scores_by_random_subsets(
-    pairs: Sequence[PairTexts], documents: Sequence[References], sizes: Iterable[int], draws: int, *,
-    metrics: Sequence[str], tokenizer: str, seed: int | np.random.Generator,
-) -> dict[str, dict[int, tuple[Floats, Floats]]]:  # fmt: skip
+    pairs: Sequence[PairTexts],
+    documents: Sequence[References],
+    sizes: Iterable[int],
+    draws: int,
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    seed: int | np.random.Generator,
+) -> dict[str, dict[int, tuple[Floats, Floats]]]:
     """Return (D, N) scores of both texts of N pairs under D random subsets of references, by metric and subset size.
 
     Each pair has its own random subsets, because pairs may have different numbers of references (decision 0012). If

@@ -21,10 +21,14 @@ def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
     """Store the evaluation and its scores, replacing evaluations of older data."""
     study = evaluation.study
     analysis = Analysis.objects.replace(
-        study=study, what=Analysis.Kind.META_EVALUATION, signature=evaluation.signature,
-        data_hash=evaluation.data_hash, settings=evaluation.settings, judgments=evaluation.judgments,
+        study=study,
+        what=Analysis.Kind.META_EVALUATION,
+        signature=evaluation.signature,
+        data_hash=evaluation.data_hash,
+        settings=evaluation.settings,
+        judgments=evaluation.judgments,
         result=evaluation.result,
-    )  # fmt: skip
+    )
     MetricScore.objects.filter(analysis__study=study, analysis__signature=evaluation.signature).delete()
     MetricScore.objects.bulk_create(
         _score_rows(analysis, evaluation.metric_results), batch_size=loaders.ROWS_PER_BATCH

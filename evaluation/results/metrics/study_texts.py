@@ -60,11 +60,13 @@ def caption_clusters(
     """Return the clusters of a study's captions, as columns (``clusters_of_captions``)."""
     units = [caption.unit for caption in captions]
     return clusters_of_captions(
-        table, np.array([] if None in units else units, dtype=np.int64),
+        table,
+        np.array([] if None in units else units, dtype=np.int64),
         loaders.clusters_of_items(study, [caption.item for caption in captions]),
-        ratings=[caption.ratings for caption in captions], adjudicated_units=consensus.decisions,
+        ratings=[caption.ratings for caption in captions],
+        adjudicated_units=consensus.decisions,
         anonymous=loaders.is_anonymous(study),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,9 +59,13 @@ def accuracy_table(
     for label in dict.fromkeys(label for label, _level in levels.values()):
         rows.append((label, *(levels[kind][1] if kind in levels else None for kind in kinds)))
     return rendering.table(
-        "accuracy", rows, share_columns("metric", kinds), no_consensus=result["counts"]["no_consensus"],
-        clustered=clustered, raters=generalises_to_raters(result),
-    )  # fmt: skip
+        "accuracy",
+        rows,
+        share_columns("metric", kinds),
+        no_consensus=result["counts"]["no_consensus"],
+        clustered=clustered,
+        raters=generalises_to_raters(result),
+    )
 
 
 def share_columns(first_heading: str, kinds: Iterable[str]) -> list[tuple[str, str]]:

@@ -29,9 +29,11 @@ def variant_tables(result: Mapping[str, Any]) -> list[Table]:
     variants: Mapping[str, Any] = result.get("readings", {})
     with_raters = generalises_to_raters(result)
     tables = (
-        _all_pairs_table(variants, with_raters), _references_table(variants, with_raters),
-        _coefficients_table(variants, with_raters), _thresholds_table(variants, with_raters),
-    )  # fmt: skip
+        _all_pairs_table(variants, with_raters),
+        _references_table(variants, with_raters),
+        _coefficients_table(variants, with_raters),
+        _thresholds_table(variants, with_raters),
+    )
     return [table for table in tables if table is not None]
 
 

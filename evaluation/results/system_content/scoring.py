@@ -206,10 +206,17 @@ def _outputs(
     if len(reference.rater):
         source, answer = np.nonzero(row[:, reference.image] >= 0)
         deletions = RaterDeletions(
-            row[source, reference.image[answer]], renumber_codes(reference.rater[answer]),
-            measure_scores[source, image_count + answer], measures.means,
-        )  # fmt: skip
+            row[source, reference.image[answer]],
+            renumber_codes(reference.rater[answer]),
+            measure_scores[source, image_count + answer],
+            measures.means,
+        )
     return Outputs(
-        names=list(map(str, range(len(scores)))), item=item, system=system, cluster=reference.cluster,
-        score=measure_scores[system, item], deletions=deletions, scale_ends=(0.0, 1.0),
-    )  # fmt: skip
+        names=list(map(str, range(len(scores)))),
+        item=item,
+        system=system,
+        cluster=reference.cluster,
+        score=measure_scores[system, item],
+        deletions=deletions,
+        scale_ends=(0.0, 1.0),
+    )

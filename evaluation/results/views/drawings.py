@@ -62,8 +62,13 @@ def draw_plots(
         progress_counts = {**progress, "revised_at": None}
         zone = timezone.get_current_timezone_name()
         draw(
-            "progress", plots.progress_sentence(progress), signature, plots.progress_figure, progress_counts, zone,
-        )  # fmt: skip
+            "progress",
+            plots.progress_sentence(progress),
+            signature,
+            plots.progress_figure,
+            progress_counts,
+            zone,
+        )
     if aggregation is not None:
         signature, result = aggregation.judgments, aggregation.result
         agreement, workers = result["agreement"], result["workers"]

@@ -65,10 +65,13 @@ UNITS_SHOWN = 8  # items with open answers
 EXTREME_CAPTIONS_SHOWN = 5  # captions with the highest scores, and with the lowest
 # Labels of the links to further pages, by the page's name.
 LINKED_PAGES = {
-    "closer": gettext_noop("Where metrics and people disagree"), "metrics": gettext_noop("Imported scores"),
-    "ranking": gettext_noop("Ranking of the systems"), "soft-labels": gettext_noop("How much people disagree"),
-    "disputes": gettext_noop("Disputed items"), "report": gettext_noop("Report: figures, tables, methods"),
-}  # fmt: skip
+    "closer": gettext_noop("Where metrics and people disagree"),
+    "metrics": gettext_noop("Imported scores"),
+    "ranking": gettext_noop("Ranking of the systems"),
+    "soft-labels": gettext_noop("How much people disagree"),
+    "disputes": gettext_noop("Disputed items"),
+    "report": gettext_noop("Report: figures, tables, methods"),
+}
 # Labels of the link to the page "Metrics", by the steps that features add to it.
 METRICS_LABELS = {
     ("compare-metrics", "import-scores"): gettext_noop("Comparison of two metrics, imported scores"),
@@ -266,11 +269,13 @@ def _models_context(study: Study, result: dict[str, Any]) -> dict[str, Any]:
     model = result.get("dawid_skene", {})
     model_table = model_rows(study, model)
     return {
-        "model": model, "model_sentence": model_sentence(model), "model_rows": model_table,
+        "model": model,
+        "model_sentence": model_sentence(model),
+        "model_rows": model_table,
         "hidden_model_row_count": max(0, model.get("differ", 0) - len(model_table)),
         "other_models": other_models(result.get("models", {})),
         "model_choices": [(name, _(label)) for name, label in WORKER_MODELS.items()],
-    }  # fmt: skip
+    }
 
 
 def _workers_context(aggregation: Analysis) -> dict[str, Any]:
@@ -337,8 +342,12 @@ _add_compute_step(
 )
 _add_compute_step("compute-captions", CAPTION_OPTIONS, never_shown)
 add_operation(
-    start_aggregation, name="models", label="Fit models of participants", fields=("method",), needed=("method",),
-)  # fmt: skip
+    start_aggregation,
+    name="models",
+    label="Fit models of participants",
+    fields=("method",),
+    needed=("method",),
+)
 add_operation(
     reopen, name="reopen-units", label="Re-open items", fields=("units", "votes", "why"), needed=("units",)
 )

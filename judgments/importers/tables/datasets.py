@@ -109,8 +109,12 @@ class TableDataset(DatasetSource):
             if row.text_title and not row.text:
                 raise record.problem("text_title", quote_value(row.text_title), "a text beside its title")
             values: dict[str, Any] = {
-                "image": image, "text": row.text, "boxes": row.boxes, "split": row.split, "url": row.url
-            }  # fmt: skip
+                "image": image,
+                "text": row.text,
+                "boxes": row.boxes,
+                "split": row.split,
+                "url": row.url,
+            }
             if row.text_title:
                 yield TitledRow(**values, document=row.document or "", title=row.text_title)
             elif row.document:

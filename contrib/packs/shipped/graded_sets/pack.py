@@ -225,9 +225,15 @@ def _clustered_correlation(
 ) -> Estimate:
     """Correlate scores with grades. The interval resamples images with all their judgments."""
     result = grouped_correlation(
-        scores, graded.grades, [images[caption] for caption in graded.caption_indices.tolist()], range(len(scores)),
-        coefficient, grouping="none", resamples=RESAMPLES, seed=seed,
-    )  # fmt: skip
+        scores,
+        graded.grades,
+        [images[caption] for caption in graded.caption_indices.tolist()],
+        range(len(scores)),
+        coefficient,
+        grouping="none",
+        resamples=RESAMPLES,
+        seed=seed,
+    )
     return estimate_from(result, len(scores))
 
 

@@ -233,11 +233,13 @@ def _kappa_panel(title: str, thresholds: Sequence[float], grid: KappaGrid) -> He
 
 def _kappa_plot(name: str, row_axis: str, panels: Sequence[HeatmapPanel]) -> Plot:
     return heatmap_plot(
-        name, "Kappa by thresholds",
-        "Cohen's kappa between two scores that are cut into yes and no at a threshold each.", panels,
+        name,
+        "Kappa by thresholds",
+        "Cohen's kappa between two scores that are cut into yes and no at a threshold each.",
+        panels,
         (row_axis, "mean grade at least"),
         [("panel", "text"), (row_axis, "text"), ("experts at least", "text"), ("kappa", "coefficient")],
-    )  # fmt: skip
+    )
 
 
 def _shares_of_yes(data: Flickr8kSet) -> Floats:
@@ -414,9 +416,12 @@ def _add_control_rule(run: Run) -> None:
         answer_counts = np.bincount(unit, minlength=pairs)[:pairs]
         has_answers = answer_counts > 0
         agreement = threshold_kappa(
-            yes_counts[has_answers] / answer_counts[has_answers], is_relevant[:pairs][has_answers],
-            RELEVANCE_THRESHOLD, 1.0, seed=run.seed,
-        )  # fmt: skip
+            yes_counts[has_answers] / answer_counts[has_answers],
+            is_relevant[:pairs][has_answers],
+            RELEVANCE_THRESHOLD,
+            1.0,
+            seed=run.seed,
+        )
         kappa = estimate_from(agreement.kappa)
         rows.append((name, int(has_answers.sum()), kappa, agreement.precision.value, agreement.recall.value))
     coefficients = ((name, "coefficient") for name in ("kappa", "precision", "recall"))

@@ -133,10 +133,13 @@ def _add_semeval(run: Run) -> None:
     run.number("semeval/modes", Estimate(sum(mode is not None for mode in gold.modes.values())))
     measures = ("precision", "recall", "mode precision", "mode recall")
     run.tabulate(
-        "semeval", "SemEval-2007 task 10", "The same measures as for keywords, on the task's own files.",
+        "semeval",
+        "SemEval-2007 task 10",
+        "The same measures as for keywords, on the task's own files.",
         "The measures on three system files",
-        [("file", "text"), *((measure, "coefficient") for measure in measures)], rows,
-    )  # fmt: skip
+        [("file", "text"), *((measure, "coefficient") for measure in measures)],
+        rows,
+    )
 
 
 def _read_lines(file: Path) -> list[str]:
@@ -180,10 +183,13 @@ def _add_overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, are_pub
                     run.number(f"{name}/{evaluation}/{baseline}/{figure}", Estimate(value))
     coefficients = ((figure, "coefficient") for figure in ("precision", "recall", "F1"))
     run.tabulate(
-        f"{name}-overlap", f"Precision, recall and F1 of ten keywords: {title}",
-        "Standard evaluation keeps words that occur five times or more in training texts.", f"Baselines on {title}",
-        [("evaluation", "text"), ("baseline", "text"), *coefficients], rows,
-    )  # fmt: skip
+        f"{name}-overlap",
+        f"Precision, recall and F1 of ten keywords: {title}",
+        "Standard evaluation keeps words that occur five times or more in training texts.",
+        f"Baselines on {title}",
+        [("evaluation", "text"), ("baseline", "text"), *coefficients],
+        rows,
+    )
 
 
 def _add_substitution(run: Run, name: str, title: str, texts: ImageTexts, *, are_published: bool) -> None:

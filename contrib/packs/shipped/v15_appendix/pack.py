@@ -197,8 +197,12 @@ def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
         captions[:index] + captions[index + 1 :] for captions in lists for index in range(len(captions))
     ]
     result = score_texts(
-        texts, others, list(data.references.values()), metrics=list(RANKING_METRICS.values()), tokenizer=TOKENIZER,
-    )  # fmt: skip
+        texts,
+        others,
+        list(data.references.values()),
+        metrics=list(RANKING_METRICS.values()),
+        tokenizer=TOKENIZER,
+    )
     starts = np.cumsum([0, *map(len, lists)])
     scores = {
         name: [result.scores[metric].images[start:end] for start, end in pairwise(starts.tolist())]
@@ -241,9 +245,11 @@ def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
         f"{words_of_first_five['CIDEr']:.1f} by CIDEr; all have {words_of_all['CIDEr']:.1f}."
     ]
     run.section(
-        "leave-one-out", "Appendices II and IV: leave one out", sentences,
+        "leave-one-out",
+        "Appendices II and IV: leave one out",
+        sentences,
         tables=[lengths, _example(data, images[0], scores)],
-    )  # fmt: skip
+    )
 
 
 def _example(data: FiftySentenceData, image: str, scores: dict[str, list[Floats]]) -> Table:
@@ -308,5 +314,8 @@ def _add_versions(run: Run, name: str, data: FiftySentenceData) -> None:
         f"figure-{figure}", f"Versions of metrics on {DATASET_TITLES[name]}", sentence, drawing, table
     )
     run.section(
-        f"versions-{name}", f"Appendix VIII, Figure {figure}: {DATASET_TITLES[name]}", plots=[plot], tables=[table],
-    )  # fmt: skip
+        f"versions-{name}",
+        f"Appendix VIII, Figure {figure}: {DATASET_TITLES[name]}",
+        plots=[plot],
+        tables=[table],
+    )

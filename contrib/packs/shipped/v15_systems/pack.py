@@ -208,9 +208,11 @@ def _agreement_on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str
     systems = sorted(SYSTEMS.values())
     result = score_texts(
         [texts[name] for texts in complete_captions.values() for name in systems],
-        [data.references[image] for image in complete_captions for _ in systems], list(data.references.values()),
-        metrics=["cider"], tokenizer=TOKENIZER,
-    )  # fmt: skip
+        [data.references[image] for image in complete_captions for _ in systems],
+        list(data.references.values()),
+        metrics=["cider"],
+        tokenizer=TOKENIZER,
+    )
     scores = result.scores["cider"].images.reshape(len(complete_captions), len(systems))
     win_shares = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
     np.fill_diagonal(win_shares, np.nan)

@@ -227,9 +227,12 @@ def _add_sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
                 "in the paper, BLEU favours the shorter."
             )
         run.section(
-            name, f"Bounds on {name} (sections 4.1 and 5)", sentences, plots=[_tau_plot(name, bounds)],
+            name,
+            f"Bounds on {name} (sections 4.1 and 5)",
+            sentences,
+            plots=[_tau_plot(name, bounds)],
             tables=[Table(f"bounds-{name}", title, columns, tuple(rows))],
-        )  # fmt: skip
+        )
     rows_of_taus: list[tuple[Cell, ...]] = []
     for first, second, low, high in TAU_RANGES:
         cells: list[float | str] = []
@@ -260,10 +263,13 @@ def _tau_plot(name: str, bounds: Bounds) -> Plot:
         for over, taus in (("over images", bounds.image_taus), ("over captions", bounds.caption_taus))
     )
     return heatmap_plot(
-        f"taus-{name}", f"How metrics order {name}",
-        "Kendall's tau-b between every two metrics, over the mean scores of images and over captions.", panels,
-        ("metric", "metric"), [("level", "text"), ("first", "text"), ("second", "text"), ("tau-b", "coefficient")],
-    )  # fmt: skip
+        f"taus-{name}",
+        f"How metrics order {name}",
+        "Kendall's tau-b between every two metrics, over the mean scores of images and over captions.",
+        panels,
+        ("metric", "metric"),
+        [("level", "text"), ("first", "text"), ("second", "text"), ("tau-b", "coefficient")],
+    )
 
 
 def _short_name(metric: str) -> str:
