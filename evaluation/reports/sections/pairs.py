@@ -298,7 +298,8 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     win_shares = {name: estimate_of(standings.figures[name]) for name in names}
     columns = (strengths.items.tolist(), strengths.log_strength, strengths.low, strengths.high)
     estimates_by_name = {
-        str(name): Estimate(*map(json_float, bounds)) for name, *bounds in zip(*columns, strict=True)
+        str(name): Estimate(json_float(value), json_float(low), json_float(high))
+        for name, value, low, high in zip(*columns, strict=True)
     }
     strength_by_name = {name: estimates_by_name[name] for name in names}
     data = table(
