@@ -89,7 +89,7 @@ def _count_saved(study: Study) -> dict[str, Any]:
     votes_left = Greatest(design.judgments_per_unit - F("cast"), Value(0), output_field=IntegerField())
     units = bounds.aggregate(
         all=Count("pk"),
-        done=Count("pk", filter=Q(done=True)),
+        settled=Count("pk", filter=Q(done=True)),
         saved_votes=Sum(votes_left, filter=Q(done=True), default=0),
     )
     slots = HIT.objects.filter(study=study).aggregate(all=Sum("required"), saved=Sum("spared"))
@@ -103,7 +103,7 @@ def _count_saved(study: Study) -> dict[str, Any]:
         "spared": units["saved_votes"],
         "share": units["saved_votes"] / all_votes if all_votes else None,
         "units": units["all"],
-        "done": units["done"],
+        "done": units["settled"],
         "copies": slots["all"] or 0,
         "copies_spared": slots["saved"] or 0,
         "wanted": all_votes - units["saved_votes"] + controls["wanted"],

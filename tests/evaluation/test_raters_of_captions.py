@@ -52,7 +52,7 @@ def test_without_a_person_captions_have_the_scores_of_the_others(animals: None, 
     captions, _ = judged_captions(study, consensus_of(study, table), table, references)
     left = caption_clusters(study, table, consensus_of(study, table), captions)["rater"]
     workers = np.unique(table.worker[table.is_counted])
-    assert left.raters == len(workers) == 8
+    assert left.rater_count == len(workers) == 8
     compared = 0
     for code, worker in enumerate(workers.tolist()):
         others = replace(table, used=table.used & (table.worker != worker))
