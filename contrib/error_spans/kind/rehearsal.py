@@ -39,7 +39,8 @@ class SpanRehearsal(Rehearsal):
         The quality is about 1 (bad) to 4 (good), so that a good text has hardly any errors and nearly 100 points.
         """
         text, quality = unit.first.text, qualities[0]
-        spans = [self._draw_span(text, rng) for _ in range(int(rng.poisson(0.6 * (4.2 - quality))))]
+        mean_count = max(0.0, 0.6 * (4.2 - quality))  # captions of the best systems may have a quality of 4.5
+        spans = [self._draw_span(text, rng) for _ in range(int(rng.poisson(mean_count)))]
         score = 25 * quality - 8 * len(spans) + float(rng.normal(0, 5))
         return self._make_answer([span for span in spans if span], score)
 
@@ -71,6 +72,8 @@ class SpanRehearsal(Rehearsal):
             return self._make_answer(spans, score)
         distance = float(rng.integers(SCORE_TOLERANCE + 1, 41))
         wrong_spans = [span for span in random_spans if not character_f1([span], truth["spans"])]
+        if not (wrong_spans or truth["spans"] or self.options.score):  # no span would be right
+            wrong_spans = [span for span in [self._draw_span(text, rng)] if span]
         return self._make_answer(wrong_spans, score - distance if score > distance else score + distance)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
@@ -102,7 +105,11 @@ class SpanRehearsal(Rehearsal):
         return marks
 
     def _mark_span(self, text: str, span: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-        """Return a span as a simulated worker marks it: sometimes with another end."""
+        """Return a span as a simulated worker marks it: sometimes with another end.
+
+        The end is drawn among those of all following words. A later end than the third counts as the third, which
+        is thus the most frequent in a long text.
+        """
         ends = [end for _, end in word_bounds(text) if span[START] is not None and end > span[START]]
         if not ends or rng.random() >= MOVE_CHANCE:
             return dict(span)

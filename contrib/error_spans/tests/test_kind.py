@@ -474,6 +474,14 @@ def test_a_simulated_crowd_gives_what_the_page_would_take(asked: dict[str, Any],
         found = kind.aggregation.consensus([1] * 40, answers[True])[1]
         assert kind.rehearsal.matches(found, truth)
     assert not kind.rehearsal.draw_truth(unit(""), [1.0], rng)["spans"]
+    assert not kind.rehearsal.draw_truth(one, [4.5], rng)["spans"]  # of the best system
+
+
+def test_a_simulated_wrong_answer_marks_something_where_nothing_is_to_be_marked() -> None:
+    rehearsal, rng = of(score=False).rehearsal, np.random.default_rng(5)
+    assert rehearsal is not None
+    answers = [rehearsal.draw_answer(unit(), {"spans": []}, right=False, rng=rng)["spans"] for _ in range(40)]
+    assert all(answers)
 
 
 def test_a_careful_reader_misses_a_few_errors_and_ends_a_few_at_one_of_the_next_words() -> None:
