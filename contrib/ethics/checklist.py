@@ -23,7 +23,7 @@ from django.utils.translation import ngettext
 
 from annotation.crowds import backend_for
 from annotation.crowds.panel.backend import panel_title
-from annotation.launch.check_questions import describe_rule
+from annotation.launch.check_questions import describe_rule, items_among
 from annotation.privacy.consent import versions_in_use
 from annotation.work.sheet.texts import spell_duration
 from annotation.work.summaries import describe_effort
@@ -36,7 +36,6 @@ from judgments.models import HIT, Study, StudyRole
 from judgments.studies.designs import design_of, kind_of
 
 SECONDS_PER_HOUR = 3600
-MAX_OWNERS_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ def count_open_lines(sections: list[ChecklistSection]) -> int:
 
 def _responsibility_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     study, design = facts.study, facts.design
-    owners = study.roles.filter(role=StudyRole.Role.OWNER).select_related("user")[:MAX_OWNERS_NAMED]
+    owners = study.roles.filter(role=StudyRole.Role.OWNER).select_related("user")
     names = ", ".join(role.user.get_full_name() or role.user.get_username() for role in owners)
     yield ChecklistLine(_("Title"), design.name, "CR (b)(1)")
     yield ChecklistLine(_("Responsible researchers"), names, "CR (b)(7), GDPR 13(1)(a)")
@@ -157,16 +156,19 @@ def _requirements_answer(design: StudyDesign) -> str:
         )
     if workers.languages:
         sentences.append(_("Fluent in: %(languages)s.") % {"languages": ", ".join(workers.languages)})
-    if workers.approval_above or workers.approved_at_least:
+    if workers.approved_at_least:
         sentences.append(
             ngettext(
-                "Participants have at least %(n)s approved page of work, and more than %(share)s %% of their "
-                "earlier work was approved.",
-                "Participants have at least %(n)s approved pages of work, and more than %(share)s %% of their "
-                "earlier work was approved.",
+                "Participants have at least %(n)s approved page of work.",
+                "Participants have at least %(n)s approved pages of work.",
                 workers.approved_at_least,
             )
-            % {"share": f"{workers.approval_above * 100:g}", "n": workers.approved_at_least}
+            % {"n": workers.approved_at_least}
+        )
+    if workers.approval_above:
+        sentences.append(
+            _("More than %(share)s %% of the participants’ earlier work was approved.")
+            % {"share": f"{workers.approval_above * 100:g}"}
         )
     if workers.requires or workers.forbids:
         sentences.append(_("Qualifications from earlier studies admit or exclude some people."))
@@ -193,6 +195,7 @@ def _task_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
         + _("Participants can stop after any page. They can continue later while the study is open."),
         "CR (b)(1)",
     )
+    check_count = items_among(design, design.controls.per_hit)
     check_answer = (
         ngettext(
             "Each page of work contains %(n)s check question: an item with a known right answer. "
@@ -201,10 +204,10 @@ def _task_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
             "Each page of work contains %(n)s check questions: items with known right answers. "
             "Participants are not told which items these are. Say in the consent text that there "
             "are check questions.",
-            design.controls.per_hit,
+            check_count,
         )
-        % {"n": design.controls.per_hit}
-        if design.controls.per_hit
+        % {"n": check_count}
+        if check_count
         else _("No. There are no check questions.")
     )
     check_answer = f"{check_answer} {describe_rule(design)}".rstrip()
@@ -360,7 +363,7 @@ def _data_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
     )
     role_counts = dict(study.roles.order_by().values_list("role").annotate(n=Count("pk")))
     people = ", ".join(
-        f"{role_counts[role]} {_(role)}" for role in StudyRole.Role.values if role in role_counts
+        f"{_(role)}: {role_counts[role]}" for role in StudyRole.Role.values if role in role_counts
     )
     yield ChecklistLine(
         _("People who have access to the data"),

@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from contrib.ethics.checklist import build_checklist
+from judgments.models import Study, StudyRole
 from judgments.studies.designs import design_of
 from tests.annotation.test_launch_page import checked
 from tests.annotation.test_privacy_doors import study_of
@@ -18,6 +19,13 @@ from tests.marks import long_except
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
+
+
+def answers_of(study: Study) -> dict[str, str]:
+    """The answers of the checklist, by the design's key or the question."""
+    return {
+        line.key or line.question: line.answer for section in build_checklist(study) for line in section.lines
+    }
 
 
 def test_the_checklist_says_what_the_design_says_and_what_is_missing(designer: Client) -> None:
@@ -30,9 +38,7 @@ def test_the_checklist_says_what_the_design_says_and_what_is_missing(designer: C
         retention={"identities_days": 90},
         workers={"countries": ["DE"]},
     )
-    lines = {
-        line.key or line.question: line.answer for section in build_checklist(study) for line in section.lines
-    }
+    lines = answers_of(study)
     assert lines["ethics.board"] == "IRB 7 of Example, no. 12"
     assert lines["ethics.risks"] == ""
     assert lines["ethics.minimum_age"] == "18 years."
@@ -88,3 +94,33 @@ def test_a_usual_case_fills_the_texts_in_every_language_without_typing(designer:
     assert "design has changed since the ready text" in checked(designer, study)["Consent"][1]
     designer.post(do(study, "ready-texts"), {"page": "launch", "case": case, "replace": "true"})
     assert checked(designer, study)["Consent"][0] == "ready"
+
+
+@pytest.mark.parametrize(
+    ("workers", "requirements"),
+    [
+        ({"approved_at_least": 1}, "Participants have at least 1 approved page of work."),
+        ({"approval_above": 0.95}, "More than 95 % of the participants’ earlier work was approved."),
+    ],
+)
+def test_the_checklist_states_only_requirements_that_are_set(
+    workers: dict[str, float], requirements: str
+) -> None:
+    assert answers_of(study_of(workers=workers))["Requirements"] == requirements
+
+
+def test_the_checklist_counts_each_caption_of_a_check_question_s_picture() -> None:
+    study = make_study(
+        "relevance", opened=False, units_per_hit=4, captions_per_image=3, controls={"per_hit": 1}
+    )
+    assert "contains 3 check questions" in answers_of(study)["Is anything not told to participants?"]
+
+
+def test_the_checklist_names_every_owner_and_counts_people_by_role() -> None:
+    study = study_of()
+    for number in range(25):
+        user = User.objects.create_user(f"owner-{number:02d}")
+        StudyRole.objects.create(study=study, user=user, role=StudyRole.Role.OWNER)
+    answers = answers_of(study)
+    assert answers["Responsible researchers"].count("owner-") == 25
+    assert "(owner: 25)" in answers["People who have access to the data"]
