@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -178,9 +179,11 @@ def draw_random_answer(question: FormQuestion, rng: np.random.Generator) -> Any:
             option.value for option in question.options if bool(rng.random() < TICK_CHANCE) | option.required
         ]
     if question.shape == "number":
+        step = question.step or 1.0
         low = question.low if question.low is not None else 0.0
         high = question.high if question.high is not None else low + 100.0
-        step = question.step or 1.0
+        if question.low is None and high < 0:
+            low = step * math.floor((high - 100.0) / step)  # steps are counted from 0
         step_count = int((high - low) / step + ROUNDING)
         return low + step * int(rng.integers(step_count + 1))
     return SIMULATED_TEXT[: question.max_length]

@@ -15,16 +15,16 @@ class Element:
     """An element of the page.
 
     Attributes:
-        question: index of the question to which a control belongs; -1 for other elements.
-        option: index of the option that a radio button, a check box or an option element stands for; else -1.
+        question_index: index of the question to which a control belongs; -1 for other elements.
+        option_index: index of the option that a radio button, a check box or an option element stands for; else -1.
         built_in: whether the text is our own, and translated when it is shown.
     """
 
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
     children: list[Element | str] = field(default_factory=list)
-    question: int = -1
-    option: int = -1
+    question_index: int = -1
+    option_index: int = -1
     built_in: bool = False
 
 

@@ -123,7 +123,7 @@ def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: 
             yield escape(fill_text(node, step.cells))
             continue
         attributes = dict(_fill_attributes(node, step))
-        if node.question >= 0:
+        if node.question_index >= 0:
             attributes = _fill_control(node, attributes, step, inside_label=inside_label)
         attribute_text = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
         yield f"<{node.tag}{attribute_text}>"
@@ -132,7 +132,7 @@ def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: 
                 yield '<output data-said=""></output>'
             continue
         if node.tag == "textarea":
-            yield f"\n{escape(str(step.answer.get(step.questions[node.question].name, '')))}"
+            yield f"\n{escape(str(step.answer.get(step.questions[node.question_index].name, '')))}"
         elif node.built_in:
             text = "".join(part for part in node.children if isinstance(part, str))
             yield escape(gettext(text))
@@ -145,7 +145,7 @@ def _fill_attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]
     """Yield the template's attributes with cells filled in, unique ids and safe addresses, and a few of our own."""
     prefix = f"t{step.position}-"
     for name, value in element.attributes.items():
-        if name == TOLERANCE_ATTRIBUTE or (element.question >= 0 and name in ANSWER_ATTRIBUTES):
+        if name == TOLERANCE_ATTRIBUTE or (element.question_index >= 0 and name in ANSWER_ATTRIBUTES):
             continue
         if name == "id":
             yield name, prefix + value
@@ -190,19 +190,19 @@ def _fill_control(
     element: Element, attributes: dict[str, str], step: _Step, *, inside_label: bool
 ) -> dict[str, str]:
     """Return the attributes of a control with its name, its value, and the answer as its state."""
-    question = step.questions[element.question]
+    question = step.questions[element.question_index]
     if element.tag == "option":
-        option = question.options[element.option]
+        option = question.options[element.option_index]
         selection = {"selected": ""} if step.answer.get(question.name) == option.value else {}
         return attributes | {"value": option.value} | selection
-    name = f"u{step.position}-{element.question}"
+    name = f"u{step.position}-{element.question_index}"
     control_attributes = attributes | {
         "name": name,
         "data-question": question.name,
         "data-shape": question.shape,
     }
-    if element.option >= 0:
-        option = question.options[element.option]
+    if element.option_index >= 0:
+        option = question.options[element.option_index]
         control_attributes["value"] = option.value
         answer = step.answer.get(question.name)
         if answer is not None and (
@@ -211,9 +211,9 @@ def _fill_control(
             control_attributes["checked"] = ""
         control_attributes["type"] = question.control
         if question.control == "checkbox":
-            control_attributes["name"] = f"{name}-{element.option}"
-        elif step.keyed_question == element.question:
-            control_attributes["data-key"] = str(element.option + 1)
+            control_attributes["name"] = f"{name}-{element.option_index}"
+        elif step.keyed_question == element.question_index:
+            control_attributes["data-key"] = str(element.option_index + 1)
     elif element.tag == "input":
         control_attributes["type"] = element.attributes.get("type", "text").lower()
         control_attributes["value"] = (
@@ -229,7 +229,7 @@ def _fill_control(
     has_label = inside_label or element.attributes.get("id") in step.labelled_ids
     if not has_label and not _has_accessible_name(element):
         control_attributes["aria-label"] = (
-            question.options[element.option].label if element.option >= 0 else question.label
+            question.options[element.option_index].label if element.option_index >= 0 else question.label
         )
     return control_attributes
 

@@ -225,9 +225,9 @@ def _read_control(
         )
     question = existing_question or FormQuestion(name, control)
     questions.setdefault(name, question)
-    element.question = list(questions).index(name)
+    element.question_index = list(questions).index(name)
     if control in GROUPED_TYPES:
-        element.option = len(question.options)
+        element.option_index = len(question.options)
         label = labels.label_of(element)
         required = "required" in attributes
         value = attributes.get("value", "on")
@@ -263,14 +263,14 @@ def _read_options(element: Element, question: FormQuestion) -> None:
     """Read the options of a select list.
 
     Without a selected or an empty first option, the first option would count as an answer. In this case an empty
-    option is added.
+    option is added, and the question becomes required.
     """
     option_elements = [child for child in walk_elements(element.children) if child.tag == "option"]
     has_selection = any("selected" in child.attributes for child in option_elements)
     for option_element in option_elements:
         text = " ".join("".join(node for node in option_element.children if isinstance(node, str)).split())
-        option_element.question = element.question
-        option_element.option = len(question.options)
+        option_element.question_index = element.question_index
+        option_element.option_index = len(question.options)
         option = FormOption(
             option_element.attributes.get("value", text),
             label=text or option_element.attributes.get("label", ""),
@@ -294,7 +294,9 @@ def _read_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
         # a slider without a value counts as answered only after it was moved
         question.required = question.required or not attributes.get("value", "").strip()
     step = attributes.get("step", "1").strip().lower()
-    question.step = None if step == "any" else _read_number(attributes, "step", question.name) or 1.0
+    if step != "any":
+        number = _read_number(attributes, "step", question.name)
+        question.step = number if number is not None and number > 0 else 1.0  # as in browsers
     question.tolerance = _read_number(attributes, TOLERANCE_ATTRIBUTE, question.name)
     if question.tolerance is not None and question.tolerance < 0:
         raise ValueError(

@@ -4,6 +4,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.management import call_command
 from django.test import Client
@@ -14,6 +15,8 @@ from annotation.quality.rules import copy_rules
 from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.errors import DesignError
+from contrib.hit_templates.answers import checked_answer
+from contrib.hit_templates.controls import draw_random_answer
 from contrib.hit_templates.expected_answers import (
     ExpectedProblem,
     expected_of,
@@ -130,6 +133,16 @@ def test_the_other_time_the_same_is_expected_but_for_texts_and_a_bit_of_a_number
 
 def test_how_far_a_number_may_lie_is_no_business_of_the_page() -> None:
     assert "within" not in fill_page(read_template(ASKED), {"text": "x"}, position=1)
+
+
+@pytest.mark.parametrize("attributes", ['step="-2"', 'max="-5"', 'max="-5" step="3"', 'max="-5" step="any"'])
+def test_a_simulated_worker_keeps_the_bounds_and_steps_of_a_number(attributes: str) -> None:
+    template = read_template(f'<input type="number" name="x" {attributes}>')
+    [question], rng = filled_questions(template.questions, {}), np.random.default_rng(1)
+    numbers = [draw_random_answer(question, rng) for _ in range(50)]
+    assert len(set(numbers)) > 10
+    for number in numbers:
+        assert checked_answer([question], {"x": number}) == {"x": number}
 
 
 @pytest.mark.django_db
