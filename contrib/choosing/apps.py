@@ -20,7 +20,7 @@ class ChoosingConfig(Feature):
             "weigh": (
                 "weigh_back",
                 "results for all items, estimated from the chosen ones, and what choosing saves",
-                "contrib.choosing.management.WeighBack",
+                "contrib.choosing.management.EstimateForAllItems",
             )
         },
     }

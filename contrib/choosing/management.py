@@ -1,4 +1,4 @@
-"""The command that weights results to all items, and measures savings."""
+"""The command that estimates results for all items from the chosen ones, and measures savings."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from django.core.management.base import CommandError
 
 from common.amounts import coefficient, percent
 from common.commands import progress_bar
+from contrib.choosing.selecting import UNIFORM
 from evaluation.presentation.content import estimate_of, plain_table
 from judgments.management.base import OperationCommand, operation_at
 
 
-class WeighBack(OperationCommand):
+class EstimateForAllItems(OperationCommand):
     """Estimates results for all items, or with ``--savings`` measures what choosing items would have saved."""
 
     operation = operation_at("contrib.choosing.operations.start_savings_estimate")
@@ -34,7 +35,7 @@ class WeighBack(OperationCommand):
         from contrib.choosing.weighing import compute_weighted_estimates
 
         study, values = self.study_and_values(options)
-        if not options["savings"] and (options["draws"] or options["seed"]):
+        if not options["savings"] and (options["draws"] is not None or options["seed"] is not None):
             raise CommandError(
                 "--draws and --seed are for --savings alone; a study's own draw is in its design."
             )
@@ -77,5 +78,5 @@ class WeighBack(OperationCommand):
 
 
 def _format_saving(row: dict[str, Any]) -> str:
-    saved = "" if row["saved"] is None or row["method"] == "even" else f" {percent(row['saved'])}"
+    saved = "" if row["saved"] is None or row["method"] == UNIFORM else f" {percent(row['saved'])}"
     return f"{coefficient(row['error'], 3)}{saved}"

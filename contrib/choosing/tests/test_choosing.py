@@ -126,6 +126,12 @@ def test_what_people_say_of_chosen_pairs_is_weighed_back(
     assert any("chosen items alone" in note for note in evaluate_study(study=study, metrics=METRICS)["notes"])
 
 
+def test_the_seed_of_savings_is_refused_without_savings_even_if_it_is_0() -> None:
+    study = choose(draft("graded"), "--method", "even", "--budget", "20")
+    with pytest.raises(CommandError, match="are for --savings alone"):
+        call_command("weigh_back", study.slug, seed=0)
+
+
 def test_means_of_systems_and_tau_are_weighed_back() -> None:
     study = judged(choose(draft("graded"), "--method", "even", "--budget", "20"))
     rows = compute_weighted_estimates(study=study, metrics=METRICS)["rows"]
