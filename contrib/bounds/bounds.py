@@ -262,7 +262,7 @@ def compute_bounds(
         lower_folds = (
             folds
             if max_replaced is None
-            else hold_out(images_with_captions, most=max_replaced, generator=generator)
+            else hold_out(images_with_captions, max_per_image=max_replaced, generator=generator)
         )
         mean_words = mean_length([text for texts in folds.images for text in texts], tokenizer)
         replacements = _draw_replacements(lower_folds, others or {}, corpus, mean_words, tokenizer, generator)
@@ -276,12 +276,14 @@ def compute_bounds(
         # Compute one metric at a time, because metrics share little, and a dataset may be large.
         for index, metric in enumerate(metric_names):
             progress(index / len(metric_names), f"scoring by {metric}")
-            upper_scores = lower_scores = score_held_out(folds, [metric], tokenizer, instead=same_fold_texts)
+            upper_scores = lower_scores = score_held_out(
+                folds, [metric], tokenizer, replacements=same_fold_texts
+            )
             upper_bounds |= upper_scores.caption_scores
             signatures |= upper_scores.signatures
             warnings |= dict.fromkeys(upper_scores.warnings)
             if lower_folds is not folds and replacements:
-                lower_scores = score_held_out(lower_folds, [metric], tokenizer, instead=replacements)
+                lower_scores = score_held_out(lower_folds, [metric], tokenizer, replacements=replacements)
             for replacement, scores_by_metric in lower_scores.replacement_scores.items():
                 lower_bounds[replacement] |= scores_by_metric
     except MetricsError as error:

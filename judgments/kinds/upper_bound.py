@@ -121,7 +121,7 @@ def leave_one_out_scores(
     replacements = {}
     if len(groups) > 1:
         replacements[FLOOR] = draw_from_other_images(captions_left_out, np.random.default_rng(seed))
-    result = score_held_out(captions_left_out, metrics, instead=replacements)
+    result = score_held_out(captions_left_out, metrics, replacements=replacements)
     floors, signatures = result.replacement_scores.get(FLOOR, {}), result.signatures
     sizes = captions_left_out.counts
     bounds = tuple(

@@ -59,13 +59,18 @@ class HeldOutScores:
 def hold_out(
     captions: Sequence[Sequence[str]],
     *,
-    most: int | None = None,
+    max_per_image: int | None = None,
     generator: np.random.Generator | None = None,
 ) -> HeldOutCaptions:
-    """Hold out every caption of every image in turn, or at most `most` of each image, drawn with `generator`."""
+    """Hold out every caption of every image in turn, or at most `max_per_image` of each image.
+
+    These are drawn with `generator`, or with a new one from seed 0.
+    """
     check_lists(captions, "captions")
-    if most is not None and most < 1:
-        raise InvalidInput(f"most is {most}, expected 1 or more captions to leave out of each image")
+    if max_per_image is not None and max_per_image < 1:
+        raise InvalidInput(
+            f"max_per_image is {max_per_image}, expected 1 or more captions to leave out of each image"
+        )
     images = [sorted(texts) for texts in captions if len(texts) > 1]
     texts: list[str] = []
     references: list[list[str]] = []
@@ -73,8 +78,10 @@ def hold_out(
     random = generator or np.random.default_rng(0)
     for captions_of_image in images:
         positions: Sequence[int] = range(len(captions_of_image))
-        if most is not None and most < len(captions_of_image):
-            positions = sorted(random.choice(len(captions_of_image), size=most, replace=False).tolist())
+        if max_per_image is not None and max_per_image < len(captions_of_image):
+            positions = sorted(
+                random.choice(len(captions_of_image), size=max_per_image, replace=False).tolist()
+            )
         texts += [captions_of_image[position] for position in positions]
         references += [
             captions_of_image[:position] + captions_of_image[position + 1 :] for position in positions
@@ -90,32 +97,33 @@ def score_held_out(
     metrics: Iterable[str],
     tokenizer: str = "ptb",
     *,
-    instead: Mapping[str, Sequence[str]] | None = None,
+    replacements: Mapping[str, Sequence[str]] | None = None,
 ) -> HeldOutScores:
-    """Score the held-out captions, and the (n,) texts of each entry of `instead`, against the same references.
+    """Score the held-out captions, and the (n,) texts of each entry of `replacements`, against the same references.
 
     The documents for CIDEr are the images with all their captions.
     """
-    instead = instead or {}
+    replacements = replacements or {}
     n = len(held_out.texts)
-    for name, texts in instead.items():
+    for name, texts in replacements.items():
         if len(texts) != n:
             raise InvalidInput(
-                f"instead[{name!r}] has {len(texts)} texts, expected {n}, one a caption left out"
+                f"replacements[{name!r}] has {len(texts)} texts, expected {n}, one a caption left out"
             )
-    candidates = [*held_out.texts, *chain.from_iterable(instead.values())]
+    candidates = [*held_out.texts, *chain.from_iterable(replacements.values())]
     # Repeat the same list objects, so that the words of references are counted once for all candidates.
-    references = held_out.references * (1 + len(instead))
+    references = held_out.references * (1 + len(replacements))
     scores = score(candidates, references, metrics, tokenizer, document_corpus=held_out.images)
     # The first n scores are those of the captions. The next n are those of the first replacement, and so on.
     score_blocks = {
-        name: np.split(metric_score.images, 1 + len(instead)) for name, metric_score in scores.scores.items()
+        name: np.split(metric_score.images, 1 + len(replacements))
+        for name, metric_score in scores.scores.items()
     }
     return HeldOutScores(
         caption_scores={name: blocks[0] for name, blocks in score_blocks.items()},
         replacement_scores={
             replacement: {name: blocks[number] for name, blocks in score_blocks.items()}
-            for number, replacement in enumerate(instead, start=1)
+            for number, replacement in enumerate(replacements, start=1)
         },
         signatures={name: metric_score.signature for name, metric_score in scores.scores.items()},
         warnings=scores.warnings,

@@ -290,12 +290,12 @@ IMAGES = [["a dog runs", "the dog is fast", "a brown dog"], ["a man rides", "a m
 def test_every_caption_is_held_against_the_others_of_its_image() -> None:
     held = hold_out(IMAGES)
     assert (held.single_caption_images, held.counts.tolist()) == (1, [3, 2])
-    instead = {"other": draw_from_other_images(held, np.random.default_rng(1))}
+    replacements = {"other": draw_from_other_images(held, np.random.default_rng(1))}
     assert all(
         text not in held.images[image]
-        for text, image in zip(instead["other"], held.image_of.tolist(), strict=True)
+        for text, image in zip(replacements["other"], held.image_of.tolist(), strict=True)
     )
-    found = score_held_out(held, ["rouge-l"], instead=instead)
+    found = score_held_out(held, ["rouge-l"], replacements=replacements)
     alone = [
         float(score([text], [others], ["rouge-l"]).scores["rouge-l"].images[0])
         for text, others in zip(held.texts, held.references, strict=True)
@@ -306,7 +306,7 @@ def test_every_caption_is_held_against_the_others_of_its_image() -> None:
 
 
 def test_some_captions_of_each_image_are_drawn() -> None:
-    held = hold_out(IMAGES, most=1, generator=np.random.default_rng(2))
+    held = hold_out(IMAGES, max_per_image=1, generator=np.random.default_rng(2))
     assert held.counts.tolist() == [1, 1]
     assert [len(others) for others in held.references] == [2, 1]
 
@@ -328,9 +328,9 @@ def test_wrong_input_is_named() -> None:
     held = hold_out(IMAGES)
     generator = np.random.default_rng(4)
     with refuses(InvalidInput, "0"):
-        hold_out(IMAGES, most=0)
+        hold_out(IMAGES, max_per_image=0)
     with refuses(InvalidInput, "x", "1", "5"):
-        score_held_out(held, ["rouge-l"], instead={"x": ["one"]})
+        score_held_out(held, ["rouge-l"], replacements={"x": ["one"]})
     with pytest.raises(InvalidInput, match="two captions"):
         draw_from_other_images(hold_out(IMAGES[:1]), generator)
     with refuses(InvalidInput, "length", "0"):

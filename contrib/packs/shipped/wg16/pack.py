@@ -180,9 +180,11 @@ def _estimate(bound: Bound) -> Estimate:
 def _rouge_options(captions: Sequence[Sequence[str]], seed: int) -> list[tuple[str, float, float]]:
     """Return each tried option of the ROUGE script, with its upper bound by people and lower bound by other images."""
     generator = np.random.default_rng(seed)
-    held_out = hold_out(captions, most=MAX_REPLACED_CAPTIONS, generator=generator)
+    held_out = hold_out(captions, max_per_image=MAX_REPLACED_CAPTIONS, generator=generator)
     metrics = [f"rouge-1|{option}" for option in ROUGE_OPTIONS]
-    scores = score_held_out(held_out, metrics, instead={"other": draw_from_other_images(held_out, generator)})
+    scores = score_held_out(
+        held_out, metrics, replacements={"other": draw_from_other_images(held_out, generator)}
+    )
     return [
         (
             option,
