@@ -19,7 +19,7 @@ from common.amounts import as_json, json_float
 from common.features import of_features
 from contrib.disagreement.predictions import COST_IS_INFINITE, imported_predictions, read_predictions
 from contrib.disagreement.soft_labels import soft_labels_of
-from contrib.disagreement.wording import ALWAYS, EQUALLY, describe_disagreement
+from contrib.disagreement.wording import CONSTANT_BASELINE, UNIFORM_BASELINE, describe_disagreement
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow, texts_of_column
 from evaluation.models import Analysis, MetricScore
@@ -149,7 +149,7 @@ def _predictors(
     # All units of an image are in the same part.
     fold = generator.permutation(int(images.max()) + 1)[images] % FOLDS
     all_units, equal_shares = np.arange(unit_count), np.full((unit_count, label_count), 1 / label_count)
-    rows = [_predictor_row(EQUALLY, "baseline", equal_shares, all_units, images, soft)]
+    rows = [_predictor_row(UNIFORM_BASELINE, "baseline", equal_shares, all_units, images, soft)]
     models_in_files = {
         name: read_predictions(path, units, positions, soft) for name, path in predictions.items()
     }
@@ -161,7 +161,7 @@ def _predictors(
     has_several_parts = not (fold == fold[0]).all()
     if has_several_parts:
         constant_shares = metric_probabilities(np.zeros(unit_count), soft.counts, fold)
-        rows.append(_predictor_row(ALWAYS, "baseline", constant_shares, all_units, images, soft))
+        rows.append(_predictor_row(CONSTANT_BASELINE, "baseline", constant_shares, all_units, images, soft))
         # If "no difference" or "neither" are possible, exchanging the candidates changes the meaning of the labels.
         symmetric = KINDS[study.protocol].compares_pairs and label_count == 2
         scores_by_type = {

@@ -25,7 +25,8 @@ def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
     Results by demographics are returned only to people who may change the study.
 
     Raises:
-        FiguresPending: the job is running.
+        FiguresPending: there are no current figures. The job that computes them is queued or running, or failed less
+            than a minute ago; later calls start it again.
         EvaluationError: there are no results or soft labels.
     """
     check_soft_labels(study)

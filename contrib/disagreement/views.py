@@ -15,7 +15,7 @@ from common.errors import QuorumError
 from contrib.disagreement.analysis import DEMOGRAPHIC_PREFIX
 from contrib.disagreement.cached import cached_disagreement
 from contrib.disagreement.predictions import PredictionsNameRequest, import_predictions, remove_predictions
-from contrib.disagreement.wording import ALWAYS, EQUALLY, describe_disagreement
+from contrib.disagreement.wording import CONSTANT_BASELINE, UNIFORM_BASELINE, describe_disagreement
 from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
@@ -33,8 +33,8 @@ MAX_JUDGES_SHOWN = 20
 MAX_PREDICTIONS_SHOWN = 100
 SECOND_GROUP = 2  # the group whose members the page lists
 BASELINES = {
-    EQUALLY: gettext_noop("Uniform distribution"),
-    ALWAYS: gettext_noop("The same distribution for all items"),
+    UNIFORM_BASELINE: gettext_noop("Uniform distribution"),
+    CONSTANT_BASELINE: gettext_noop("The same distribution for all items"),
 }
 ATTRIBUTE_LABELS = {"country": gettext_noop("Country"), "source": gettext_noop("Source of participants")}
 

@@ -10,12 +10,16 @@ from django.utils.translation import gettext as _
 from common.amounts import coefficient, p_in_text, percent
 
 SIGNIFICANCE_LEVEL = 0.05
-# Names of the baselines: all answers are equally likely, or each item has the overall shares of answers.
-EQUALLY, ALWAYS = "equally likely", "same for all"
+# Stored names of the baselines: all answers are equally likely, or each item has the overall shares of answers.
+UNIFORM_BASELINE, CONSTANT_BASELINE = "equally likely", "same for all"
 
 
 def describe_disagreement(result: Mapping[str, Any]) -> str:
-    """Return sentences on the entropy of answers, the best metric, and groups of participants."""
+    """Return sentences on the entropy of answers, the best metric, and groups of participants.
+
+    No prediction can have a lower cross-entropy than the mean entropy of the answers, the floor. ``above_floor`` of a
+    predictor is how much higher its cross-entropy is.
+    """
     entropy = result["entropy"]
     sentences = [
         _(
@@ -24,7 +28,7 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
         )
         % {"floor": coefficient(entropy["floor"]), "most": coefficient(entropy["most"])}
     ]
-    constant = next((row for row in result["predictors"] if row["name"] == ALWAYS), None)
+    constant = next((row for row in result["predictors"] if row["name"] == CONSTANT_BASELINE), None)
     # Metrics that scored other items cannot be compared with the constant prediction.
     metrics = [
         row
@@ -35,6 +39,7 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
         and row["above_floor"] is not None
     ]
     if metrics and constant:
+        # predictors are sorted, best first
         best, difference = metrics[0], constant["above_floor"]
         share = (difference - best["above_floor"]) / difference if difference > 0 else 0.0
         sentences.append(
