@@ -74,9 +74,13 @@ class DrawnUnit:
 def draw_missing_units(
     *, study: Study, hit: HIT, worker: Worker, own_captions: Collection[int]
 ) -> frozenset[int]:
-    """Draw the units of a page if it has none. If it has units, return those that the worker has seen before.
+    """Draw the units to judge of a page, unless an earlier claim of the page has drawn them.
 
-    This also sets the HIT's version. Call it in the transaction that took a slot of the HIT.
+    Return the row ids of units to leave out for this worker: none after a new draw, otherwise all drawn units of the
+    study's other pages that this worker has had.
+
+    This also reads the HIT's version and state, and stores those of a new draw. Call it in the transaction that took
+    a slot of the HIT.
 
     Args:
         own_captions: row ids of captions that the worker must not judge.

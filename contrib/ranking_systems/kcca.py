@@ -31,7 +31,7 @@ class Projections:
     Attributes:
         first, second: (N, C) weights of both sides.
         correlations: (C,) correlations, largest first.
-        means: (N,) column means of both training kernels, which centring subtracts; None without centring.
+        means: the (N,) column means of each training kernel, which centring subtracts; None without centring.
     """
 
     first: Floats

@@ -144,9 +144,10 @@ def _send_message(delivery: WebhookDelivery, rng: random.Random) -> int:
 
 @transaction.atomic
 def _store_attempt(delivery: WebhookDelivery, receipt: Receipt, rng: random.Random) -> int:
-    """Store the result of an attempt. Return 1 if the message was delivered, else 0.
+    """Store the result of an attempt. Return 1 if this marked the message as delivered, else 0.
 
-    The update is guarded: a sender that was presumed dead must not change a later attempt.
+    The message is changed only if no other sender has taken it since: a sender that was presumed dead must not
+    change a later attempt.
     """
     now = timezone.now()
     webhook = delivery.webhook
@@ -155,6 +156,7 @@ def _store_attempt(delivery: WebhookDelivery, receipt: Receipt, rng: random.Rand
     )
     if not receipt.problem:
         count = attempt.update(state=State.DELIVERED, delivered_at=now, status=receipt.status, problem="")
+        # even if the sender is late: the address has answered
         Webhook.objects.filter(pk=webhook.pk).update(failures=0, rests_until=None)
         return count
     is_last = delivery.attempts >= MAX_ATTEMPTS or receipt.status == GONE_STATUS
