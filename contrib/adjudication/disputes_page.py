@@ -106,9 +106,10 @@ def _rows_to_show(consensus_ids: Any) -> QuerySet[Consensus]:
     )
 
 
-def _dispute_row(row: Any) -> dict[str, Any]:
-    state = Adjudication.State(row.sent).label if row.sent else ""
-    return {"unit": row.unit, "votes": _describe_votes(row.votes), "n": row.n, "state": state}
+def _dispute_row(consensus: Any) -> dict[str, Any]:
+    state = Adjudication.State(consensus.sent).label if consensus.sent else ""
+    votes = _describe_votes(consensus.votes)
+    return {"unit": consensus.unit, "votes": votes, "n": consensus.n, "state": state}
 
 
 def _describe_votes(votes: dict[str, int]) -> str:

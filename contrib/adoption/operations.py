@@ -1,4 +1,4 @@
-"""The operation that adds written captions to the dataset."""
+"""The operation that adopts written captions: it adds them to the dataset, as references or a system's outputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AdoptRequest(Parameters):
     ),
 )
 def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
-    """Add the written captions to the dataset, of which you must be an editor. Repeating this changes nothing."""
+    """Add the written captions to the dataset. You must be an editor of the dataset. Repeating this changes nothing."""
     adoption = adopt_captions(study=study, system=system, by=by)
     writers = ngettext("%(n)s writer", "%(n)s writers", adoption.writer_count) % {
         "n": thousands(adoption.writer_count)

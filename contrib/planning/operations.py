@@ -28,12 +28,18 @@ MAX_NAME_LENGTH = 200
 class PowerPlanRequest(Parameters):
     """The assumptions of a plan (contrib/planning/README.md), and the pilot from which some of them are taken."""
 
-    assumptions = serializers.DictField(required=False, help_text="Those that differ from the usual.")
-    pilot = serializers.CharField(required=False, help_text="Slug of a study whose people are taken.")
-    first = serializers.CharField(
-        required=False, max_length=MAX_NAME_LENGTH, help_text="Of two in the pilot."
+    assumptions = serializers.DictField(
+        required=False, help_text="The assumptions that differ from the usual ones."
     )
-    second = serializers.CharField(required=False, max_length=MAX_NAME_LENGTH)
+    pilot = serializers.CharField(
+        required=False, help_text="Slug of a study from whose participants assumptions are taken."
+    )
+    first = serializers.CharField(
+        required=False, max_length=MAX_NAME_LENGTH, help_text="First of two systems or metrics in the pilot."
+    )
+    second = serializers.CharField(
+        required=False, max_length=MAX_NAME_LENGTH, help_text="Second of two systems or metrics in the pilot."
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         first, second = attrs.get("first"), attrs.get("second")

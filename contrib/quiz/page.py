@@ -15,7 +15,7 @@ from annotation.models import QuizAttempt
 from common.amounts import percent
 from contrib.quiz.attempts import qualification_of
 from contrib.quiz.questions import preset_of, questions_asked, questions_of
-from contrib.quiz.sheets import QuizSheet, labelled_texts, quiz_units, sheets_of
+from contrib.quiz.sheets import QuizSheet, labelled_texts, quiz_units, sheets_for_current_quiz
 from judgments.admin.base import picture_address
 from judgments.design.quiz import asks_anything
 from judgments.kinds import Kind
@@ -116,7 +116,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     qualification = qualification_of(study, design)
     rows = QuizAttempt.objects.filter(qualification=qualification).select_related("worker", "study")
     attempts = list(rows.order_by("-started_at")[:MAX_ATTEMPTS])
-    results_by_key = question_results(sheets_of(attempts, study=study))
+    results_by_key = question_results(sheets_for_current_quiz(attempts, study=study))
     workers = worker_results(attempts)
     context |= {
         "preset": preset_of(design.quiz),

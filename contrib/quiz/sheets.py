@@ -179,11 +179,10 @@ def sheet_of(attempt: QuizAttempt) -> QuizSheet:
     return QuizSheet(attempt=attempt, design=design, questions=questions, page_units=page_units)
 
 
-def sheets_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[QuizSheet]:
-    """Return the attempts with the questions of this study.
+def sheets_for_current_quiz(attempts: Sequence[QuizAttempt], *, study: Study) -> list[QuizSheet]:
+    """Return the attempts with those of their questions and known items that this study's quiz has now.
 
-    If an attempt was made in another study's quiz for the same qualification, only questions that both studies ask
-    are included.
+    An attempt may have been made in another study's quiz for the same qualification, or before an item was withdrawn.
     """
     design = design_of(study)
     questions_by_key = questions_of(design.quiz)
