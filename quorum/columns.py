@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quorum.statistics.aggregation.joint_answers import WorkerModel
+from quorum.statistics.aggregation.aggregated_labels import WorkerModel
 from quorum.statistics.inputs import BadShape
 
 Column = np.ndarray[Any, Any]

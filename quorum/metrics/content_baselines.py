@@ -2,8 +2,8 @@
 
 Source: Wang, Gaizauskas 2015 (WG15), section 4. Every baseline ranks the boxes of each image;
 `BoxRanks.selections(k)` returns the first k. In the paper F is highest for k = 3 and 4. For each image, `labels` has
-the labels of its boxes, and `boxes` a (B, 4) table with the x, y, width and height of its B boxes. With `ties=None` the
-lower box number wins a tie; with a seed or generator, a random box does.
+the labels of its boxes, and `boxes` a (B, 4) table with the x, y, width and height of its B boxes. `ties` is
+the seed or generator that orders boxes of equal rank at random; with None, the lower box number comes first.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 | package | question |
 |---|---|
 | `agreement` | Do judges agree? Alpha, kappa, AC1, percent; by unit, by pair of raters, at thresholds |
-| `aggregation` | What is their joint answer? Votes, means, models of workers, Bradley-Terry, tournament, Borda |
+| `aggregation` | What do they answer together? Votes, means, models of workers, Bradley-Terry, tournament, Borda |
 | `disagreement` | How do they differ? Soft labels, entropy, what predicts them, groups of raters |
 | `meta` | Does a metric agree with people? Accuracy, grouped correlation, tie calibration |
 | `correlation` | Do two columns rise together? Pearson, Spearman, Kendall |

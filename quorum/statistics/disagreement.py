@@ -4,10 +4,10 @@ Soft labels are the distribution of people's answers to a unit (Peterson et al. 
 classification more robust*). Cross-entropy and Jensen-Shannon divergence are as in Uma et al. 2021, *Learning from
 Disagreement: A Survey*, section 5. All figures are in nats.
 
-Groups of raters are found by a latent class model (Lazarsfeld, Henry 1968) of raters, in which each class has one table
-of errors (Dawid, Skene 1979). The fit maximises a lower bound of the likelihood, with independent posteriors of labels
-and classes (Jordan et al. 1999). The number of classes is tested by the parametric bootstrap (McLachlan 1987), which is
-valid for any measure of fit.
+Groups of raters are found by a latent class model (Lazarsfeld, Henry 1968): every rater is in one of the groups, and
+each group has one table of errors (Dawid, Skene 1979). The fit maximises a lower bound of the likelihood, with
+independent posteriors of labels and groups (Jordan et al. 1999). The number of groups is tested by the parametric
+bootstrap (McLachlan 1987), which is valid for any measure of fit.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ CORRECTIONS = ("dirichlet", "miller-madow", "none")
 _PRIOR_DEVIATION = 3.0
 # Standard deviation of the normal prior on logits. The prior keeps them finite if a score separates all answers.
 _LOGIT_DEVIATION = 10.0
-# For each answer of a judge, people's overall shares are added to their answers, with the weight of this many answers.
+# The answers of people that count for each answer of a judge in addition to those that were given. They are divided
+# among the labels like people's answers to all other units, to each of which one answer is added.
 _PRIOR_COUNT = 1.0
 # Largest difference from 1 of the sum of a row of probabilities.
 _SUM_TOLERANCE = 1e-6
@@ -116,6 +117,7 @@ def soft_labels(
             entropy = np.minimum(entropy + ((counts > 0).sum(axis=1) - 1) / (2 * judgments), np.log(width))
         entropy = np.where(judgments > 1, entropy, np.nan)
     known_entropies = entropy[~np.isnan(entropy)]
+    mean_entropy = float(known_entropies.mean()) if known_entropies.size else np.nan
     return SoftLabels(
         units=names,
         labels=scale,
@@ -123,7 +125,7 @@ def soft_labels(
         shares=shares,
         judgments=judgments,
         entropy=entropy,
-        floor=float(known_entropies.mean()) if known_entropies.size else np.nan,
+        floor=mean_entropy,
         concentration=concentration,
         correction=correction,
     )
@@ -219,8 +221,9 @@ def metric_probabilities(
     """Return the (U, L) probabilities of people's answers that (U,) scores of a metric predict.
 
     A multinomial logit model of the score is fitted to the (U, L) counts of answers in all folds except the unit's own.
-    `symmetric` is for scores that are the first candidate's minus the second's, and two labels in that order. The model
-    then has no constant, so that equal scores give one half.
+    `symmetric` is for scores that are the first candidate's minus the second's. `counts` then has two columns: how
+    often people chose the first candidate, and how often the second. The model has no constant, so that equal scores
+    give one half.
     """
     score, table = finite_vector(scores, "scores"), floats_of(counts, "counts")
     fold = encode(np.asarray(folds), "folds")[1]
@@ -276,7 +279,7 @@ def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
 
     answers: (U,) the judge's labels, from 0 to L - 1. counts: (U, L) people's answers. The probabilities are
     people's shares on the other units to which the judge gave this answer, plus one answer, which is divided among
-    the labels like people's answers to all other units.
+    the labels like people's answers to all other units, after one answer is added to each label.
     """
     table = floats_of(counts, "counts")
     answer = np.asarray(list(answers))
@@ -349,10 +352,11 @@ def rater_groups(
     generator = np.random.default_rng(seed)
     limits = max_iterations, tolerance
 
-    def gain_of(data: _JudgmentTable) -> tuple[float, _GroupFit, _GroupFit]:
-        single = _fit_classes(data, np.ones((data.workers, 1)), *limits)
+    def fit_one_and_two_groups(data: _JudgmentTable) -> tuple[float, _GroupFit, _GroupFit]:
+        """Return the increase of the bound from one group to two, and both fits."""
+        single = _fit_classes(data, np.ones((data.worker_count, 1)), *limits)
         # Do not start with equal memberships, because the two groups would stay equal.
-        logits = (generator.normal(0.0, _START_DEVIATION, (data.workers, 2)) for _ in range(restarts))
+        logits = (generator.normal(0.0, _START_DEVIATION, (data.worker_count, 2)) for _ in range(restarts))
         double = max(
             (_fit_classes(data, scipy.special.softmax(start, axis=1), *limits) for start in logits),
             key=lambda fit: fit.bound,
@@ -360,10 +364,10 @@ def rater_groups(
         return double.bound - single.bound, single, double
 
     data = _JudgmentTable(answers.unit, answers.worker, answers.value, answers.shape)
-    gain, single, double = gain_of(data)
+    gain, single, double = fit_one_and_two_groups(data)
     reached_count = 0
     for _ in range(bootstraps):
-        reached_count += gain_of(data.sample_data(single, generator))[0] >= gain
+        reached_count += fit_one_and_two_groups(data.sample_data(single, generator))[0] >= gain
     order = np.argsort(-double.shares, kind="stable")
     membership, confusion = double.membership[:, order], double.confusion[order]
     group = membership.argmax(axis=1)
@@ -394,19 +398,19 @@ def rater_groups(
 class _JudgmentTable:
     """Judgments as a sparse (W * L, U) table of how often each worker gave each label to each unit.
 
-    `shape` has the numbers of units, workers and labels. votes: (U, L) shares of the unit's judgments.
+    `shape` has the numbers of units, workers and labels. vote_shares: (U, L) shares of the unit's judgments.
     """
 
     def __init__(self, unit: Ints, worker: Ints, value: Ints, shape: tuple[int, int, int]) -> None:
         self.unit, self.worker, self.shape = unit, worker, shape
-        units, self.workers, self.width = shape
+        units, self.worker_count, self.width = shape
         rows = worker * self.width + value
         self.by_worker = scipy.sparse.csr_array(
-            (np.ones(len(unit)), (rows, unit)), shape=(self.workers * self.width, units)
+            (np.ones(len(unit)), (rows, unit)), shape=(self.worker_count * self.width, units)
         )
         self.by_unit = scipy.sparse.csr_array(self.by_worker.T)
         votes = np.bincount(unit * self.width + value, minlength=units * self.width).reshape(units, -1)
-        self.votes = votes / votes.sum(axis=1, keepdims=True)
+        self.vote_shares = votes / votes.sum(axis=1, keepdims=True)
 
     def sample_data(self, model: _GroupFit, generator: np.random.Generator) -> _JudgmentTable:
         """Return judgments of the same units by the same workers, simulated by a fit of one group."""
@@ -432,9 +436,9 @@ class _GroupFit:
 def _fit_classes(
     data: _JudgmentTable, membership: Floats, max_iterations: int, tolerance: float
 ) -> _GroupFit:
-    """Maximise the bound, from (W, G) memberships and shares of votes, until a step gains at most `tolerance`."""
+    """Maximise the bound, from (W, G) memberships and the shares of votes, until a step gains at most `tolerance`."""
     _, workers, width = data.shape
-    truth, bound, converged = data.votes, -np.inf, False
+    truth, bound, converged = data.vote_shares, -np.inf, False
     groups = membership.shape[1]
     for _ in range(max_iterations):
         # (W, given, true) expected answers of each worker, and (G, true, given) of each group.

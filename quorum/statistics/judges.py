@@ -178,7 +178,7 @@ def alternative_annotator_test(
     for position, (start, size) in enumerate(zip(starts.tolist(), n.tolist(), strict=True)):
         rows = order[start : start + size]
         if few == WILCOXON and size < least_units:
-            p[position] = _signed_ranks(differences[rows] - epsilon)
+            p[position] = _signed_rank_p(differences[rows] - epsilon)
         else:
             cluster_of_row = cluster_numbers[start : start + size] - cluster_numbers[start]
             p[position] = _one_sided_p(differences[rows], cluster_of_row, name, epsilon)
@@ -250,7 +250,7 @@ def _distance_nearness(unit: Ints, answer: Floats, judge: Floats) -> tuple[Float
     return -own_sum / other_count, -judge_sum / other_count
 
 
-def _signed_ranks(values: Floats) -> float:
+def _signed_rank_p(values: Floats) -> float:
     """Return Wilcoxon's one-sided p of the hypothesis that (N,) values are not below zero."""
     if not values.any():
         return 1.0

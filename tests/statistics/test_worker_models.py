@@ -132,7 +132,7 @@ def test_a_worker_who_never_errs_on_one_label_is_approached_and_not_claimed_to_b
     assert result.confusion == pytest.approx(np.array(confusions), abs=1e-4)
 
 
-@pytest.mark.parametrize("seed", [12, 42, 52])  # of which the last two have leaps that are taken back
+@pytest.mark.parametrize("seed", [12, 42, 52])  # the last two have extrapolations that are taken back
 @pytest.mark.parametrize("smoothing", [0.0, 0.5])
 @pytest.mark.parametrize("model", ["full", "one-coin"])
 def test_leaps_end_where_plain_steps_end(model: str, smoothing: float, seed: int) -> None:

@@ -38,9 +38,10 @@ class CountedNgrams(NamedTuple):
 
 @declare
 class Documents(NamedTuple):
-    """Groups of texts that are documents.
+    """The documents whose n-grams are counted. A document is a list of texts, such as the references of one image.
 
-    Group g has the texts starts[g] to starts[g + 1] - 1, and stands for counts[g] documents.
+    A list object that is passed several times is stored once, as a group. Group g has the texts starts[g] to
+    starts[g + 1] - 1, and counts[g] is the number of times that it is passed as a document.
     """
 
     starts: Ints

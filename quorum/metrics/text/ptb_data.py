@@ -16,17 +16,18 @@ def _read_sections(file: str) -> dict[str, list[str]]:
 
 
 def _character_class(entries: list[str]) -> str:
-    """Return the inside of a regular expression's character class from code points and ranges, in hexadecimal."""
+    """Return the inside of a regular expression's character class, such as "ªÀ-Ö" for ["00aa", "00c0-00d6"]."""
     return "".join("-".join(chr(int(bound, 16)) for bound in entry.split("-")) for entry in entries)
 
 
-# Characters outside ASCII that the program regards as letters, digits or symbols.
+# Characters outside ASCII that PTBTokenizer regards as letters, digits or symbols.
 NON_ASCII_CLASSES = {
     name: _character_class(entries) for name, entries in _read_sections("ptb_characters.txt").items()
 }
 
-# Abbreviations that keep their full stop, by case. If a capital follows, the program adds a second full stop after an
-# abbreviation; after a title it does not, and after initials it does so only before certain words.
+# Abbreviations that keep their full stop, by the case of their letters; "titles", and words that start sentences
+# ("starters"). If a capital follows, PTBTokenizer adds a second full stop after an abbreviation; after a title it does
+# not, and after initials it does so only before the starters.
 ABBREVIATIONS = _read_sections("ptb_abbreviations.txt")
 
 TITLES = frozenset(f"{word}." for word in ABBREVIATIONS["titles"])

@@ -1,4 +1,4 @@
-"""Joint answers of judges: votes, means, models of workers, and rankings of items.
+"""Aggregation of judges' answers: votes, means, models of workers, and rankings of items.
 
 Models of workers (Dawid-Skene, GLAD, MACE) count every judgment, even a worker's second judgment of a unit. Their
 results share these fields:

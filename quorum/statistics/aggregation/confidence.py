@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats, Ints
-from quorum.statistics.aggregation.joint_answers import WorkerModel
+from quorum.statistics.aggregation.aggregated_labels import WorkerModel
 from quorum.statistics.aggregation.votes import agrees_with_others, weigh_votes
 from quorum.statistics.aggregation.weights import count_vector
 from quorum.statistics.inference import signed

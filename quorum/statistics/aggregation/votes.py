@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Flags, Floats, Ints
-from quorum.statistics.aggregation.joint_answers import JointAnswers
+from quorum.statistics.aggregation.aggregated_labels import AggregatedLabels
 from quorum.statistics.aggregation.weights import ZERO_WEIGHTS, judgment_weights
 from quorum.statistics.inference import signed
 from quorum.statistics.inputs import check_cells, encode, encode_on_scale, one_of, same_length
@@ -24,7 +24,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MajorityResult(JointAnswers):
+class MajorityResult(AggregatedLabels):
     """The most frequent answer of each unit.
 
     counts: (U, L) votes. share: (U,) share of the most frequent answer. margin: (U,) that share minus the second

@@ -1,13 +1,13 @@
 """Agreement of judges beyond chance.
 
-`reliability_data` (`data` in `agreement`) is a (raters, units) table in which nan or None is a missing answer, or
-`Ratings`, which `ratings_of_judgments` makes from columns with one judgment in each row.
+The argument `reliability_data`, called `data` in `agreement`, is a (raters, units) table or `Ratings`. In a table, nan
+or None is a missing answer. `ratings_of_judgments` makes `Ratings` from columns with one judgment in each row.
 
 `agreement(data, coefficient)` returns any coefficient with its interval: `Alpha`, `AlphaOfParts` (both Krippendorff's),
-`CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. For each there is also a function that returns only the value
-(`krippendorff_alpha`), and one that returns a signed result (`alpha_interval`), with the options of `agreement`.
-`span_alpha` and `span_f1` compare marked spans. `BothOrdersCoefficient(coefficient, other_side)` is for choices between
-two texts.
+`CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. For each but `AlphaOfParts` there is also a function that returns only
+the value (`krippendorff_alpha`), and one that returns a signed result (`alpha_interval`), with the options of
+`agreement`. For `AlphaOfParts` there is only `alpha_of_parts`, which takes columns. `span_alpha` and `span_f1` compare
+marked spans. `BothOrdersCoefficient(coefficient, other_side)` is for choices between two texts.
 """
 
 from quorum.statistics.agreement.alpha import (

@@ -98,7 +98,7 @@ class Percent:
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
         scale = _read_scale(patterns.labels, self.level, self.categories)
-        return percent_influences(patterns, scale.kind, scale.label_positions, scale.max_distance)
+        return percent_influences(patterns, scale.distance_kind, scale.label_positions, scale.max_distance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Gwet:
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
         scale = _read_scale(patterns.labels, self.level, self.categories)
-        percent = percent_influences(patterns, scale.kind, scale.label_positions, scale.max_distance)
+        percent = percent_influences(patterns, scale.distance_kind, scale.label_positions, scale.max_distance)
         if percent is None or len(scale.positions) < 2:
             return None
         frequency = patterns.frequency.astype(np.float64)
@@ -151,12 +151,12 @@ class Gwet:
 class _Scale:
     """The scale of the answers.
 
-    kind: the distance between answers, a constant of `kernels.distances`. label_positions: (V,) positions of the labels
-    that occur. positions: (Q,) positions of all categories. max_distance: D, or 1 if there are fewer than two
-    categories.
+    distance_kind: one of the kinds of `kernels.distances`. label_positions: (V,) positions of the labels that occur.
+    positions: (Q,) positions of all categories. max_distance: D of the formula, the distance between the lowest and the
+    highest category; 1 if there are fewer than two categories.
     """
 
-    kind: int
+    distance_kind: int
     label_positions: Floats
     positions: Floats
     max_distance: float
@@ -181,7 +181,7 @@ def _read_scale(labels: NDArray[Any], weights: str, categories: Sequence[Any] | 
     positions = np.arange(float(len(values)))
     if has_numbers and weights != "ordinal":
         positions = exact_positions(scale)
-    kind = {
+    distance_kind = {
         "identity": distances.DIFFERENT,
         "linear": distances.ABSOLUTE,
         "quadratic": distances.SQUARED,
@@ -191,8 +191,10 @@ def _read_scale(labels: NDArray[Any], weights: str, categories: Sequence[Any] | 
     }[weights]
     if weights == "ratio" and len(positions) and positions[0] < 0:
         raise BadValue(f"the scale holds {values[0]}, expected no negative number where weights are ratios")
-    max_distance = float(distances.distance(kind, positions[0], positions[-1])) if len(positions) > 1 else 1.0
-    return _Scale(kind, positions[codes], positions, max_distance)
+    max_distance = (
+        float(distances.distance(distance_kind, positions[0], positions[-1])) if len(positions) > 1 else 1.0
+    )
+    return _Scale(distance_kind, positions[codes], positions, max_distance)
 
 
 def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> UnitStatistic:
@@ -203,7 +205,7 @@ def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> UnitStatistic:
     disagreement, sizes, max_pairs = np.empty((3, counts.shape[0]))
     starts, codes = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
     fill_unit_disagreement(
-        starts, codes, counts.data, scale.kind, scale.label_positions, disagreement, sizes, max_pairs
+        starts, codes, counts.data, scale.distance_kind, scale.label_positions, disagreement, sizes, max_pairs
     )
     is_comparable = (sizes >= 2).astype(np.float64)
     # A unit judged once has no pairs, so divide its zero by one.
@@ -223,7 +225,9 @@ def _chance_factor(scale: _Scale) -> float:
     size = len(scale.positions)
     if size < 2:
         return math.nan
-    total_weight = size**2 - all_distances(scale.kind, scale.positions, np.ones(size)) / scale.max_distance
+    total_weight = (
+        size**2 - all_distances(scale.distance_kind, scale.positions, np.ones(size)) / scale.max_distance
+    )
     return float(total_weight / (size * (size - 1)))
 
 

@@ -173,33 +173,33 @@ class _LabelDisagreement:
 
 
 def _label_disagreement(
-    marked: _MarkedTexts, other_raters: Ints, judgment: Ints, start: Ints, end: Ints
+    marked: _MarkedTexts, other_raters: Ints, judgment_of_span: Ints, start: Ints, end: Ints
 ) -> _LabelDisagreement:
-    """Return the differences for a label, whose (S,) spans have these judgments, starts and ends."""
-    text, size = marked.text[judgment], (end - start).astype(np.float64)
-    span, other_span = _overlaps(marked, judgment, start, end)
+    """Return the differences for a label, from the (S,) judgments, starts and ends of its spans."""
+    text, size = marked.text[judgment_of_span], (end - start).astype(np.float64)
+    span, other_span = _overlaps(marked, judgment_of_span, start, end)
     observed = np.zeros(len(marked.item))
     np.add.at(
         observed, text[span], (start[span] - start[other_span]) ** 2 + (end[span] - end[other_span]) ** 2
     )
-    meeting_span = np.unique(np.stack([span, judgment[other_span]]), axis=1)[0]
+    meeting_span = np.unique(np.stack([span, judgment_of_span[other_span]]), axis=1)[0]
     # The number of raters who have a gap around the span. Count it twice, once in each order, as overlaps are counted.
     gap_raters = other_raters[text] - np.bincount(meeting_span, minlength=len(size))
     np.add.at(observed, text, 2 * size**2 * gap_raters)
     observed /= other_raters
-    gap_text, gap_length = _gaps(marked, judgment, start, end)
+    gap_text, gap_length = _gaps(marked, judgment_of_span, start, end)
     order = np.argsort(-gap_length, kind="stable")
     gap_text, gap_length = gap_text[order], gap_length[order]
     fitting_gaps = np.searchsorted(-gap_length, -size, side="right")
     return _LabelDisagreement(observed, text, size, gap_text, gap_length.astype(np.float64), fitting_gaps)
 
 
-def _overlaps(marked: _MarkedTexts, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+def _overlaps(marked: _MarkedTexts, judgment_of_span: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     """Return all pairs of spans by different raters that share a character, as two columns of positions.
 
     The positions are those of the (S,) spans. Every pair is returned in both orders.
     """
-    text = marked.text[judgment]
+    text = marked.text[judgment_of_span]
     # Pair each span with all spans of its text.
     order = np.argsort(text, kind="stable")
     first_of_text = np.searchsorted(text[order], text, side="left")
@@ -208,17 +208,17 @@ def _overlaps(marked: _MarkedTexts, judgment: Ints, start: Ints, end: Ints) -> t
     offsets = np.arange(len(span)) - np.repeat(np.cumsum(span_counts) - span_counts, span_counts)
     other_span = order[np.repeat(first_of_text, span_counts) + offsets]
     do_overlap = (
-        (judgment[span] != judgment[other_span])
+        (judgment_of_span[span] != judgment_of_span[other_span])
         & (start[span] < end[other_span])
         & (start[other_span] < end[span])
     )
     return span[do_overlap], other_span[do_overlap]
 
 
-def _gaps(marked: _MarkedTexts, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+def _gaps(marked: _MarkedTexts, judgment_of_span: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     """Return the (G,) texts and lengths of the gaps before, between and after the spans of each judgment."""
     # The end of the text is a last span without characters, so that every gap is before a span.
-    judgments = np.concatenate([judgment, np.arange(len(marked.text))])
+    judgments = np.concatenate([judgment_of_span, np.arange(len(marked.text))])
     starts = np.concatenate([start, marked.length])
     ends = np.concatenate([end, marked.length])
     order = np.lexsort((starts, judgments))

@@ -224,17 +224,17 @@ def weighted_kappa(
     second: Floats,
     first_at_least: float,
     second_at_least: float,
-    weights: Floats,
+    row_weights: Floats,
     clusters: ClusterColumns = NAIVE,
 ) -> CrossedEstimate:
-    """Return kappa as in `threshold_kappa`, but with (N,) `weights` of rows.
+    """Return kappa as in `threshold_kappa`, but with (N,) `row_weights`.
 
     The interval is computed from the rows' influences.
     """
     columns, deletions = columns_and_deletions(clusters)
     yes_first, yes_second = at_least(first, first_at_least), at_least(second, second_at_least)
     cell = _cells_of_pairs(yes_first, yes_second)
-    table = np.bincount(cell, weights, minlength=4).astype(np.float64)
+    table = np.bincount(cell, row_weights, minlength=4).astype(np.float64)
     value = float(_measures(table[np.newaxis])[0, 0])
     if math.isnan(value):
         return UNDEFINED_ESTIMATE
@@ -246,10 +246,10 @@ def weighted_kappa(
         row, yes_without_rater = kept_deletions.row, at_least(kept_deletions.value, second_at_least)
         cells_without_rater = _cells_of_pairs(yes_first[row], yes_without_rater)
         slopes_without_rater = np.where(np.isnan(kept_deletions.value), 0.0, slope[cells_without_rater])
-        return np.asarray(weights[row] * (slope[cell[row]] - slopes_without_rater), dtype=np.float64)
+        return np.asarray(row_weights[row] * (slope[cell[row]] - slopes_without_rater), dtype=np.float64)
 
-    grouped = Options.from_sampling(clusters=columns).clusters_of("pair", every_row).with_weights(weights)
-    spread, grouped = kept_deletions.widen(grouped.spread(weights * slope[cell]), grouped, changes)
+    grouped = Options.from_sampling(clusters=columns).clusters_of("pair", every_row).with_weights(row_weights)
+    spread, grouped = kept_deletions.widen(grouped.spread(row_weights * slope[cell]), grouped, changes)
     limits = coefficient_interval(
         value,
         spread,

@@ -11,7 +11,7 @@ import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Flags, Floats, Ints
-from quorum.statistics.aggregation.joint_answers import WorkerModel
+from quorum.statistics.aggregation.aggregated_labels import WorkerModel
 from quorum.statistics.aggregation.worker_models.climbing import Optimum
 from quorum.statistics.inputs import BadOption, check_cells, encode, encode_on_scale, same_length
 

@@ -2,8 +2,8 @@
 
 Source: Dawid, Skene 1979, *Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm*, eq. 2.3 to
 2.5. In the one-coin variant a worker has a single accuracy, and wrong labels are equally likely (Zhang, Chen, Zhou,
-Jordan 2016). Extrapolated steps ("leaps") accelerate the algorithm (Varadhan, Roland 2008, scheme SqS3). A leap is used
-only if the likelihood rises.
+Jordan 2016). Extrapolation from successive EM steps accelerates the algorithm (Varadhan, Roland 2008, scheme SqS3). It
+is used only if the likelihood rises.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from quorum.numeric.arrays import Floats, ratio
-from quorum.statistics.aggregation.joint_answers import WorkerModel
+from quorum.statistics.aggregation.aggregated_labels import WorkerModel
 from quorum.statistics.aggregation.worker_models.answers import (
     SEVERAL_SOLUTIONS,
     average_equal_solutions,
@@ -41,10 +41,11 @@ MODELS = ("full", "one-coin")
 # Smaller probabilities are replaced by this before their logarithm is taken. It is too small to change a posterior.
 _MIN_PROBABILITY = 1e-300
 
-# Number of plain steps before the first leap.
-_PLAIN_STEPS = 50
+# Number of EM steps before the first extrapolation.
+_STEPS_BEFORE_EXTRAPOLATION = 50
 
-# A leap reduces a probability at most to this share of its value, because a probability of zero could never rise again.
+# An extrapolation reduces a probability at most to this share of its value, because a probability of zero could never
+# rise again.
 _MIN_PRIOR_RATIO = 0.1
 
 # Smaller changes of probabilities are rounding errors.
@@ -134,7 +135,8 @@ def dawid_skene(
     converged = False
     iterations = 0
     change, log_likelihood = math.inf, math.nan
-    # The parameters of the last plain steps, at most four, and the changes of at most three steps since the last leap.
+    # The parameters of the last EM steps, at most four, and the changes of at most three steps since the last
+    # extrapolation.
     path: list[_Parameters] = []
     changes: list[float] = []
     seems_converged = False
@@ -147,17 +149,21 @@ def dawid_skene(
 
     while not converged and iterations < max_iterations:
         path = [*path[-3:], maximise_parameters()]
-        # A leap takes one iteration, and a second one to return if the likelihood falls.
-        if len(path) == 4 and not seems_converged and _PLAIN_STEPS <= iterations < max_iterations - 2:
+        # An extrapolation takes one iteration, and a second one to return if the likelihood falls.
+        if (
+            len(path) == 4
+            and not seems_converged
+            and _STEPS_BEFORE_EXTRAPOLATION <= iterations < max_iterations - 2
+        ):
             # The log-likelihood is still that of path[2], because path[3] has not been evaluated.
             value_before = log_likelihood + _log_prior(path[2], model, smoothing)
-            leap = _extrapolate(*path[1:])
+            extrapolated = _extrapolate(*path[1:])
             iterations += 1
-            _, log_likelihood = update_expectations(leap)
+            _, log_likelihood = update_expectations(extrapolated)
             changes = []
-            value_after = log_likelihood + _log_prior(leap, model, smoothing)
+            value_after = log_likelihood + _log_prior(extrapolated, model, smoothing)
             if value_after >= value_before - _LIKELIHOOD_TOLERANCE * abs(value_before):
-                path = [leap]
+                path = [extrapolated]
             else:
                 path = path[3:]
                 iterations += 1

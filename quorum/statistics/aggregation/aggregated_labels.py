@@ -1,4 +1,4 @@
-"""Joint answers to units: the results that votes and models of workers share."""
+"""The fields that the results of vote counting and of worker models have in common."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from quorum.statistics.inference import Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JointAnswers(Result):
-    """The joint answers to (U,) units. `winner` (U,) is a position in `labels` (L,), or -1 if no label wins."""
+class AggregatedLabels(Result):
+    """Aggregated answers: one label for each of (U,) units.
+
+    `winner` (U,) is a position in `labels` (L,), or -1 if no label wins.
+    """
 
     units: NDArray[Any]
     labels: NDArray[Any]
@@ -26,8 +29,8 @@ class JointAnswers(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerModel(JointAnswers):
-    """Joint answers with (U, L) probabilities, by a model of (W,) workers.
+class WorkerModel(AggregatedLabels):
+    """Aggregated answers with (U, L) probabilities, by a model of (W,) workers.
 
     `judgments` is (W,) numbers of their judgments.
     """
