@@ -21,7 +21,7 @@ from django.utils import timezone
 from django.utils.translation import get_language
 
 from judgments.drawing.keys import content_key
-from judgments.figures import Figures, find_figures
+from judgments.figures import FiguresDefinition, find_figures
 from judgments.jobs.queues import enqueue
 from judgments.models import CachedFigures, Job, Study
 
@@ -65,10 +65,10 @@ def required_figures(figures: ShownFigures[T]) -> T:
     return figures.value
 
 
-def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> ShownFigures[T]:
+def cached_figures(study: Study, figures: FiguresDefinition[T], *, wait: bool = False) -> ShownFigures[T]:
     """Return the figures of a study. If ``wait`` is set, compute missing figures at once, whatever their size."""
-    needs_job = figures.needs_job is not None and figures.needs_job(study)
-    if figures.needs_job is not None and not needs_job:  # the study is small
+    needs_job = figures.always_needs_job is not None and figures.always_needs_job(study)
+    if figures.always_needs_job is not None and not needs_job:  # the study is small
         return ShownFigures(figures.compute(study))
     cached, is_large = _find_cached_figures(study, figures)
     if cached is None:
@@ -88,18 +88,19 @@ def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> 
     return ShownFigures(figures.from_json(cached.value), cached.made_at, is_recomputing=is_stale)
 
 
-def _find_cached_figures(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, bool]:
+def _find_cached_figures(study: Study, figures: FiguresDefinition[Any]) -> tuple[CachedFigures | None, bool]:
     """Return the cached figures, and whether the study is large, so that their first computation needs a job.
 
     One query finds both.
     """
-    if figures.is_large is None:
+    first_needs_job = figures.first_needs_job
+    if first_needs_job is None:
         return CachedFigures.objects.filter(study=study, name=figures.name).first(), False
     cached_by_name = FilteredRelation("cached_figures", condition=Q(cached_figures__name=figures.name))
     version, value, seconds, made_at, is_large = (
         Study.objects.annotate(cached=cached_by_name)
         .values_list(
-            "cached__version", "cached__value", "cached__seconds", "cached__made_at", figures.is_large(study)
+            "cached__version", "cached__value", "cached__seconds", "cached__made_at", first_needs_job(study)
         )
         .get(pk=study.pk)
     )
@@ -155,7 +156,7 @@ def store_figures(rows: Iterable[CachedFigures]) -> None:
     )
 
 
-def _compute_for_page(study: Study, figures: Figures[T]) -> T:
+def _compute_for_page(study: Study, figures: FiguresDefinition[T]) -> T:
     """Compute figures that are not cached, and cache them if they are over many rows.
 
     Figures may contain sentences, which are stored in English. If the page is in another language, a job computes the
@@ -172,7 +173,7 @@ def _compute_for_page(study: Study, figures: Figures[T]) -> T:
 
 
 def _make_row(
-    study: Study, figures: Figures[T], result: T, version: str, made_at: datetime, seconds: float
+    study: Study, figures: FiguresDefinition[T], result: T, version: str, made_at: datetime, seconds: float
 ) -> CachedFigures:
     return CachedFigures(
         study=study,
@@ -184,7 +185,7 @@ def _make_row(
     )
 
 
-def _version_key(study: Study, figures: Figures[Any]) -> str:
+def _version_key(study: Study, figures: FiguresDefinition[Any]) -> str:
     return content_key(figures.version(study))
 
 

@@ -1,4 +1,4 @@
-"""The register of figures about a study's rows, which apps fill. ``cached_figures`` computes and caches them."""
+"""The register of definitions of figures about a study's rows. ``cached_figures`` computes and caches the figures."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from judgments.models import Study
 
 T = TypeVar("T")
 
-_FIGURES: dict[str, Figures[Any]] = {}
-_FIGURES_BY_PREFIX: dict[str, Callable[[str], Figures[Any]]] = {}
+_FIGURES: dict[str, FiguresDefinition[Any]] = {}
+_FIGURES_BY_PREFIX: dict[str, Callable[[str], FiguresDefinition[Any]]] = {}
 
 
 def plain_value(value: Any) -> Any:
@@ -27,8 +27,8 @@ def version_of(study: Study) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures(Generic[T]):
-    """A figure about the rows of a study.
+class FiguresDefinition(Generic[T]):
+    """How figures about the rows of a study are computed and stored.
 
     Attributes:
         compute: a function that computes the figures.
@@ -37,8 +37,8 @@ class Figures(Generic[T]):
         version: a function that returns a version as JSON; cached figures of another version are stale.
         never_expires: whether the figures depend only on the version. They then do not expire, and figures of other
             versions are not shown.
-        is_large: a quick database expression for whether the first computation needs a job.
-        needs_job: a function for whether every computation needs a job, for figures that pages never compute.
+        first_needs_job: a quick database expression for whether the first computation needs a job.
+        always_needs_job: a function for whether every computation needs a job, for figures that pages never compute.
     """
 
     name: str
@@ -48,21 +48,21 @@ class Figures(Generic[T]):
     from_json: Callable[[Any], T] = plain_value
     version: Callable[[Study], object] = version_of
     never_expires: bool = False
-    is_large: Callable[[Study], Exists | Value] | None = None
-    needs_job: Callable[[Study], bool] | None = None
+    first_needs_job: Callable[[Study], Exists | Value] | None = None
+    always_needs_job: Callable[[Study], bool] | None = None
 
 
-def add_figures(figures: Figures[T]) -> Figures[T]:
+def add_figures(figures: FiguresDefinition[T]) -> FiguresDefinition[T]:
     _FIGURES[figures.name] = figures
     return figures
 
 
-def add_figures_by_prefix(prefix: str, make_figures: Callable[[str], Figures[Any]]) -> None:
+def add_figures_by_prefix(prefix: str, make_figures: Callable[[str], FiguresDefinition[Any]]) -> None:
     """Register a function that makes figures named ``<prefix>:<more>``, such as comparisons of studies."""
     _FIGURES_BY_PREFIX[prefix] = make_figures
 
 
-def find_figures(name: str) -> Figures[Any] | None:
+def find_figures(name: str) -> FiguresDefinition[Any] | None:
     prefix, colon, _ = name.partition(":")
     if colon and prefix in _FIGURES_BY_PREFIX:
         return _FIGURES_BY_PREFIX[prefix](name)

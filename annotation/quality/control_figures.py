@@ -17,7 +17,7 @@ from annotation.models import StudyAlarm
 from annotation.quality.controls import ControlItemTest, check_control_items, control_answers
 from annotation.snapshots import has_many_assignments
 from judgments.drawing.controls.makers import REPEATED
-from judgments.figures import Figures, add_figures
+from judgments.figures import FiguresDefinition, add_figures
 from judgments.kinds import Kind
 from judgments.models import Study, Unit
 from judgments.studies.designs import design_of, kind_of
@@ -207,12 +207,12 @@ def sum_control_alarms(study: Study) -> dict[str, Any]:
 
 
 FIGURES = add_figures(
-    Figures(
+    FiguresDefinition(
         "controls",
         compute_control_figures,
         rows=_count_answers,
         as_json=_as_json,
         from_json=from_json,
-        is_large=has_many_assignments,
+        first_needs_job=has_many_assignments,
     )
 )

@@ -15,7 +15,7 @@ from annotation.quality.operations import answer_appeal, approve, approve_unoppo
 from annotation.quality.reviews import find_objections
 from annotation.snapshots import has_many_assignments
 from judgments.cached_figures import cached_figures
-from judgments.figures import Figures, add_figures
+from judgments.figures import FiguresDefinition, add_figures
 from judgments.models import Study
 from judgments.studies.pages import Context, StudySection
 from judgments.studies.step_form import add_operation
@@ -31,12 +31,12 @@ STATE_LABELS = {
 }
 
 CONTROL_TALLIES = add_figures(
-    Figures(
+    FiguresDefinition(
         "answers on check questions",
         control_tallies,
         rows=lambda tallies: sum(tally.n for tally in tallies),
         from_json=lambda rows: [ControlTally(*row) for row in rows],
-        is_large=has_many_assignments,
+        first_needs_job=has_many_assignments,
     )
 )
 

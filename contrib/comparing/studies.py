@@ -15,7 +15,7 @@ from contrib.comparing.sources.studies import source_of_study
 from contrib.comparing.sources.wording import describe_compared_sources
 from evaluation.errors import EvaluationError
 from judgments.cached_figures import FiguresPending, cached_figures
-from judgments.figures import Figures, add_figures_by_prefix, version_of
+from judgments.figures import FiguresDefinition, add_figures_by_prefix, version_of
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of
@@ -63,7 +63,7 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
     return result | {"made_at": comparison.made_at, "again": comparison.is_recomputing}
 
 
-def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
+def _comparison_figures(second: Study, missing: str) -> FiguresDefinition[dict[str, Any]]:
     """Return the figures that compare a first study with ``second``. They are stored with the first study."""
 
     def compute(first: Study) -> dict[str, Any]:
@@ -74,16 +74,16 @@ def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
             figures["refused"] = str(error)
         return figures
 
-    return Figures(
+    return FiguresDefinition(
         f"{FIGURES_PREFIX}:{second.pk}:{missing}",
         compute,
         rows=_count_rows,
         version=lambda first: [version_of(first), version_of(second), _identify_study(second)],
-        needs_job=lambda first: _is_large(first) or _is_large(second),
+        always_needs_job=lambda first: _is_large(first) or _is_large(second),
     )
 
 
-def _figures_by_name(name: str) -> Figures[dict[str, Any]]:
+def _figures_by_name(name: str) -> FiguresDefinition[dict[str, Any]]:
     """Return the figures with a name from ``_comparison_figures``. Raise ObjectNotFound if a study is missing."""
     _prefix, pk, missing = name.split(":")
     second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()

@@ -14,7 +14,7 @@ from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Prediction
 from judgments.access.rights import Person, Right, has_right
 from judgments.cached_figures import FiguresPending, cached_figures
-from judgments.figures import Figures, add_figures
+from judgments.figures import FiguresDefinition, add_figures
 from judgments.models import CachedFigures, Study
 from quorum.statistics.inputs import StatisticsError
 
@@ -69,13 +69,13 @@ def _version(study: Study) -> object:
 
 
 DISAGREEMENT = add_figures(
-    Figures(
+    FiguresDefinition(
         "disagreement",
         _compute_result,
         rows=lambda computed: computed["result"]["judgments"] if computed["result"] else 0,
         version=_version,
         never_expires=True,
-        needs_job=lambda study: True,  # the test of groups draws a hundred samples
+        always_needs_job=lambda study: True,  # the test of groups draws a hundred samples
     )
 )
 

@@ -17,7 +17,7 @@ from common.errors import ObjectNotFound
 from contrib.error_analysis.ranking import DisagreementRanking, rank_captions, rank_pairs
 from evaluation.models import Analysis, Consensus, MetricScore
 from judgments.cached_figures import cached_figures, has_many_rows, required_figures
-from judgments.figures import Figures, add_figures
+from judgments.figures import FiguresDefinition, add_figures
 from judgments.kinds import KINDS
 from judgments.models import Study
 
@@ -131,14 +131,14 @@ def _rankings_version(study: Study) -> object:
     return [str(part) for part in _cache_key(study, analysis)] if analysis else None
 
 
-DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
-    Figures(
+DISAGREEMENTS: FiguresDefinition[dict[str, str]] = add_figures(
+    FiguresDefinition(
         "disagreements",
         _rank_by_all_metrics,
         rows=len,
         version=_rankings_version,
         never_expires=True,
-        needs_job=_is_large,
+        always_needs_job=_is_large,
     )
 )
 

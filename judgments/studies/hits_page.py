@@ -11,7 +11,7 @@ from django.template.response import TemplateResponse
 from judgments.access.rights import Right
 from judgments.cached_figures import MIN_CACHED_ROWS, cached_figures, required_figures
 from judgments.design.editing.fitter import PAIR_LABELS
-from judgments.figures import Figures, add_figures
+from judgments.figures import FiguresDefinition, add_figures
 from judgments.models import HIT, Study, Unit
 from judgments.operations import discard
 from judgments.studies.designs import design_of
@@ -86,8 +86,10 @@ def has_many_units(study: Study) -> Exists:
     return Exists(study.units.order_by()[MIN_CACHED_ROWS - 1 : MIN_CACHED_ROWS])
 
 
-COUNTS: Figures[dict[str, Any]] = add_figures(
-    Figures("hits", count_work, rows=lambda counts: int(counts["units"]["judged"]), is_large=has_many_units)
+COUNTS: FiguresDefinition[dict[str, Any]] = add_figures(
+    FiguresDefinition(
+        "hits", count_work, rows=lambda counts: int(counts["units"]["judged"]), first_needs_job=has_many_units
+    )
 )
 
 add_operation(discard, label="Discard the pages of work", leads_to=lambda study: "change")

@@ -14,7 +14,7 @@ from judgments.cached_figures import cached_figures, has_many_rows
 from judgments.design.editing.form.design_form import field_of_key
 from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.drawing.controls.pool import ControlPool
-from judgments.figures import Figures, add_figures
+from judgments.figures import FiguresDefinition, add_figures
 from judgments.models import Study, System
 from judgments.operations import generate
 from judgments.studies.designs import design_of
@@ -85,8 +85,8 @@ def _is_large(study: Study) -> bool:
     return has_many_rows(study.dataset.captions.all())
 
 
-PLAN_FIGURES: Figures[StudyPlan | DesignError] = add_figures(
-    Figures(
+PLAN_FIGURES: FiguresDefinition[StudyPlan | DesignError] = add_figures(
+    FiguresDefinition(
         "plan",
         _plan_or_error,
         rows=lambda plan: 0 if isinstance(plan, DesignError) else plan.units,
@@ -96,7 +96,7 @@ PLAN_FIGURES: Figures[StudyPlan | DesignError] = add_figures(
         from_json=_plan_from_json,
         version=_draw_dependencies,
         never_expires=True,
-        needs_job=_is_large,
+        always_needs_job=_is_large,
     )
 )
 

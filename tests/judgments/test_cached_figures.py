@@ -11,7 +11,7 @@ from judgments import cached_figures as memory
 from judgments import figures
 from judgments.access.study_log import note_event
 from judgments.cached_figures import MIN_CACHED_ROWS, ShownFigures, cached_figures
-from judgments.figures import Figures, add_figures
+from judgments.figures import FiguresDefinition, add_figures
 from judgments.jobs.claims import run_job
 from judgments.models import CachedFigures, Job, Study
 from tests.studies import make_study
@@ -36,8 +36,8 @@ def counting() -> Iterator[Counting]:
     figures._FIGURES.pop("test", None)
 
 
-def figures_of(counting: Counting, **values: object) -> Figures[int]:
-    return add_figures(Figures("test", counting, rows=lambda found: counting.rows, **values))  # type: ignore[arg-type]
+def figures_of(counting: Counting, **values: object) -> FiguresDefinition[int]:
+    return add_figures(FiguresDefinition("test", counting, rows=lambda found: counting.rows, **values))  # type: ignore[arg-type]
 
 
 def age(**values: object) -> None:
@@ -120,7 +120,7 @@ def test_figures_that_follow_from_their_version_alone_never_grow_old_and_are_nev
 
 
 def test_what_is_beyond_a_page_is_counted_by_a_job_from_the_first_look_on(counting: Counting) -> None:
-    study, figures = make_study(), figures_of(counting, needs_job=lambda study: True)
+    study, figures = make_study(), figures_of(counting, always_needs_job=lambda study: True)
     assert cached_figures(study, figures) == ShownFigures(None, is_recomputing=True)
     assert counting.times == 0
     work_off()
@@ -134,7 +134,7 @@ def test_figures_over_few_rows_are_counted_at_each_look(counting: Counting) -> N
 
 
 def test_of_a_large_study_nobody_waits_at_the_first_look_but_programs(counting: Counting) -> None:
-    study, figures = make_study(), figures_of(counting, is_large=lambda study: Value(True))
+    study, figures = make_study(), figures_of(counting, first_needs_job=lambda study: Value(True))
     assert cached_figures(study, figures) == ShownFigures(None, is_recomputing=True)
     assert (counting.times, Job.objects.count()) == (0, 1)
     work_off()
@@ -144,7 +144,7 @@ def test_of_a_large_study_nobody_waits_at_the_first_look_but_programs(counting: 
 
 
 def test_where_counting_failed_a_waiting_page_does_not_ask_for_ever(counting: Counting) -> None:
-    study, figures = make_study(), figures_of(counting, is_large=lambda study: Value(True))
+    study, figures = make_study(), figures_of(counting, first_needs_job=lambda study: Value(True))
     cached_figures(study, figures)
     Job.objects.update(state="failed", error="No room.", finished_at=timezone.now())
     cached_figures(study, figures)

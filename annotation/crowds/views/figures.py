@@ -15,7 +15,7 @@ from annotation.money.previews import top_ups_of
 from annotation.money.wages import Overclaim, Pay, Wages, pay_and_overclaims, wages_of
 from annotation.quality.reviews import assignments_without_objection
 from annotation.snapshots import has_many_assignments
-from judgments.figures import Figures, add_figures
+from judgments.figures import FiguresDefinition, add_figures
 from judgments.models import Study
 
 MAX_LINES_SHOWN = 20
@@ -84,12 +84,12 @@ def crowd_figures(study: Study) -> CrowdFigures:
 
 
 FIGURES = add_figures(
-    Figures(
+    FiguresDefinition(
         "crowd",
         crowd_figures,
         rows=lambda figures: figures.row_count,
         as_json=lambda figures: _STORED_FIGURES.dump_python(figures, by_alias=True),
         from_json=_STORED_FIGURES.validate_python,
-        is_large=has_many_assignments,
+        first_needs_job=has_many_assignments,
     )
 )

@@ -22,7 +22,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.results.consensus.clusters import scope_of
 from evaluation.results.standings import MEAN, Outputs, Standings, rater_count_of
-from judgments.figures import Figures, add_figures
+from judgments.figures import FiguresDefinition, add_figures
 from judgments.models import Output, Study
 from judgments.models.credits import credited_systems
 from judgments.studies.designs import design_of
@@ -212,7 +212,7 @@ def scope_of_segments(segments: Segments) -> str:
 
 
 SEGMENTS = add_figures(
-    Figures(
+    FiguresDefinition(
         name="span-segments",
         compute=segments_of,
         rows=lambda systems: sum(

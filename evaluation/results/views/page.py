@@ -49,7 +49,7 @@ from evaluation.results.views.workers_in_words import model_rows, model_sentence
 from evaluation.results.worker_models import WORKER_MODELS
 from judgments.admin.base import picture_address, signed_in
 from judgments.cached_figures import cached_figures, required_figures
-from judgments.figures import Figures, add_figures
+from judgments.figures import FiguresDefinition, add_figures
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.studies.pages import Context, StepForm, StudySection, StudyStep, never_shown
@@ -308,14 +308,14 @@ def _start_computing(request: HttpRequest, study: Study) -> None:
 
 
 PROGRESS = add_figures(
-    Figures(
+    FiguresDefinition(
         "progress",
         study_progress,
         rows=lambda progress: int(progress["judgments"]),
         from_json=lambda value: (
             value | {"revised_at": value["revised_at"] and parse_datetime(value["revised_at"])}
         ),
-        is_large=has_many_assignments,
+        first_needs_job=has_many_assignments,
     )
 )
 
