@@ -1,10 +1,10 @@
-"""Store a batch as rows."""
+"""Store what was drawn for a study: its pairs, units and HITs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from itertools import accumulate, chain, pairwise, repeat
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, chain, repeat
 from operator import attrgetter
 from typing import Any
 
@@ -15,7 +15,7 @@ from common.rows.loads import indexes_built_after, refresh_statistics
 from common.rows.reading import columns_of
 from common.rows.writing import insert_columns, insert_rows
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.material import Batch
+from judgments.drawing.material import Batch, UnitSpec
 from judgments.drawing.pairs.drawing import system_names
 from judgments.models import (
     HIT,
@@ -34,14 +34,40 @@ from judgments.studies.generation.material import ROWS_PER_BATCH
 from judgments.studies.generation.progress import Progress
 from judgments.studies.stopping import full_depth_hits
 
+RowIds = Mapping[str, int]  # the row ids of a table, by name or key
 DRAWN_FIELDS = ("kind", "control", "expected", "filtered", "audited", "control_kind", "content")
 
 
 def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progress) -> None:
-    """Store pairs, units and HITs. Units of HITs come first, then an arena's pool and the items of the quiz."""
+    """Store the pairs, units and HITs that were drawn for a study."""
     images = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
     captions = _store_captions(study.dataset, batch)
     systems = dict(System.objects.filter(dataset=study.dataset).values_list("name", "pk"))
+    _store_pairs(study, batch, images, captions, systems)
+    progress(0.3, "storing units")
+    hit_sizes = [len(hit.units) for hit in batch.hits]
+    store_system_pairs(study, batch, systems, start=sum(hit_sizes))
+    # Keep this order: the first units are those of the HITs (_store_places), and an arena's pool follows them
+    # (store_system_pairs).
+    drawn_units = [unit for hit in batch.hits for unit in hit.units] + list(batch.pool)
+    drawn_units += [unit for group in batch.quiz for unit in group.units]
+    _store_units(study, drawn_units, images, captions)
+    progress(0.6, "storing HITs")
+    required = design.judgments_per_unit
+    insert_rows(
+        HIT,
+        ("study_id", "key", "position", "required", "open_slots"),
+        ((study.pk, hit.key, position, required, required) for position, hit in enumerate(batch.hits)),
+    )
+    unit_ids = _ids_in_order(Unit, study)[: sum(hit_sizes)]
+    _store_places(study, unit_ids, hit_sizes)
+    if design.stopping.rule != "none":
+        _store_outcome_bounds(design, batch, unit_ids)
+    refresh_statistics(CandidatePair, Unit, HIT, HITUnit)
+    progress(1.0, f"{len(batch.hits)} HITs")
+
+
+def _store_pairs(study: Study, batch: Batch, images: RowIds, captions: RowIds, systems: RowIds) -> None:
     insert_rows(
         CandidatePair,
         ("study_id", "key", "position", "kind", "item_id", "first_id", "second_id", "first_system_id",
@@ -62,12 +88,10 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
             for position, pair in enumerate(batch.pairs)
         ),
     )  # fmt: skip
+
+
+def _store_units(study: Study, drawn_units: Sequence[UnitSpec], images: RowIds, captions: RowIds) -> None:
     pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
-    progress(0.3, "storing units")
-    drawn_units = [unit for hit in batch.hits for unit in hit.units]
-    store_system_pairs(study, batch, systems, start=len(drawn_units))
-    drawn_units += batch.pool
-    drawn_units += [unit for group in batch.quiz for unit in group.units]
 
     def values_of(name: str) -> Iterator[Any]:
         return map(attrgetter(name), drawn_units)
@@ -90,62 +114,51 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
                 **{name: values_of(name) for name in DRAWN_FIELDS},
             },
         )
-    progress(0.6, "storing HITs")
-    places_per_hit = design.judgments_per_unit
-    insert_rows(
-        HIT,
-        ("study_id", "key", "position", "required", "open_slots"),
-        (
-            (study.pk, hit.key, position, places_per_hit, places_per_hit)
-            for position, hit in enumerate(batch.hits)
-        ),
-    )
-    hits, units = _ids_in_order(HIT, study), _ids_in_order(Unit, study)
-    unit_counts = [len(hit.units) for hit in batch.hits]
-    starts = list(accumulate(unit_counts, initial=0))
-    with indexes_built_after(HITUnit, rows=sum(unit_counts)):
+
+
+def _store_places(study: Study, unit_ids: npt.NDArray[np.int64], hit_sizes: Sequence[int]) -> None:
+    """Store the places of units in HITs, whose units follow one another in ``unit_ids``."""
+    with indexes_built_after(HITUnit, rows=len(unit_ids)):
         insert_columns(
             HITUnit,
             {
-                "hit_id": np.repeat(hits, unit_counts).tolist(),
-                "unit_id": units[: sum(unit_counts)].tolist(),
-                "position": chain.from_iterable(range(1, size + 1) for size in unit_counts),
+                "hit_id": np.repeat(_ids_in_order(HIT, study), hit_sizes).tolist(),
+                "unit_id": unit_ids.tolist(),
+                "position": chain.from_iterable(range(1, size + 1) for size in hit_sizes),
             },
         )
-    if design.stopping.rule != "none":
-        full_depth_numbers = full_depth_hits(design, len(batch.hits))
-        unit_ids = [units[start:end].tolist() for start, end in pairwise(starts)]
-        insert_rows(
-            OutcomeBounds,
-            ("unit_id", "full_depth"),
-            (
-                (pk, number in full_depth_numbers)
-                for number, (hit, hit_unit_ids) in enumerate(zip(batch.hits, unit_ids, strict=True))
-                for unit, pk in zip(hit.units, hit_unit_ids, strict=True)
-                if not unit.control
-            ),
-        )
-    refresh_statistics(CandidatePair, Unit, HIT, HITUnit)
-    progress(1.0, f"{len(batch.hits)} HITs")
 
 
-def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *, start: int) -> None:
+def _store_outcome_bounds(design: StudyDesign, batch: Batch, unit_ids: npt.NDArray[np.int64]) -> None:
+    """Store whether each judged unit keeps all its judgments. ``unit_ids`` are in the order of the HITs."""
+    full_depth_numbers = full_depth_hits(design, len(batch.hits))
+    numbered_units = ((number, unit) for number, hit in enumerate(batch.hits) for unit in hit.units)
+    insert_rows(
+        OutcomeBounds,
+        ("unit_id", "full_depth"),
+        (
+            (pk, number in full_depth_numbers)
+            for (number, unit), pk in zip(numbered_units, unit_ids.tolist(), strict=True)
+            if not unit.control
+        ),
+    )
+
+
+def store_system_pairs(study: Study, batch: Batch, systems: RowIds, *, start: int) -> None:
     """Store the system pairs of an arena, each with the positions of its units in the pool, from ``start``.
 
     The pool must list the units of a system pair one after another.
     """
     names = {pair.key: system_names(pair) for pair in batch.pairs}
-    unit_counts = Counter(names[unit.pair] for unit in batch.pool)
-    starts = accumulate(unit_counts.values(), initial=start)
+    pool_counts = Counter(names[unit.pair] for unit in batch.pool)
+    starts = list(accumulate(pool_counts.values(), initial=start))
     insert_rows(
         SystemPair,
         ("study_id", "position", "first_system_id", "second_system_id", "start", "units", "wins", "ties",
          "losses"),
         (
-            (study.pk, position, systems[first], systems[second], pair_start, unit_count, 0, 0, 0)
-            for position, (((first, second), unit_count), pair_start) in enumerate(
-                zip(unit_counts.items(), starts, strict=False)  # the last start is the end of the pool
-            )
+            (study.pk, position, systems[first], systems[second], starts[position], unit_count, 0, 0, 0)
+            for position, ((first, second), unit_count) in enumerate(pool_counts.items())
         ),
     )  # fmt: skip
 
