@@ -15,7 +15,7 @@ from django.db.models import Count, F
 from annotation.models import Judgment
 from judgments.models import CandidatePair, Study, SystemPair, Unit
 from judgments.studies.designs import draws_at_claim
-from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
+from quorum.statistics.aggregation.pair_answers import FIRST, SECOND, side_of
 
 # the counter of a system pair that an answer increases, by its side; all other answers are ties
 COUNTER_BY_SIDE = {FIRST: "wins", SECOND: "losses"}
@@ -73,8 +73,8 @@ def counts_for_pair(tally: AnswerTally, first: int, second: int) -> dict[str, in
 
 
 def _counter_of(value: float | None) -> str:
-    """Return the counter that an answer increases: the remainder of its value by ``MUCH`` is its side."""
-    return COUNTER_BY_SIDE.get(int(value or 0) % MUCH, "ties")
+    """Return the counter that an answer increases, by its side."""
+    return COUNTER_BY_SIDE.get(side_of(int(value or 0)), "ties")
 
 
 def _add_counts(study: Study, tally: AnswerTally) -> None:

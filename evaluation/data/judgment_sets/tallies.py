@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluation.data.judgment_sets.data_hash import DataHash
-from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
+from quorum.statistics.aggregation.pair_answers import FIRST, SECOND, side_of
 
 FIRST_LEFT = "first-left"  # value of ``Judgment.presented``: the unit's first option was on the left
 
@@ -56,8 +56,7 @@ class JudgmentTally:
             self._unit = unit
         self._votes_of_unit += 1
         self.counted += 1
-        # The last digit of an answer to a pair is the side that was chosen, if any (pair_answers.py).
-        if presented and answer % MUCH in (FIRST, SECOND):
+        if presented and side_of(answer) in (FIRST, SECOND):
             self.sided += 1
             self.first_left += presented == FIRST_LEFT
 

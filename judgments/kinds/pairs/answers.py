@@ -17,24 +17,38 @@ from judgments.drawing.draws import balanced_sides
 from judgments.kinds.base import Aggregation, Answers, Choice, Sides, Units
 from judgments.kinds.consensus import ConsensusColumns
 from quorum.statistics.aggregation import majority_vote
-from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, sides_of
+from quorum.statistics.aggregation.pair_answers import (
+    FIRST,
+    NEITHER,
+    NO_DIFFERENCE,
+    SECOND,
+    SURE,
+    side_of,
+    sides_of,
+)
 from quorum.statistics.stopping import majority_range, plurality_range
 
 # The keys of a design's table ``answers`` that add answers to the two sides, in the order of settings.
 FURTHER_ANSWERS = ("no_difference", "neither", "strength", "confidence")
-NO_DIFFERENCE_CHOICE = Choice(NO_DIFFERENCE, gettext_noop("No difference"), "0")
-NEITHER_CHOICE = Choice(NEITHER, gettext_noop("Neither of the two"), "5")
+# The choices that name no side, by the key that adds them.
+NEUTRAL_CHOICES = {
+    "no_difference": Choice(NO_DIFFERENCE, gettext_noop("No difference"), "0"),
+    "neither": Choice(NEITHER, gettext_noop("Neither of the two"), "5"),
+}
 SLIGHTLY, BY_FAR = gettext_noop("%(letter)s, slightly"), gettext_noop("%(letter)s, by far")
-# The confidence is the hundreds digit of an answer.
+# The confidence is added to an answer as a multiple of SURE.
 CONFIDENCE_CHOICES = (
-    Choice(100, gettext_noop("A guess"), "7"),
-    Choice(200, gettext_noop("Fairly sure"), "8"),
-    Choice(300, gettext_noop("Certain"), "9"),
+    Choice(SURE, gettext_noop("A guess"), "7"),
+    Choice(2 * SURE, gettext_noop("Fairly sure"), "8"),
+    Choice(3 * SURE, gettext_noop("Certain"), "9"),
 )
 
 
 class TwoSides(Sides):
-    """The order of the two candidates. The second candidate is first in half of the units."""
+    """The order of the two candidates. A side is whether the worker sees the second candidate first.
+
+    That is so in half of the units.
+    """
 
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
         return balanced_sides(len(units), rng)
@@ -44,7 +58,7 @@ class TwoSides(Sides):
 
     def to_canonical(self, answer: int, *, side: Any) -> int:
         """Swap first and second if the worker saw the second candidate first. Keep strength and confidence."""
-        chosen_side = answer % MUCH  # the last digit
+        chosen_side = side_of(answer)
         if not side or chosen_side not in (FIRST, SECOND):
             return answer
         return answer - chosen_side + (SECOND if chosen_side == FIRST else FIRST)
@@ -68,7 +82,7 @@ class Majority(Aggregation):
 
     def consensus(self, units: Units, values: Answers) -> ConsensusColumns:
         votes = majority_vote(units, sides_of(values), labels=self._labels)
-        value = np.array([*self._labels, np.nan])[votes.winner]
+        value = np.array([*self._labels, np.nan])[votes.winner]  # a tie, -1, gives nan
         return ConsensusColumns(
             unit=votes.units,
             n=votes.n,
@@ -82,7 +96,7 @@ class Majority(Aggregation):
         )
 
     def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
-        counts = Counter(value % MUCH for value in values)  # by side, the last digit of an answer
+        counts = Counter(side_of(int(value)) for value in values)
         if len(self._labels) == 2:
             return majority_range(counts[FIRST], counts[SECOND], remaining)
         most_other_votes = max(counts[label] for label in self._labels if label not in (FIRST, SECOND))

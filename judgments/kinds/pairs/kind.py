@@ -25,8 +25,7 @@ from judgments.kinds.pairs.answers import (
     BY_FAR,
     CONFIDENCE_CHOICES,
     FURTHER_ANSWERS,
-    NEITHER_CHOICE,
-    NO_DIFFERENCE_CHOICE,
+    NEUTRAL_CHOICES,
     SLIGHTLY,
     Majority,
     TwoSides,
@@ -43,6 +42,7 @@ from quorum.statistics.aggregation.pair_answers import (
     SURE,
     answer_probabilities,
     is_same_side,
+    side_of,
     side_probabilities,
 )
 
@@ -66,7 +66,7 @@ class PairChoiceKind(ChoiceKind):
     values: tuple[int, ...] = (FIRST, SECOND)
     two_sided = True
     compares_pairs = True
-    rehearses_systems = True
+    better_system_wins = True
     choices: tuple[Choice, ...] = (Choice(FIRST, "B", "1"), Choice(SECOND, "C", "2"))
     sides = TwoSides()
     aggregation = Majority()
@@ -101,8 +101,8 @@ class PairChoiceKind(ChoiceKind):
             raise ValueError("other answers say how sure they are, or do not; expected it of all, or of none")
         # the last digit is the side, the tens digit the strength, the hundreds digit the confidence
         needs_answer = {
-            "no_difference": answer % MUCH == NO_DIFFERENCE,
-            "neither": answer % MUCH == NEITHER,
+            "no_difference": side_of(answer) == NO_DIFFERENCE,
+            "neither": side_of(answer) == NEITHER,
             "strength": answer % SURE >= MUCH,
             "confidence": answer >= SURE,
         }
@@ -129,21 +129,14 @@ class PairChoiceKind(ChoiceKind):
         sure_keys = ((tuple(choice.key for choice in kind.confidences), _("choose how sure you are")),)
         kind.page = replace(
             self.page,
-            keys=(
-                ((*keys, *letters), _("choose an answer")),
-                *(sure_keys if kind.confidences else ()),
-            ),
+            keys=(((*keys, *letters), _("choose an answer")), *(sure_keys if kind.confidences else ())),
         )
         return kind
 
     def _choices(self, further_answers: Sequence[str]) -> list[Choice]:
         """Return the choices in the order of the page, from the first side to the second, for some FURTHER_ANSWERS."""
         first, second = self.choices
-        neutral_choices = [
-            choice
-            for name, choice in (("no_difference", NO_DIFFERENCE_CHOICE), ("neither", NEITHER_CHOICE))
-            if name in further_answers
-        ]
+        neutral_choices = [choice for name, choice in NEUTRAL_CHOICES.items() if name in further_answers]
         if "strength" not in further_answers:
             return [first, *neutral_choices, second]
         return [
@@ -156,7 +149,7 @@ class PairChoiceKind(ChoiceKind):
 
     @property
     def outcomes(self) -> tuple[int, ...]:
-        return tuple(sorted({int(choice.value) % MUCH for choice in self.choices}, key=OUTCOME_ORDER.index))
+        return tuple(sorted({side_of(int(choice.value)) for choice in self.choices}, key=OUTCOME_ORDER.index))
 
     @property
     def has_side_buttons(self) -> bool:
@@ -190,17 +183,15 @@ class PairChoiceKind(ChoiceKind):
             return super().describe_answer(answer)
         confidence = answer // SURE * SURE  # without the digits of side and strength
         label = next(choice.text for choice in CONFIDENCE_CHOICES if choice.value == confidence)
-        return gettext("%(answer)s (%(confidence)s)") % {
-            "answer": super().describe_answer(answer % SURE),
-            "confidence": label,
-        }
+        described = super().describe_answer(answer % SURE)
+        return gettext("%(answer)s (%(confidence)s)") % {"answer": described, "confidence": label}
 
     def is_right(self, answer: Any, expected: Any) -> bool:
         """Return whether the sides are the same. Strength and confidence do not count, since they are opinions."""
         return is_same_side(answer, expected)
 
     def outcome_of(self, answer: int) -> int:
-        return answer % MUCH  # the last digit, which is the side
+        return side_of(answer)
 
     def expected_on_repeat(self, answer: int) -> int:
         """Expect the same side, with any strength."""

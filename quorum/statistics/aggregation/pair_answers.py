@@ -36,6 +36,11 @@ ALL_ANSWERS = tuple(
 SIMULATED_TIES = 0.4  # nu of Davidson's model, which says how often simulated people see no difference
 
 
+def side_of(answer: int) -> int:
+    """Return the side of an answer, which is its last digit."""
+    return answer % MUCH
+
+
 def sides_of(answers: ArrayLike) -> Ints:
     """Return (N,) sides: 1, 2, 0 for no difference, or 3 for neither. Raise BadValue for any other answer."""
     given_answers = np.asarray(answers, dtype=np.float64)
@@ -74,8 +79,7 @@ def confidences_of(answers: ArrayLike) -> Floats:
 
 def is_same_side(answer: Any, expected: Any) -> bool:
     """Return whether two answers choose the same side. Answers that are no whole numbers, as in files, have no side."""
-    # The last digit of an answer is its side.
-    return isinstance(expected, int) and isinstance(answer, int) and answer % MUCH == expected % MUCH
+    return isinstance(expected, int) and isinstance(answer, int) and side_of(answer) == side_of(expected)
 
 
 def side_probabilities(qualities: Sequence[float]) -> list[float]:
@@ -102,5 +106,5 @@ def _answer_weight(answer: int, difference: float) -> float:
     """Return a number in proportion to the probability of an answer without its confidence."""
     if answer in (NO_DIFFERENCE, NEITHER):
         return SIMULATED_TIES if answer == NO_DIFFERENCE else SIMULATED_TIES / 4
-    sign = 1 if answer % MUCH == FIRST else -1
+    sign = 1 if side_of(answer) == FIRST else -1
     return math.exp(sign * difference * (1 if answer >= MUCH else 0.5))
