@@ -43,10 +43,13 @@ def import_dataset_upload(
     parts: Sequence[Mapping[str, Any]] = (),
     pictures: str | None = None,
 ) -> None:
-    """Import an upload: all of its ``parts`` (`UploadPart` as dicts), or one file in a format.
+    """Import an upload: all of its ``parts``, or one file in a format.
 
     Args:
-        pictures: the folder with pictures, relative to the root of the upload.
+        format: the format of the file; not used if there are parts.
+        images: the base address of pictures that are not in the upload.
+        parts: `UploadPart` as dicts. The first part has the dataset, and each other one the captions of a system.
+        pictures: the folder with pictures, relative to the root of the upload; None for the folder that was found.
     """
     user = acting_person()
     if user is None:  # a dataset without an owner would be public

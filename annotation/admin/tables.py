@@ -71,7 +71,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
         "state_label",
         "accepted_at",
         "submitted_at",
-        CountColumn("judgments", "n", lambda person: count_subquery(Assignment, "judgments"), ordered=False),
+        CountColumn("judgments", "n", lambda person: count_subquery(Assignment, "judgments"), sortable=False),
     )
     list_filter = ("state", "simulated", "study")
     list_select_related = ("study", "worker", "hit")

@@ -46,7 +46,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     rehearsal, kind = rehearsal_of(study), kind_of(study)
     names_only_best = kind.names_best and not design_of(study).answers.worst
     max_offset = 0.0
-    if kind.rehearses_systems or names_only_best:
+    if kind.better_system_wins or names_only_best:
         max_offset = SYSTEM_OFFSET
     elif kind.judges_one_caption:
         max_offset = GRADED_SYSTEM_OFFSET
@@ -54,7 +54,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     is_human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     outputs = Output.objects.annotations().filter(system__dataset=study.dataset)
     # units of these kinds have no pair of systems, so the systems are found by the texts that they gave
-    finds_systems_by_text = system_offsets and not kind.rehearses_systems
+    finds_systems_by_text = system_offsets and not kind.better_system_wins
     text_offsets = _offsets_of_texts(outputs, system_offsets) if finds_systems_by_text else {}
     output_rows = outputs.values_list("item_id", "caption_id", "system_id")
     machine_captions = {(item, caption) for item, caption, system in output_rows if not is_human[system]}

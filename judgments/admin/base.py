@@ -121,10 +121,10 @@ class CountColumn:
     """
 
     def __init__(
-        self, description: str, name: str, count_for: Callable[[Person], Coalesce], *, ordered: bool = True
+        self, description: str, name: str, count_for: Callable[[Person], Coalesce], *, sortable: bool = True
     ) -> None:
         self.short_description, self.name, self.count_for = description, name, count_for
-        self.admin_order_field = name if ordered else None
+        self.admin_order_field = name if sortable else None
         self.__name__ = name
 
     def __call__(self, row: Any) -> str:

@@ -91,7 +91,7 @@ class UnitAdmin(ReadOnlyAdmin):
     empty_words = "Items are created when a study's pages of work are generated."
     list_display = (
         *("key", "picture", study_column, "kind", "first_text", "second_text", "role"),
-        CountColumn("judgments", "n", lambda person: count_subquery(Unit, "judgments"), ordered=False),
+        CountColumn("judgments", "n", lambda person: count_subquery(Unit, "judgments"), sortable=False),
     )
     list_select_related = ("study", "item__dataset", "reference", "first", "second", "pair")
     list_filter = ("control", "withdrawn", "filtered", KindFilter, "study")
@@ -133,7 +133,7 @@ class HITAdmin(ReadOnlyAdmin):
         "key",
         study_column,
         "number",
-        CountColumn("items", "size", lambda person: count_subquery(HIT, "places"), ordered=False),
+        CountColumn("items", "size", lambda person: count_subquery(HIT, "places"), sortable=False),
         "required",
         "open_slots",
     )

@@ -157,7 +157,10 @@ class Page:
 
 
 class Sides:
-    """The order in which a worker sees the parts of a unit. This class keeps the unit's own order."""
+    """The order in which a worker sees the parts of a unit, whose stored order is called canonical.
+
+    This class keeps the stored order.
+    """
 
     def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[Any]:
         """Draw a side, or an order of options, for each unit. Return [] if the kind draws none."""
@@ -168,11 +171,11 @@ class Sides:
         return side
 
     def to_canonical(self, answer: Any, *, side: Any) -> Any:
-        """Map an answer from the worker's order to the unit's."""
+        """Map an answer from the worker's order to the stored order."""
         return answer
 
     def from_canonical(self, answer: Any, *, side: Any) -> Any:
-        """Map an answer from the unit's order to the worker's. This is the inverse of ``to_canonical``."""
+        """Map an answer from the stored order to the worker's. This is the inverse of ``to_canonical``."""
         return answer
 
 
@@ -353,69 +356,82 @@ class ErrorMarks(ABC):
 class Kind(ABC):
     """A protocol: its page, its answers, their consensus, and their comparison with metrics.
 
-    Attributes:
-        values: the allowed answers in the unit's order; empty for open answers.
+    Attributes of answers:
+        values: the numbers that are allowed as answers, where the unit's texts are in their stored order; empty if
+            answers are JSON.
         scale: the usual scale of a kind whose studies may have another; None for other kinds.
         choices: the answers that a worker chooses from, in the order of the page; empty if there is no such list.
+        confidences: the choices of a second part of each answer.
+        labelled: the answers that the study-file key ``labels`` renames, in order.
+        names_best: whether an answer names the best of several captions in ``content["options"]``.
+        writes_captions: whether an answer is a caption of the unit's image.
+        marks_text: whether answers are about places in the unit's first text.
+        marks: the functions for marked errors; None unless answers mark errors.
+        relevance: the meaning of the consensus about a caption; None unless a unit is one caption of one image.
+
+    Attributes of the page:
         two_sided: whether a unit has two candidates whose sides are drawn.
         grouped: whether a HIT has images with several captions each.
         even_pages: whether pages have nearly the same length; otherwise all pages but the last are full.
+        no_source: why the page cannot show a source text; "" if it can.
+        wordings: the wordings by type of judged text; {} if one wording fits every type.
+        wording: the wording of the present type of judged text (``with_wording``).
+
+    Attributes of drawing:
         compares_pairs: whether units belong to candidate pairs.
-        rehearses_systems: whether the better system of a pair tends to win in a rehearsal; otherwise the sentence by
-            people tends to win.
-        names_best: whether an answer names the best of several captions in ``content["options"]``.
-        writes_captions: whether an answer is a caption of the unit's image.
         defaults: study-file values that differ from the design's defaults.
         own_keys: study-file keys that only this kind uses.
         needs: what the items must have besides captions: "texts" or "boxes".
         system_content: the content that both systems and people give for items (``SystemContent.Kind``), or "".
         least_options: the smallest number of systems whose captions a unit shows together.
-        labelled: the answers that the study-file key ``labels`` renames, in order.
         content: the pydantic model of a unit's content, to check imported units.
-        marks_text: whether answers are about places in the unit's first text.
-        no_source: why the page cannot show a source text; "" if it can.
+
+    Attributes of rehearsal:
+        better_system_wins: whether the better system of a pair tends to win; otherwise the sentence by people does.
+
+    Attributes of export:
         own_formats: export formats for this kind only.
-        wordings: the wordings by type of judged text; {} if one wording fits every type.
-        wording: the wording of the present type of judged text (``with_wording``).
-        relevance: the meaning of the consensus about a caption; None unless a unit is one caption of one image.
-        marks: the functions for marked errors; None unless answers mark errors.
     """
 
     name: ClassVar[str]
     title: str
-    values: tuple[float, ...] = ()
-    scale: Scale | None = None
-    choices: tuple[Choice, ...] = ()
-    confidences: tuple[Choice, ...] = ()  # the choices of a second part of each answer
-    two_sided: ClassVar[bool] = False
-    grouped: ClassVar[bool] = False
-    even_pages: ClassVar[bool] = False
-    compares_pairs: ClassVar[bool] = False
-    rehearses_systems: ClassVar[bool] = False
-    names_best: ClassVar[bool] = False
-    writes_captions: ClassVar[bool] = False
-    defaults: ClassVar[dict[str, Any]] = {}
-    own_keys: ClassVar[tuple[str, ...]] = ()
-    needs: ClassVar[tuple[str, ...]] = ()
-    system_content: ClassVar[str] = ""
-    least_options: ClassVar[int] = 0
-    labelled: tuple[float, ...] = ()
-    content: ClassVar[type[ShownContent]] = ShownContent
-    marks_text: ClassVar[bool] = False
-    no_source: ClassVar[str] = ""
-    own_formats: ClassVar[tuple[str, ...]] = ()
-    wordings: Mapping[str, Wording] = {}
-    wording: Wording | None = None
-
     page: Page
     sides: Sides = Sides()
     aggregation: Aggregation
     results: Results | None = None
     comparison: MetricComparison = MetricComparison()
-    relevance: RelevanceScale | None = None
-    exchange: AnswerFileFormat = AnswerFileFormat()
-    rehearsal: Rehearsal | None = None
+
+    values: tuple[float, ...] = ()
+    scale: Scale | None = None
+    choices: tuple[Choice, ...] = ()
+    confidences: tuple[Choice, ...] = ()
+    labelled: tuple[float, ...] = ()
+    names_best: ClassVar[bool] = False
+    writes_captions: ClassVar[bool] = False
+    marks_text: ClassVar[bool] = False
     marks: ErrorMarks | None = None
+    relevance: RelevanceScale | None = None
+
+    two_sided: ClassVar[bool] = False
+    grouped: ClassVar[bool] = False
+    even_pages: ClassVar[bool] = False
+    no_source: ClassVar[str] = ""
+    wordings: Mapping[str, Wording] = {}
+    wording: Wording | None = None
+
+    compares_pairs: ClassVar[bool] = False
+    defaults: ClassVar[dict[str, Any]] = {}
+    own_keys: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()
+    system_content: ClassVar[str] = ""
+    least_options: ClassVar[int] = 0
+    content: ClassVar[type[ShownContent]] = ShownContent
+
+    better_system_wins: ClassVar[bool] = False
+    rehearsal: Rehearsal | None = None
+
+    own_formats: ClassVar[tuple[str, ...]] = ()
+    exchange: AnswerFileFormat = AnswerFileFormat()
 
     @property
     def is_open(self) -> bool:

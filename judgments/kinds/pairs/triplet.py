@@ -23,7 +23,7 @@ class Triplet(PairChoiceKind):
         "seconds_per_unit": 6.0,
     }
     page = Page("annotation/kinds/triplet.html", letters=("A", "B", "C"), shows_picture=False)
-    rehearses_systems = False
+    better_system_wins = False
     control_references = 2
 
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:

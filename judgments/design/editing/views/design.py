@@ -10,8 +10,8 @@ from django.template.response import TemplateResponse
 
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.editing.fitting import fit_to_dataset
+from judgments.design.editing.views.description import describe_design
 from judgments.design.editing.views.editor import EditorPage, edit_design, form_context
-from judgments.design.editing.views.settings import describe_design
 from judgments.design.editing.views.start import values_of_address
 from judgments.design.reading.study_files import write_toml
 from judgments.design.saved_presets import saved_presets

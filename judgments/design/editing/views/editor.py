@@ -20,9 +20,9 @@ from judgments.design.editing.form.sections import DESIGN_STEPS, UNFOLDED_FIELDS
 from judgments.design.editing.form.values import values_from_toml
 from judgments.design.editing.previews import find_preview, store_preview
 from judgments.design.editing.text_types import preset_titles
+from judgments.design.editing.views.description import SectionSettings, describe_design
 from judgments.design.editing.views.numbers import numbers_address, numbers_context
 from judgments.design.editing.views.saving import PREVIEW_BUTTONS, REHEARSAL, is_save, show_next, store_design
-from judgments.design.editing.views.settings import SectionSettings, describe_design
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS, Preset
 from judgments.design.reading.study_files import dump_toml

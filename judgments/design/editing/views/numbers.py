@@ -14,7 +14,7 @@ from judgments.access.visible_rows import visible_rows
 from judgments.design.editing.form.design_form import field_of_key
 from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.editing.previews import find_preview
-from judgments.design.editing.views.settings import describe_design
+from judgments.design.editing.views.description import describe_design
 from judgments.design.requirements import requirement_phrases, unsupported_requirements
 from judgments.design.study_design import StudyDesign
 from judgments.models import Dataset, Study

@@ -48,6 +48,7 @@ def describe_design(design: StudyDesign) -> list[SectionSettings]:
         unset_labels: list[str] = []
         for key, schema in section.fields.items():
             label, value = label_of(key, schema, values), value_at(values, key)
+            # An empty value is an unset key, except where 0 is a value.
             if value is None or (not value and key not in ("seed", "scale.low") and not is_money(key)):
                 unset_labels.append(label)
             else:
