@@ -1,6 +1,6 @@
-"""The context of a request, job or command: its account, its origin, and the fields of its log lines.
+"""The context of a request, job or command: who acts (``Act``), and the fields of its log lines.
 
-Fields of log lines are ids and the study's slug, never names or answers.
+These are independent of each other. Fields of log lines are ids and the study's slug, never names or answers.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Act:
 
     Attributes:
         find_account: a function that returns the account. It is called only if needed, since it may query the database.
-        door: the origin: "page", "api", "job" or "command"; "" elsewhere, for example in a shell.
-        call: the address, the kind and number of the job, or the name of the command.
+        origin: "page", "api", "job" or "command"; "" elsewhere, for example in a shell.
+        origin_detail: the method and the address, the kind and number of the job, or the name of the command.
     """
 
     find_account: Callable[[], User | None]
-    door: str = ""
-    call: str = ""
+    origin: str = ""
+    origin_detail: str = ""
 
 
 NO_ACT = Act(lambda: None)
@@ -36,9 +36,11 @@ _log_context: ContextVar[dict[str, str | int] | None] = ContextVar("log_context"
 
 
 @contextmanager
-def acting_as(find_account: Callable[[], User | None], *, door: str = "", call: str = "") -> Iterator[None]:
+def acting_as(
+    find_account: Callable[[], User | None], *, origin: str = "", origin_detail: str = ""
+) -> Iterator[None]:
     """Let an account act in the block. The arguments are the attributes of ``Act``."""
-    token = _current_act.set(Act(find_account, door, call[:200]))
+    token = _current_act.set(Act(find_account, origin, origin_detail[:200]))
     try:
         yield
     finally:
@@ -55,8 +57,11 @@ def current_act() -> Act:
 
 
 @contextmanager
-def add_log_fields(**fields: str | int) -> Iterator[dict[str, str | int]]:
-    """Add these fields to all log lines of the block, a request or job. Yield the fields; ``log_about`` adds more."""
+def log_field_scope(**fields: str | int) -> Iterator[dict[str, str | int]]:
+    """Add only these fields to the log lines of the block, a request or job. Yield them; ``log_about`` adds more.
+
+    The fields of an outer block are not added until this block ends.
+    """
     token = _log_context.set(dict(fields))
     try:
         yield log_context()
@@ -65,7 +70,7 @@ def add_log_fields(**fields: str | int) -> Iterator[dict[str, str | int]]:
 
 
 def log_about(**fields: str | int) -> None:
-    """Add these fields to the log lines of the current request or job."""
+    """Add these fields to the next log lines of the current request or job. Outside of both, do nothing."""
     log_context().update(fields)
 
 

@@ -61,11 +61,11 @@ class ActingAccountMiddleware(Middleware):
     """Record who acts during a request, and whether by a page or the API, for ``common.audit``."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        door = "api" if request.path.startswith("/api/") else "page"
+        origin = "api" if request.path.startswith("/api/") else "page"
         with acting_as(
             lambda: request.user if isinstance(request.user, User) else None,
-            door=door,
-            call=f"{request.method} {request.path}",
+            origin=origin,
+            origin_detail=f"{request.method} {request.path}",
         ):
             return self.get_response(request)
 

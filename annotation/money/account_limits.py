@@ -52,7 +52,7 @@ def set_limits(*, account: str = "", currency: str, by: User, **limits: int | No
         account=owner, currency=currency, defaults={name: limits.get(name) for name in LIMIT_FIELDS}
     )
     limits_text = ", ".join(f"{name} {limits.get(name)}" for name in LIMIT_FIELDS)
-    message = f"{limits_text} ({current_act().door})"
+    message = f"{limits_text} ({current_act().origin})"
     # the admin page logs its changes, too
     flag = ADDITION if created else CHANGE
     LogEntry.objects.log_actions(by.pk, [row], flag, message, single_object=True)

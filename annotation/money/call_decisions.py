@@ -18,7 +18,7 @@ from annotation.crowds.sync.schedule import SYNC_LATER
 from annotation.models import CrowdCall
 from annotation.money.orders import with_confirmation
 from annotation.money.parameters import ConfirmRequest
-from annotation.money.previews import Preview, answer_of_step, check_confirmed, preview_call
+from annotation.money.previews import Preview, check_confirmed, figures_after_operation, preview_call
 from judgments.models import Study
 from judgments.operations import Operation, Outcome, operation, row_of
 
@@ -49,7 +49,7 @@ def _resolution(
         current = preview_call(call=locked, step=step)
         check_confirmed(current, confirm)
         resolve(call=locked, by=by)
-        return Outcome(_(message), answer_of_step(current, [locked]))
+        return Outcome(_(message), figures_after_operation(current, [locked]))
 
     carry_out.__doc__ = description
     return operation(

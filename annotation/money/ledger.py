@@ -122,8 +122,8 @@ def book_money(
                 session=session,
                 call=call,
                 by_id=account_id,
-                door=act.door,
-                request=act.call,
+                door=act.origin,
+                request=act.origin_detail,
             )
             _update_budget(budget, reserved, spent, is_fact=is_fact)
             _update_commitments(budget, reserved + spent, account_id)

@@ -15,9 +15,9 @@ from annotation.money.orders import with_confirmation
 from annotation.money.parameters import BonusRequest, BudgetRequest, TopUpRequest
 from annotation.money.payments import lock_for_bonus, pay_bonus, pay_top_ups
 from annotation.money.previews import (
-    answer_of_step,
     approved_session,
     check_confirmed,
+    figures_after_operation,
     preview_bonus,
     preview_budget,
     preview_top_ups,
@@ -58,7 +58,7 @@ def bonus(
     call = pay_bonus(session=session, cents=cents, why=why, number=number, by=by)
     return Outcome(
         _("A bonus for %(worker)s is being paid.") % {"worker": session.worker},
-        answer_of_step(current, [call]),
+        figures_after_operation(current, [call]),
     )
 
 
@@ -104,7 +104,8 @@ def top_up(
     if unpaid:
         message += " " + _("The budget is too small for %(people)s.") % {"people": ", ".join(unpaid)}
     total = sum(int(call.payload["cents"]) for call in calls)
-    return Outcome(message, answer_of_step(current, calls) | {"total_cents": total, "left_out": unpaid})
+    figures = figures_after_operation(current, calls) | {"total_cents": total, "left_out": unpaid}
+    return Outcome(message, figures)
 
 
 @operation("budget", "Set the budget", parameters=BudgetRequest, scope="money", preview=preview_budget)
@@ -118,4 +119,4 @@ def budget(
     current = preview_budget(study=study, cents=cents)
     check_confirmed(current, confirm)
     set_budget(study=study, platform=study.platform, cents=cents, why=why, by=by)
-    return Outcome(_("The budget is changed."), answer_of_step(current, []))
+    return Outcome(_("The budget is changed."), figures_after_operation(current, []))

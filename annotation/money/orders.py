@@ -80,22 +80,21 @@ def with_confirmation(
 def _request_confirmation(
     name: str, study: Study, by: User | None, values: dict[str, Any], error: NeedsConfirmation
 ) -> Outcome:
+    stored_values = json.loads(json.dumps(values, default=_storable_value))
+    equal_order = {"operation": name, "values": stored_values, "asked_by": by, "state": State.WAITING}
+    # Lock waiting requests before the study, as their confirmation does.
+    waiting = list(study.spending_requests.select_for_update().filter(**equal_order))
     # the study as stored, since the refused service changed the caller's object
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    stored_values = json.loads(json.dumps(values, default=_storable_value))
-    # equal orders become one request
-    request, created = SpendingRequest.objects.get_or_create(
-        study=study,
-        operation=name,
-        values=stored_values,
-        asked_by=by,
-        state=State.WAITING,
-        defaults={
-            "cents": error.cents,
-            "currency": error.currency,
-            "situation": _situation_digest(name, study, stored_values),
-            "door": current_act().door,
-        },
+    situation = _situation_digest(name, study, stored_values)
+    # Equal orders become one request. If the study has changed since, make a new request instead of changing the old
+    # one: a second person must not confirm another sum than the one they read.
+    for old in waiting:
+        if (old.situation, old.cents) != (situation, error.cents):
+            _end_request(old, State.VOID, "The same was ordered again after the study had changed.", by)
+    defaults = {"currency": error.currency, "door": current_act().origin}
+    request, created = study.spending_requests.get_or_create(
+        **equal_order, situation=situation, cents=error.cents, defaults=defaults
     )
     event = (
         f"{spell_cents(error.cents, error.currency)} wait for a second person: request {request.pk} ({name})."
@@ -103,12 +102,12 @@ def _request_confirmation(
     if created:
         note_event(study=study, what="spending-asked", sentence=event, by=by, request=request.pk)
     value = {
-        "step": name,
+        "step": name,  # the name of the operation, as in previews
         "request": request.pk,
         "total_cents": request.cents,
         "currency": request.currency,
         "left_cents": left_cents(study),
-        "calls": [],
+        "calls": [],  # nothing was sent to the crowd
     }
     message = _("A second person must confirm %(sum)s: request %(pk)s (%(operation)s).")
     amount = spell_cents(error.cents, error.currency)
@@ -122,9 +121,11 @@ def _storable_value(value: Any) -> Any:
 def _situation_digest(name: str, study: Study, values: dict[str, Any]) -> str:
     """Return a digest of the facts on which an order was based: the design, the state, and the preview of the cost."""
     preview = _confirmable[name].preview
-    parameters = {name: value for name, value in values.items() if name not in IGNORED_PARAMETERS}
-    word = preview(study=study, **parameters).confirm if preview is not None else ""
-    return content_key("situation", study.design, study.state, study.platform, study.paused_at is None, word)
+    parameters = {key: value for key, value in values.items() if key not in IGNORED_PARAMETERS}
+    preview_key = preview(study=study, **parameters).confirm if preview is not None else ""
+    return content_key(
+        "situation", study.design, study.state, study.platform, study.paused_at is None, preview_key
+    )
 
 
 def confirm_request(*, request_id: int, by: User) -> SpendingRequest:
@@ -136,8 +137,8 @@ def confirm_request(*, request_id: int, by: User) -> SpendingRequest:
     """
     problem = ""
     with transaction.atomic():
-        order = _lock_waiting_request(request_id)
-        if by.pk == order.asked_by_id:
+        request = _lock_waiting_request(request_id)
+        if by.pk == request.asked_by_id:
             raise WrongState(
                 _(
                     "Nothing was done: you cannot confirm your own spending request; another account must do it."
@@ -145,72 +146,71 @@ def confirm_request(*, request_id: int, by: User) -> SpendingRequest:
             )
         try:
             with translation.override("en"):  # the sentence is stored, so it is in English
-                outcome = _carry_out(order)
+                outcome = _carry_out(request)
         except (OverLimit, OverBudget):
             raise
         except QuorumError as error:
             problem = str(error)
-            _end_order(order, State.VOID, problem, by)
+            _end_request(request, State.VOID, problem, by)
         else:
-            _end_order(order, State.DONE, outcome.message, by)
-            message = f"{spell_cents(order.cents, order.currency)} of request {order.pk} are confirmed."
+            _end_request(request, State.DONE, outcome.message, by)
+            message = f"{spell_cents(request.cents, request.currency)} of request {request.pk} are confirmed."
             note_event(
-                study=order.study, what="spending-confirmed", sentence=message, by=by, request=order.pk
+                study=request.study, what="spending-confirmed", sentence=message, by=by, request=request.pk
             )
     if problem:
         raise WrongState(_("The request is void, and nothing was done. %(problem)s") % {"problem": problem})
-    sync_if_calls_wait(order.study, order.asked_by)
-    return order
+    sync_if_calls_wait(request.study, request.asked_by)
+    return request
 
 
 @transaction.atomic
 def refuse_request(*, request_id: int, by: User, why: str = "") -> SpendingRequest:
     """Refuse a spending request. Its requester may also call this to withdraw it."""
-    order = _lock_waiting_request(request_id)
-    _end_order(order, State.REFUSED, why.strip(), by)
-    message = (
-        f"Request {order.pk} ({order.operation}) for {spell_cents(order.cents, order.currency)} is refused."
-    )
-    note_event(study=order.study, what="spending-refused", sentence=message, why=why, by=by, request=order.pk)
-    return order
+    request = _lock_waiting_request(request_id)
+    _end_request(request, State.REFUSED, why.strip(), by)
+    study, amount = request.study, spell_cents(request.cents, request.currency)
+    message = f"Request {request.pk} ({request.operation}) for {amount} is refused."
+    note_event(study=study, what="spending-refused", sentence=message, why=why, by=by, request=request.pk)
+    return request
 
 
 def _lock_waiting_request(pk: int) -> SpendingRequest:
-    order = (
+    request = (
         SpendingRequest.objects.select_for_update(of=("self",)).select_related("study").filter(pk=pk).first()
     )
-    if order is None:
+    if request is None:
         raise ObjectNotFound(_("There is no spending request %(pk)s.") % {"pk": pk})
-    if order.state != State.WAITING:
+    if request.state != State.WAITING:
         raise WrongState(
             _("Nothing was done: request %(pk)s is %(state)s.")
-            % {"pk": pk, "state": order.get_state_display()}
+            % {"pk": pk, "state": request.get_state_display()}
         )
-    return order
+    return request
 
 
-def _carry_out(order: SpendingRequest) -> Outcome:
-    study, requester, act = order.study, order.asked_by, current_act()
-    operation = _confirmable[order.operation]
+def _carry_out(request: SpendingRequest) -> Outcome:
+    study, requester, act = request.study, request.asked_by, current_act()
+    operation = _confirmable[request.operation]
     if requester is not None and not has_right(requester, operation.right, study):
         raise WrongState(
             _("%(name)s made this request, but is no longer allowed to spend money of study %(slug)r.")
             % {"name": requester.get_username(), "slug": study.slug}
         )
-    if _situation_digest(order.operation, study, order.values) != order.situation:
+    if _situation_digest(request.operation, study, request.values) != request.situation:
         raise WrongState(
             _("The plan or the state of study %(slug)r has changed since the request was made.")
             % {"slug": study.slug}
         )
     with (
         transaction.atomic(),
-        acting_as(lambda: requester, door=act.door, call=act.call),
-        without_second_person(order.cents),
+        acting_as(lambda: requester, origin=act.origin, origin_detail=act.origin_detail),
+        without_second_person(request.cents),
     ):
-        return operation.carry_out(study=study, by=requester, **order.values)
+        return operation.carry_out(study=study, by=requester, **request.values)
 
 
-def _end_order(order: SpendingRequest, state: str, message: str, by: User) -> None:
-    order.state, order.words = state, message[:1000]
-    order.decided_by, order.decided_at = by, timezone.now()
-    order.save(update_fields=["state", "words", "decided_by", "decided_at"])
+def _end_request(request: SpendingRequest, state: str, message: str, by: User | None) -> None:
+    request.state, request.words = state, message[:1000]
+    request.decided_by, request.decided_at = by, timezone.now()
+    request.save(update_fields=["state", "words", "decided_by", "decided_at"])

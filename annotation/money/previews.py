@@ -193,7 +193,7 @@ def check_confirmed(preview: Preview, confirm: str | None) -> None:
         )
 
 
-def answer_of_step(preview: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
+def figures_after_operation(preview: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
     """Return the body of the HTTP response after the operation."""
     return {
         "step": preview.step,

@@ -15,7 +15,7 @@ from django.contrib.admindocs.utils import replace_metacharacters, replace_named
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import LazyObject, empty
 
-from common.audit import add_log_fields
+from common.audit import log_field_scope
 from config.observing.logs import CONTEXT_ATTRIBUTE
 from config.observing.metrics import DURATIONS, REQUESTS
 
@@ -39,7 +39,7 @@ class RequestMiddleware(Middleware):
         proxy_id = request.headers.get(ID_HEADER, "")
         request_id = proxy_id if USABLE_ID.fullmatch(proxy_id) else uuid.uuid4().hex
         started = time.perf_counter()
-        with add_log_fields(request=request_id) as log_fields:
+        with log_field_scope(request=request_id) as log_fields:
             setattr(request, CONTEXT_ATTRIBUTE, log_fields)
             response = self.get_response(request)
             seconds = time.perf_counter() - started

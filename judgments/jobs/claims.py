@@ -19,7 +19,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
-from common.audit import acting_as, add_log_fields
+from common.audit import acting_as, log_field_scope
 from judgments.jobs.registry import UnknownJobKind, job_kinds
 from judgments.jobs.runs import MAX_ATTEMPTS, JobRun
 from judgments.models.jobs import Job
@@ -50,13 +50,14 @@ def start_run(
         run = _claim_job(job_id, owner)
         if run is None:
             return None
-        with add_log_fields(job=run.job_id, kind=run.kind), run, context(run):
+        with log_field_scope(job=run.job_id, kind=run.kind), run, context(run):
             if run.kind not in job_kinds:
                 raise UnknownJobKind(
                     f"This worker knows no job kind {run.kind!r}: it may be of another version."
                 )
             handler: Callable[..., dict[str, Any] | None] = import_string(job_kinds[run.kind].handler)
-            with acting_as(cache(lambda: _find_requester(run)), door="job", call=f"{run.kind} {run.job_id}"):
+            find_requester, job_text = cache(lambda: _find_requester(run)), f"{run.kind} {run.job_id}"
+            with acting_as(find_requester, origin="job", origin_detail=job_text):
                 result = handler(run, **run.args)
             if not run.is_finished:
                 with run.commit() as stored:

@@ -34,7 +34,7 @@ def find_study(slug: str) -> Study:
     study = Study.objects.select_related("dataset").filter(slug=slug).first()
     if study is None:
         # participants see this error, too, and must not learn the names of studies
-        slugs = Study.objects.values_list("slug", flat=True) if current_act().door == "command" else ()
+        slugs = Study.objects.values_list("slug", flat=True) if current_act().origin == "command" else ()
         raise ObjectNotFound(
             gettext("There is no study %(slug)r.") % {"slug": slug} + did_you_mean(slug, slugs)
         )

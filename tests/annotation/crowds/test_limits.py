@@ -30,6 +30,7 @@ from annotation.money.orders import refuse_request
 from annotation.money.payments import pay_bonus
 from annotation.privacy.erasing import erase_person
 from annotation.work.joining import join_from_crowd
+from annotation.work.operations import pause_study
 from evaluation.data.invariants.money import budgets_are_what_their_ledger_says
 from judgments.models import Study, StudyRole
 from tests.annotation.casting import make_dataset
@@ -262,6 +263,24 @@ def test_a_request_is_void_once_the_situation_has_changed(
     assert (refused.status_code, "The request is void" in refused.json()["detail"]) == (409, True)
     asked.refresh_from_db()
     assert (asked.state, CrowdCall.objects.filter(kind="bonus").count()) == ("void", 1)
+
+
+def test_what_is_ordered_again_after_a_change_can_be_confirmed(
+    study: Study, olga: User, ada: CrowdSession, asked: SpendingRequest
+) -> None:
+    """The first request is void, since who read its sum must not confirm another one."""
+    pause_study(study=study, why="To look.", by=olga)
+    again = bonus(study, olga, ada, 50, key="again").json()["request"]
+    asked.refresh_from_db()
+    assert (again != asked.pk, asked.state, asked.words) == (
+        True,
+        "void",
+        "The same was ordered again after the study had changed.",
+    )
+    assert bonus(study, olga, ada, 50, key="third").json()["request"] == again
+    done = send(f"spending-requests/{again}/confirm/", confirmer())
+    assert (done.status_code, done.json()["state"]) == (200, "done")
+    assert CrowdCall.objects.get(kind="bonus").reserved_cents == 60
 
 
 def test_an_order_about_somebody_who_is_erased_names_nobody_and_pays_nobody(
