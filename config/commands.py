@@ -12,21 +12,21 @@ from django.core.management import get_commands
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils.module_loading import import_string
 
-from quorum.words import PLATFORM_WORDS, Words
+from quorum.words import PLATFORM_COMMANDS, CommandTable
 
 # Modules that the REST framework imports, if they are installed, for pages, tests and fields that Quorum does not use.
 UNUSED_MODULES = ("django.contrib.postgres.fields", "markdown", "pygments", "requests", "yaml")
 
 
 @cache
-def all_words() -> Words:
+def all_commands() -> CommandTable:
     """Return the commands of the platform and of active features, by the words after ``quorum``."""
-    return Words(*(feature.commands for feature in settings.FEATURES.values()))
+    return CommandTable(*(feature.commands for feature in settings.FEATURES.values()))
 
 
 def _path_of(name: str) -> str:
     """Return the dotted path of a command's class. For commands of the platform, this needs no settings."""
-    return PLATFORM_WORDS.paths.get(name) or all_words().paths[name]
+    return PLATFORM_COMMANDS.paths.get(name) or all_commands().paths[name]
 
 
 class LazyCommand(BaseCommand):
@@ -46,7 +46,7 @@ class LazyCommand(BaseCommand):
         load_command(self.name).run_from_argv(argv)
 
     def rpartition(self, separator: str) -> tuple[str, str, str]:
-        """Return the app for ``manage.py help``. It calls this method, since entries usually are dotted names."""
+        """Return the app as the third part. ``manage.py help`` expects dotted names, and calls this method of them."""
         return "", separator, _path_of(self.name).partition(".")[0]
 
 
@@ -55,16 +55,18 @@ def load_framework() -> None:
     # With None in sys.modules, importing the module fails.
     blocked_modules: dict[str, Any] = {name: None for name in UNUSED_MODULES if name not in sys.modules}
     sys.modules.update(blocked_modules)
-    import_module("rest_framework.compat")
-    for name in blocked_modules:
-        del sys.modules[name]
+    try:
+        import_module("rest_framework.compat")
+    finally:
+        for name in blocked_modules:
+            del sys.modules[name]
 
 
 def load_command(name: str) -> BaseCommand:
     load_framework()
-    if name not in PLATFORM_WORDS.paths:
+    if name not in PLATFORM_COMMANDS.paths:
         import_module("judgments.kinds")  # loads the features' kinds before a feature's module needs them
-    target = import_string(_path_of(name))
+    target = import_string(_path_of(name))  # a class or an operation (see quorum.words)
     if isinstance(target, type):
         command = target()
     else:
@@ -76,5 +78,6 @@ def load_command(name: str) -> BaseCommand:
 
 
 def register_commands() -> None:
+    # Django caches this dict, so that updating it registers the commands.
     commands = cast(dict[str, Any], get_commands())
-    commands.update((name, LazyCommand(name)) for name in all_words().paths)
+    commands.update((name, LazyCommand(name)) for name in all_commands().paths)

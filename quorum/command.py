@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quorum.numeric.names import nearest_name
-from quorum.words import OWN_COMMANDS, PLATFORM_WORDS, Words
+from quorum.words import OWN_COMMANDS, PLATFORM_COMMANDS, CommandTable
 
 if TYPE_CHECKING:
     from django.core.management.base import BaseCommand
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 @cache
-def words_of_environment() -> Words:
+def commands_of_environment() -> CommandTable:
     """Return the subcommands of the platform and of the enabled features."""
     from django.core.exceptions import ImproperlyConfigured
 
@@ -57,7 +57,7 @@ def words_of_environment() -> Words:
     _read_settings_file(Path(os.environ.get("ENV_FILE") or (".env" if IS_INSTALLED else PLATFORM / ".env")))
     try:
         features = active_features(feature_names_in(os.environ.get("CONTRIB_APPS"))).values()
-        return Words(
+        return CommandTable(
             *(feature.commands for feature in features),
             without_data={name for feature in features for name in feature.commands_without_data},
         )
@@ -72,38 +72,38 @@ def _read_settings_file(path: Path) -> None:
         Env.read_env(path.resolve())
 
 
-def words_for(line: list[str]) -> Words:
+def commands_for(line: list[str]) -> CommandTable:
     """Return the subcommands among which the subcommand of a command line is looked up.
 
     These are only the platform's own subcommands if the line names one of them, because loading features takes time.
     """
-    commands = {*PLATFORM_WORDS.names, *PLATFORM_WORDS.paths, *OWN_COMMANDS}
-    return PLATFORM_WORDS if commands & {" ".join(line[:2]), *line[:1]} else words_of_environment()
+    commands = {*PLATFORM_COMMANDS.names, *PLATFORM_COMMANDS.paths, *OWN_COMMANDS}
+    return PLATFORM_COMMANDS if commands & {" ".join(line[:2]), *line[:1]} else commands_of_environment()
 
 
 def _run_line(line: list[str]) -> None:
     """Run a subcommand, or print the help of Quorum or of a group of subcommands."""
     first = line[0] if line else "--help"
-    words = words_for(line)
+    table = commands_for(line)
     command, rest = split(line)
     if first in HELP:
-        sys.stdout.write(words.page())
+        sys.stdout.write(table.page())
     elif first == "run":
         _serve_pages(rest)
     elif first == "completion":
         _print_completion(rest)
-    elif first in words.groups and " " not in command:
+    elif first in table.groups and " " not in command:
         if rest and rest[0] not in HELP:
-            suggestion = nearest_name(" ".join(line[:2]), words.names)
+            suggestion = nearest_name(" ".join(line[:2]), table.names)
             guess = f"did you mean `quorum {suggestion}`? " if suggestion.startswith(f"{first} ") else ""
             sys.exit(f"quorum {first}: {rest[0]!r} is none of its words; {guess}`quorum {first}` lists them.")
-        sys.stdout.write(words.page(first))
+        sys.stdout.write(table.page(first))
     else:
-        name, asks_for_help = words.names.get(command, command), bool(HELP.intersection(rest))
+        name, asks_for_help = table.names.get(command, command), bool(HELP.intersection(rest))
         with _using_data_folder(make=name == "prepare" and not asks_for_help) as missing_folder:
-            if name not in words.paths:
+            if name not in table.paths:
                 _check_known(name)
-            if missing_folder and not asks_for_help and name not in words.without_data:
+            if missing_folder and not asks_for_help and name not in table.without_data:
                 sys.exit(
                     f"There is no folder {missing_folder}: go where `quorum run` was started, or set DATA_DIR."
                 )
@@ -113,7 +113,7 @@ def _run_line(line: list[str]) -> None:
 def split(line: list[str]) -> tuple[str, list[str]]:
     """Return the words of the subcommand, which are one or two, and the rest of the line."""
     command = " ".join(line[:2])
-    return (command, line[2:]) if command in words_for(line).names else (" ".join(line[:1]), line[1:])
+    return (command, line[2:]) if command in commands_for(line).names else (" ".join(line[:1]), line[1:])
 
 
 @contextmanager
@@ -147,8 +147,8 @@ def _check_known(name: str) -> None:
     from django.core.management import get_commands
 
     _set_up_django()
-    words = words_of_environment()
-    known_names = [*words.names, *words.groups, *OWN_COMMANDS, *get_commands()]
+    table = commands_of_environment()
+    known_names = [*table.names, *table.groups, *OWN_COMMANDS, *get_commands()]
     if name not in known_names:
         suggestion = nearest_name(name, known_names)
         guess = f"; did you mean `quorum {suggestion}`?" if suggestion else "."
@@ -168,7 +168,7 @@ def _load_command(name: str, rest: list[str]) -> BaseCommand:
     _set_up_django()
     return (
         load_command(name)
-        if name in words_for([name]).paths
+        if name in commands_for([name]).paths
         else load_command_class(get_commands()[name], name)
     )
 
@@ -262,7 +262,7 @@ def _make_parser(line: list[str]) -> ArgumentParser:
     _add_run_options(groups[""].add_parser("run", help=OWN_COMMANDS["run"]))
     _add_shell(groups[""].add_parser("completion", help=OWN_COMMANDS["completion"]))
     typed_command, rest = split(line)
-    for title, section in words_of_environment().sections.items():
+    for title, section in commands_of_environment().sections.items():
         for command, (name, what, _) in section.items():
             group, _, word = command.rpartition(" ")
             if group not in groups:

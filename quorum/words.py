@@ -109,7 +109,7 @@ SECTIONS: Commands = {
 }  # fmt: skip
 
 
-class Words:
+class CommandTable:
     """The subcommands of the platform and of the enabled features. Words are texts such as "dataset import".
 
     Attributes:
@@ -162,4 +162,4 @@ class Words:
         return "\n".join(lines) + "\n"
 
 
-PLATFORM_WORDS = Words()
+PLATFORM_COMMANDS = CommandTable()

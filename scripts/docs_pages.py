@@ -138,10 +138,10 @@ def _set_up() -> None:
 
 
 def command_page() -> Iterator[str]:
-    from config.commands import all_words, load_command
+    from config.commands import all_commands, load_command
 
     yield "# Every command's help\n\nWhat holds for all is in [From a terminal](../commands.md)."
-    for section, commands in all_words().sections.items():
+    for section, commands in all_commands().sections.items():
         yield f"\n## {section}\n"
         yield from _table(
             ("`quorum`", "what it does"),

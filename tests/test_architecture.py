@@ -300,14 +300,14 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 import os, sys, django
 from config.features import all_features
 from config.commands import load_command
-from quorum.words import PLATFORM_WORDS
+from quorum.words import PLATFORM_COMMANDS
 {COMPUTING=}; {DESIGNING=}; {BESIDE=}; {RUNNING=}
 django.setup()
 for light, dear in {DEAR!r}.items():
     if process := os.fork():
         assert os.waitpid(process, 0)[1] == 0
         continue
-    for name in PLATFORM_WORDS.paths:
+    for name in PLATFORM_COMMANDS.paths:
         if eval(light):
             load_command(name).create_parser("manage.py", name)
     sys.exit(print(light, *(set(dear.split()) & {{*sys.modules}}), sep=",", end=";"))

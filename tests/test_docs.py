@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
-from config.commands import all_words
+from config.commands import all_commands
 from quorum.command import split
 from quorum.words import OWN_COMMANDS
 from scripts import stale
@@ -50,7 +50,7 @@ def test_commands_that_are_named_exist(page: Path) -> None:
     named = set(re.findall(r"manage\.py ([a-z][a-z_0-9]+)", text))
     typed = {split(line.split())[0] for line in re.findall(r"^quorum ([a-z].*)", text, re.M)}
     assert named - set(get_commands()) == set()
-    assert typed - set(get_commands()) - all_words().names.keys() - OWN_COMMANDS.keys() == set()
+    assert typed - set(get_commands()) - all_commands().names.keys() - OWN_COMMANDS.keys() == set()
 
 
 def test_what_is_said_to_be_somewhere_is_there() -> None:

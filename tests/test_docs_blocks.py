@@ -30,7 +30,7 @@ from django.test import override_settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from annotation.models import Assignment, Worker
-from config.commands import all_words
+from config.commands import all_commands
 from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, Unit
 from judgments.studies.studies import find_study
@@ -155,7 +155,7 @@ class Clone:
         words, rest = split(arguments)
         with chdir(folder), redirect_stdout(printed), redirect_stderr(complained):
             try:
-                call_command(all_words().names.get(words, words), *rest)
+                call_command(all_commands().names.get(words, words), *rest)
             except CommandError as error:
                 complained.write(f"CommandError: {error}\n")
                 code = 1

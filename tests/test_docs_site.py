@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, expect
 
-from config.commands import all_words
+from config.commands import all_commands
 from quorum.metrics.registry import METRICS
 from quorum.statistics.catalogue import STATISTICS
 
@@ -41,7 +41,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_page_is_in_the_menu_and_every_command_metric_and_statistic_on_a_page(site: Path) -> None:
     """A strict build warns of pages without a place, of lost links and of lost headings."""
     commands = (site / "reference" / "commands.html").read_text("utf-8")
-    assert [words for words in all_words().names if f'id="{words.replace(" ", "-")}"' not in commands] == []
+    assert [
+        words for words in all_commands().names if f'id="{words.replace(" ", "-")}"' not in commands
+    ] == []
     metrics = (site / "reference" / "metrics.html").read_text("utf-8")
     assert [name for name in METRICS if f"<code>{name}</code>" not in metrics] == []
     statistics = (site / "reference" / "statistics.html").read_text("utf-8")

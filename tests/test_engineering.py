@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
-from config.commands import all_words, load_command
+from config.commands import all_commands, load_command
 from quorum.numeric.names import nearest_name
 from tests.doors import key_of
 from tests.studies import make_dataset, make_study
@@ -163,7 +163,7 @@ def test_a_refusal_names_only_options_that_the_command_has(tmp_path: Path) -> No
 
 def test_every_option_that_a_sentence_names_is_one_of_some_command() -> None:
     known = {"--version", "--help", "--deploy", "--option", "--check"}  # the last is of sha256sum
-    for name in all_words().paths:
+    for name in all_commands().paths:
         parsers = [load_command(name).create_parser("manage.py", name)]
         while parsers:
             parser = parsers.pop()
@@ -274,9 +274,9 @@ def test_each_command_of_a_feature_loads_in_a_process_of_its_own() -> None:
 import os, sys
 import django
 django.setup()
-from config.commands import all_words, load_command
-from quorum.words import PLATFORM_WORDS
-for name in all_words().paths.keys() - PLATFORM_WORDS.paths.keys():
+from config.commands import all_commands, load_command
+from quorum.words import PLATFORM_COMMANDS
+for name in all_commands().paths.keys() - PLATFORM_COMMANDS.paths.keys():
     child = os.fork()
     if not child:
         load_command(name)

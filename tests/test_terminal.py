@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from django.core.management import get_commands
 
-from config.commands import all_words, load_command
+from config.commands import all_commands, load_command, load_framework
 from judgments.importers import IMPORT_FORMATS
 from quorum.command import main
 from tests.installations import ROOT, free_port
@@ -91,14 +91,25 @@ def terminal(installed: Path, tmp_path: Path) -> Terminal:
 def test_every_command_of_ours_has_a_word_and_can_be_loaded() -> None:
     elsewhere = {name for name, app in get_commands().items() if app in APPS}
     assert elsewhere == NOT_OURS
-    assert sorted(all_words().paths) == sorted(all_words().names.values())
-    assert all(load_command(name).help for name in all_words().paths)
+    assert sorted(all_commands().paths) == sorted(all_commands().names.values())
+    assert all(load_command(name).help for name in all_commands().paths)
+
+
+def test_modules_can_be_imported_after_the_framework_could_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr("config.commands.import_module", fail)
+    monkeypatch.delitem(sys.modules, "yaml", raising=False)
+    with pytest.raises(ImportError, match="rest_framework"):
+        load_framework()
+    assert sys.modules.get("yaml", "not blocked") == "not blocked"
 
 
 def test_examples_are_read_whatever_is_installed() -> None:
     sets = {how.name.partition("-")[0] for how in IMPORT_FORMATS}  # of features
     assert {"flickr8k", "pascal", "coco"} <= sets
-    for name in all_words().paths:
+    for name in all_commands().paths:
         command: Any = load_command(name)
         for words in map(shlex.split, command.example.splitlines()):
             assert not [word for word in words if word.partition("-")[0] in sets], command.example
