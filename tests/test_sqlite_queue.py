@@ -11,7 +11,7 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from config.middleware import WriteQueueMiddleware
+from config.middleware import LARGE_BODY, WriteQueueMiddleware
 from tests.installations import Installation
 
 WRITE = """
@@ -200,6 +200,30 @@ def test_submissions_are_computed_one_at_a_time_and_a_slow_sender_keeps_nobody_w
         assert not late.done()
         body.sent.set()
         assert late.result(60).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "size"),
+    [
+        ("GET", "/s/one/work/", 0),
+        ("POST", "/s/one/work/", LARGE_BODY),
+        ("POST", "/api/studies/one/close/", 2),
+    ],
+)
+def test_pages_large_files_and_work_of_the_team_do_not_wait_for_submissions(
+    method: str, path: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("config.middleware.QUEUE_SECONDS", 600)
+    answer = WriteQueueMiddleware(lambda request: HttpResponse())
+    turn = answer.queue.wait(600)  # as of a submission that is being computed
+    assert turn is not None
+    with ThreadPoolExecutor(1) as people:
+        request = RequestFactory().generic(method, path, "x" * size)
+        reply = people.submit(answer, request)
+        try:
+            assert reply.result(10).status_code == 200
+        finally:
+            turn.end()
 
 
 def test_a_submission_whose_body_breaks_off_or_whose_view_fails_ends_its_turn() -> None:
