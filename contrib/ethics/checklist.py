@@ -23,7 +23,7 @@ from django.utils.translation import ngettext
 
 from annotation.crowds import backend_for
 from annotation.crowds.panel.backend import panel_title
-from annotation.launch.check_questions import describe_rule, items_among
+from annotation.launch.pass_mark import describe_pass_mark, items_in_groups
 from annotation.privacy.consent import versions_in_use
 from annotation.work.sheet.texts import spell_duration
 from annotation.work.summaries import describe_effort
@@ -195,7 +195,7 @@ def _task_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
         + _("Participants can stop after any page. They can continue later while the study is open."),
         "CR (b)(1)",
     )
-    check_count = items_among(design, design.controls.per_hit)
+    check_count = items_in_groups(design, design.controls.per_hit)
     check_answer = (
         ngettext(
             "Each page of work contains %(n)s check question: an item with a known right answer. "
@@ -210,7 +210,7 @@ def _task_lines(facts: _StudyFacts) -> Iterator[ChecklistLine]:
         if check_count
         else _("No. There are no check questions.")
     )
-    check_answer = f"{check_answer} {describe_rule(design)}".rstrip()
+    check_answer = f"{check_answer} {describe_pass_mark(design)}".rstrip()
     yield ChecklistLine(_("Is anything not told to participants?"), check_answer, "45 CFR 46.116(f)")
     exclusion_answer = (
         _(

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_noop, override
 from rest_framework import serializers
 
 from annotation.crowds import backend_for
-from annotation.launch.check_questions import items_among
+from annotation.launch.pass_mark import items_in_groups
 from annotation.privacy.consent import change_consent
 from annotation.work.sheet.texts import spell_duration
 from common.amounts import spell_money
@@ -54,7 +54,7 @@ class ReadyTextsRequest(Parameters):
 
 def write_consent(design: StudyDesign, case: str, language: str) -> str:
     """Return the ready consent text of a case as Markdown, filled in from the design, in one of the languages."""
-    items = items_among(design, KINDS[design.protocol].hit_size(design))
+    items = items_in_groups(design, KINDS[design.protocol].hit_size(design))
     currency = design.named_currency
     with override(language):
         context = {

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_noop, ngettext
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.opening import ObstacleTopic, obstacles
 from annotation.crowds.panel.backend import ExternalBackend, describe_unsigned
-from annotation.launch.check_questions import chance_of_exclusion, describe_rule
+from annotation.launch.pass_mark import chance_of_exclusion, describe_pass_mark
 from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from annotation.launch.views.points import CONSENT_CHECKS, add_check
 from annotation.models import Budget, at_crowd
@@ -134,7 +134,7 @@ def _check_attention(launch: Launch) -> Iterable[ChecklistItem]:
             if has_quiz
             else _("Each page of work has check questions (%(n)s).")
         ) % {"n": checks_per_page}
-    rule, pass_mark_sentences = launch.design.controls, describe_rule(launch.design)
+    rule, pass_mark_sentences = launch.design.controls, describe_pass_mark(launch.design)
     if not pass_mark_sentences:
         yield launch.point(title, Readiness.READY, sentence)
         return

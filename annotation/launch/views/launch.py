@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.crowds.views.figures import FIGURES as CROWD_FIGURES
-from annotation.launch.check_questions import items_among
+from annotation.launch.pass_mark import items_in_groups
 from annotation.money.forecast import Forecast, forecast_of_design
 from judgments.cached_figures import cached_figures
 from judgments.design.editing.form.fields import html_name
@@ -87,7 +87,7 @@ class Launch:
         # the pages of work until a check question is repeated; all pages, if none is
         max_pages = plan.pool.lasts if plan else pool_note["lasts"]
         page_count = min(max_pages, self.design.workers.hits_at_most or max_pages)
-        return page_count * items_among(self.design, self.design.controls.per_hit)
+        return page_count * items_in_groups(self.design, self.design.controls.per_hit)
 
     @property
     def why_unknown(self) -> str:

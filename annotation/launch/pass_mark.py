@@ -12,7 +12,7 @@ from judgments.design.tables.controls import CAREFUL_ACCURACY, GUESSING_ACCURACY
 from judgments.kinds import KINDS
 
 
-def items_among(design: StudyDesign, groups: int) -> int:
+def items_in_groups(design: StudyDesign, groups: int) -> int:
     """Return how many items ``groups`` groups have. A group is one item or, for some kinds, a picture with captions."""
     return groups * (design.captions_per_image if KINDS[design.protocol].grouped else 1)
 
@@ -21,17 +21,17 @@ def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, floa
     """Return the number of check questions after which the pass mark applies, and the probability of exclusion then.
 
     The pass mark applies from ``controls.least`` check questions on. Participants answer whole pages of work, so the
-    number is rounded up to the check questions of whole pages.
+    number is rounded up to the check questions of whole pages. The design must have check questions on each page.
 
     Args:
         accuracy: the probability that the participant answers a check question right.
     """
-    checks_per_page = items_among(design, design.controls.per_hit)
+    checks_per_page = items_in_groups(design, design.controls.per_hit)
     check_count = checks_per_page * math.ceil(design.controls.least / checks_per_page)
     return check_count, design.controls.exclusion_probability(check_count, accuracy)
 
 
-def describe_rule(design: StudyDesign) -> str:
+def describe_pass_mark(design: StudyDesign) -> str:
     """Return sentences about the pass mark and whom it excludes; "" if the study has none."""
     if not design.controls.per_hit or not design.controls.threshold:
         return ""
@@ -40,16 +40,17 @@ def describe_rule(design: StudyDesign) -> str:
     return ngettext(
         "Answers of participants below the pass mark of %(mark)s are not used. After one check question, about "
         "%(careful)s of 100 careful participants are below the pass mark. Of 100 participants who guess, about "
-        "%(guessing)s are below the pass mark. It is assumed that a careful participant gets 95 of 100 check "
+        "%(guessing)s are below the pass mark. It is assumed that a careful participant gets %(accuracy)s of 100 check "
         "questions right.",
         "Answers of participants below the pass mark of %(mark)s are not used. After %(seen)s check questions, about "
         "%(careful)s of 100 careful participants are below the pass mark. Of 100 participants who guess, about "
-        "%(guessing)s are below the pass mark. It is assumed that a careful participant gets 95 of 100 check "
+        "%(guessing)s are below the pass mark. It is assumed that a careful participant gets %(accuracy)s of 100 check "
         "questions right.",
         check_count,
     ) % {
         "mark": percent(design.controls.threshold),
         "seen": check_count,
+        "accuracy": round(100 * CAREFUL_ACCURACY),
         "careful": round(100 * careful_chance),
         "guessing": round(100 * guessing_chance),
     }
