@@ -154,7 +154,7 @@ def _time_of_next_use(limit: RateLimitItem, key: tuple[str, ...], counted: bool)
     redis, is_high = settings.REDIS_URL, limit.amount > MAX_REMEMBERED_USES
     if redis and _away_until.get(redis, 0.0) < time.monotonic():
         try:
-            return _reset_time(_limiter(redis, is_high), limit, key, counted)
+            return _try_limit(_limiter(redis, is_high), limit, key, counted)
         except StorageError as error:
             _away_until[redis] = time.monotonic() + OUTAGE_SECONDS
             logger.warning(
@@ -162,12 +162,13 @@ def _time_of_next_use(limit: RateLimitItem, key: tuple[str, ...], counted: bool)
                 error.storage_error,
                 OUTAGE_SECONDS,
             )
-    return _reset_time(_limiter("", is_high), limit, key, counted)
+    return _try_limit(_limiter("", is_high), limit, key, counted)
 
 
-def _reset_time(
+def _try_limit(
     limiter: RateLimiter, limit: RateLimitItem, key: tuple[str, ...], counted: bool
 ) -> float | None:
+    """Test the limit and, if ``counted``, count a use. Return as ``_time_of_next_use`` does."""
     allowed = limiter.hit(limit, *key) if counted else limiter.test(limit, *key)
     return None if allowed else limiter.get_window_stats(limit, *key).reset_time
 

@@ -114,7 +114,10 @@ class Case(models.Model):
 
 
 class Adjudication(models.Model):
-    """A disputed unit that a chosen person decides without seeing the votes."""
+    """A disputed unit that a chosen person decides without seeing the votes.
+
+    ``side`` says in which order the unit is shown to them. ``value`` does not depend on it: it is in the unit's order.
+    """
 
     class State(models.TextChoices):
         WAITING = "waiting", pgettext_lazy("staff", "waiting")
@@ -160,7 +163,7 @@ class Adjudication(models.Model):
 
 
 class QuizAttempt(models.Model):
-    """A worker's attempt at a quiz; never deleted."""
+    """A worker's attempt at a quiz, kept while the worker and the study exist."""
 
     worker = models.ForeignKey(
         Worker, verbose_name="participant", on_delete=models.CASCADE, related_name="quiz_attempts"
@@ -195,9 +198,10 @@ class QuizAttempt(models.Model):
 
 
 class StudyAlarm(models.Model):
-    """An alarm about a study, with the worker who caused it: they have seen all control items.
+    """An alarm about a study, with the worker who caused it by answering all control items.
 
-    ``pages`` and ``missing`` count the worker's pages that lack control items, and the items that they lack.
+    ``pages`` is the number of the worker's pages without enough control items, and ``missing`` is the number of
+    control items that these pages lack.
     """
 
     class Kind(models.TextChoices):

@@ -116,7 +116,7 @@ def appeals_of(study: Study, worker: Worker) -> QuerySet[AppealNote]:
 
 
 def is_in_another_study(study: Study, worker: Worker) -> bool:
-    """Return whether the person takes part in another study. The person keeps their name there."""
+    """Return whether the person takes part in another study."""
     models = (Participation, CrowdSession, Assignment, CrowdCall)
     return any(model._default_manager.filter(worker=worker).exclude(study=study).exists() for model in models)
 

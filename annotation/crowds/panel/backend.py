@@ -227,7 +227,11 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
 
 
 def address_back(design: StudyDesign, outcome: str, *, code: str, ids: PanelIds) -> str:
-    """Return the address at the panel to which a person returns; "" if the code is shown instead."""
+    """Return the address at the panel to which a person returns; "" if they get a code, or if a needed id is missing.
+
+    Args:
+        outcome: one of ``judgments.design.panels.OUTCOMES``, such as "complete".
+    """
     return return_address(design.panel, outcome, code=code, worker=ids.worker, session=ids.session)
 
 
