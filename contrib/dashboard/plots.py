@@ -29,7 +29,7 @@ from evaluation.presentation.plots.canvas import (
     to_svg,
     write_beside,
 )
-from evaluation.presentation.plots.figures import MARKERS, OKABE_ITO, LineEnd, label_ends
+from evaluation.presentation.plots.figures import LINE_COLOURS, MARKERS, LineEnd, label_ends
 from evaluation.results.plots import CHANCE
 
 STABLE_WIDTH = 0.05  # width of an interval below which more judgments change little
@@ -161,7 +161,7 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     line_ends: list[LineEnd] = [(chance, _("chance"), INK, "")]
     for index, name in enumerate(order):
         rows = defined[name]
-        colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
+        colour, marker = LINE_COLOURS[index % len(LINE_COLOURS)], MARKERS[index % len(MARKERS)]
         if leaders == [name] and rows[-1]["low"] is not None and not correlated:
             _draw_band(axes, rows, colour, alpha=0.14)
         axes.plot(

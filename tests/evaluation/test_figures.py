@@ -258,6 +258,29 @@ def test_the_words_of_two_levels_of_people_stand_apart_and_within_a_figure_of_fi
         assert words.x1 <= figure.bbox.x1
 
 
+def test_the_note_of_a_panel_without_a_title_is_written_within_the_figure() -> None:
+    panel = DotPanel("", (Estimate(0.7, 0.65, 0.75),), (Level("people", 0.8, dashed=False),), "n = 1,234")
+    figure = dots_figure(DotPlot(("cider",), (panel,), "accuracy in %", shows="share"), 0.0)
+    FigureCanvasAgg(figure).draw()
+    level, note = figure.axes[0].texts
+    assert note.get_text() == "n = 1,234"
+    assert not note.get_window_extent().overlaps(level.get_window_extent())
+    assert note.get_window_extent().y1 <= figure.bbox.y1
+
+
+def test_room_is_kept_only_for_labels_of_levels_that_are_written() -> None:
+    people = Level("half of the people", 0.82, dashed=False)
+    estimates = (Estimate(0.7, 0.65, 0.75),)
+    heights = [
+        dots_figure(
+            DotPlot(("cider",), (DotPanel("HC", estimates, levels), DotPanel("all", estimates)), "accuracy"),
+            0.0,
+        ).get_size_inches()[1]
+        for levels in ((), (people, Level("most an answer can reach", 0.87, dashed=False)))
+    ]
+    assert heights[0] == heights[1]  # the last panel, which has the labels, has no level
+
+
 def test_shares_in_a_matrix_are_percentages_as_in_the_sentence_below_it() -> None:
     names, level = ("W1", "W2"), Level("chance", 0.5)
     values = ((None, 0.711), (0.711, None))

@@ -5,7 +5,7 @@ from itertools import pairwise
 from defusedxml.ElementTree import fromstring
 
 from contrib.dashboard.plots import earlier_figure, growth_figure, metrics_figure
-from evaluation.presentation.plots.figures import OKABE_ITO
+from evaluation.presentation.plots.figures import LINE_COLOURS
 from tests.evaluation.test_figures import SVG, cell, words
 
 
@@ -18,7 +18,7 @@ def test_a_metric_s_curve_has_a_colour_and_a_sign_of_its_own_beside_its_name() -
         correlated=False,
     )
     assert set(names) <= set(words(svg))
-    assert len({colour for colour in OKABE_ITO if svg.count(colour.lower()) > 1}) == len(names)
+    assert len({colour for colour in LINE_COLOURS if svg.count(colour.lower()) > 1}) == len(names)
 
 
 def test_names_beside_curves_that_end_at_the_top_lie_one_below_the_other_within_the_plot() -> None:

@@ -59,8 +59,9 @@ from evaluation.presentation.plots.canvas import (
 )
 from evaluation.presentation.plots.heat import heat_figure, is_narrow
 
-# Colours that people with colour blindness can distinguish (Okabe and Ito 2008).
-OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F7700", "#7F7F7F")
+# Colours that people with colour blindness can distinguish: six of Okabe and Ito 2008, and a dark yellow and a grey in
+# place of the palette's yellow and black.
+LINE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F7700", "#7F7F7F")
 LineEnd = tuple[
     float, str, str, str
 ]  # the y coordinate of the line's end, its label, colour and marker ("": none)
@@ -231,7 +232,7 @@ def _draw_panel_lines(axes: Axes, panel: CurvePanel, *, label_length: int) -> li
             line_ends.append((points[-1][1], shorten_label(bound.label, 20), INK, ""))
     for index, curve in enumerate(panel.curves):
         if points := _defined_points(curve.x, curve.y):
-            colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
+            colour, marker = LINE_COLOURS[index % len(LINE_COLOURS)], MARKERS[index % len(MARKERS)]
             xs, ys = zip(*points, strict=True)
             axes.plot(xs, ys, color=colour, linewidth=1.6, marker=marker, markersize=4, clip_on=False)
             line_ends.append((ys[-1], shorten_label(curve.label, label_length), colour, marker))
@@ -295,8 +296,10 @@ def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
 def dots_figure(drawing: DotPlot, signature_height: float) -> Canvas:
     """Return a figure of dots in rows, with ``signature_height`` inches free below."""
     row_count = len(drawing.labels)
-    extra_points = max(_points_of_extra_labels(panel) for panel in drawing.panels)
-    headroom = 0.42 + 0.3 * any(panel.title for panel in drawing.panels)
+    extra_points = _points_of_extra_labels(
+        drawing.panels[-1]
+    )  # only the last panel has labels of people's levels
+    headroom = 0.42 + 0.3 * any(panel.title or panel.note for panel in drawing.panels)
     height = 0.63 + headroom + extra_points / POINTS_PER_INCH + ROW_HEIGHT * row_count + signature_height
     figure = new_figure(height)
     panels = figure.subplots(1, len(drawing.panels), squeeze=False)[0]
@@ -389,10 +392,9 @@ def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool
 
 def _write_heading(axes: Axes, panel: DotPanel, extra_points: int) -> None:
     """Write the title and note above the panel and the labels of its levels, of which some need extra points."""
-    if not panel.title:
-        return
     position: dict[str, Any] = {"offset": (0, 25 + extra_points), "xycoords": "axes fraction", "va": "bottom"}
-    write_beside(axes, panel.title, (0.0, 1.0), **position, fontsize=NORMAL, fontweight="bold")
+    if panel.title:
+        write_beside(axes, panel.title, (0.0, 1.0), **position, fontsize=NORMAL, fontweight="bold")
     if panel.note:
         write_beside(
             axes, panel.note, (1.0, 1.0), **position, fontsize=SMALL - 1, alpha=SOFT_OPACITY, ha="right"
