@@ -204,17 +204,17 @@ def _systems_of(
     return system_tallies(consensus, systems_of_pairs), NO_RANKINGS, verdict
 
 
-def _content_of_systems(
+def _score_selections(
     study: Study, kind: Kind, judgments: Sequence[IncludedJudgment], seed: int
 ) -> tuple[dict[str, Any], SystemsVerdict | None]:
     """Return the scores of the boxes or keywords that systems name, and the verdict on systems."""
     if not (kind.system_content and judgments):
         return {}, None
     # Import late, because the machine code of the metrics would take memory in every web process.
-    from evaluation.results.system_content.scoring import content_of_systems
+    from evaluation.results.system_content.scoring import score_selections
 
     contents = SystemContent.objects.of_study(study, kind.system_content)
-    return content_of_systems(
+    return score_selections(
         kind,
         judgments,
         contents.values_list("system__name", "item_id", "names").iterator(),
@@ -280,7 +280,7 @@ def compute_aggregation(
         kind.results.figures(judgments, seed=design.seed) if judgments and kind.results else KindResults()
     )
     systems, rankings, verdict = _systems_of(study, kind, table, consensus, audit)
-    content, content_verdict = _content_of_systems(study, kind, judgments, design.seed)
+    content, content_verdict = _score_selections(study, kind, judgments, design.seed)
     settings = {
         "protocol": study.protocol,
         "controls": AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold,

@@ -88,7 +88,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
     figures = (
         dict(kind.results.figures(judgments, seed=settings.seed).study) if judgments and kind.results else {}
     )
-    content, systems_verdict = _content_of_systems(rows, judgments)
+    content, systems_verdict = _score_selections(rows, judgments)
     if content:
         figures |= {"system_content": content}
     audit = _audit_filter_of(rows, consensus)
@@ -166,21 +166,21 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
     )
 
 
-def _content_of_systems(
+def _score_selections(
     rows: ReleasedRows, judgments: Sequence[IncludedJudgment]
 ) -> tuple[dict[str, Any], SystemsVerdict | None]:
     """Return the figures of systems' boxes or keywords, and the verdict on the systems; {} and None without any."""
     if not rows.contents:  # bundles from before 0.6 have none
         return {}, None
     # Import late, because the machine code of the metrics would take memory in every web process.
-    from evaluation.results.system_content.scoring import content_of_systems
+    from evaluation.results.system_content.scoring import score_selections
 
     items = {judgment.unit.item.name: judgment.unit.item_id for judgment in judgments}
     contents = [
         (row["system"], items[row["image"]], row["names"]) for row in rows.contents if row["image"] in items
     ]
     documents = {items[image]: first for image, first in rows.documents.items() if image in items}
-    return content_of_systems(
+    return score_selections(
         rows.settings.kind, judgments, contents, documents,
         anonymous=not rows.settings.raters_known, seed=rows.settings.seed,
     )  # fmt: skip

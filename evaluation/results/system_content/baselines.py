@@ -60,9 +60,9 @@ People = Sequence[Sequence[Sequence[Any]]]
 
 
 class SelectionSource(NamedTuple):
-    """A source of boxes or keywords for each image: system, people or baseline. A random source has several draws."""
+    """A source of boxes or keywords for each image. Its role is one of ``ROLES``. A random source has several draws."""
 
-    source_name: str
+    role: str
     name: str
     draws: Sequence[Selections]
     signature: str = ""

@@ -44,16 +44,16 @@ class BoxMeasures:
 
     Attributes:
         names: names of the measures.
-        decides: the measure of the verdict.
+        deciding_measure: the measure of the verdict.
         means: whether the score of an image is a mean over people.
         baselines: a function that yields the baselines.
     """
 
-    names, decides = ("precision", "recall", F1), F1
+    names, deciding_measure = ("precision", "recall", F1), F1
     means = False  # because people's boxes of a description are the majority of their answers
     baselines = staticmethod(box_baselines)
 
-    def content_of_people(self, kind: Kind, answers: UnitsWithAnswers) -> list[list[int]]:
+    def selections_of_people(self, kind: Kind, answers: UnitsWithAnswers) -> list[list[int]]:
         """Return the numbers of the boxes that most people link to each description of an image."""
         return [
             box_numbers(
@@ -63,7 +63,7 @@ class BoxMeasures:
             if values
         ]
 
-    def content_of_system(self, unit: Any, names: Sequence[str]) -> list[int]:
+    def selection_of_system(self, unit: Any, names: Sequence[str]) -> list[int]:
         """Return the positions of the boxes that a system names by their ids."""
         positions = {box["id"]: index for index, box in enumerate(unit.content["boxes"])}
         return [positions[name] for name in names if name in positions]
@@ -91,16 +91,16 @@ class BoxMeasures:
 class KeywordMeasures:
     """Measures of keywords that are named for images. The attributes are those of ``BoxMeasures``."""
 
-    names, decides = ("best", OOT, BEST_MODE, OOT_MODE, "precision", "recall", F1), OOT
+    names, deciding_measure = ("best", OOT, BEST_MODE, OOT_MODE, "precision", "recall", F1), OOT
     means = True
     baselines = staticmethod(keyword_baselines)
 
-    def content_of_people(self, kind: Kind, answers: UnitsWithAnswers) -> list[list[str]]:
+    def selections_of_people(self, kind: Kind, answers: UnitsWithAnswers) -> list[list[str]]:
         """Return the keywords that each person gives an image."""
         all_answers = chain.from_iterable(unit_answers for _, unit_answers in answers)
         return [keyword_forms(list(dict.fromkeys(map(normalise_phrase, answer)))) for answer in all_answers]
 
-    def content_of_system(self, unit: Any, names: Sequence[str]) -> list[str]:
+    def selection_of_system(self, unit: Any, names: Sequence[str]) -> list[str]:
         """Return the forms of the keywords that a system names, in which they are compared with people's."""
         return keyword_forms(names)
 

@@ -31,31 +31,31 @@ MEASURES: dict[str, ContentMeasures] = {"boxes": BoxMeasures(), "keywords": Keyw
 
 
 @dataclass(frozen=True, slots=True)
-class ContentOfPeople:
-    """Boxes or keywords that people name for N images, and those that the other people name if one person is left out.
+class PeoplesSelections:
+    """What people select, which is boxes or keywords, for N images for which they select anything.
 
     Attributes:
         units: (N,) a unit of each image.
         cluster: (N,) codes of the documents, or of the images.
-        people: (N,) boxes or keywords that people name.
-        image, rater: (V,) positions of images, and row ids of people to leave out.
-        leave_one_out: (V,) boxes or keywords that the other people name.
-        left_out: number of images for which nobody names anything.
+        by_all: (N,) the selections of all people.
+        image, rater, without_rater: (V,) further versions: of image ``image[v]``, without the rater with the row id
+            ``rater[v]``, the selections are ``without_rater[v]``.
+        empty_images: number of further images, for which nobody selects anything.
     """
 
     units: Sequence[Any]
     cluster: Ints
-    people: People
+    by_all: People
     image: Ints
     rater: Ints
-    leave_one_out: People
-    left_out: int
+    without_rater: People
+    empty_images: int
 
 
-def content_of_systems(
+def score_selections(
     kind: Kind,
     judgments: Sequence[IncludedJudgment],
-    contents: Iterable[tuple[str, int, Sequence[str]]],
+    selections: Iterable[tuple[str, int, Sequence[str]]],
     documents: Mapping[int, Hashable],
     *,
     anonymous: bool,
@@ -66,24 +66,24 @@ def content_of_systems(
     Figures are {} if no system names anything for a judged item.
 
     Args:
-        contents: (system, row id of an item, boxes or keywords that the system names for it).
-        documents: row id of the first item of each item's document; items alone in their document are left out.
+        selections: (system, row id of an item, boxes or keywords that the system names for it).
+        documents: row id of the first item of each item's document; an item that is missing is its own document.
         anonymous: whether people cannot be distinguished.
     """
-    names_by_system: defaultdict[str, dict[int, Sequence[str]]] = defaultdict(dict)
+    selections_by_system: defaultdict[str, dict[int, Sequence[str]]] = defaultdict(dict)
     items = {judgment.unit.item_id for judgment in judgments}
-    for system, item, item_names in contents:
+    for system, item, selection in selections:
         if item in items:
-            names_by_system[system][item] = item_names
+            selections_by_system[system][item] = selection
     measures = MEASURES[kind.system_content]
     reference = (
-        _content_of_people(kind, measures, judgments, documents, anonymous=anonymous)
-        if names_by_system
+        _selections_of_people(kind, measures, judgments, documents, anonymous=anonymous)
+        if selections_by_system
         else None
     )
     if reference is None or not reference.units:
         return {}, None
-    sources = list(_sources(measures, reference, names_by_system, seed))
+    sources = list(_sources(measures, reference, selections_by_system, seed))
     scores = [_scores_of(measures, reference, source) for source in sources]
     outputs = [_outputs(measures, reference, scores, measure) for measure in range(len(measures.names))]
     figures = [
@@ -92,61 +92,63 @@ def content_of_systems(
     ]
     rows: list[dict[str, Any]] = [
         {
-            "who": source.source_name,
+            "who": source.role,
             "name": source.name,
             "figures": {name: figures[index][str(position)] for index, name in enumerate(measures.names)},
             "signature": source.signature,
         }
         for position, source in enumerate(sources)
     ]
-    rows.sort(key=lambda row: (ROLES.index(row["who"]), -(row["figures"][measures.decides]["value"] or 0.0)))
-    deciding_index = measures.names.index(measures.decides)
+    deciding_measure = measures.deciding_measure
+    rows.sort(key=lambda row: (ROLES.index(row["who"]), -(row["figures"][deciding_measure]["value"] or 0.0)))
+    deciding_index = measures.names.index(deciding_measure)
     verdict = None
-    if len(names_by_system) > 1:
-        system_scores = scores[: len(names_by_system)]  # the first sources are the systems, sorted by name
+    if len(selections_by_system) > 1:
+        # The first sources are the systems, sorted by name.
+        system_scores = scores[: len(selections_by_system)]
         system_outputs = replace(
-            _outputs(measures, reference, system_scores, deciding_index), names=sorted(names_by_system)
+            _outputs(measures, reference, system_scores, deciding_index), names=sorted(selections_by_system)
         )
-        verdict = verdict_on_systems(replace(system_outputs.standings(MEAN), measure=measures.decides))
+        verdict = verdict_on_systems(replace(system_outputs.standings(MEAN), measure=deciding_measure))
     return {
         "kind": kind.system_content,
         "measures": list(measures.names),
-        "decides": measures.decides,
+        "decides": deciding_measure,
         "images": len(reference.units),
-        "left_out": reference.left_out,
+        "left_out": reference.empty_images,
         "scope": scope_of(rater_count_of(outputs[deciding_index].deletions)),
         "rows": rows,
         "signatures": measures.signatures(),
     }, verdict
 
 
-def _content_of_people(
+def _selections_of_people(
     kind: Kind,
     measures: ContentMeasures,
     judgments: Sequence[IncludedJudgment],
     documents: Mapping[int, Hashable],
     *,
     anonymous: bool,
-) -> ContentOfPeople:
+) -> PeoplesSelections:
     by_image: dict[int, dict[int, list[IncludedJudgment]]] = {}
     for judgment in sorted(judgments, key=lambda row: (row.unit.position, row.unit.pk)):  # as in a release
         by_image.setdefault(judgment.unit.item_id, {}).setdefault(judgment.unit.pk, []).append(judgment)
 
-    def content_of(units: Iterable[list[IncludedJudgment]], rater: int | None = None) -> list[list[Any]]:
-        """Return the content that people name for each unit, without the answers of ``rater``."""
+    def selections_of(units: Iterable[list[IncludedJudgment]], rater: int | None = None) -> list[list[Any]]:
+        """Return what people select for the units of an image, without the answers of ``rater``."""
         answers = ((rows[0].unit, [row.answer for row in rows if row.worker != rater]) for rows in units)
-        return measures.content_of_people(kind, answers)
+        return measures.selections_of_people(kind, answers)
 
-    units_by_image = {item: units for item, units in by_image.items() if any(content_of(units.values()))}
+    units_by_image = {item: units for item, units in by_image.items() if any(selections_of(units.values()))}
     codes_by_document: dict[Hashable, int] = {}
-    # (image, rater, content without the rater)
-    left_out_rows = [
-        (image, rater, content_of(units.values(), rater))
+    # (image, rater, selections without the rater)
+    rows_without_rater = [
+        (image, rater, selections_of(units.values(), rater))
         for image, units in enumerate(units_by_image.values())
         for rater in sorted({row.worker for row in chain.from_iterable(units.values())})
         if not anonymous
     ]
-    return ContentOfPeople(
+    return PeoplesSelections(
         units=[next(iter(units.values()))[0].unit for units in units_by_image.values()],
         cluster=np.array(
             [
@@ -155,60 +157,64 @@ def _content_of_people(
             ],
             dtype=np.int64,
         ),
-        people=[content_of(units.values()) for units in units_by_image.values()],
-        image=np.array([row[0] for row in left_out_rows], dtype=np.int64),
-        rater=np.array([row[1] for row in left_out_rows], dtype=np.int64),
-        leave_one_out=[row[2] for row in left_out_rows],
-        left_out=len(by_image) - len(units_by_image),
+        by_all=[selections_of(units.values()) for units in units_by_image.values()],
+        image=np.array([row[0] for row in rows_without_rater], dtype=np.int64),
+        rater=np.array([row[1] for row in rows_without_rater], dtype=np.int64),
+        without_rater=[row[2] for row in rows_without_rater],
+        empty_images=len(by_image) - len(units_by_image),
     )
 
 
 def _sources(
     measures: ContentMeasures,
-    reference: ContentOfPeople,
-    names_by_system: Mapping[str, Mapping[int, Sequence[str]]],
+    reference: PeoplesSelections,
+    selections_by_system: Mapping[str, Mapping[int, Sequence[str]]],
     seed: int,
 ) -> Iterator[SelectionSource]:
     """Yield the systems, sorted by name, people, and the baselines."""
-    for system in sorted(names_by_system):
-        names = names_by_system[system]
+    for system in sorted(selections_by_system):
+        selection_by_item = selections_by_system[system]
         selections = [
-            measures.content_of_system(unit, names.get(unit.item_id, ())) for unit in reference.units
+            measures.selection_of_system(unit, selection_by_item.get(unit.item_id, ()))
+            for unit in reference.units
         ]
         yield SelectionSource(SYSTEM, system, [selections])
     yield SelectionSource(PEOPLE, gettext_noop("one person against the others"), ())
-    yield from measures.baselines(reference.units, reference.people, reference.cluster, seed)
+    yield from measures.baselines(reference.units, reference.by_all, reference.cluster, seed)
 
 
-def _scores_of(measures: ContentMeasures, reference: ContentOfPeople, source: SelectionSource) -> Floats:
-    """Return (measures, N + V) scores of a source: against all people, then with one person left out."""
-    people = [*reference.people, *reference.leave_one_out]
-    images = [*range(len(reference.people)), *reference.image.tolist()]
-    if source.source_name == PEOPLE:
+def _scores_of(measures: ContentMeasures, reference: PeoplesSelections, source: SelectionSource) -> Floats:
+    """Return (measures, N + V) scores of a source: against all people, then without a rater."""
+    people = [*reference.by_all, *reference.without_rater]
+    images = [*range(len(reference.by_all)), *reference.image.tolist()]
+    if source.role == PEOPLE:
         return np.array(measures.scores_of_people(people))
     draws = [measures.scores([draw[image] for image in images], people) for draw in source.draws]
     return np.asarray(np.mean(draws, axis=0))
 
 
 def _outputs(
-    measures: ContentMeasures, reference: ContentOfPeople, scores: Sequence[Floats], measure: int
+    measures: ContentMeasures, reference: PeoplesSelections, scores: Sequence[Floats], measure: int
 ) -> Outputs:
-    """Return the scores by a measure as outputs of systems, whose names are the positions of the sources.
+    """Return the scores by a measure as outputs of systems, whose names are the positions of the sources as text.
 
     ``scores`` are results of ``_scores_of`` for each source. ``measure`` is the position of the measure.
     """
+    # Systems, people and baselines may have equal names, but positions are unique.
     image_count = len(reference.units)
     measure_scores = np.array([score[measure] for score in scores])
     system, item = np.nonzero(~np.isnan(measure_scores[:, :image_count]))
+    # (sources, N) the position of each score in the output; -1 for undefined scores.
     row = np.full((len(scores), image_count), -1)
     row[system, item] = np.arange(len(item))
     deletions = None
     if len(reference.rater):
-        source, answer = np.nonzero(row[:, reference.image] >= 0)
+        # (D,) positions of sources and of versions without a rater, for images with a defined score.
+        source, version = np.nonzero(row[:, reference.image] >= 0)
         deletions = RaterDeletions(
-            row[source, reference.image[answer]],
-            renumber_codes(reference.rater[answer]),
-            measure_scores[source, image_count + answer],
+            row[source, reference.image[version]],
+            renumber_codes(reference.rater[version]),
+            measure_scores[source, image_count + version],
             measures.means,
         )
     return Outputs(
