@@ -166,10 +166,10 @@ def pair_batches(study: Study, consensus: StudyConsensus) -> Iterator[OutcomeBat
         judged_pairs: list[int] = []
         outcome_index: list[int] = []
         for pair in pairs:
-            outcome = consensus.of_pair[pair.pk]
-            if outcome.wins or outcome.losses or outcome.ties or outcome.published:
+            pair_result = consensus.of_pair[pair.pk]
+            if pair_result.wins or pair_result.losses or pair_result.ties or pair_result.published:
                 judged_pairs.append(pair.pk)
-                key = outcome, pair.pk in adjudicated
+                key = pair_result, pair.pk in adjudicated
                 outcome_index.append(index_by_outcome.setdefault(key, len(index_by_outcome)))
         yield OutcomeBatch(
             "pair_id",
@@ -180,20 +180,20 @@ def pair_batches(study: Study, consensus: StudyConsensus) -> Iterator[OutcomeBat
         )
 
 
-def _pair_outcome(study: Study, outcome: PairConsensus, is_adjudicated: bool) -> Outcome:
+def _pair_outcome(study: Study, consensus: PairConsensus, is_adjudicated: bool) -> Outcome:
     source = ADJUDICATED if is_adjudicated else JUDGMENTS
-    if outcome.published:
+    if consensus.published:
         source = Consensus.Source.PUBLISHED.value
-    wins, losses, ties = outcome.wins, outcome.losses, outcome.ties
+    wins, losses, ties = consensus.wins, consensus.losses, consensus.ties
     n = wins + losses + ties
     return Outcome(
         study_id=study.pk,
         source=source,
         n=n,
-        value=outcome.value,
+        value=consensus.value,
         answer=None,
         share=max(wins, losses) / n if n else None,
         margin=abs(wins - losses) / n if n else None,
-        tie=outcome.tie,
+        tie=consensus.tie,
         votes=json.dumps({"wins": wins, "losses": losses, "ties": ties}) if n else "{}",
     )

@@ -1,4 +1,9 @@
-"""Store a study's consensus as rows. Only rows that changed are written."""
+"""Store a study's consensus as rows. Only rows that changed are written.
+
+With no stored rows, all are inserted in a few large statements, each distinct outcome once (`_store_first`). Otherwise
+each batch is compared with its stored rows (`_store_changes`). Large studies also keep a digest of each batch;
+`unit_batches` skips a batch whose digest is unchanged.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +45,7 @@ def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResult
     stored_rows = Consensus.objects.filter(study=study)
     stored_count, has_digests = stored_rows.count(), len(consensus.units) >= DIGESTED_FROM
     digests = BatchDigests(blocks.read_digests(study, stored_count) if has_digests else {})
+    # Batches are made while they are stored. Therefore ``digests.computed`` is complete only after the last one.
     batches = chain(unit_batches(study, consensus, figures, digests), pair_batches(study, consensus))
     with large_cache():
         if stored_count:
@@ -61,10 +67,10 @@ def _store_first(batches: Iterable[OutcomeBatch]) -> None:
             index_by_outcome: dict[Outcome, int] = {}
             outcome_indices = []
             for batch in statement_batches:
-                statement_index = [
+                positions_in_statement = [
                     index_by_outcome.setdefault(outcome, len(index_by_outcome)) for outcome in batch.outcomes
                 ]
-                outcome_indices.append(np.array(statement_index, dtype=np.int64)[batch.outcome_index])
+                outcome_indices.append(np.array(positions_in_statement, dtype=np.int64)[batch.outcome_index])
             insert_repeated(
                 Consensus,
                 id_field,
