@@ -62,8 +62,11 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """The translated name, capitalised unless it begins with a symbol, as in "n of people" and "p, Holm"."""
-        text = gettext(self.name if self.verbatim else HEADINGS.get(self.name, self.name))
+        """The heading on pages: a verbatim name as it is, other names translated.
+
+        A translated name is capitalised unless its first word is a single letter, as in "n of people" and "p, Holm".
+        """
+        text = self.name if self.verbatim else gettext(HEADINGS.get(self.name, self.name))
         return capfirst(text) if text[1:2].isalpha() and not self.verbatim else text
 
 
@@ -192,7 +195,7 @@ class DotPlot:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line of a plot, which is ``dashed`` if it is a floor. A point with y None is left out."""
+    """A line of a plot, drawn dashed if it is a bound and ``dashed``. A point with y None is left out."""
 
     label: str
     x: tuple[float, ...]

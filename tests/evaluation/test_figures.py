@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 from defusedxml.ElementTree import fromstring
+from django.utils import translation
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from evaluation.data.progress import study_progress
 from evaluation.presentation.content import (
+    Column,
     Curve,
     CurvePanel,
     DotPanel,
@@ -289,7 +291,7 @@ def test_shares_in_a_matrix_are_percentages_as_in_the_sentence_below_it() -> Non
         panel = HeatmapPanel("equal answers", names, names, values, levels=(level,), shows=shows)
         table = Table("t", "T", (), ())
         plot = Plot("p", "P", "", Heatmap((panel,), "worker", "worker"), table)
-        said[shows] = words(svg_of(draw_plot(plot, stamp=""), plot, simulated=False))
+        said[shows] = words(svg_of(draw_plot(plot, signature=""), plot, simulated=False))
     assert {"71", "chance 50\N{NO-BREAK SPACE}%"} <= set(said["share"])
     assert {".71", "chance .50"} <= set(said["coefficient"])
 
@@ -304,6 +306,12 @@ def test_the_colour_scale_stays_clear_of_column_names_that_are_written_upwards(
     matrix, scale = figure.axes
     gap = matrix.xaxis.label.get_window_extent().y0 - scale.get_window_extent().y1
     assert gap / figure.dpi > 0.15  # inches
+
+
+def test_a_heading_is_translated_unless_it_is_a_name() -> None:
+    with translation.override("de"):
+        assert Column("baseline").heading == "Vergleichswert"
+        assert Column("baseline", verbatim=True).heading == "baseline"  # a metric may have this name
 
 
 def test_a_table_in_a_terminal_has_names_at_the_left_and_numbers_at_the_right() -> None:
