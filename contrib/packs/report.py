@@ -44,10 +44,10 @@ def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, by
         yield f"tables/{table.name}.csv", render_table(table, "csv").encode()
         for section in replication.sections:
             for plot in section.plots:
-                figure = drawing.draw_plot(plot, stamp=replication.signature)
+                figure = drawing.draw_plot(plot, signature=replication.signature)
                 svg = drawing.svg_of(figure, plot, simulated=replication.simulated)
-                svgs[plot.name] = drawing.page_svg(svg, replication.signature)
-                yield f"figures/{plot.name}.svg", drawing.svg_file(svg)
+                svgs[plot.name] = drawing.svg_for_page(svg, replication.signature)
+                yield f"figures/{plot.name}.svg", drawing.svg_for_file(svg)
                 yield f"figures/{plot.name}.png", drawing.png_of(figure)
                 yield f"figures/{plot.name}.csv", render_table(plot.data, "csv").encode()
             for table in section.tables:

@@ -280,10 +280,10 @@ def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple
     plots = report.plots
     for number, plot in enumerate(plots):
         progress(0.8 + 0.18 * number / len(plots), f"figure {plot.name}")
-        figure = drawing.draw_plot(plot, stamp=report.signature)
+        figure = drawing.draw_plot(plot, signature=report.signature)
         svg = drawing.svg_of(figure, plot, simulated=report.simulated)
-        svgs[plot.name] = drawing.page_svg(svg, report.signature)
-        yield f"figures/{plot.name}.svg", drawing.svg_file(svg)
+        svgs[plot.name] = drawing.svg_for_page(svg, report.signature)
+        yield f"figures/{plot.name}.svg", drawing.svg_for_file(svg)
         yield f"figures/{plot.name}.page.svg", svgs[plot.name].encode()
         yield f"figures/{plot.name}.pdf", drawing.pdf_of(figure)
         yield f"figures/{plot.name}.png", drawing.png_of(figure)

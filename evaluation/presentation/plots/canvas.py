@@ -205,10 +205,10 @@ def to_svg(figure: Figure, name: str, title: str, description: str, *, simulated
     )
 
 
-def wrap_signature(stamp: str, width: int) -> list[str]:
+def wrap_signature(signature: str, width: int) -> list[str]:
     """Return the lines of a signature, wrapped at ``width`` characters, preferably after a bar (|)."""
     lines = [""]
-    for field in re.findall(r"[^|]*\|?", stamp):
+    for field in re.findall(r"[^|]*\|?", signature):
         if len(lines[-1]) + len(field) > width and lines[-1]:
             lines.append("")
         lines[-1] += field

@@ -15,7 +15,7 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
+from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
@@ -62,9 +62,8 @@ from evaluation.presentation.plots.heat import heat_figure, is_narrow
 # Colours that people with colour blindness can distinguish: six of Okabe and Ito 2008, and a dark yellow and a grey in
 # place of the palette's yellow and black.
 LINE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F7700", "#7F7F7F")
-LineEnd = tuple[
-    float, str, str, str
-]  # the y coordinate of the line's end, its label, colour and marker ("": none)
+# The y coordinate of the line's end, its label, colour and marker ("": none).
+LineEnd = tuple[float, str, str, str]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # Least ratio of two neighbouring labelled ticks on a logarithmic axis, so that the labels do not touch.
 MIN_TICK_RATIO = 1.45
@@ -77,19 +76,19 @@ OPTION_HEIGHT = 0.165  # inches, the height of a row of the matrix
 CHOICE_GAP = 0.13  # inches between the rows of two choices
 MARK_HALF_HEIGHT = 0.32  # half the height of a mark, in rows of the matrix
 LETTER_WIDTH = 0.06  # inches of an average small letter
-STAMP_POINTS = 5.5  # type size of the signature below a plot
-STAMP_LINE_HEIGHT = 0.105  # inches
-STAMP_LINE_LENGTH = 150  # characters of a line of the signature
+SIGNATURE_POINTS = 5.5  # type size of the signature below a plot
+SIGNATURE_LINE_HEIGHT = 0.105  # inches
+SIGNATURE_LINE_LENGTH = 150  # characters of a line of the signature
 PNG_DPI = 200
 
 
 logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs every step of subsetting a font
 
 
-def draw_plot(plot: Plot, *, stamp: str) -> Canvas:
-    """Return a plot as a figure, with the signature ``stamp`` below it."""
+def draw_plot(plot: Plot, *, signature: str) -> Figure:
+    """Return a plot as a figure, with the report's signature below it."""
     is_narrow_plot = isinstance(plot.drawing, Heatmap) and is_narrow(plot.drawing)
-    lines, signature_height = _signature_lines(stamp, is_narrow_plot)
+    lines, signature_height = _signature_lines(signature, is_narrow_plot)
     match plot.drawing:
         case DotPlot() as drawing:
             figure = dots_figure(drawing, signature_height)
@@ -101,54 +100,54 @@ def draw_plot(plot: Plot, *, stamp: str) -> Canvas:
             figure = specifications_figure(drawing, signature_height)
     height = figure.get_size_inches()[1]
     for index, line in enumerate(lines):
-        figure.text(  # page_svg finds this text by its gid
+        figure.text(
             0.01,
-            (0.04 + STAMP_LINE_HEIGHT * (len(lines) - 1 - index)) / height,
+            (0.04 + SIGNATURE_LINE_HEIGHT * (len(lines) - 1 - index)) / height,
             line,
-            fontsize=STAMP_POINTS,
+            fontsize=SIGNATURE_POINTS,
             color=INK,
             alpha=SOFT_OPACITY,
             va="bottom",
             parse_math=False,
-            gid=f"mark-{index}",
+            gid=f"mark-{index}",  # svg_for_page removes texts whose gid begins with "mark-"
         )
     return figure
 
 
-def page_svg(svg: str, stamp: str) -> str:
+def svg_for_page(svg: str, signature: str) -> str:
     """Return the SVG without the signature and the note on simulated answers, which a page shows only once."""
     size = re.search(r' height="\d+" viewBox="0 0 (?P<width>\S+) (?P<height>\S+)"', svg)
     if size is None:
         return svg
-    _lines, signature_height = _signature_lines(stamp, 'class="figure narrow"' in svg)
+    _lines, signature_height = _signature_lines(signature, 'class="figure narrow"' in svg)
     width, height = size["width"], float(size["height"]) - POINTS_PER_INCH * signature_height
     head = f' height="{height * PIXELS_PER_INCH / POINTS_PER_INCH:.0f}" viewBox="0 0 {width} {height:g}"'
     body = re.sub(r'<g id="[^"]*-mark-[^"]*">.*?</g>\n?', "", svg[size.end() :], flags=re.DOTALL)
     return f"{svg[: size.start()]}{head}{body.replace(escape(SIMULATION_NOTE), '', 1)}"
 
 
-def _signature_lines(stamp: str, narrow: bool) -> tuple[list[str], float]:
+def _signature_lines(signature: str, narrow: bool) -> tuple[list[str], float]:
     """Return the lines of the signature, and their height in inches with the gap above."""
     lines = wrap_signature(
-        stamp, int(STAMP_LINE_LENGTH * COLUMN_WIDTH / WIDTH) if narrow else STAMP_LINE_LENGTH
+        signature, int(SIGNATURE_LINE_LENGTH * COLUMN_WIDTH / WIDTH) if narrow else SIGNATURE_LINE_LENGTH
     )
-    return lines, STAMP_LINE_HEIGHT * len(lines) + (0.1 if lines else 0.0)
+    return lines, SIGNATURE_LINE_HEIGHT * len(lines) + (0.1 if lines else 0.0)
 
 
-def svg_of(figure: Canvas, plot: Plot, *, simulated: bool) -> str:
+def svg_of(figure: Figure, plot: Plot, *, simulated: bool) -> str:
     return to_svg(
         figure, name=f"report-{plot.name}", title=plot.title, description=plot.sentence, simulated=simulated
     )
 
 
-def svg_file(svg: str) -> bytes:
+def svg_for_file(svg: str) -> bytes:
     """Return the content of an SVG file, with a white background."""
     head, end, rest = svg.partition(">\n")
     white = '<rect width="100%" height="100%" fill="#ffffff"/>'
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{end}{white}\n{rest}'.encode()
 
 
-def pdf_of(figure: Canvas) -> bytes:
+def pdf_of(figure: Figure) -> bytes:
     """Return the figure as PDF with TrueType fonts (type 42), as publishers require."""
     out = BytesIO()
     with mpl.rc_context({"pdf.fonttype": 42}):
@@ -156,7 +155,7 @@ def pdf_of(figure: Canvas) -> bytes:
     return out.getvalue()
 
 
-def png_of(figure: Canvas) -> bytes:
+def png_of(figure: Figure) -> bytes:
     out = BytesIO()
     figure.patch.set_alpha(1.0)  # the background is transparent for pages only
     figure.savefig(out, format="png", dpi=PNG_DPI, facecolor="white", metadata={"Software": None})
@@ -164,7 +163,7 @@ def png_of(figure: Canvas) -> bytes:
     return out.getvalue()
 
 
-def curves_figure(drawing: LinePlot, signature_height: float) -> Canvas:
+def curves_figure(drawing: LinePlot, signature_height: float) -> Figure:
     """Return a figure of curves, with ``signature_height`` inches free below."""
     column_count = 1 if len(drawing.panels) == 1 else 2
     row_count = math.ceil(len(drawing.panels) / column_count)
@@ -293,7 +292,7 @@ def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
         )  # fmt: skip
 
 
-def dots_figure(drawing: DotPlot, signature_height: float) -> Canvas:
+def dots_figure(drawing: DotPlot, signature_height: float) -> Figure:
     """Return a figure of dots in rows, with ``signature_height`` inches free below."""
     row_count = len(drawing.labels)
     extra_points = _points_of_extra_labels(
@@ -305,7 +304,7 @@ def dots_figure(drawing: DotPlot, signature_height: float) -> Canvas:
     panels = figure.subplots(1, len(drawing.panels), squeeze=False)[0]
     low, high = _x_range(drawing)
     labels = [shorten_label(label) for label in drawing.labels]
-    narrow = len(drawing.panels) > 2
+    many_panels = len(drawing.panels) > 2
     for index, (axes, panel) in enumerate(zip(panels, drawing.panels, strict=True)):
         style_axes(axes)
         axes.set_xlim(low, high)
@@ -314,8 +313,9 @@ def dots_figure(drawing: DotPlot, signature_height: float) -> Canvas:
             for label, full_label, estimate in zip(labels, drawing.labels, panel.estimates, strict=True)
         ]
         draw_dots(axes, dots, has_labels=index == 0)
-        _draw_x_ticks(axes, drawing, narrow=narrow)
-        _draw_levels(axes, panel.levels, first=index == 0, last=index == len(panels) - 1, narrow=narrow)
+        _draw_x_ticks(axes, drawing, many_panels=many_panels)
+        is_first, is_last = index == 0, index == len(panels) - 1
+        _draw_levels(axes, panel.levels, first=is_first, last=is_last, many_panels=many_panels)
         _write_heading(axes, panel, extra_points)
     left_margin = 0.035 + 0.0108 * max(len(label) for label in labels)
     figure.subplots_adjust(
@@ -330,7 +330,7 @@ def dots_figure(drawing: DotPlot, signature_height: float) -> Canvas:
 
 
 def _points_of_extra_labels(panel: DotPanel) -> int:
-    """Return the height, in points, of all labels of human levels above a panel but the first, which has room."""
+    """Return the height, in points, of labels of people's levels above a panel. The first label has room already."""
     return LABEL_LINE_HEIGHT * max(0, sum(not level.dashed for level in panel.levels) - 1)
 
 
@@ -353,12 +353,12 @@ def _x_range(drawing: DotPlot) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _draw_x_ticks(axes: Axes, drawing: DotPlot, *, narrow: bool) -> None:
+def _draw_x_ticks(axes: Axes, drawing: DotPlot, *, many_panels: bool) -> None:
     low, high = axes.get_xlim()
     if drawing.shows == "number":
         axes.locator_params(axis="x", nbins=5)
         return
-    step = 0.5 if narrow else 0.25
+    step = 0.5 if many_panels else 0.25
     ticks = [tick for tick in (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0) if low <= tick <= high]
     ticks = [tick for tick in ticks if abs(round(tick / step) - tick / step) < 1e-9]
     if drawing.shows == "share":
@@ -367,12 +367,13 @@ def _draw_x_ticks(axes: Axes, drawing: DotPlot, *, narrow: bool) -> None:
         axes.set_xticks(ticks, [tick_of(tick) for tick in ticks])
 
 
-def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool, narrow: bool) -> None:
-    """Draw levels. Dashed levels are labelled in the first panel, and human levels, which are solid, in the last.
+def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool, many_panels: bool) -> None:
+    """Draw and label levels. A level is a vertical line: solid for people, dashed for chance or another bound.
 
-    Labels of human levels are stacked above the panel (``_points_of_extra_labels``).
+    Dashed levels are labelled in the first panel. People's levels are labelled in the last, with their labels stacked
+    above the panel (``_points_of_extra_labels``).
     """
-    human_offset = dashed_offset = 2  # points from the axes to a label
+    solid_offset = dashed_offset = 2  # points from the axes to a label
     for level in levels:
         if level.low is not None and level.high is not None:
             axes.axvspan(level.low, level.high, color=INK, alpha=0.07, linewidth=0)
@@ -381,9 +382,9 @@ def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool
         if is_labelled:
             low, high = axes.get_xlim()
             share = (level.value - low) / (high - low)
-            align = "left" if share < 0.2 else "right" if share > (0.5 if narrow else 0.8) else "center"
-            human_offset += 0 if level.dashed else LABEL_LINE_HEIGHT
-            offset = dashed_offset if level.dashed else human_offset
+            align = "left" if share < 0.2 else "right" if share > (0.5 if many_panels else 0.8) else "center"
+            solid_offset += 0 if level.dashed else LABEL_LINE_HEIGHT
+            offset = dashed_offset if level.dashed else solid_offset
             write_beside(
                 axes, level.label, (level.value, 1.0), (0, offset), ha=align, va="bottom",
                 xycoords=axes.get_xaxis_transform(), fontsize=SMALL - 1, alpha=SOFT_OPACITY,
@@ -391,7 +392,7 @@ def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool
 
 
 def _write_heading(axes: Axes, panel: DotPanel, extra_points: int) -> None:
-    """Write the title and note above the panel and the labels of its levels, of which some need extra points."""
+    """Write the title and note of a panel above the labels of levels, which take ``extra_points`` more than usual."""
     position: dict[str, Any] = {"offset": (0, 25 + extra_points), "xycoords": "axes fraction", "va": "bottom"}
     if panel.title:
         write_beside(axes, panel.title, (0.0, 1.0), **position, fontsize=NORMAL, fontweight="bold")
@@ -401,7 +402,7 @@ def _write_heading(axes: Axes, panel: DotPanel, extra_points: int) -> None:
         )
 
 
-def specifications_figure(drawing: Specifications, signature_height: float) -> Canvas:
+def specifications_figure(drawing: Specifications, signature_height: float) -> Figure:
     """Return a specification curve above its matrix of options, with ``signature_height`` inches free below."""
     option_count = sum(len(options) for _, options in drawing.choices)
     matrix_height = option_count * OPTION_HEIGHT + max(0, len(drawing.choices) - 1) * CHOICE_GAP

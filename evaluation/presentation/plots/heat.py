@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.figure import Figure as Canvas
+from matplotlib.figure import Figure
 
 from common.amounts import coefficient, percent, percent_number
 from evaluation.presentation.content import Heatmap, HeatmapPanel, Level
@@ -145,7 +145,7 @@ def _sizes(drawing: Heatmap) -> _Sizes:
     )
 
 
-def heat_figure(drawing: Heatmap, signature_height: float) -> Canvas:
+def heat_figure(drawing: Heatmap, signature_height: float) -> Figure:
     """Return a figure of matrices, with ``signature_height`` inches free below."""
     sizes = _sizes(drawing)
     max_matrix_height = max(_matrix_height(panel, sizes) for panel in drawing.panels)
