@@ -54,7 +54,7 @@ class Register(OperationCommand):
 
     def _print_summary(self, plan: RegisteredPlan, outcomes: list[HypothesisOutcome]) -> None:
         deviation_count = with_noun(len(plan.deviations), "deviation") if plan.deviations else "no deviation"
-        self.say(f"The plan was registered on {plan.on} with SHA-256 {plan.sha256}.")
+        self.say(f"The plan was registered on {plan.registered_on} with SHA-256 {plan.sha256}.")
         self.say(f"The platform found {deviation_count} from it.")
         self.say("Checked hypotheses are tested by t over items and people, two-sided, adjusted after Holm.")
         rows = []

@@ -75,7 +75,7 @@ def find_registration(study: Study, *, with_sentences: bool = True) -> Registere
         plan=registration.plan,
         content=registration.content,
         sha256=registration.sha256,
-        on=registration.registered_at.date().isoformat(),
+        registered_on=registration.registered_at.date().isoformat(),
         deviations=tuple(find_deviations(study, with_sentences=with_sentences)),
     )
 

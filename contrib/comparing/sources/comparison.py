@@ -41,12 +41,17 @@ def compare_sources(
     seed: int = 0,
     naive: bool = False,
 ) -> dict[str, Any]:
-    """Compare the first source with the second, which is the standard. Undefined statistics are null, with a `reason`.
+    """Compare the first source with the second, which is the standard.
+
+    Return figures of each source (`first`, `second`), numbers of units (`units`, `missing`), statistics of yes and no
+    (`thresholds`), of consensus (`consensus`, and the keys of `compare_winners`), and of scores (`correlation`,
+    `pooled_alpha`), and the `signature`. Undefined statistics are null, with a `reason`.
 
     Args:
         first_at_least, second_at_least: thresholds for yes; by default all thresholds that the protocol reports.
-        missing: whether units that only the second source has are left out, or count as a no of the first (as H13
-            count pairs that the filter removed). Units that only the first source has are always left out.
+        missing: whether units that only the second source has are left out, or count as a no of the first (as
+            Hodosh et al. 2013 count pairs that the filter removed). Units that only the first source has are always
+            left out.
         naive: whether to treat judgments as independent, with bootstrap intervals, instead of clustering them by
             image and worker.
 
@@ -82,7 +87,7 @@ def compare_sources(
 
 
 def _count_units(matched: MatchedSources) -> dict[str, Any]:
-    """Return the numbers of shared units, of other units, and of units that were merged or exchanged."""
+    """Return the numbers of shared units, of other units, and of units that were merged or whose sides were swapped."""
     unit_counts = [len(np.unique(source.unit)) for source in (matched.first, matched.second)]
     shared = int(matched.shared.sum())
     return {

@@ -1,4 +1,4 @@
-"""What the erasure of a person does to results, exports and releases, as receivers of the signals of erasure.
+"""Receivers of the signals of erasure, which change results, exports and releases when a person is erased.
 
 An earlier release keeps the person's rows under a pseudonym. The person's receipt can still prove that these rows were
 in the study (`origin`).
@@ -25,10 +25,10 @@ FILE_JOB_KINDS = ("export", "report", "release")  # kinds of jobs that write fil
 
 
 def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: Any) -> None:
-    """Rename the person in stored results, and delete stored columns, in the transaction of the erasure.
+    """Rename the person in stored results, and delete the columnar copy of judgments.
 
-    Results are not recomputed. Until they are, pages mark them as older than the data. ``replacements`` has the words
-    to replace, such as the person's name.
+    This happens in the transaction of the erasure. Results are not recomputed. Until they are, pages mark them as older
+    than the data. ``replacements`` has the words to replace, such as the person's name.
     """
     forget_columns(study=study)
     for analysis in Analysis.objects.filter(study=study).iterator(1):
@@ -57,7 +57,7 @@ def why_pages_of_work_must_stay(*, study: Study, **_signal: Any) -> str:
 
 
 def forget_columns(*, study: Study, **_signal: Any) -> None:
-    """Delete the study's blocks of columns, which are copies of its rows."""
+    """Delete the columnar copy of the study's judgments and units. The next analysis reads their rows."""
     from evaluation.data.judgment_sets.blocks import forget_blocks
 
     forget_blocks(study)

@@ -137,7 +137,7 @@ def _registered_plan(reader: BundleReader) -> RegisteredPlan | None:
         plan=RegistrationPlan.model_validate(content["plan"]),
         content=content,
         sha256=content["sha256"],
-        on=stated["registered_on"],
+        registered_on=stated["registered_on"],
         deviations=tuple(Deviation(**deviation) for deviation in stated["deviations"]),
     )
 

@@ -1,7 +1,7 @@
 """Registered plans in reports and releases: outcomes of their hypotheses, and deviations from the plan.
 
-To register a plan, a feature is needed (``Feature.registered_plans``). This module needs no feature, because releases
-can be verified in any installation.
+Plans are registered only in installations with the feature (``Feature.registered_plans``). This module works without
+it, because releases with a plan can be verified in any installation.
 """
 
 from __future__ import annotations
@@ -40,7 +40,13 @@ def plan_hash(content: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A deviation from the plan: what kind of deviation, in words, which may be quoted from the study's log."""
+    """A deviation from the plan.
+
+    Attributes:
+        what: kind of deviation.
+        words: description.
+        quoted: whether the description is quoted from the study's log, which may name people.
+    """
 
     what: str
     words: str
@@ -54,7 +60,7 @@ class HypothesisOutcome:
     Attributes:
         verdict: supported, not supported (the opposite was found), undecided, or to be judged by people.
         first_only, second_only: number of pairs on which only the first metric is right, and only the second.
-        p: two-sided, by t over items, and over people if known; nan if not tested.
+        p: two-sided, by t over items, and over people if known; without clusters McNemar's exact p; nan if not tested.
         adjusted: p with Holm's correction for the plan's tested hypotheses.
     """
 
@@ -93,13 +99,13 @@ class RegisteredPlan:
     Attributes:
         content: the plan and the design, as registered.
         sha256: the hash of ``content``.
-        on: the day of the registration.
+        registered_on: the day of the registration.
     """
 
     plan: RegistrationPlan
     content: Mapping[str, Any]
     sha256: str
-    on: str
+    registered_on: str
     deviations: tuple[Deviation, ...]
 
 
@@ -173,14 +179,16 @@ def registration_section(registered: RegisteredPlan, inputs: ReportInputs) -> Se
     deviations = registered.deviations
     if deviations:
         tables.append(table("deviations", [(deviation.what, deviation.words) for deviation in deviations]))
-    sentence = render_sentence("registration", on=registered.on, sha256=registered.sha256, n=len(deviations))
+    sentence = render_sentence(
+        "registration", on=registered.registered_on, sha256=registered.sha256, n=len(deviations)
+    )
     return section("registration", [sentence], tables=tables)
 
 
 def registration_as_json(registered: RegisteredPlan, inputs: ReportInputs) -> dict[str, Any]:
     return {
         "sha256": registered.sha256,
-        "registered_on": registered.on,
+        "registered_on": registered.registered_on,
         "hypotheses": [as_json(outcome) for outcome in registered_outcomes(registered, inputs)],
         "deviations": [as_json(deviation) for deviation in registered.deviations],
     }
