@@ -498,6 +498,8 @@ class TurkClient:
         except ParamValidationError as error:
             raise TurkRefusal(f"Not asked of Mechanical Turk: {error}", code="ParamValidation") from None
         except (NoCredentialsError, PartialCredentialsError) as error:
+            with _clients_lock:
+                _clients.clear()  # a client looks for keys only once, so that the next call needs another one
             raise RetryLater(
                 f"Mechanical Turk was not asked: the account's keys are not configured ({error}).",
                 had_no_effect=True,

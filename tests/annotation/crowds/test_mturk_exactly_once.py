@@ -23,6 +23,7 @@ from common.errors import WrongState
 from evaluation.data.integrity import check_integrity
 from judgments.models import Study
 from tests.annotation.crowds.turking import (
+    KEYS,
     Crowd,
     Work,
     books,
@@ -240,13 +241,16 @@ def test_wrong_keys_stop_a_run_at_the_first_call(
 ) -> None:
     study = one_hit(sampling={"pairs": {"MM": 6}, "references": 2})
     begin_opening(study=study)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+    for name in KEYS:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     carried = carry_out(study)
     assert "keys are not configured" in carried.stop_reason
     assert carried.unsent_count == 3
     assert sum(CrowdCall.objects.values_list("attempts", flat=True)) <= 1
+    for name, key in KEYS.items():  # keys that are configured later are found without a restart
+        monkeypatch.setenv(name, key)
+    assert carry_out(study).unsent_count == 0
 
 
 @pytest.mark.parametrize("kind", long_except(["drop_after", "drop_before"], "drop_before"))
