@@ -46,7 +46,7 @@ class LazyCommand(BaseCommand):
         load_command(self.name).run_from_argv(argv)
 
     def rpartition(self, separator: str) -> tuple[str, str, str]:
-        """Return the app as the third part. ``manage.py help`` expects dotted names, and calls this method of them."""
+        """Return the app last, since ``manage.py help`` calls ``rpartition`` of each command's dotted name."""
         return "", separator, _path_of(self.name).partition(".")[0]
 
 

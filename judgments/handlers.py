@@ -109,8 +109,10 @@ def import_candidate_upload(
     run: JobRun, *, encoding: str = "", mapping: dict[str, Any] | None = None, **values: str
 ) -> None:
     """Import the captions of a system. ``mapping`` is a `ColumnMapping` as a dict."""
-    columns = ColumnMapping.model_validate(mapping) if mapping else None
-    _import_into(run, importing.import_candidates, encoding=encoding or None, mapping=columns, **values)
+    column_mapping = ColumnMapping.model_validate(mapping) if mapping else None
+    _import_into(
+        run, importing.import_candidates, encoding=encoding or None, mapping=column_mapping, **values
+    )
 
 
 def import_ranking_upload(run: JobRun, *, format: str, encoding: str = "", **values: str) -> None:

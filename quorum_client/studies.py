@@ -1,6 +1,6 @@
 """Access to an installation, and to a study or dataset in it, by HTTP calls.
 
-Connection that are safe to repeat are retried.
+Calls that are safe to repeat are retried.
 """
 
 from __future__ import annotations

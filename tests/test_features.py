@@ -36,7 +36,7 @@ from contrib.planning.plans import compute_plan, store_power_plan
 from contrib.planning.rehearsals.copies import copy_for_rehearsal
 from contrib.prolific.tests.panel import panel_study
 from contrib.registration.plans import make_plan, register_study
-from contrib.second_factor.devices import get_or_create_new_device
+from contrib.second_factor.devices import get_or_create_pending_device
 from contrib.webhooks.operations import add_webhook, ping_webhook
 from evaluation.models import Release
 from tests.annotation.casting import joined
@@ -45,7 +45,7 @@ from tests.studies import make_study
 from tests.templating import make_template_study
 
 account = User.objects.create_superuser("ada", password="a long enough password")
-type(get_or_create_new_device(account)).objects.update(confirmed=True)
+type(get_or_create_pending_device(account)).objects.update(confirmed=True)
 study = make_study("graded", opened=False)
 rows = Path(mkdtemp()) / "rows.jsonl"
 rows.write_text(json.dumps(

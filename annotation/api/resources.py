@@ -156,10 +156,9 @@ class WorkerResource(Resource):
 
 
 class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
-    """Workers' assignments of HITs, including returned and expired ones.
+    """Workers' assignments of HITs, including returned and expired ones."""
 
-    It only lists them: single assignments are read and saved at addresses with a UUID (``AssignmentView``).
-    """
+    # Only lists: `AssignmentView` reads and saves single assignments, at addresses with a UUID.
 
     reading, scope = "annotation.view_assignment", "judgments"
     study_path = "study"

@@ -73,9 +73,8 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
             held_time.add(page.spans)
             page_seconds = _SpanUnion.from_spans(page.spans).seconds
             longest_span = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
-            limit = max(
-                longest_leases[page.study], longest_span
-            )  # the study's team may have extended the lease
+            # The study's team may have extended the lease.
+            limit = max(longest_leases[page.study], longest_span)
             seconds = min(page.claimed_seconds, page_seconds, limit, held_time.seconds - paid_to_worker)
             paid_to_worker += seconds
             claimed[page.session] += page.claimed_seconds

@@ -42,7 +42,9 @@ class CentsField(serializers.IntegerField):
 
 
 class ConfirmRequest(Parameters):
-    """The reason for the log. The HTTP interface adds the word that confirms a preview (``money.views.api``)."""
+    """The word that confirms a preview, and the reason for the log."""
+
+    # The HTTP interface adds the word (annotation/money/views/api.py).
 
     why = serializers.CharField(
         required=False,

@@ -19,10 +19,11 @@ MAX_ATTEMPTS = 20  # HITs to try, since other workers may take the last slot of 
 def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
     """Claim the worker's next HIT, and return the claim. A current or reserved HIT is claimed first.
 
-    Return None if no HIT is left, or if all attempts were lost to others.
+    Return None if no HIT is left, or if the last attempt lost its slot to others.
 
     Raises:
         NotJoined, NotAdmitted, WorkPaused, WorkerExcluded, StudyPaused, AddressFull: the worker gets no work now.
+        IntegrityError: the last attempt met one, which is hardly a race.
     """
     for attempt in range(MAX_ATTEMPTS):
         candidate = prepare_candidate(study, worker, attempt=attempt)
@@ -36,7 +37,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
         except IntegrityError:
             # another window of the worker was faster, and the next attempt finds its HIT
             if attempt == MAX_ATTEMPTS - 1:
-                raise  # an error that stays is no race
+                raise
     return None
 
 

@@ -17,8 +17,8 @@ def describe_taken_work(study: Study) -> str:
             "Study %(slug)r contains answers of the rehearsal crowd, so its pages of work must stay. "
             "Duplicate the study instead."
         ) % {"slug": study.slug}
-    people_assignments = study.assignments.exclude(worker__source=Worker.Source.REHEARSAL)
-    if n := people_assignments.values("worker").distinct().count():
+    assignments = study.assignments.exclude(worker__source=Worker.Source.REHEARSAL)
+    if n := assignments.values("worker").distinct().count():
         sentence = ngettext(
             "One participant has taken pages of work, so the pages of work must stay. Duplicate "
             "the study instead.",

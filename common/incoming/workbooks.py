@@ -88,7 +88,7 @@ class _SheetParser:
         self._cell_type, self._text_pieces, self._is_text = "", [""], False
 
     def parse_sheet(self, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[int, dict[int, str]]]:
-        """Yield the rows of an XML file of the workbook. Store what else the parser reads in its attributes."""
+        """Yield the rows of an XML file of the workbook. The parser's attributes then hold what else was read."""
         parser = DefusedXMLParser(target=self, forbid_dtd=True)
         seconds = self._limits.seconds
         deadline = time.monotonic() + seconds

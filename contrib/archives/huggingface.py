@@ -19,7 +19,7 @@ from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from contrib.archives.planning.files import DepositFile
 from contrib.archives.planning.plan import DepositPlan
-from contrib.archives.site import MAX_DETAIL, ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome
+from contrib.archives.site import MAX_DETAIL_LENGTH, ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome
 from judgments.studies.generation.progress import Progress
 
 State = Deposit.State
@@ -199,7 +199,7 @@ def _send_large_files(site: Site, repository: str, files: list[DepositFile]) -> 
     for entry in reply["objects"]:
         file = file_by_hash[entry["oid"]]
         if error := entry.get("error"):
-            reason = str(error.get("message"))[:MAX_DETAIL]
+            reason = str(error.get("message"))[:MAX_DETAIL_LENGTH]
             raise PublishingError(f"{site.host} does not take {file.name}: {reason}.")
         actions = entry.get("actions") or {}
         if upload := actions.get("upload"):

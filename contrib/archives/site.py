@@ -16,7 +16,7 @@ from contrib.archives.errors import PublishingError
 
 TIMEOUT_SECONDS = 60.0  # seconds to wait for the next byte
 MAX_TRIES = 5
-MAX_DETAIL = 300  # characters of the archive's own message that an error quotes
+MAX_DETAIL_LENGTH = 300  # characters of the archive's own message that an error quotes
 
 
 class UnclearOutcome(Exception):
@@ -149,7 +149,7 @@ def detail_of(content: bytes) -> str:
         detail = " ".join([detail, *problems_of(body)])
     except (ValueError, AttributeError):
         detail = content.decode(errors="replace")
-    return " ".join(detail.replace("\0", "").split())[:MAX_DETAIL] or "it does not say why"
+    return " ".join(detail.replace("\0", "").split())[:MAX_DETAIL_LENGTH] or "it does not say why"
 
 
 def problems_of(body: Mapping[str, Any]) -> list[str]:

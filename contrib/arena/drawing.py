@@ -90,9 +90,9 @@ def draw_missing_units(
     seen_units = {unit: position for hit_id, unit, position in rows if hit_id != hit.pk}
     if hit.drawn_from_id is not None:
         return frozenset(seen_units)
-    state = renew_state(study)
+    state = state_to_draw_from(study)
     drawn_units = draw_page(
-        study=study, state=state, hit=hit, seen=set(seen_units.values()), own_captions=own_captions
+        study=study, state=state, hit=hit, seen_positions=set(seen_units.values()), own_captions=own_captions
     )
     control_count = len(_HIT_UNITS.all_rows(hit=hit.pk))  # the page has only its check questions so far
     insert_rows(
@@ -108,7 +108,7 @@ def draw_missing_units(
     return frozenset()
 
 
-def renew_state(study: Study) -> DrawState:
+def state_to_draw_from(study: Study) -> DrawState:
     """Return the newest state from which units are drawn. If many answers were added since, create the next one."""
     answer_count = sum(_ANSWERS_BY_PAIR.all_rows(study=study.pk))
     newest = _NEWEST_STATE.first(study=study.pk)
@@ -139,7 +139,12 @@ class PoolUnit(NamedTuple):
 
 
 def draw_page(
-    *, study: Study, state: DrawState, hit: HIT, seen: Collection[int], own_captions: Collection[int]
+    *,
+    study: Study,
+    state: DrawState,
+    hit: HIT,
+    seen_positions: Collection[int],
+    own_captions: Collection[int],
 ) -> list[DrawnUnit]:
     """Draw system pairs one after the other, and an item for each. All items are equally probable.
 
@@ -147,7 +152,7 @@ def draw_page(
     returned.
 
     Args:
-        seen: positions of units that the worker has seen before.
+        seen_positions: positions of units that the worker has seen before.
     """
     design, table = design_of(study), pair_table_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")
@@ -155,7 +160,7 @@ def draw_page(
     drawing = PairDraws.from_comparisons(
         table.first, table.second, answers, state.strengths, even=design.arena.even
     )
-    units_left = table.unit_counts - table.count_by_pair(seen)
+    units_left = table.unit_counts - table.count_by_pair(seen_positions)
     drawn_pairs: list[tuple[int, float, list[int]]] = []  # pair, its chance, and positions of units to try
     for _ in range(page_size(design)):
         if not (units_left > 0).any():
@@ -165,7 +170,7 @@ def draw_page(
         positions = table.start[pair] + rng.integers(table.unit_counts[pair], size=MAX_TRIES)
         drawn_pairs.append((pair, chance, positions.tolist()))
     units = _read_units(study, {position for *_, positions in drawn_pairs for position in positions})
-    used_positions, page_items, page_units = set(seen), set(), []
+    used_positions, page_items, page_units = set(seen_positions), set(), []
     for pair, chance, positions in drawn_pairs:
         candidates = {position: units[position] for position in positions if position not in used_positions}
         candidates = _without_own_captions(candidates, own_captions)

@@ -29,7 +29,7 @@ from quorum.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_pro
 
 BUDGET_SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)  # budgets as shares of the items
 DRAWS = 200  # samples for each method and budget
-MIN_ITEMS = 20  # of fewer items, the budgets would be a few items each, and several would be equal
+MIN_ITEMS = 20  # with fewer items, the smallest budgets would be one or two items
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The job that imports an uploaded HIT template whose inputs take too long for a request."""
+"""The job that imports an uploaded HIT template whose files are too large for a request."""
 
 from __future__ import annotations
 

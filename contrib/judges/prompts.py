@@ -183,8 +183,8 @@ def picture_of(item: Item) -> str:
 def read_reply(kind: Kind, reply: str, *, swapped: bool, unit: Any = None) -> Any:
     """Return the answer in the unit's own order of texts, not in the order of the prompt.
 
-    Return None unless the reply is one of the allowed answers and nothing else. Case, outer blanks and, except for
-    marked errors, a final full stop do not matter.
+    Return None unless the reply is one of the allowed answers and nothing else. Outer blanks do not matter. Nor do
+    case and a final full stop, except for marked errors, which may stand in a code fence.
 
     Args:
         swapped: whether the prompt showed the texts in the reverse order.

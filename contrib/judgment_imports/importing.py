@@ -212,7 +212,7 @@ def _refuse_other_judgments(
         source_with_former_ids = open_source(uses_former_ids=True)
         source_with_former_ids.row_problems.on_bad_row = source.row_problems.on_bad_row
         sources.append(source_with_former_ids)
-    if existing.source != Study.Source.IMPORTED or not _is_study_in_sources(existing, sources, items):
+    if existing.source != Study.Source.IMPORTED or not _has_judgments_of(existing, sources, items):
         raise DataConflict(f"There is a study {slug!r} with other judgments; choose another name.")
     kind = KINDS[existing.protocol]
     if kind.scale and kind.setting(design_of(existing)) != source.setting:
@@ -259,7 +259,7 @@ def _import_criteria(
     return summary_of_all
 
 
-def _is_study_in_sources(study: Study, sources: Sequence[JudgmentSource], items: Mapping[str, int]) -> bool:
+def _has_judgments_of(study: Study, sources: Sequence[JudgmentSource], items: Mapping[str, int]) -> bool:
     """Return whether one of several sources, which read the same file in different ways, has the study's judgments.
 
     Raises:

@@ -129,7 +129,7 @@ def inspect_judgments(
     if refused_rows is not None:
         refused_rows.write()
     scale_note = scale_sentence(source)
-    # the note states the setting of such a kind, its scale
+    # if there is a note, it already states the setting, which is the scale
     content.setting = "" if scale_note else source.setting
     content.notes = [*source.notes.sentences(), *filter(None, [scale_note])]
     return content

@@ -74,8 +74,10 @@ class ImportJudgments(QuorumCommand):
             with progress_bar() as progress, suggesting_columns(IMPORT_JOB, options, options["dataset"]):
                 file_options = {name: options[name] for name in ("format", "path", "encoding")}
                 contents = {
-                    criterion: inspect_judgments(**arguments, mapping=each, progress=progress)
-                    for criterion, each in mappings_by_criterion(**file_options, mapping=mapping).items()
+                    criterion: inspect_judgments(**arguments, mapping=criterion_mapping, progress=progress)
+                    for criterion, criterion_mapping in mappings_by_criterion(
+                        **file_options, mapping=mapping
+                    ).items()
                 }
                 # an import refuses more than an inspection
                 import_judgments(**arguments, study=study, mapping=mapping, dry_run=True)

@@ -35,7 +35,7 @@ from judgments.studies.designs import design_of, kind_of
 from quorum.metrics import score
 from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.packing import declare
-from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
+from quorum.statistics.aggregation.pair_answers import FIRST, SECOND, side_of
 
 CELLS_SUFFIX, SCORES_SUFFIX = "cells", "scores"  # suffixes of the parts of the two stages
 NO_TEXT = "[No translation supplied]"  # what mt-metrics-eval writes for a missing text
@@ -224,7 +224,7 @@ def cells_of_pairs(table: JudgedSystems, answers: Mapping[int, Sequence[float]])
             if row is None or not table.has_text(row, segment, caption):
                 omitted_count += len(votes)
             else:
-                sides = [vote % MUCH for vote in votes]  # the last digit of an answer is the side
+                sides = [side_of(int(vote)) for vote in votes]
                 undecided_votes = sum(vote not in (FIRST, SECOND) for vote in sides)
                 cells.append((row, segment, sides.count(side) + 0.5 * undecided_votes, len(votes)))
     return cells, omitted_count

@@ -223,7 +223,7 @@ def _conclusion_json(
 
 
 def passes_threshold(values: Floats, threshold: float, *, below: bool, inclusive: bool) -> Flags:
-    """Return which values are above the threshold, or below it. ``inclusive`` lets the threshold itself pass, too."""
+    """Return flags of values above the threshold, or below it. ``inclusive``: or equal to it, unless ``below``."""
     if below:
         return values < threshold
     return values >= threshold if inclusive else values > threshold

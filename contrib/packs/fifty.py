@@ -82,7 +82,7 @@ class FiftySentenceData:
         """Return the (P, 2) scores of P pairs by metric, and the signature of each metric.
 
         Args:
-            reference_indices: the references to use of each image, from 0 to 47; by default all.
+            reference_indices: indices, from 0 to 47, of the references of each image to use; by default all.
         """
         # Use the same list object for all candidates of an image, so that its n-grams are counted once.
         references = self.references

@@ -25,7 +25,7 @@ Progress = Callable[[float, str], None]  # gets the share that is done, from 0 t
 
 
 class _StatedNumber(NamedTuple):
-    """What a pack states about a number: the arguments of `verdict_of`."""
+    """What a pack states about a number: the last arguments of `verdict_of`."""
 
     ours: Estimate | None
     others: Mapping[str, float | None] = {}
@@ -218,7 +218,7 @@ def load_analysis(pack: Pack) -> Callable[[Run], None]:
 def _verdict(run: Run, number: PublishedNumber) -> NumberVerdict:
     """Return the verdict on a number. Raise ReplicationError if the pack should have stated it, and did not."""
     if number.id in run.stated_numbers:
-        return verdict_of(run.pack, number, **run.stated_numbers[number.id]._asdict())
+        return verdict_of(run.pack, number, *run.stated_numbers[number.id])
     if number.data and not run.has(number.data):
         data = run.pack.contents.data[number.data]
         files = ", ".join(f"{data.path or number.data}/{file}" for file in data.files)

@@ -35,7 +35,7 @@ class Assumptions(DesignTable):
         careless: share of votes that are given at random.
         worker_spread: from 0, everybody is careless now and then, to 1, some are always careless.
         pairs_each: number of pairs in a row that the same people judge; 0 for those of a HIT.
-        raters: number of people; 0 for new people on every page of work.
+        raters: number of people; 0 for new people after every ``pairs_each`` pairs.
         taste: standard deviation, over people, of the log odds to vote for the first of the two.
         pairs, references, votes: numbers to try.
         wanted: the power to reach.

@@ -143,7 +143,7 @@ def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str,
         context |= {
             "kind": KINDS[sheet.design.protocol].for_design(sheet.design),
             "step": shown_steps,
-            "now": shown_steps.number,
+            "current_step": shown_steps.number,
             "has_pictures": shows_pictures(sheet.design, [shown_steps]),
         }
     return context

@@ -35,9 +35,8 @@ class JudgmentLog:
 
     answers: AnswerFormat
     _page_counts: Counter[int] = field(default_factory=Counter)  # by worker
-    _unexamined_counts: Counter[int] = field(
-        default_factory=Counter
-    )  # judgments since the last examination, by worker
+    # Judgments since the last examination, by worker.
+    _unexamined_counts: Counter[int] = field(default_factory=Counter)
     _judgments: dict[int, list[OwnJudgment]] = field(default_factory=lambda: defaultdict(list))  # by worker
     # By unit, the workers and their answers.
     _votes: dict[int, list[tuple[int, OthersJudgment]]] = field(default_factory=lambda: defaultdict(list))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -153,7 +154,7 @@ def _store_metric(
         dataset=keys.dataset,
         name=name,
         better=better,
-        keys=keys.get_or_create_row(),
+        keys=keys.row,
         per=keys.per,
         scores=content,
         known=known_count,
@@ -170,7 +171,9 @@ class _SharedKeys:
         self.dataset, self.per, self.digest = dataset, per, digest
         self._columns = columns
 
-    def get_or_create_row(self) -> ScoreKeys:
+    @cached_property
+    def row(self) -> ScoreKeys:
+        """The stored columns, found or created at the first use."""
         row = ScoreKeys.objects.filter(dataset=self.dataset, per=self.per, sha256=self.digest).first()
         if row is not None:
             return row

@@ -43,7 +43,7 @@ def require_code(*, user: User, request: HttpRequest, **_: object) -> None:
         request.session[STATE_KEY] = CODE_DUE
 
 
-def get_or_create_new_device(user: User) -> TOTPDevice:
+def get_or_create_pending_device(user: User) -> TOTPDevice:
     """Return the account's device that waits for its first code."""
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)  # lock, so that two windows show the same QR code
@@ -67,7 +67,7 @@ def enable_second_factor(*, user: User, code: str) -> list[str]:
         WrongCode: the code is not valid.
         TooManyAttempts: there were too many attempts.
     """
-    device = get_or_create_new_device(user)
+    device = get_or_create_pending_device(user)
     _check_code(user, device, code)
     with transaction.atomic():
         TOTPDevice.objects.filter(user=user, confirmed=True).delete()

@@ -75,7 +75,7 @@ def _next_address(request: HttpRequest) -> str:
 def _page(request: HttpRequest, user: User, *, status: int = 200, **extra_context: Any) -> HttpResponse:
     context = admin.site.each_context(request) | {"title": "Second factor", "account": user} | extra_context
     if not devices.has_second_factor(user):
-        device = devices.get_or_create_new_device(user)
+        device = devices.get_or_create_pending_device(user)
         context |= {"qr_code": devices.qr_code_of(device), "secret": devices.totp_secret_of(device)}
     context |= {"owes_code": owes_code(request), "is_required": is_required()}
     context["next_address"] = _next_address(request)

@@ -9,10 +9,8 @@ from quorum.statistics.aggregation.strengths import MODELS
 
 DEFAULT_MODEL = MODELS[0]
 NO_CONTROL, LENGTH_CONTROL = "none", "length"  # covariates of pairs, whose effect the strengths leave out
-WEIGHTED, UNWEIGHTED = (
-    "drawn",
-    "none",
-)  # whether judgments are weighted by the chances by which they were drawn
+# Whether judgments are weighted by the chances by which they were drawn.
+WEIGHTED, UNWEIGHTED = ("drawn", "none")
 
 
 class StrengthsRequest(Parameters):

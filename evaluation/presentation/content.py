@@ -24,7 +24,7 @@ from common.amounts import (
 # Sections that pages show first, with an unfolded figure. Other sections are folded.
 LEADING_SECTIONS = ("verdict", "tournament", "grades", "ranking", "metrics")
 MAX_NAMED = 6  # names that a sentence lists; the others are counted
-MIN_WHOLE_NUMBER = 999.5  # from here on, a number with three digits is rounded to a whole number
+MIN_WHOLE_NUMBER = 999.5  # from here on, numbers are shown whole, since three digits would need an exponent
 
 
 @dataclass(frozen=True, slots=True)

@@ -282,7 +282,7 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
         name: sizes | {name: 2 * sizes[name], "judgments": 2 * sizes["judgments"]} for name in sizes
     }
     twice = {
-        name: json_float(components.standard_error * components.error_in_study(**doubled) / model_error)
+        name: json_float(components.standard_error * (components.error_in_study(**doubled) / model_error))
         for name, doubled in doubled_sizes.items()
         if model_error
     }

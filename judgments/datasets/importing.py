@@ -225,14 +225,16 @@ def import_dataset(
                 )  # fmt: skip
     if not re.fullmatch(r"[-a-zA-Z0-9_]{1,80}", name):
         raise DataConflict(f"The dataset's name is {name!r}; expected up to 80 letters, digits, - or _.")
-    opening = partial(open_dataset, format, path, encoding=encoding, table_part=table_part, mapping=mapping)
+    open_source = partial(
+        open_dataset, format, path, encoding=encoding, table_part=table_part, mapping=mapping
+    )
     existing = Dataset.objects.filter(name=name).first()
     if existing is not None:
-        return _import_again(existing, opening, images, user)
-    source = opening()
+        return _import_again(existing, open_source, images, user)
+    source = open_source()
     fingerprint = Fingerprint()
-    copying = PictureCopy(name) if images else nullcontext()
-    with _duplicates_as_conflict(f"Dataset {name!r}"), copying as picture_copy, transaction.atomic():
+    copy_context = PictureCopy(name) if images else nullcontext()
+    with _duplicates_as_conflict(f"Dataset {name!r}"), copy_context as picture_copy, transaction.atomic():
         dataset = Dataset.objects.create(
             name=name,
             source_format=format,
@@ -405,11 +407,13 @@ def _attach_pictures(
         Item.objects.bulk_update(items, ["url"], batch_size=PICTURES_PER_UPDATE)
         return
     paths = checked_pictures(Path(images), file_by_image.items())
-    composed = {name: compose_name(str(path)) for name, path in paths.items()}
-    respelled = [name for name in paths if not composed[name].endswith(compose_name(file_by_image[name]))]
-    if respelled:
-        detail = f"{paths[respelled[0]].name} for {file_by_image[respelled[0]]}"
-        notes.count("respelled-picture", by=len(respelled), detail=detail)
+    composed_names = {name: compose_name(str(path)) for name, path in paths.items()}
+    respelled_names = [
+        name for name in paths if not composed_names[name].endswith(compose_name(file_by_image[name]))
+    ]
+    if respelled_names:
+        detail = f"{paths[respelled_names[0]].name} for {file_by_image[respelled_names[0]]}"
+        notes.count("respelled-picture", by=len(respelled_names), detail=detail)
     for item in items:
         item.picture = picture_copy.add(item.position, paths[item.name])
     Item.objects.bulk_update(items, ["picture"], batch_size=PICTURES_PER_UPDATE)
@@ -593,7 +597,9 @@ def _import_captions(
         return _complete_captions(system, rows, items, source.notes)
     if not is_new:
         outputs = system.outputs.annotations().values_list("item__name", "caption__text", "rank", "score")
-        if fingerprint_of(rows) != system.fingerprint and not _same_rows(source.candidates(items), outputs):
+        if fingerprint_of(rows) != system.fingerprint and not _has_same_rows(
+            source.candidates(items), outputs
+        ):
             raise _content_conflict(system, "captions")
         return ImportSummary(system.name, False, {"captions": system.outputs.annotations().count()})
     fingerprint = Fingerprint()
@@ -648,7 +654,7 @@ def _store_contents(
     return new_counts
 
 
-def _same_rows(
+def _has_same_rows(
     rows: Iterable[CandidateRow], stored_outputs: Iterable[tuple[str, str, int, float | None]]
 ) -> bool:
     """Return whether rows and stored outputs have equal items, texts (in normal form), ranks and scores."""

@@ -122,10 +122,11 @@ def inspect_upload(
             )
         )
     main_part = next((part for part in parts if part.role == PEOPLE), parts[0] if parts else None)
-    telling_files = [name for name in uploaded if name.lower().endswith(".zip")]
-    telling_files += [main_part.file] if main_part else []
+    # The dataset gets its name from the first of these files.
+    naming_files = [name for name in uploaded if name.lower().endswith(".zip")]
+    naming_files += [main_part.file] if main_part else []
     inspection = InspectedUpload(
-        _dataset_name(telling_files),
+        _dataset_name(naming_files),
         parts,
         pictures=len(pictures),
         problems=problems,

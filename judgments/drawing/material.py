@@ -13,10 +13,9 @@ from typing import Any
 
 NO_CONTENT: Mapping[str, Any] = {}  # shared by all units, of which there may be a million
 
-# Keys of a batch's notes.
-# the number of units on the largest page, if documents stay whole or pages are drawn later
+# Key of a batch's notes: the number of units on the largest page, if documents stay whole or pages are drawn later.
 LARGEST_PAGE = "largest_page"
-# the largest number of screens on a page, if a screen can show two units
+# Key of a batch's notes: the largest number of screens on a page, if a screen can show two units.
 SCREENS = "screens"
 
 SCREEN = "screen"  # the key in the content of units that one screen shows together, which have the same value

@@ -171,10 +171,10 @@ def open_judgments(
     if mapping is not None:
         raise _fixed_columns_error(format, path)
     readers = JUDGMENT_FORMATS[format]
-    chosen = protocol or next(iter(readers))
-    if chosen not in readers:
-        raise ImportProblem(path, None, None, f"no {chosen} judgments in {format}", " or ".join(readers))
-    return readers[chosen](path, encoding)
+    protocol = protocol or next(iter(readers))
+    if protocol not in readers:
+        raise ImportProblem(path, None, None, f"no {protocol} judgments in {format}", " or ".join(readers))
+    return readers[protocol](path, encoding)
 
 
 def fill_layout(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[ColumnMapping, RecordReader]:

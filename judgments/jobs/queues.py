@@ -69,8 +69,8 @@ def refuse_too_many_jobs(user: User, kind: str) -> None:
     if job_kind and (job_kind.is_essential or job_kind.queue == CROWD):  # such as payments
         return
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # so that each request counts earlier jobs
-    count = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()
-    if count < settings.JOBS_WAITING:
+    waiting_count = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()
+    if waiting_count < settings.JOBS_WAITING:
         return
     wait = _estimated_wait()
     message = ngettext(
@@ -78,9 +78,11 @@ def refuse_too_many_jobs(user: User, kind: str) -> None:
         "again in %(wait)d seconds, or cancel the job.",
         "%(n)d jobs of %(name)s are waiting, and an account cannot have more waiting jobs. Try "
         "again in %(wait)d seconds, or cancel a job.",
-        count,
+        waiting_count,
     )
-    raise TooManyAttempts(message % {"n": count, "name": user.get_username(), "wait": wait}, wait=wait)
+    raise TooManyAttempts(
+        message % {"n": waiting_count, "name": user.get_username(), "wait": wait}, wait=wait
+    )
 
 
 def _estimated_wait() -> int:

@@ -122,8 +122,8 @@ class Relevance(ImageCaptionKind):
         units = self.judged_units(design, captions, rng)
         size = design.captions_per_image
         fill_to = min(design.filter.fill_to, size)
-        # the last group is full if the remainder is 0
-        lacking_count = (fill_to - remainder) if (remainder := len(units) % size) else 0
+        remainder = len(units) % size  # the last group is full if it is 0
+        lacking_count = fill_to - remainder if remainder else 0
         if lacking_count > 0:
             fillers = captions.further_captions(lacking_count, draw.pool, draw.division.judged_images, rng)
             units += self.units(design, captions.image, [(text, False) for text in fillers], filtered=True)

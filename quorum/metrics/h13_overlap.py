@@ -3,7 +3,9 @@
     Bleu(i, s) = sum_w min(c_s(w), max_r c_r(w)) / sum_w c_s(w)
     Rouge(i, s) = sum_r sum_w min(c_s(w), c_r(w)) / sum_r sum_w c_r(w)
 
-Here c_s(w) is the count of word w in caption s, and c_r(w) in reference r of image i. Neither has a brevity penalty.
+Here c_s(w) is the count of word w in caption s, and c_r(w) in reference r of image i. Neither score has a brevity
+penalty.
+
 Bleu-pre is Bleu after stop words are removed and the other words, if longer than three letters, are stemmed as in
 ROUGE-1.5.5 (Lin 2004). `order="stem-first"` stems first, which agrees with the filter figures that H13 report.
 """

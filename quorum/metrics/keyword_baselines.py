@@ -184,7 +184,7 @@ def topic_words(
 
     p(w | d) is the sum over topics of p(topic | d) p(w | topic). The model is fitted to `training`, by default to
     the documents themselves. A document that has no term of the model has no keywords. The paper does not print its
-    settings: the number of topics, the seed, and the priors, 1 / topics, are Quorum's selection.
+    settings: the number of topics, the seed, and the priors, 1 / topics, are Quorum's choice.
     """
     selection = _KeywordOptions.from_options(keywords, vocabulary)
     topics = checked_count(topics, "topics")

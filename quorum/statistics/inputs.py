@@ -1,7 +1,7 @@
 """Check arguments, and convert them to arrays.
 
-`encode` and its variants return codes of names. `*_vector` return columns of numbers, and `check_*` return a checked
-option. In all of them, `name` is what error messages call the argument.
+`encode` and its variants return codes of names. `*_vector` return columns of numbers. `check_*` refuse invalid
+arguments. `name` is what error messages call the argument.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[N
 
 
 def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Ints]:
-    """Encode values of any type. Raise BadValue if one is missing or cannot be compared for equality."""
+    """Encode values of any type. Raise BadValue if one is missing or is not hashable."""
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise BadShape(f"{name} has {values.ndim} dimensions, expected one")
     refuse_nan_texts(values, name)

@@ -61,9 +61,8 @@ def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceCompone
     standard_error = math.nan
     # The note of the clusters says that they have one item or one rater. Then the variances cannot be separated either.
     reason = clusters.reason or clusters.note
-    if (
-        not reason and clusters.cell_count in clusters.counts.values()
-    ):  # a cell is a whole item, or a whole rater
+    # As many cells as items or raters: each cell is a whole item, or a whole rater.
+    if not reason and clusters.cell_count in clusters.counts.values():
         reason = NOT_CROSSED
     if not reason and np.all(value == value[0]):
         reason = SAME_ANSWER

@@ -89,7 +89,7 @@ def _admit_arrival(request: HttpRequest, *, study: Study, sites: tuple[str, ...]
     publication = _find_publication(study, arrival)
     agrees = "consent" in request.POST
     if design.consent and not agrees and not _has_joined(study, arrival):
-        return _render_entrance(request, study, design, unagreed=request.method == "POST")
+        return _render_entrance(request, study, design, lacks_consent=request.method == "POST")
     session = receive_worker(
         publication=publication, raw=arrival.worker, external_id=arrival.assignment, consent=agrees
     )
@@ -161,19 +161,24 @@ def _claim_hit(session: CrowdSession) -> None:
 
 
 def _render_entrance(
-    request: HttpRequest, study: Study, design: StudyDesign, *, preview: bool = False, unagreed: bool = False
+    request: HttpRequest,
+    study: Study,
+    design: StudyDesign,
+    *,
+    preview: bool = False,
+    lacks_consent: bool = False,
 ) -> HttpResponse:
     """Show the study's description without any unit, or the consent form.
 
     Args:
         preview: whether the worker has not accepted the HIT yet.
-        unagreed: whether the worker tried to continue without consenting.
+        lacks_consent: whether the worker tried to continue without consenting.
     """
     context: dict[str, Any] = {
         "study": study,
         "design": design,
         "is_preview": preview,
-        "lacks_consent": unagreed,
+        "lacks_consent": lacks_consent,
         "consent": render_markdown(design.consent) if design.consent else "",
         "instructions": render_markdown(translated_text(design.instructions)) if design.instructions else "",
         "examples": worked_examples(study, design),
@@ -181,7 +186,7 @@ def _render_entrance(
         "has_quiz": bool(design.quiz.items),
         **describe_effort(study),
     }
-    return render(request, "annotation/framed/entrance.html", context, status=422 if unagreed else 200)
+    return render(request, "annotation/framed/entrance.html", context, status=422 if lacks_consent else 200)
 
 
 def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:

@@ -105,9 +105,9 @@ def _central_answers(history: History) -> Floats:
     answer_counts = value_counts.sum(axis=1)
     answered_rows = np.flatnonzero(answer_counts)
     # the median is the mean of the lower and the upper middle answer, which differ only for an even number of answers
-    doubled_ranks = 2 * value_counts[answered_rows].cumsum(axis=1)
-    low = history.labels[(doubled_ranks >= answer_counts[answered_rows, None]).argmax(axis=1)]
-    high = history.labels[(doubled_ranks > answer_counts[answered_rows, None]).argmax(axis=1)]
+    doubled_sums = 2 * value_counts[answered_rows].cumsum(axis=1)
+    low = history.labels[(doubled_sums >= answer_counts[answered_rows, None]).argmax(axis=1)]
+    high = history.labels[(doubled_sums > answer_counts[answered_rows, None]).argmax(axis=1)]
     central_answers[answered_rows] = (low + high) / 2
     return central_answers
 
@@ -124,9 +124,8 @@ def _crowd_kappa(history: History, distance: float) -> float:
     """Return the kappa of the others on these units, at least 0; 0 if there are too few pairs of answers."""
     value_counts = history.others.astype(np.float64)
     answer_counts = value_counts.sum(axis=1)
-    ordered_pairs = float(
-        (answer_counts * (answer_counts - 1)).sum()
-    )  # each pair of people value_counts twice
+    # Each pair of people counts twice.
+    ordered_pairs = float((answer_counts * (answer_counts - 1)).sum())
     if ordered_pairs < 2 * MIN_PAIRS:
         return 0.0
     agrees = (np.abs(history.labels[:, None] - history.labels[None, :]) <= distance).astype(np.float64)

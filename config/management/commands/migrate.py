@@ -31,7 +31,7 @@ def create_tables(connection: BaseDatabaseWrapper) -> bool:
     """Create the final state of all migrations in an empty database, in one transaction.
 
     Django renders all related models again for each operation, which takes ten times as long as creating the tables.
-    Only the Python and SQL plan of initial migrations have an effect without rows.
+    Only the Python and SQL steps of initial migrations have an effect without rows.
 
     Returns:
         Whether the database was empty. If not, nothing is done.

@@ -63,7 +63,7 @@ def find_refusals(
 
 
 def _contradicts_licence(rights: str, licence: str) -> bool:
-    """Return whether a release's licence allows what the texts' licence forbids, or is no share-alike licence of it."""
+    """Return whether a release's licence allows what the texts' licence forbids, or breaks its share-alike terms."""
     is_non_commercial = bool(_NON_COMMERCIAL.search(rights))
     # material under BY-SA stays under BY-SA: BY-NC-SA would forbid commercial use
     fits_share_alike = "SA" in licence and (is_non_commercial or "NC" not in licence)

@@ -16,6 +16,6 @@ def draw_page_again(hit: HIT) -> list[DrawnUnit]:
         study=first.study,
         state=DrawState.objects.get(hits=hit),
         hit=hit,
-        seen=set(met_units.values_list("unit__position", flat=True)),
+        seen_positions=set(met_units.values_list("unit__position", flat=True)),
         own_captions=(),
     )

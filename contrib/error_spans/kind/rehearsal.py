@@ -72,7 +72,9 @@ class SpanRehearsal(Rehearsal):
             return self._make_answer(spans, score)
         distance = float(rng.integers(SCORE_TOLERANCE + 1, 41))
         wrong_spans = [span for span in random_spans if not character_f1([span], truth["spans"])]
-        if not (wrong_spans or truth["spans"] or self.options.score):  # no span would be right
+        if not (
+            wrong_spans or truth["spans"] or self.options.score
+        ):  # an answer without spans would be right
             wrong_spans = [span for span in [self._draw_span(text, rng)] if span]
         return self._make_answer(wrong_spans, score - distance if score > distance else score + distance)
 
@@ -107,8 +109,8 @@ class SpanRehearsal(Rehearsal):
     def _mark_span(self, text: str, span: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
         """Return a span as a simulated worker marks it: sometimes with another end.
 
-        The end is drawn among those of all following words. A later end than the third counts as the third, which
-        is thus the most frequent in a long text.
+        The end is drawn among those of all words from the span's start on. A later end than the third counts as the
+        third, which is thus the most frequent in a long text.
         """
         ends = [end for _, end in word_bounds(text) if span[START] is not None and end > span[START]]
         if not ends or rng.random() >= MOVE_CHANCE:

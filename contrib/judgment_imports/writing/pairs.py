@@ -106,6 +106,7 @@ class PairWriter:
         image: str,
         first: int | None,
         second: int | None,
+        *,
         row: JudgmentRow | None = None,
         winner: int | None = None,
     ) -> CandidatePair:

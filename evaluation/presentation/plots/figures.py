@@ -295,9 +295,8 @@ def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
 def dots_figure(drawing: DotPlot, signature_height: float) -> Figure:
     """Return a figure of dots in rows, with ``signature_height`` inches free below."""
     row_count = len(drawing.labels)
-    extra_points = _points_of_extra_labels(
-        drawing.panels[-1]
-    )  # only the last panel has labels of people's levels
+    # Only the last panel has labels of people's levels.
+    extra_points = _points_of_extra_labels(drawing.panels[-1])
     headroom = 0.42 + 0.3 * any(panel.title or panel.note for panel in drawing.panels)
     height = 0.63 + headroom + extra_points / POINTS_PER_INCH + ROW_HEIGHT * row_count + signature_height
     figure = new_figure(height)

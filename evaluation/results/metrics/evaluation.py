@@ -46,7 +46,7 @@ from quorum.numeric.signatures import signature
 from quorum.statistics.crossed import ITEM, NAIVE, columns_and_deletions
 from quorum.statistics.meta import PeoplesWinners, kinds_of
 
-# Note on studies whose design chose items (best of several).
+# Note on studies whose design selected items by their usefulness (contrib/choosing).
 NOTE_ON_CHOSEN_ITEMS = (
     "The items were chosen by their usefulness, and these figures hold for the chosen items alone; “Weigh back” says "
     "what they are for all items."

@@ -47,10 +47,10 @@ def accuracy_over_all(
 
     On a pair on which people have no consensus, a metric counts as half right, whatever it answers, even if it ties.
     """
-    winners_by_metric = metric_winners(scores[:, 0], scores[:, 1])
+    named_winners = metric_winners(scores[:, 0], scores[:, 1])
 
     def credit(pairs: Ints, peoples_winners: Floats) -> Floats:
-        return pair_credits(winners_by_metric[pairs], peoples_winners, undecided="half")[0]
+        return pair_credits(named_winners[pairs], peoples_winners, undecided="half")[0]
 
     all_pairs = np.arange(len(scores))
     accuracies = {}

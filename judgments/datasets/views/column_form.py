@@ -122,9 +122,11 @@ def posted_arguments(
         "zone": mapping.zone,
         "fixes": _merge_fixes(old_mapping.get("fixes", {}), next(iter(fixes.values()), {})),
     }
-    people = [name for number, name in enumerate(table.names) if values.get(f"column-{number}") == PEOPLE]
-    if people:
-        args["mapping"]["people"] = people
+    person_columns = [
+        name for number, name in enumerate(table.names) if values.get(f"column-{number}") == PEOPLE
+    ]
+    if person_columns:
+        args["mapping"]["people"] = person_columns
     return args | use.arguments(args, values, files)
 
 

@@ -122,7 +122,9 @@ class UploadViews(QuorumAdmin):
             use.template,
             gettext("Correct the columns") if table.problems else gettext("Meaning of the columns"),
             table=column_form.mapping_context(pending_import["kind"], pending_import["args"], table),
-            problems=[each | {"said": column_form.name_controls(each["said"])} for each in table.problems],
+            problems=[
+                problem | {"said": column_form.name_controls(problem["said"])} for problem in table.problems
+            ],
         )
 
     def _inspect(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:

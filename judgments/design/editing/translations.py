@@ -91,7 +91,7 @@ class TranslationsWidget(InputRows):
         )
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
-        excess_rows = value.max_rows if value.max_rows > MAX_ROWS else 0
+        unshown_row_count = value.max_rows if value.max_rows > MAX_ROWS else 0
         parts = [
             (
                 gettext(TITLES[part]),
@@ -99,7 +99,11 @@ class TranslationsWidget(InputRows):
             )
             for part, rows_field in self.parts.items()
         ]
-        context = {"parts": parts, "excess_rows": excess_rows, "id": (attrs or {}).get("id", f"id_{name}")}
+        context = {
+            "parts": parts,
+            "unshown_row_count": unshown_row_count,
+            "id": (attrs or {}).get("id", f"id_{name}"),
+        }
         return render_to_string("judgments/parts/translations.html", context)
 
 

@@ -58,9 +58,11 @@ def _find_header(path: Path, line: int, text: str, columns: Columns, separators:
         raise ImportProblem(
             path, line, None, "columns without a name in the header", f"a name for each column{TITLE_HINT}"
         )
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ImportProblem(path, line, repeated[0], "this column twice in the header", "every column once")
+    repeated_names = [name for name, count in Counter(names).items() if count > 1]
+    if repeated_names:
+        raise ImportProblem(
+            path, line, repeated_names[0], "this column twice in the header", "every column once"
+        )
     return Header(line, separator, names)
 
 

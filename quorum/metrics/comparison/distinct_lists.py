@@ -12,8 +12,8 @@ from quorum.numeric.arrays import Ints, starts_of
 class DistinctLists:
     """Numbered lists of texts.
 
-    The same list object always has the same number. Two equal lists have different numbers, because to compare their
-    texts would take longer than to count their words twice.
+    The same list object always has the same number. Two equal lists have different numbers,
+    since their texts are not compared.
     """
 
     def __init__(self) -> None:

@@ -84,8 +84,8 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
             (found[1].replace("'", "", 1), int(found[2])) for found in map(_ANSWER.search, entries) if found
         ]
         first_count = _COUNT.search(entries[0]) if entries else None
-        has_two_people = len(entries) > 1 or (first_count and int(first_count[1]) > 1)
-        if answer_counts and has_two_people:
+        counts = len(entries) > 1 or (first_count is not None and int(first_count[1]) > 1)
+        if answer_counts and counts:
             first_answer, top_count = answer_counts[0]
             modes[item] = None if any(count == top_count for _, count in answer_counts[1:]) else first_answer
             answers[item] = dict(answer_counts)

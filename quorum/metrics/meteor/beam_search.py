@@ -345,13 +345,11 @@ def _write_best_matches(
     for path in range(path_count):  # close the open chunks
         paths[path, CHUNKS_SO_FAR] += paths[path, OPEN_END] != NONE
     _sort_paths(paths, path_count, width)
-    choice = paths[0, LAST_CHOICE]
+    choice, choices = paths[0, LAST_CHOICE], buffers.choices
     while choice != NONE:
         for column in range(MATCH_COLUMNS):
-            buffers.chosen_matches[buffers.choices[choice, REFERENCE_WORD], column] = buffers.choices[
-                choice, column
-            ]
-        choice = buffers.choices[choice, PREVIOUS_CHOICE]
+            buffers.chosen_matches[choices[choice, REFERENCE_WORD], column] = choices[choice, column]
+        choice = choices[choice, PREVIOUS_CHOICE]
 
 
 @compiled

@@ -117,7 +117,7 @@ def _remove_suffix(word: str, r1: int, r2: int) -> str:
     match = _ENDING_2.search(word)
     if match and match.start() >= r1:
         suffix, letter_before = match.group(), word[match.start() - 1]
-        # These suffixes are removed only after some letters.
+        # These suffixes are removed or replaced only after some letters.
         allowed_letters = {"ogi": "l", "li": "cdeghkmnrt"}.get(suffix, letter_before)
         if letter_before in allowed_letters:
             word = word[: match.start()] + _STEP_2[suffix]

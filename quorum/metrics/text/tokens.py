@@ -21,9 +21,8 @@ from quorum.numeric.parallel import map_parts
 
 TEXTS_PER_BLOCK = 1 << 14  # number of texts cut at once; their pieces fit into the processor's cache
 BLOCKS_PER_PART = 8  # number of blocks in one part of the work
-BlockPieces = tuple[
-    pa.DictionaryArray, Ints
-]  # the numbered pieces of a block of texts, and the end of each text
+# The numbered pieces of a block of texts, and the end of each text.
+BlockPieces = tuple[pa.DictionaryArray, Ints]
 
 declare_kind(
     pa.DictionaryArray,

@@ -27,10 +27,9 @@ class ClusterResult:
     """(S,) systems in descending order of value, and clusters of systems that differ at `level`.
 
     names, values: of the systems. correction: one of CORRECTIONS. A system beats another if its value is higher and the
-    adjusted p is at most `level`. clusters: every member of a
-    cluster beats every member of lower clusters. rank_low: (S,) 1 + the number of systems that beat the system.
-    rank_high: (S,) S - the number of systems that it beats. p, adjusted_p: (S, S), nan on the diagonal and without
-    a test.
+    adjusted p is at most `level`. clusters: every member of a cluster beats every member of lower clusters. rank_low:
+    (S,) 1 + the number of systems that beat the system. rank_high: (S,) S - the number of systems that it beats. p,
+    adjusted_p: (S, S), nan on the diagonal and without a test.
     """
 
     names: tuple[str, ...]

@@ -38,9 +38,8 @@ def analyse(run: Run) -> None:
     rows = []
     for name in dict.fromkeys(number.id.split("/")[0] for number in run.pack.numbers):
         answers_of_model = models.get(name, {})
-        common_votes = [
-            row for row in votes if row[0] in answers_of_model
-        ]  # on instances that the model judged
+        # On instances that the model judged.
+        common_votes = [row for row in votes if row[0] in answers_of_model]
         if not common_votes:
             raise ReplicationError(f"{folder / MODELS_FILE} has no answers of {name} to what people judged.")
         units, raters, answers = (np.array(column) for column in zip(*common_votes, strict=True))

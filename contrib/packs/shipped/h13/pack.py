@@ -48,9 +48,8 @@ from quorum.statistics.ranking import (
 )
 from quorum.statistics.significance import mcnemar_test, randomization_test, significance_stars
 
-GRADES = tuple(
-    round(3 * grade) / 3 for grade in ASCENDING_GRADES
-)  # thresholds of the mean of three experts' grades
+# Thresholds of the mean of three experts' grades.
+GRADES = tuple(round(3 * grade) / 3 for grade in ASCENDING_GRADES)
 GOOD, FINE = GRADES[2], GRADES[3]  # mean grades of 2.66 and of 3
 EPSILON = 1e-9  # allowance for means, which are rounded, that are compared with thresholds
 RELEVANCE_THRESHOLD = 0.66  # share of yes of the crowd
@@ -85,10 +84,8 @@ WORD_CHANGES = {
     STEM_THEN_STOP: "stems first", STOP_THEN_STEM: "stop words first", "rouge-keep-porter": "stems alone",
     "rouge-drop-none": "stop words alone", "none": "words as they are",
 }  # fmt: skip
-METRICS = {
-    "bleu": ("Bleu", "bleu-h13"),
-    "rouge": ("Rouge", "rouge-h13"),
-}  # label and metric, by ids of numbers
+# Label and metric, by ids of numbers.
+METRICS = {"bleu": ("Bleu", "bleu-h13"), "rouge": ("Rouge", "rouge-h13")}
 
 
 def analyse(run: Run) -> None:

@@ -20,11 +20,8 @@ from quorum.numeric.arrays import Flags, Floats
 from quorum.statistics.correlation import correlation
 
 HUMAN_SYSTEM = "Human"
-SCORE_COLUMNS = {
-    "precision": "P",
-    "recall": "R",
-    "total": "human_score",
-}  # column of the file by people's score
+# Column of the file by people's score.
+SCORE_COLUMNS = {"precision": "P", "recall": "R", "total": "human_score"}
 PEOPLE_COLUMNS = ("SYS", "seg_id", "hyp", *SCORE_COLUMNS.values())
 # SacreBLEU's words are those of mteval-v13a. Punctuation marks are separate words, except apostrophes, and except
 # points, commas and hyphens between digits.

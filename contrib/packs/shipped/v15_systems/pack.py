@@ -1,4 +1,4 @@
-"""V15, Vedantam et al. 2015, §7.3 and §7.4: a tournament of systems, and people and metrics on the same halves.
+"""V15, Vedantam et al. 2015, §7.3 and §7.4: a tournament of systems, and predictions from half of the references.
 
 The tournament: the five systems of PASCAL-50S meet in its machine-machine pairs. Each system's share of comparisons won
 is computed from people's winners and from each metric's, and both are correlated.

@@ -48,7 +48,7 @@ LABELS, IMAGES, PEOPLE = 40, 400, 7  # of the rehearsal: labels, training and te
 
 @dataclass(frozen=True, slots=True)
 class BoxImages:
-    """BoxImages with labelled boxes, and with the boxes that people's descriptions name.
+    """Images with labelled boxes, and with the boxes that people's descriptions name.
 
     Attributes:
         labels: the labels of each image's boxes.

@@ -114,12 +114,12 @@ def mark_differences(first_text: str, second_text: str) -> tuple[SafeString, Saf
     first_parts: list[SafeString] = []
     second_parts: list[SafeString] = []
     changes = difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
-    for change, start, end, start2, end2 in changes:
+    for change, start, end, second_start, second_end in changes:
         is_equal = change == "equal"
         if start < end:
             first_parts.append(format_html("{}" if is_equal else "<del>{}</del>", "".join(first[start:end])))
-        if start2 < end2:
-            words = "".join(second[start2:end2])
+        if second_start < second_end:
+            words = "".join(second[second_start:second_end])
             second_parts.append(format_html("{}" if is_equal else "<ins>{}</ins>", words))
     return format_html_join("", "{}", ((part,) for part in first_parts)), format_html_join(
         "", "{}", ((part,) for part in second_parts)
