@@ -81,6 +81,13 @@ def test_a_half_filled_page_comes_back_with_what_is_missing_and_nothing_lost() -
     assert Judgment.objects.filter(assignment=assignment).count() == len(first_answers(html))
 
 
+def test_the_picture_of_the_current_question_is_loaded_first() -> None:
+    _, ada, page, _ = begun("relevance")
+    pictures = re.findall("<img src=[^>]*>", page)
+    assert 'fetchpriority="high"' in pictures[0]
+    assert 'loading="lazy"' in pictures[-1]
+
+
 def test_a_picture_without_any_tick_is_unanswered_until_none_fits_is_ticked() -> None:
     study, ada, html, assignment = begun("relevance")
     heads = re.findall(r'name="none(\d+)"', html)
