@@ -82,7 +82,7 @@ def test_a_half_filled_page_comes_back_with_what_is_missing_and_nothing_lost() -
 
 
 def test_the_picture_of_the_current_question_is_loaded_first() -> None:
-    _, ada, page, _ = begun("relevance")
+    page = begun("relevance")[2]
     pictures = re.findall("<img src=[^>]*>", page)
     assert 'fetchpriority="high"' in pictures[0]
     assert 'loading="lazy"' in pictures[-1]

@@ -22,7 +22,10 @@ START, END, SEVERITY, CATEGORY = "start", "end", "severity", "category"
 
 
 def sort_spans(spans: Iterable[Span]) -> list[dict[str, Any]]:
-    """Return the spans sorted by position, with missing parts last. Equal missing parts stay separate errors (MQM)."""
+    """Return the spans sorted by position, without repetitions, and with missing parts last.
+
+    Equal missing parts are all kept, since each is an error (MQM).
+    """
 
     def sort_key(span: Span) -> tuple[Any, ...]:
         is_missing = span[START] is None

@@ -377,9 +377,9 @@ def judged_units_of(study: Study) -> Units:
 
 
 def documents_of(study: Study) -> dict[int, int]:
-    """Return the first item of the document of each item of the study, by item, as row ids.
+    """Map each item of the study to the first of the study's items in its document, as row ids.
 
-    Items that are their document's only item are left out (``first_of_documents``).
+    Items without a document are left out. With a single document, return {} (``first_of_documents``).
     """
     rows = Item.objects.filter(dataset=study.dataset_id).exclude(fields=[]).order_by("position", "pk")
     if not rows.exists():  # most datasets have no documents, and finding the study's items takes long

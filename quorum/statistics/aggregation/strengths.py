@@ -341,7 +341,10 @@ class _PreferenceRows:
         return UNBOUNDED_REASON.format(group_count, group_names(groups, self.items))
 
     def patterns(self) -> tuple[scipy.sparse.csr_array, Floats]:
-        """Return the (R, K + P) design of distinct rows, and (R, C) sums of their weights by level."""
+        """Return the (R, K + P) design and the (R, C) weights by level.
+
+        Without covariates, equal comparisons share a row, which has the sums of their weights.
+        """
         item_count, width = len(self.items), self.covariates.shape[1]
         if width:
             first, second, covariates = self.first, self.second, self.covariates

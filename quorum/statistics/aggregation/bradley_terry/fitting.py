@@ -103,12 +103,14 @@ def bradley_terry_of_comparisons(
     tolerance: float = 1e-7,
     clusters: ClusterColumns = NAIVE,
 ) -> BradleyTerryResult:
-    """Fit strengths to (N,) first items, second items and winners. Other options are as in `bradley_terry`.
+    """Fit strengths to (N,) first items, second items and winners: 1, 2, or 0 for a tie.
+
+    Other options are as in `bradley_terry`.
 
     With `order_effect`, the items in the column `first` were shown first, and the advantage of being shown first is
     fitted. With `clusters`, covariance and intervals use the sandwich estimator (Liang, Zeger 1986) and quantiles
-    of t. If rows are winners by votes, `RaterDeletions` in `clusters` add the variance due to raters, to first
-    order.
+    of t. If each winner is a majority of votes, `RaterDeletions` in `clusters` add the variance due to raters
+    (first-order).
     """
     names, first_item, second_item, outcome, counts = encode_comparisons(first, second, winners)
     tied, won, lost = counts.astype(np.float64)
