@@ -79,7 +79,9 @@ class TablePart:
             elif self.system is None:
                 yield from records(path, columns, notes, encoding)
             else:
-                extended_columns = replace(columns, optional=tuple(dict.fromkeys((*columns.optional, "system"))))
+                extended_columns = replace(
+                    columns, optional=tuple(dict.fromkeys((*columns.optional, "system")))
+                )
                 for record in records(path, extended_columns, notes, encoding):
                     if str(record.get("system") or "").strip() == self.system:
                         omits_boxes = self.system and _defines_boxes(record)
