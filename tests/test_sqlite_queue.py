@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
+from django.urls import reverse
 
 from config.middleware import LARGE_BODY, WriteQueueMiddleware
 from tests.installations import Installation
@@ -203,22 +204,22 @@ def test_submissions_are_computed_one_at_a_time_and_a_slow_sender_keeps_nobody_w
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "size"),
+    ("method", "name", "size"),
     [
-        ("GET", "/s/one/work/", 0),
-        ("POST", "/s/one/work/", LARGE_BODY),
-        ("POST", "/api/studies/one/close/", 2),
+        ("GET", "annotation:work", 0),
+        ("POST", "annotation:work", LARGE_BODY),
+        ("POST", "api:do-close", 2),
     ],
 )
 def test_pages_large_files_and_work_of_the_team_do_not_wait_for_submissions(
-    method: str, path: str, size: int, monkeypatch: pytest.MonkeyPatch
+    method: str, name: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("config.middleware.QUEUE_SECONDS", 600)
     answer = WriteQueueMiddleware(lambda request: HttpResponse())
     turn = answer.queue.wait(600)  # as of a submission that is being computed
     assert turn is not None
     with ThreadPoolExecutor(1) as people:
-        request = RequestFactory().generic(method, path, "x" * size)
+        request = RequestFactory().generic(method, reverse(name, args=["one"]), "x" * size)
         reply = people.submit(answer, request)
         try:
             assert reply.result(10).status_code == 200

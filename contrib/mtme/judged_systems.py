@@ -72,7 +72,6 @@ class JudgedSystems:
         self.text[system, segment] = self.text_numbers.setdefault(key, len(self.text_numbers) + 1)
 
     def has_text(self, system: int, segment: int, key: str) -> bool:
-        """Return whether the system's text of the segment has this ``text_key``."""
         return bool(self.text[system, segment] == self.text_numbers.get(key, -1))
 
     def systems_with(self, segment: int, key: str, file_credits: Sequence[int]) -> list[int]:

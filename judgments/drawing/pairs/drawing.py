@@ -168,7 +168,6 @@ class _PairDraw:
     allow_no_references: bool
 
     def draw_kinds(self, min_references: int) -> AcceptedPairs:
-        """Draw the pairs of all kinds."""
         accepted_pairs = AcceptedPairs(min_references, self.allow_no_references)
         for kind in PAIR_KINDS:
             count = self.pair_counts.get(kind, 0) if self.pair_counts else self.default_count(kind)
