@@ -203,8 +203,8 @@ def set_up() -> None:
 
 
 def rehearse_all(protocol: str) -> Outcome:
-    from annotation.rehearsal.crowd import RehearsalCrowd
-    from annotation.rehearsal.run import rehearse
+    from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+    from contrib.rehearsals.simulation.run import rehearse
     from judgments.models import Dataset
     from tests import studies
 
@@ -247,7 +247,7 @@ def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) 
 def _count_stops(outcome: Outcome, study: Any) -> None:
     """Count when each person was stopped, from the rows of the rehearsal."""
     from annotation.models import Case, Judgment
-    from annotation.rehearsal.crowd import RehearsalCrowd, create_people
+    from contrib.rehearsals.simulation.crowd import RehearsalCrowd, create_people
 
     notes = {name: value for name, value in study.notes["rehearsal"].items() if name != "owner"}
     sort_of = {

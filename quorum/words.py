@@ -95,7 +95,6 @@ SECTIONS: Commands = {
             "config.management.prepare.Prepare"),
         "server admin": ("ensure_admin", "the first account, or a new password for one",
             "config.management.accounts.EnsureAdmin"),
-        "server demo": ("load_demo", "load the demo", "evaluation.management.installation.LoadDemo"),
         "server token": ("create_token", "a token for the HTTP interface",
             "judgments.management.server.CreateToken"),
         "server jobs": ("run_jobs", "do now what the background worker does",
@@ -104,7 +103,7 @@ SECTIONS: Commands = {
         "job retry": ("retry_job", "do a job again that failed or was cancelled",
             "judgments.management.server.RetryJob"),
         "server check": ("check_integrity", "look for every broken invariant",
-            "evaluation.management.installation.CheckIntegrity"),
+            "evaluation.management.integrity.CheckIntegrity"),
     },
 }  # fmt: skip
 

@@ -144,9 +144,8 @@ def take_pictures() -> list[_TakenPicture]:
 
 def watched_study() -> Study:
     """Return a copy of the demo's open study with a detector, and with answers of a simulated crowd with spammers."""
-    from annotation.rehearsal.crowd import RehearsalCrowd
-    from annotation.rehearsal.run import rehearse
-    from evaluation.management.installation import FOLDER
+    from django.core.management import call_command
+
     from judgments.design.reading.checking import make_design
     from judgments.design.reading.study_files import toml_values
     from judgments.models import Study
@@ -155,7 +154,7 @@ def watched_study() -> Study:
 
     study = Study.objects.filter(slug=WATCHED).first()
     if study is None:
-        text = (FOLDER / "studies" / "triplet.toml").read_text(encoding="utf-8")
+        text = (ROOT / "demo" / "studies" / "triplet.toml").read_text(encoding="utf-8")
         values = toml_values(text, source="triplet.toml") | {
             "name": "Which sentence is more similar?",
             "slug": WATCHED,
@@ -164,7 +163,10 @@ def watched_study() -> Study:
         }
         study = create_study(design=make_design(values))
         generate_hits(study=study)
-        rehearse(study=study, crowd=RehearsalCrowd(workers=8, spammers=0.3, seed=3, sorts="one-sided"))
+        call_command(
+            "rehearse", WATCHED, workers=8, spammers=0.3, seed=3, sorts="one-sided", stdout=io.StringIO()
+        )
+        study.refresh_from_db()
     return study
 
 

@@ -123,12 +123,12 @@ def serve_demo(services: Services, installation: Installation, *, demo: bool = T
         raise
     for name in (WORKER, READING, HEAVY):  # start workers last, so that pages are available earlier
         start_service(services, name, installation)
-    things = (DEMO_MESSAGE if demo else SERVER_MESSAGE).format(address=address, command=installation.command)
-    print_line(
-        BANNER.format(
-            address=address, account=lines, things=things, data=installation.environment["DATA_DIR"]
-        )
+    data = installation.environment["DATA_DIR"]
+    has_demo = demo and os.path.exists(os.path.join(data, "prepared", "demo"))
+    things = (DEMO_MESSAGE if has_demo else SERVER_MESSAGE).format(
+        address=address, command=installation.command
     )
+    print_line(BANNER.format(address=address, account=lines, things=things, data=data))
     keep_running(services, installation)
 
 
@@ -202,7 +202,7 @@ def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] 
 def _digest_of_inputs(demo: bool) -> str:
     """Return a hash of the packages, migrations, static files and settings on which `prepare` depends."""
     digest = hashlib.sha256(b"" if demo else b"no demo")
-    for name in ("DATABASE_URL", "STATIC_ROOT"):
+    for name in ("DATABASE_URL", "STATIC_ROOT", "CONTRIB_APPS"):
         digest.update(f"{name}={setting(name, '')}\n".encode())
     digest.update(file_text(os.path.join(VENV, "installed-requirements.txt")).encode())
     # The last pattern matches the records of installed packages, including Quorum, with hashes of their files.

@@ -589,7 +589,7 @@ def test_no_module_outside_the_kinds_lists_them(kinds: set[str]) -> None:
     others = {
         "contrib.published_sets.formats",  # what published files hold
         "evaluation.data.export.formats.consensus",  # columns of a file
-        "evaluation.management.installation",  # studies of the demo, named like their kinds
+        "contrib.demo.management",  # studies of the demo, named like their kinds
         "judgments.design.reading.completing",  # tables of a study file
     }
     tables = [

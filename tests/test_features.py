@@ -22,8 +22,8 @@ import json
 from pathlib import Path
 from tempfile import mkdtemp
 from django.contrib.auth.models import User
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from contrib.adjudication.decisions import decide_adjudication, send_to_adjudicator
 from contrib.archives.models import Deposit
 from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
@@ -33,7 +33,7 @@ from contrib.quiz.tests.quizzing import quizzed, take
 from contrib.judgment_imports.importing import import_judgments
 from contrib.planning.assumptions import read_assumptions
 from contrib.planning.plans import compute_plan, store_power_plan
-from contrib.planning.rehearsals.copies import copy_for_rehearsal
+from contrib.rehearsals.copies import copy_for_rehearsal
 from contrib.prolific.tests.panel import panel_study
 from contrib.registration.plans import make_plan, register_study
 from contrib.second_factor.devices import get_or_create_pending_device
@@ -76,7 +76,7 @@ Deposit.objects.create(release=release, archive="zenodo", host="zenodo.org")
 study = quizzed()
 take(study, joined(study))
 """
-# From data to the verdict; then a study and the account are deleted.
+# From data to the verdict; then a study and the account are deleted. Simulated participants stand in for people.
 MAIN_JOB = """
 import io, json, sys
 from pathlib import Path
@@ -86,11 +86,20 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 from django.urls import get_resolver
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from judgments.models import Study
 from tests.strangers import walk
 
 said, study, judgments = io.StringIO(), "demo-triplet-simulated", Path(sys.argv[1])
-call_command("load_demo", stdout=said)
+call_command("import_dataset", "jsonl", "demo/dataset.jsonl", name="demo", images="demo/photos", stdout=said)
+for system in ("nearest", "random"):
+    file = f"demo/systems/{system}.jsonl"
+    call_command("import_candidates", "jsonl", file, dataset="demo", system=system, stdout=said)
+for file in ("triplet-finished", "graded"):
+    call_command("create_study", f"demo/studies/{file}.toml", stdout=said)
+call_command("generate_hits", study, stdout=said)
+rehearse(study=Study.objects.get(slug=study), crowd=RehearsalCrowd(workers=12, seed=7))
 call_command("aggregate", study, stdout=said)
 call_command("evaluate", study, metrics="cider-d", stdout=said)
 call_command("export_judgments", study, format="jsonl", output=judgments, stdout=said)

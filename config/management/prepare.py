@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management import call_command
+from django.core.management import call_command, get_commands
 from django.core.management.base import CommandParser
 from django.db import OperationalError
 
@@ -59,7 +59,7 @@ class Prepare(QuorumCommand):
             from config.compiling import compile_kernels  # imported late, since it loads the compiler
 
             compile_kernels()  # takes a second unless sources, numba or the cache have changed
-        if not no_demo:
+        if not no_demo and "load_demo" in get_commands():
             self._do_step("demo", "loaded", partial(self._load_demo, later))
         if later:
             self.stdout.write(

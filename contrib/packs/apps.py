@@ -5,7 +5,7 @@ from config.features import Feature
 
 class PacksConfig(Feature):
     name = "contrib.packs"
-    needs = ("bounds", "error_spans")
+    needs = ("bounds", "error_spans", "rehearsals")
     commands = {
         "Files, without a database": {
             "replicate": (

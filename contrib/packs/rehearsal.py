@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from annotation.rehearsal.crowd import ACCURACY_SPREAD, RehearsalCrowd
+from contrib.rehearsals.simulation.crowd import ACCURACY_SPREAD, RehearsalCrowd
 from quorum.numeric.arrays import Ints
 
 

@@ -1,1 +1,1 @@
-"""Plan the size of a study by simulating studies, and by rehearsing a copy."""
+"""Plan the size of a study by simulating studies."""

@@ -5,11 +5,7 @@ from config.features import Feature
 
 class PlanningConfig(Feature):
     name = "contrib.planning"
-    pages = (
-        "contrib.planning.views",
-        "contrib.planning.rehearsals.page",
-        "contrib.planning.rehearsals.checklist",
-    )
+    pages = ("contrib.planning.views",)
     calls = "contrib.planning.calls"
     commands = {
         "Studies": {
@@ -17,12 +13,7 @@ class PlanningConfig(Feature):
                 "plan_power",
                 "how many pairs, references and votes are needed",
                 "contrib.planning.management.PlanPower",
-            ),
-            "study rehearse": (
-                "rehearse",
-                "a simulated crowd answers",
-                "contrib.planning.rehearsals.management.Rehearse",
-            ),
+            )
         }
     }
     commands_without_data = ("plan_power",)
@@ -31,4 +22,3 @@ class PlanningConfig(Feature):
         from judgments.jobs.registry import HEAVY, register
 
         register("plan_power", "contrib.planning.handlers.plan_power", queue=HEAVY, scope="reports")
-        register("rehearse", "contrib.planning.handlers.rehearse", queue=HEAVY, scope="studies")

@@ -14,9 +14,15 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of
 from quorum.statistics.inputs import StatisticsError
-from quorum.statistics.power import MAX_TASTE, Question, TwoMetrics, TwoSystems, VoterModel
+from quorum.statistics.power import (
+    CONVENTIONAL_POWER,
+    MAX_TASTE,
+    Question,
+    TwoMetrics,
+    TwoSystems,
+    VoterModel,
+)
 
-POWER_WANTED = 0.8  # the power to reach, by Cohen's convention
 Share = Annotated[float, Field(ge=0, le=1)]
 Amount = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -62,7 +68,7 @@ class Assumptions(DesignTable):
     pairs: Listed[Amount] = Field((50, 100, 150, 200, 300, 400, 600, 800), min_length=1, max_length=40)
     references: Listed[Amount] = Field((1,), min_length=1, max_length=20)
     votes: Listed[Amount] = Field((1, 3, 5), min_length=1, max_length=20)
-    wanted: Annotated[float, Field(gt=0, lt=1)] = POWER_WANTED
+    wanted: Annotated[float, Field(gt=0, lt=1)] = CONVENTIONAL_POWER
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     simulations: Annotated[int, Field(ge=1, le=100_000)] = 1000
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0

@@ -1,20 +1,14 @@
-"""The jobs of plans and rehearsals. They compute outside any transaction, and store the result when they end."""
+"""The job that simulates a plan. It computes outside any transaction, and stores the result when it ends."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse as let_crowd_answer
 from contrib.planning.assumptions import read_assumptions
 from contrib.planning.pilots import estimate_from_pilot
 from contrib.planning.plans import compute_plan, store_power_plan
-from contrib.planning.rehearsals.results import compute_rehearsal, store_rehearsal
 from judgments.jobs.runs import JobRun
-from judgments.models import Study
 from judgments.studies.designs import design_of
-from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import find_study
 
 
@@ -51,28 +45,3 @@ def plan_power(
         else:
             analysis = store_power_plan(study=study_row, assumptions=checked, result=plan, source=source)
             result["analysis"] = analysis.pk
-
-
-def rehearse(run: JobRun, *, study: str, **crowd: Any) -> None:
-    """Generate a draft's HITs, simulate a crowd's answers, and evaluate them.
-
-    Every step is a transaction of its own, so an interrupted rehearsal can continue.
-    """
-    study_row, simulated_crowd = find_study(study), RehearsalCrowd(**crowd)
-    if study_row.state == Study.State.DRAFT:
-        run.progress(0.0, "generating HITs")
-        generate_hits(study=study_row)
-    # answering is about 0.7 of the work, and evaluating the rest
-    report = let_crowd_answer(
-        study=study_row,
-        crowd=simulated_crowd,
-        progress=lambda share, message: run.progress(0.7 * share, message),
-    )
-    rehearsal = compute_rehearsal(
-        study=study_row,
-        crowd=simulated_crowd,
-        report=report,
-        progress=lambda share, message: run.progress(0.7 + 0.3 * share, message),
-    )
-    with run.commit() as result:
-        result |= {"analysis": store_rehearsal(rehearsal).pk, **asdict(report)}

@@ -7,14 +7,13 @@ from typing import Any, ClassVar, NamedTuple
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import serializers, status
-from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from contrib.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, start_power_plan
 from evaluation.models import Analysis
-from judgments.access.permissions import staff_of, study_for, token_of
+from judgments.access.permissions import require_study_creation, staff_of, study_for
 from judgments.access.rights import Right
 from judgments.api.filters import filters_of
 from judgments.api.jobs import jobs_about
@@ -22,15 +21,6 @@ from judgments.api.operations import with_study
 from judgments.api.resources import Resource, RowSerializer
 from judgments.jobs import queues
 from judgments.models import Job, Study
-
-
-def require_study_creation(request: Request) -> None:
-    """Raise PermissionDenied if the token is limited to certain studies, or the account may not add studies."""
-    token = token_of(request)
-    if not staff_of(request).has_perm("judgments.add_study"):
-        raise PermissionDenied("This takes the permission to add studies.")
-    if token is not None and token.limited:
-        raise PermissionDenied("A token of some studies creates none.")
 
 
 class StoredPlan(NamedTuple):

@@ -73,6 +73,14 @@ def require_right(request: Request, right: Right, study: Study) -> None:
         raise PermissionDenied
 
 
+def require_study_creation(request: Request) -> None:
+    """Raise PermissionDenied if the token is limited to certain studies, or the account may not add studies."""
+    if not staff_of(request).has_perm("judgments.add_study"):
+        raise PermissionDeniedWithReason("This takes the permission to add studies.")
+    if limited_token_of(request) is not None:
+        raise PermissionDeniedWithReason("A token of some studies creates none.")
+
+
 class IsStaff(BasePermission):
     """Allow active staff who may use the view by a Django permission or by a role in a study or dataset.
 

@@ -8,11 +8,11 @@ from django.test import Client
 
 from annotation.errors import AnswerProblem
 from annotation.models import Assignment, Judgment, Worker
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers, submit_assignment
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from judgments.kinds.caption import CARELESS_CAPTIONS
 from judgments.models import Study
 from tests.annotation.casting import joined, with_person

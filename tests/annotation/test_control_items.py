@@ -35,12 +35,12 @@ from annotation.quality.controls import (
 from annotation.quality.detectors.chances import binomial_at_most
 from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.quality.reviews import approve_assignments, reject_assignments
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
 from annotation.work.sheet.units import cached_units_of, page_units_of
 from annotation.work.slots.release import return_assignment
 from annotation.work.submissions import save_answers, submit_assignment
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.integrity import check_integrity
 from evaluation.data.judgment_sets.loaders import control_records_of
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments

@@ -20,11 +20,12 @@ from annotation.crowds.opening import close_study
 from annotation.models import AppealNote, Assignment, Judgment, Participation, QuizAttempt
 from annotation.work.sheet.texts import translated_text
 from common.errors import DesignError
+from contrib.demo import FOLDER
+from contrib.demo.management import OPEN_STUDIES
 from contrib.quiz.attempts import start_attempt
 from contrib.quiz.questions import ENGLISH
 from contrib.quiz.sheets import labelled_texts, sheet_of, translate_sheet
 from contrib.quiz.tests.quizzing import take
-from evaluation.management.installation import FOLDER, OPEN_STUDIES
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
 from judgments.design.reading.study_files import read_toml, write_toml

@@ -14,10 +14,10 @@ from annotation.models import Assignment, Case, Exclusion, Judgment, Participati
 from annotation.privacy.consent import consent_version
 from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word
 from annotation.quality.rules import copy_rules, store_rule
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from annotation.work.submissions import save_answers, submit_assignment
 from common.errors import DesignError, WrongState
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from judgments.design.reading.checking import make_design
 from judgments.models import Caption, Item, Output, Study, System
 from judgments.studies.designs import design_of

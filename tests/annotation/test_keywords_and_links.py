@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from annotation.models import Judgment
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from judgments.models import Study
 from tests.annotation.calling import begin, is_problem, patch
 from tests.annotation.calling import submit as send

@@ -14,7 +14,7 @@ SYSTEMS = ("keen", "fair", "poor")  # the best first
 QUALITIES = {"keen": 4, "fair": 2.5, "poor": 1}  # of a text with the word; people's is 5
 CROWD = """
 import numpy as np
-from annotation.rehearsal.truths import rehearsal_of
+from contrib.rehearsals.simulation.truths import rehearsal_of
 from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.models import Study
 from tests.annotation.voting import joined, work

@@ -2,8 +2,8 @@
 
 from django.core.management import call_command
 
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from judgments.models import Study
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.studies import mark_open

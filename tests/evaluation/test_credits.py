@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from common.errors import DataConflict
 from contrib.judgment_imports.importing import import_judgments
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.export.exporting import export_judgments
 from evaluation.reports.releases.verification import describe_differences
 from evaluation.results.aggregation import compute_aggregation

@@ -8,9 +8,9 @@ from zipfile import ZipFile
 
 import pytest
 
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from common.amounts import as_json
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.releases.rows import ReleaseSettings
 from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.reports.releases.making import release_study

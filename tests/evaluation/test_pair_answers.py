@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Assignment, Judgment
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from common.errors import DesignError
 from contrib.judgment_imports.importing import import_judgments
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.judgment_sets.files import read_judgment_table
 from evaluation.data.judgment_sets.loaders import load_judgments
 from evaluation.data.judgment_sets.study_signatures import signature_of_study

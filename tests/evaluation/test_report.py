@@ -16,10 +16,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from common.amounts import p_in_text, p_value
 from config.observing.logs import without_secrets
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.judgment_sets.records import UnitRow
 from evaluation.errors import ExportError
 from evaluation.models import Analysis

@@ -11,10 +11,10 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Judgment
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from common.amounts import coefficient
 from contrib.judgment_imports.importing import import_judgments
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.integrity import check_integrity
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.models import Analysis, Consensus

@@ -7,7 +7,7 @@ An image stands for the bag of words of some of its captions, never of caption #
 from dataclasses import dataclass
 from pathlib import Path
 
-from demo.make_systems import bag_of_words, inverse_document_frequency, weighted_f1
+from contrib.demo.make_systems import bag_of_words, inverse_document_frequency, weighted_f1
 from judgments.importers import open_dataset
 
 DEPTH = 10

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.crowds.opening import open_study
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from judgments.access.roles import give_role
 from judgments.models import Study
 from judgments.studies.generation.hits import generate_hits

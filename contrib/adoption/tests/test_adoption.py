@@ -10,13 +10,13 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Worker, WrittenCaption
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
 from common.errors import DataConflict, WrongState
 from contrib.adoption.adopting import adopt_captions
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.errors import EvaluationError

@@ -12,8 +12,6 @@ from django.core.management import CommandError, call_command
 from annotation.models import Assignment, Judgment, Worker
 from annotation.privacy.erasing import erase_person
 from annotation.quality.flags import exclude_worker, lift_exclusion
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
 from annotation.work.slots.release import return_assignment
@@ -21,6 +19,8 @@ from annotation.work.submissions import submit_and_claim, submit_assignment
 from annotation.work.system_pairs import counts_for_pair, recount_system_pairs, tally_answers
 from common.errors import DesignError
 from contrib.arena.tests.drawing_again import draw_page_again
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.integrity import check_integrity
 from judgments.design.reading.checking import make_design
 from judgments.models import DrawState, HITUnit, Study, SystemPair

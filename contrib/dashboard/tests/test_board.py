@@ -13,8 +13,6 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Judgment
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from annotation.work.operations import pause_study
 from contrib.dashboard.counters import live_counters
 from contrib.dashboard.models import BoardSnapshot
@@ -27,6 +25,8 @@ from contrib.dashboard.replay import (
 )
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from contrib.dashboard.staleness import change_mark, is_stale
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
 from judgments.jobs.claims import run_job

@@ -7,8 +7,8 @@ from tests.installations import Installations
 
 USED = """
 from django.conf import settings
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from tests.annotation.calling import accept, submit
 from tests.annotation.casting import make_study
 from tests.annotation.sourcing import make_texts

@@ -11,12 +11,12 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.models import Judgment
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from annotation.work.summaries import describe_effort
 from contrib.error_spans.results.comparison import compare_systems
 from contrib.error_spans.results.scores import system_scores
 from contrib.error_spans.results.segments import SEGMENTS, segments_of
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError
 from evaluation.reports.storage import build_report

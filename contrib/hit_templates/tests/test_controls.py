@@ -12,8 +12,6 @@ from django.test import Client
 from annotation.models import Participation, Worker
 from annotation.quality.controls import control_answers
 from annotation.quality.rules import copy_rules
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from common.errors import DesignError
 from contrib.hit_templates.answers import checked_answer
 from contrib.hit_templates.controls import draw_random_answer
@@ -26,6 +24,8 @@ from contrib.hit_templates.expected_answers import (
 from contrib.hit_templates.filling import fill_page, filled_questions
 from contrib.hit_templates.importing import check_template
 from contrib.hit_templates.reading import read_template
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.judgment_sets.loaders import control_records_of
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit

@@ -9,8 +9,8 @@ USED = """
 from pathlib import Path
 from tempfile import mkdtemp
 from django.conf import settings
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from tests.annotation.calling import accept, submit
 from tests.studies import make_worker
 from tests.templating import make_template_study

@@ -10,12 +10,12 @@ from django.core.management import CommandError, call_command
 from annotation.crowds.mturk.pages import answers_of_page, html_page
 from annotation.crowds.mturk.questions import QuestionProblem
 from annotation.models import Judgment
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from annotation.work.sheet.units import units_of_hit
 from common.errors import DataConflict, DesignError
 from contrib.hit_templates.importing import check_template, import_template
 from contrib.hit_templates.reading import TemplateProblem
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from judgments.importers import ImportProblem
 from judgments.models import HIT, Dataset, HITUnit, Item, Study
 from judgments.studies.designs import design_of

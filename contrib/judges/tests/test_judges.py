@@ -22,8 +22,6 @@ from django.utils import timezone
 from PIL import ExifTags, Image
 from pytest_django import Settings
 
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from common.errors import DataConflict, WrongState
 from contrib.judges import asking
 from contrib.judges.asking import ask_model
@@ -33,6 +31,8 @@ from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.operations import start_judge_run as ask_operation
 from contrib.judges.operations import store_answers
 from contrib.judges.prompts import ChatPrompt, instructions_of, picture_of, read_reply
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation.content import DotPlot, estimate_of

@@ -11,13 +11,13 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.errors import AlreadyEnded, AnswerProblem
 from annotation.models import Assignment, QuizAttempt, Worker
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
 from contrib.quiz.attempts import answer_attempt, quiz_status, start_attempt
 from contrib.quiz.errors import QuizFailed, QuizNotPassed
 from contrib.quiz.sheets import ExplainedAnswer, quiz_units, sheet_of
 from contrib.quiz.tests.quizzing import PROTOCOLS, QUESTIONS, quizzed, right_answers, take
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from judgments.models import HITUnit, Study, Unit
 from judgments.studies.designs import design_of
 from tests import studies

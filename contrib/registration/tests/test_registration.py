@@ -17,9 +17,9 @@ from django.utils import timezone
 
 from annotation.models import Exclusion
 from common.errors import DesignError, WrongState
-from contrib.planning.rehearsals.copies import copy_for_rehearsal
 from contrib.registration import plans
 from contrib.registration.models import Registration
+from contrib.rehearsals.copies import copy_for_rehearsal
 from evaluation.presentation.rendering import render_report
 from evaluation.reports.sections.registration import plan_hash
 from evaluation.reports.storage import build_report

@@ -11,8 +11,8 @@ from django.utils.translation import override
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Judgment
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from contrib.strengths.strengths import cached_strengths, strengths_of
 from contrib.strengths.views import with_sign
 from evaluation.data.judgment_sets.loaders import load_judgments

@@ -6,6 +6,6 @@ beta-binomial model, whose parameters are assumed or fitted to a pilot.
 """
 
 from quorum.statistics.power.plans import Plan, fresh_seed, plan_design
-from quorum.statistics.power.questions import Question, Size, TwoMetrics, TwoSystems
+from quorum.statistics.power.questions import CONVENTIONAL_POWER, Question, Size, TwoMetrics, TwoSystems
 from quorum.statistics.power.simulation import PowerResult, power_of
 from quorum.statistics.power.voters import MAX_TASTE, PilotModel, VoterModel, fit_voter_model, true_share

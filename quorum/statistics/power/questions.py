@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from quorum.numeric.packing import declare
 from quorum.statistics.inputs import BadOption
 
+CONVENTIONAL_POWER = 0.8  # the power that a study should reach (Cohen 1988, section 2.4)
+
 
 @declare
 @dataclass(frozen=True, slots=True)

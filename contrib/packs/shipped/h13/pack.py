@@ -12,13 +12,13 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from annotation.rehearsal.crowd import RehearsalCrowd
 from common.amounts import json_float
 from common.features import of_features
 from contrib.packs.estimates import estimate_from, heatmap_plot, share_by_image
 from contrib.packs.flickr8k import POOL_CAPTION, Flickr8kSet, JudgedPairs, read_flickr8k
 from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from evaluation.presentation.content import Cell, Column, Estimate, HeatmapPanel, Plot, Table
 from evaluation.results.rankings import COMPARED_MEASURES
 from quorum.metrics import bleu_pre_matrix, score

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from annotation.rehearsal.crowd import RehearsalCrowd
 from contrib.packs.references import references_by_image
 from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Cell, Estimate
 from judgments.importers import open_dataset

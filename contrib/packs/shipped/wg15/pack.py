@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from annotation.rehearsal.crowd import RehearsalCrowd
 from common.amounts import json_float
 from contrib.packs.estimates import estimate_from, estimate_of_draws
 from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Column, Curve, CurvePanel, Estimate, LinePlot, Plot, Table
 from judgments.importers.records.columns import Columns

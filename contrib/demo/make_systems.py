@@ -1,6 +1,6 @@
 """Make the demo's two systems from the captions of its dataset; the files always have the same bytes.
 
-    python -m demo.make_systems [FOLDER]
+    python -m contrib.demo.make_systems [FOLDER]
 
 writes `nearest.jsonl` and `random.jsonl` into FOLDER (default: `demo/systems`).
 
@@ -21,9 +21,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from contrib.demo import FOLDER
 from judgments.importers import open_dataset
 
-ROOT = Path(__file__).parent
 SEED = 2015
 
 Captions = Mapping[str, list[str]]
@@ -93,7 +93,7 @@ def random_captions(captions: Captions, seed: int) -> dict[str, str]:
 
 
 def make_systems(folder: Path) -> None:
-    captions = _read_captions(ROOT / "dataset.jsonl")
+    captions = _read_captions(FOLDER / "dataset.jsonl")
     folder.mkdir(parents=True, exist_ok=True)
     for name, system_captions in (
         ("nearest", nearest_captions(captions)),
@@ -105,4 +105,4 @@ def make_systems(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    make_systems(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "systems")
+    make_systems(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER / "systems")

@@ -1,25 +1,24 @@
 """The demo: its files are what its script makes, every photograph is credited, every study fits."""
 
 import csv
-from pathlib import Path
 
 import pytest
 from PIL import Image as Picture
 
-from demo.make_systems import make_systems
+from contrib.demo import FOLDER
+from contrib.demo.make_systems import make_systems
 from judgments.design.reading.study_files import read_toml
 from judgments.drawing.material import Image, Material, Text
 from judgments.importers import open_candidates, open_dataset
 from judgments.importers.records.rows import ReferenceRow
 from judgments.kinds import KINDS
 
-DEMO = Path(__file__).parents[2] / "demo"
 MADE = ["nearest.jsonl", "random.jsonl"]
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[ReferenceRow]:
-    return list(open_dataset("jsonl", DEMO / "dataset.jsonl").references())
+    return list(open_dataset("jsonl", FOLDER / "dataset.jsonl").references())
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +28,7 @@ def material(rows: list[ReferenceRow]) -> Material:
         texts.setdefault(row.image, []).append(Text(row.caption_id, row.text))
     outputs: dict[str, list[tuple[str, Text]]] = {image: [] for image in texts}
     for system in ("nearest", "random"):
-        for candidate in open_candidates("jsonl", DEMO / "systems" / f"{system}.jsonl").candidates(texts):
+        for candidate in open_candidates("jsonl", FOLDER / "systems" / f"{system}.jsonl").candidates(texts):
             outputs[candidate.image].append((system, Text(candidate.text, candidate.text)))
     split = {row.image: row.split or "" for row in rows}
     return Material(
@@ -41,7 +40,7 @@ def material(rows: list[ReferenceRow]) -> Material:
 def test_the_script_makes_the_committed_files_byte_for_byte(tmp_path):
     make_systems(tmp_path)
     for name in MADE:
-        assert (tmp_path / name).read_bytes() == (DEMO / "systems" / name).read_bytes()
+        assert (tmp_path / name).read_bytes() == (FOLDER / "systems" / name).read_bytes()
 
 
 def test_the_demo_has_five_captions_for_each_of_35_photographs_of_which_six_are_for_control(rows):
@@ -66,12 +65,12 @@ def test_the_nearest_caption_is_about_a_similar_photograph(material):
 
 
 def test_every_photograph_can_be_opened_and_is_credited_with_a_licence(rows):
-    with (DEMO / "ATTRIBUTION.csv").open(encoding="utf-8", newline="") as stream:
+    with (FOLDER / "ATTRIBUTION.csv").open(encoding="utf-8", newline="") as stream:
         credits = {line["file"]: line for line in csv.DictReader(stream)}
-    photos = {path.name for path in (DEMO / "photos").iterdir()}
+    photos = {path.name for path in (FOLDER / "photos").iterdir()}
     assert photos == credits.keys() == {row.image for row in rows}
     for photo in photos:
-        with Picture.open(DEMO / "photos" / photo) as picture:
+        with Picture.open(FOLDER / "photos" / photo) as picture:
             assert max(picture.size) <= 640
         assert credits[photo]["licence"]
         assert credits[photo]["source"]
@@ -89,7 +88,7 @@ def test_every_photograph_can_be_opened_and_is_credited_with_a_licence(rows):
     ],
 )
 def test_every_study_of_the_demo_fits_its_photographs(material, file, hits, units, controls):
-    design = read_toml((DEMO / "studies" / file).read_text(encoding="utf-8"))
+    design = read_toml((FOLDER / "studies" / file).read_text(encoding="utf-8"))
     batch = KINDS[design.protocol].draw_batch(design, material)
     assert (len(batch.hits), batch.unit_count, batch.control_count) == (hits, units, controls)
     assert design.dataset == "demo"
@@ -97,6 +96,6 @@ def test_every_study_of_the_demo_fits_its_photographs(material, file, hits, unit
 
 
 def test_the_finished_study_says_that_it_is_simulated():
-    design = read_toml((DEMO / "studies" / "triplet-finished.toml").read_text(encoding="utf-8"))
+    design = read_toml((FOLDER / "studies" / "triplet-finished.toml").read_text(encoding="utf-8"))
     assert "simulated" in design.name
     assert "simulated" in design.slug

@@ -12,9 +12,9 @@ import numpy as np
 
 from annotation.models import Assignment, Case, Judgment, Participation, QualityRule
 from annotation.quality.controls import control_answers, control_records
-from annotation.rehearsal.crowd import Person
-from annotation.rehearsal.truths import rehearsal_of
 from annotation.work.answers.checks import answer_key
+from contrib.rehearsals.simulation.crowd import Person
+from contrib.rehearsals.simulation.truths import rehearsal_of
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of, kind_of
 

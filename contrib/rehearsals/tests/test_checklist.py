@@ -5,9 +5,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
-from contrib.planning.rehearsals.results import compute_rehearsal, store_rehearsal
+from contrib.rehearsals.results import compute_rehearsal, store_rehearsal
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.models import Analysis
 from judgments.access.roles import give_role
 from judgments.models import Study

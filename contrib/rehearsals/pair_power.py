@@ -14,12 +14,19 @@ from typing import Any
 import numpy as np
 
 from common.amounts import as_json
-from contrib.planning.assumptions import POWER_WANTED
-from contrib.planning.rehearsals.pairs import PairFindings
+from contrib.rehearsals.pairs import PairFindings
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.designs import design_of
-from quorum.statistics.power import Question, Size, TwoMetrics, TwoSystems, VoterModel, power_of
+from quorum.statistics.power import (
+    CONVENTIONAL_POWER,
+    Question,
+    Size,
+    TwoMetrics,
+    TwoSystems,
+    VoterModel,
+    power_of,
+)
 
 SIMULATIONS = 400  # simulated studies for a power that is reported
 QUICK_SIMULATIONS = 100  # for results of which only the order of magnitude matters
@@ -126,10 +133,10 @@ def needed_pairs(question: Question, people: VoterModel, size: Size, power: floa
     The number is doubled until the power suffices.
     """
     for _doubling in range(MAX_DOUBLINGS):
-        if power >= POWER_WANTED:
+        if power >= CONVENTIONAL_POWER:
             break
         size = replace(size, pairs=2 * size.pairs)
         if size.judgments > MAX_JUDGMENTS:
             return None
         power = power_of(question, people, [size], simulations=QUICK_SIMULATIONS, seed=seed)[0].power
-    return size.pairs if power >= POWER_WANTED else None
+    return size.pairs if power >= CONVENTIONAL_POWER else None

@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
-from contrib.planning.rehearsals.checklist import power_rows_of
-from contrib.planning.rehearsals.copies import ORIGINAL_NOTE, original_of_copy, rehearsals_of
-from contrib.planning.rehearsals.operations import delete_rehearsal, rehearse_copy
+from contrib.rehearsals.checklist import power_rows_of
+from contrib.rehearsals.copies import ORIGINAL_NOTE, original_of_copy, rehearsals_of
+from contrib.rehearsals.operations import delete_rehearsal, rehearse_copy
 from evaluation.models import Analysis
 from judgments.admin.base import signed_in
 from judgments.models import Study

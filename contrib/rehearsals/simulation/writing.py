@@ -11,7 +11,7 @@ import numpy as np
 
 from annotation.models import Assignment
 from annotation.quality.detectors.honesty import hidden_word
-from annotation.rehearsal.crowd import Person, draw_pace
+from contrib.rehearsals.simulation.crowd import Person, draw_pace
 from judgments.drawing.draws import rng_for
 from judgments.studies.designs import design_of
 

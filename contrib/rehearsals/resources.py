@@ -13,11 +13,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from contrib.planning.rehearsals.copies import ORIGINAL_NOTE
-from contrib.planning.rehearsals.operations import RehearsalRequest, delete_rehearsal, rehearse_copy
-from contrib.planning.resources import require_study_creation
+from contrib.rehearsals.copies import ORIGINAL_NOTE
+from contrib.rehearsals.operations import RehearsalRequest, delete_rehearsal, rehearse_copy
 from evaluation.models import Analysis
-from judgments.access.permissions import require_right, staff_of, studies_of
+from judgments.access.permissions import require_right, require_study_creation, staff_of, studies_of
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.jobs import JobSerializer
 from judgments.api.operations import named_study, with_study

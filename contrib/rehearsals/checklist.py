@@ -12,14 +12,15 @@ from annotation.crowds.opening import add_opening_warning
 from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from annotation.launch.views.points import add_check, add_launch_jobs
 from common.amounts import coefficient, percent, thousands
-from contrib.planning.assumptions import POWER_WANTED
-from contrib.planning.rehearsals.copies import rehearsals_of
+from contrib.rehearsals.copies import rehearsals_of
 from evaluation.models import Analysis
 from evaluation.presentation.content import join_names
 from judgments.models import Job, Study
 from judgments.studies.designs import design_of, kind_of
 from judgments.studies.frame_page import jobs_to_show
+from judgments.studies.study_page import PAGES
 from judgments.templatetags.judgments_tags import cents
+from quorum.statistics.power import CONVENTIONAL_POWER
 
 TENTATIVE = 0.667  # the least alpha for tentative conclusions (Krippendorff 2004)
 # with less power, a study is more likely to miss even the largest difference than to find it
@@ -151,7 +152,7 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Checklist
     """Return the point about how often the study finds the better side, and what it needs to find it."""
     title, sentence, row = _("Power"), _power_sentence(rows), _main_row(rows)
     power = row["power"] or 0.0
-    if power >= POWER_WANTED:
+    if power >= CONVENTIONAL_POWER:
         if row.get("alike"):
             doubt = _("In this rehearsal no system was better than another.")
             return launch.point(title, Readiness.UNKNOWN, f"{sentence} {doubt}")
@@ -164,7 +165,7 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Checklist
             "So that %(enough)s of 100 studies would find the difference, the study needs more pairs (about "
             "%(needed)s instead of %(pairs)s)."
         ) % {
-            "enough": round(100 * POWER_WANTED),
+            "enough": round(100 * CONVENTIONAL_POWER),
             "needed": thousands(needed),
             "pairs": thousands(row["pairs"]),
         }
@@ -175,9 +176,9 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Checklist
                 remedy += " " + _("The budget is %(budget)s.") % {
                     "budget": cents(budget, launch.design.currency)
                 }
-    link_words = _("Plan the study")
+    page = "planning" if "planning" in PAGES else ""
     readiness = Readiness.MISSING if _power_at_largest_difference(rows) >= MIN_POWER else Readiness.DOUBTFUL
-    return launch.point(title, readiness, f"{sentence} {remedy}", page="planning", link_words=link_words)
+    return launch.point(title, readiness, f"{sentence} {remedy}", page=page, link_words=_("Plan the study"))
 
 
 def _jobs_of_newest_copy(study: Study) -> list[Job]:

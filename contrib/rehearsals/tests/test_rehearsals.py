@@ -12,14 +12,14 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from annotation.models import Assignment, Worker
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
 from common.amounts import percent
 from common.errors import WrongState
-from contrib.planning.rehearsals.copies import copy_for_rehearsal, rehearsals_of
-from contrib.planning.rehearsals.operations import delete_rehearsal
-from contrib.planning.rehearsals.pair_power import needed_pairs
-from contrib.planning.rehearsals.results import compute_rehearsal
+from contrib.rehearsals.copies import copy_for_rehearsal, rehearsals_of
+from contrib.rehearsals.operations import delete_rehearsal
+from contrib.rehearsals.pair_power import needed_pairs
+from contrib.rehearsals.results import compute_rehearsal
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study

@@ -17,16 +17,22 @@ from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Worker
 from annotation.models.assignments import LIVE_STATES
 from annotation.quality.rules import copy_rules, recommend_rules
-from annotation.rehearsal.crowd import Person, RehearsalCrowd, create_newcomer, create_people, draw_pace
-from annotation.rehearsal.reports import RehearsalReport, report_of_rehearsal
-from annotation.rehearsal.truths import rehearsal_of, truths_of
-from annotation.rehearsal.writing import write_answer
 from annotation.work.answers.checks import answer_key
 from annotation.work.claims import claim_assignment
 from annotation.work.sheet.units import page_units_of
 from annotation.work.slots.release import expire_overdue, return_assignment
 from annotation.work.submissions import submit_assignment
 from common.errors import ServiceBusy, WrongState
+from contrib.rehearsals.simulation.crowd import (
+    Person,
+    RehearsalCrowd,
+    create_newcomer,
+    create_people,
+    draw_pace,
+)
+from contrib.rehearsals.simulation.reports import RehearsalReport, report_of_rehearsal
+from contrib.rehearsals.simulation.truths import rehearsal_of, truths_of
+from contrib.rehearsals.simulation.writing import write_answer
 from judgments.access.study_log import note_event
 from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.controls.makers import REPEATED

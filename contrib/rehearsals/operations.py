@@ -13,13 +13,13 @@ from rest_framework.fields import empty
 from rest_framework.utils.html import is_html_input
 
 from annotation.models import Assignment, Case, Exclusion, Worker
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.run import rehearse
-from annotation.rehearsal.sorts import CARELESS_TYPES
 from common.amounts import spell_hours, thousands
 from common.errors import WrongState
 from common.parameters import Parameters
-from contrib.planning.rehearsals.copies import ORIGINAL_NOTE, copy_for_rehearsal, original_of_copy
+from contrib.rehearsals.copies import ORIGINAL_NOTE, copy_for_rehearsal, original_of_copy
+from contrib.rehearsals.simulation.careless_types import CARELESS_TYPES
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.run import rehearse
 from judgments.access.rights import Right
 from judgments.access.study_log import note_event
 from judgments.jobs.queues import enqueue

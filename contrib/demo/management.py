@@ -1,17 +1,14 @@
-"""Commands on the installation, which load the demo and check all invariants."""
+"""The command that loads the demo: a dataset, two systems, and studies of them."""
 
 from __future__ import annotations
 
 import csv
-import sys
 from argparse import ArgumentParser
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
 from common.commands import QuorumCommand, progress_bar
+from contrib.demo import FOLDER
 from evaluation.models import Analysis
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading.study_files import read_toml
@@ -21,7 +18,6 @@ from judgments.studies.generation.hits import generate_hits
 from judgments.studies.generation.progress import Progress
 from judgments.studies.studies import create_study
 
-FOLDER = Path(settings.BASE_DIR) / "demo"
 DATASET = "demo"
 OPEN_STUDIES = ("graded", "relevance", "pairwise", "triplet")  # the study that is made last is listed first
 FINISHED_STUDY = "triplet-finished"
@@ -47,8 +43,8 @@ class LoadDemo(QuorumCommand):
 def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
     """Import data and create studies. Return the studies, open ones first. With ``later``, jobs compute the results."""
     from annotation.crowds.opening import open_study
-    from annotation.rehearsal.crowd import RehearsalCrowd
-    from annotation.rehearsal.run import rehearse
+    from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+    from contrib.rehearsals.simulation.run import rehearse
     from evaluation.results.aggregation import aggregate_study
     from evaluation.results.metrics.storage import evaluate_study
 
@@ -102,26 +98,3 @@ def attribution() -> str:
             f"{row['file']}: {row['title']}, {row['author']}, {row['licence']} ({row['source']})"
             for row in csv.DictReader(file)
         )
-
-
-class CheckIntegrity(QuorumCommand):
-    help = (
-        "Look for every broken invariant: taken and open slots, judgments without a submission, units outside of "
-        "their HIT, pictures that are gone, and more. One line each; exits with 1 when there is one. Notes about "
-        "what is merely out of date do not count."
-    )
-    example = "manage.py check_integrity"
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.data.integrity import CHECKS, check_integrity  # late, as it loads pyarrow
-
-        findings = check_integrity()
-        for problem in findings.problems:
-            self.say(problem)
-        for note in findings.notes:
-            self.say(f"Note: {note}")
-        if findings.problems:
-            count = len(findings.problems)
-            self.stderr.write(f"{count:,} broken {'invariant' if count == 1 else 'invariants'}.")
-            sys.exit(1)
-        self.say(f"{len(CHECKS)} checks, nothing broken.")

@@ -11,12 +11,12 @@ from django.utils import timezone
 from annotation.crowds.opening import open_study
 from annotation.errors import JoinRefused
 from annotation.models import Assignment, Case, Judgment, Participation, QualityRule, Worker
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.reports import RehearsalReport
-from annotation.rehearsal.run import rehearse
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from common.errors import ServiceBusy, WrongState
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.reports import RehearsalReport
+from contrib.rehearsals.simulation.run import rehearse
 from evaluation.data.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Study

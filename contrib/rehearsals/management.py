@@ -9,11 +9,11 @@ from common.commands import progress_bar
 from judgments.management.base import OperationCommand, operation_at
 
 if TYPE_CHECKING:
-    from annotation.rehearsal.reports import CarelessTypeReport
+    from contrib.rehearsals.simulation.reports import CarelessTypeReport
 
 
 class Rehearse(OperationCommand):
-    operation = operation_at("contrib.planning.rehearsals.operations.rehearse_study")
+    operation = operation_at("contrib.rehearsals.operations.rehearse_study")
     help = "Let a simulated crowd answer the pages of work of a study until all are complete."
     example = "manage.py rehearse demo-triplet-copy --workers 20 --spammers 0.2 --seed 1"
 
@@ -41,7 +41,7 @@ class Rehearse(OperationCommand):
 
 
 def _format_report(report: CarelessTypeReport) -> str:
-    from annotation.rehearsal.reports import CAREFUL
+    from contrib.rehearsals.simulation.reports import CAREFUL
 
     group = "Careful participants" if report.sort == CAREFUL else f"Spammers, {report.sort}"
     time_words = ""

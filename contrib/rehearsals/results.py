@@ -11,13 +11,13 @@ from django.db.models import Sum
 
 from annotation.models import Assignment, Judgment
 from annotation.money.forecast import forecast_of
-from annotation.rehearsal.crowd import RehearsalCrowd
-from annotation.rehearsal.reports import RehearsalReport
-from annotation.rehearsal.truths import rehearsal_of, truths_of
 from common.amounts import percent
-from contrib.planning.rehearsals.mean_power import power_of_means
-from contrib.planning.rehearsals.pair_power import SIMULATIONS, simulate_power
-from contrib.planning.rehearsals.pairs import compare_pairs, share_by_item
+from contrib.rehearsals.mean_power import power_of_means
+from contrib.rehearsals.pair_power import SIMULATIONS, simulate_power
+from contrib.rehearsals.pairs import compare_pairs, share_by_item
+from contrib.rehearsals.simulation.crowd import RehearsalCrowd
+from contrib.rehearsals.simulation.reports import RehearsalReport
+from contrib.rehearsals.simulation.truths import rehearsal_of, truths_of
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis

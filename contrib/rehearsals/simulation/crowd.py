@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from annotation.models import Participation, Worker
-from annotation.rehearsal.sorts import CARELESS_TYPES
 from common.errors import WrongState
+from contrib.rehearsals.simulation.careless_types import CARELESS_TYPES
 from judgments.drawing.draws import rng_for
 from judgments.kinds import Kind
 from judgments.models import HIT, Study

@@ -1,1 +1,0 @@
-"""Rehearsals: copies of a study that simulated participants answer, and their evaluation."""
