@@ -229,7 +229,9 @@ class RetakeView(WorkView):
         {
             200: AssignmentReply,
             404: Problem,
-            409: OpenApiResponse(Problem, description="Its slots are taken, or its lease has not ended."),
+            409: OpenApiResponse(
+                Problem, description="Its slots are taken, or it was submitted or returned."
+            ),
         },
     )
     def post(self, request: Request, id: str) -> Response:

@@ -1,5 +1,6 @@
 """The designer's pages about rules, flags and finished work; decisions with reasons, and appeals against them."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import AppealNote, Assignment, Case, Exclusion, QualityRule
+from annotation.quality.cases.figure import DrawnAnswer, draw_case_figure
 from annotation.quality.reviews import (
     approve_without_objection,
     find_objections,
@@ -15,6 +17,7 @@ from annotation.quality.reviews import (
 )
 from annotation.quality.rules import copy_rules
 from common.errors import WrongState
+from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.test_me import seen
@@ -45,6 +48,15 @@ def test_a_case_stands_with_its_evidence_and_a_picture_of_the_answers(designer: 
     assert markup.count('class="q-case-answer"') == 20
     assert 'aria-label="The latest answers of spam (20).' in markup
     assert "style=" not in markup.split("q-cases", 1)[1].split("</section>", 1)[0]
+
+
+def test_the_line_of_the_usual_time_is_as_high_as_a_bar_of_this_time() -> None:
+    answers = [DrawnAnswer(level, seconds) for level, seconds in ((0.0, 2.0), (1.0, 4.0), (0.5, 3.0))]
+    markup = draw_case_figure(KINDS["pairwise"], answers, 3.0, label="Answers")
+    tops = [float(y) for y in re.findall(r'class="q-case-time" x="\d+" y="([\d.]+)"', markup)]
+    [usual] = re.findall(r'class="q-case-usual" .*? y1="([\d.]+)"', markup)
+    assert float(usual) == tops[2]
+    assert tops[1] < tops[2] < tops[0]
 
 
 def test_a_text_that_no_database_takes_is_refused_in_a_sentence(designer: Client, study: Study) -> None:

@@ -489,6 +489,24 @@ def test_a_late_submission_changes_nothing_and_the_slot_goes_to_another() -> Non
     assert not Judgment.objects.filter(assignment_id=shown["id"]).exists()
 
 
+def test_an_expired_hit_is_taken_up_again_with_its_saved_answers() -> None:
+    study = make_study(judgments_per_unit=1)
+    headers, shown = begin(study)
+    path = f"/api/assignments/{shown['id']}/"
+    assert post(f"{path}retake/", headers=headers).json() == shown  # the lease has not ended
+    patch(path, {"answers": answers_to(shown)[:1]}, headers)
+    Assignment.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    reply = post(f"{path}retake/", headers=headers)
+    assert reply.status_code == 200
+    again = reply.json()
+    assert [unit["position"] for unit in again["units"]] == [unit["position"] for unit in shown["units"]]
+    assert Assignment.objects.get(pk=again["id"]).answers == {"1": {"value": 1}}
+    assert submit(again["id"], answers_to(again), headers).status_code == 200
+    _, other = make_worker(study, "other")
+    for their_headers, status in ((other, 404), (headers, 409)):
+        is_problem(post(f"/api/assignments/{again['id']}/retake/", headers=their_headers), status)
+
+
 def test_a_returned_hit_can_be_taken_by_another_and_takes_no_answers() -> None:
     study = make_study(judgments_per_unit=1)
     headers, shown = begin(study)

@@ -38,6 +38,12 @@ def test_the_first_page_lists_the_newest_studies_first(designer: Client) -> None
     assert '<p class="q-about">6 draft · 1 dataset</p>' in front.content.decode()
 
 
+def test_the_page_of_a_dataset_of_images_does_not_call_them_texts(designer: Client) -> None:
+    shown = words(designer.get(reverse("admin:judgments_dataset_change", args=[make_dataset().pk])))
+    assert "The first images" in shown
+    assert "source texts" not in shown.lower()
+
+
 class TestDesigning:
     def test_a_preset_fills_the_form_with_its_papers_numbers(self, designer: Client) -> None:
         make_dataset()
