@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.data.judgment_sets.files import DEFAULT_LEVEL
+from evaluation.data.judgment_sets.files import CONTROL_ITEMS, DEFAULT_LEVEL
 from evaluation.results.agreement import preference_scores
 from judgments.design.numbers import plain_number
 from judgments.kinds import Kind
@@ -118,6 +118,10 @@ class SourceJudgments:
     @property
     def is_numeric(self) -> bool:
         return self.value.dtype != object
+
+    @property
+    def has_control_items(self) -> bool:
+        return CONTROL_ITEMS in self.left_out
 
     @property
     def score_name(self) -> str:

@@ -48,7 +48,7 @@ def figures_of_source(source: SourceJudgments, resampling: Resampling) -> dict[s
         return _alpha(
             items=items_of_units(complete), unit=complete.unit, rater=complete.rater, value=complete.value,
             level=level, resampling=resampling, anonymous=complete.anonymous, kind=source.kind,
-            control_items="control items" in source.left_out,
+            control_items=source.has_control_items,
         )  # fmt: skip
 
     return {
@@ -92,7 +92,7 @@ def _alpha(
     resampling: Resampling,
     anonymous: bool,
     kind: Kind | None,
-    control_items: bool = False,
+    control_items: bool,
 ) -> dict[str, Any]:
     """Return alpha with its interval, clustered by item and, if raters are known, by rater."""
     clusters = {ITEM: items[unit]} | ({} if anonymous else {RATER: rater})
@@ -121,7 +121,7 @@ def pooled_alpha(matched: MatchedSources, resampling: Resampling) -> dict[str, A
     values = np.concatenate([first.value, second.value])
     items = items_of_units(matched.first, matched.second)
 
-    def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
+    def alpha(unit: Any, rater: Any, value: Any, *, control_items: bool) -> dict[str, Any]:
         return _alpha(
             items=items,
             unit=unit,
@@ -131,10 +131,12 @@ def pooled_alpha(matched: MatchedSources, resampling: Resampling) -> dict[str, A
             resampling=resampling,
             anonymous=first.anonymous or second.anonymous,
             kind=first.kind,
+            control_items=control_items,
         )
 
+    have_control_items = first.has_control_items and second.has_control_items
     return {
-        **alpha(np.concatenate([first.unit, second.unit]), raters, values),
-        "first": alpha(first.unit, first.rater, first.value),
-        "second": alpha(second.unit, second.rater, second.value),
+        **alpha(np.concatenate([first.unit, second.unit]), raters, values, control_items=have_control_items),
+        "first": alpha(first.unit, first.rater, first.value, control_items=first.has_control_items),
+        "second": alpha(second.unit, second.rater, second.value, control_items=second.has_control_items),
     }

@@ -9,6 +9,7 @@ from common.rows.reading import converted_rows
 from common.texts import one_text
 from contrib.comparing.sources.judgments import CreditedSystems, SourceJudgments, UnitContent
 from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.files import CONTROL_ITEMS, NOT_USED
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.errors import EvaluationError
 from judgments.drawing.documents import document_in
@@ -85,8 +86,8 @@ def _published_winners(study: Study) -> SourceJudgments:
 def _counts_left_out(table: JudgmentTable) -> dict[str, int]:
     """Return the numbers of judgments that are not compared, by reason."""
     counts = {
-        "not used": int((~table.used & ~table.control).sum()),
-        "control items": int(table.control.sum()),
+        NOT_USED: int((~table.used & ~table.control).sum()),
+        CONTROL_ITEMS: int(table.control.sum()),
     }
     return {why: count for why, count in counts.items() if count}
 

@@ -130,6 +130,20 @@ def test_pooled_alpha_is_by_the_images_that_either_source_names(tmp_path: Path, 
     assert pooled["first"]["clusters"] == pooled["second"]["clusters"] == {"item": 6, "rater": 5}
 
 
+def test_alpha_warns_of_careless_raters_unless_each_of_its_sources_had_control_items(tmp_path: Path) -> None:
+    answers = {f"u{number}": [number % 2] * 6 for number in range(100)} | {"u100": [0, 0, 0, 0, 0, 1]}
+    without = rows_of(answers, "relevance")
+    with_controls = without + rows_of({"c1": [1] * 6}, "relevance", control=True)
+
+    def warnings(first: Sequence[Row], second: Sequence[Row]) -> list[bool]:
+        pooled = compared(tmp_path, first, second)["pooled_alpha"]
+        return ["at random" in alpha["note"] for alpha in (pooled, pooled["first"], pooled["second"])]
+
+    assert warnings(without, without) == [True, True, True]
+    assert warnings(with_controls, without) == [True, False, True]
+    assert warnings(with_controls, with_controls) == [False, False, False]
+
+
 def pair(unit: str, value: int, first: str, second: str, worker: str = "w", **more: Any) -> Row:
     """A choice between two captions of a.jpg."""
     return {
