@@ -98,7 +98,7 @@ def test_a_release_is_made_taken_home_and_verified(
 
 def test_a_study_that_is_open_is_not_released(designer: Client, study: Study) -> None:
     Study.objects.filter(pk=study.pk).update(state=Study.State.OPEN)
-    assert "expected a closed one" in words(do(designer, study, "release", **TERMS))
+    assert "is not closed" in words(do(designer, study, "release", **TERMS))
     assert "only when it is closed" in words(designer.get(page(study)))
     assert not Job.objects.exists()
 
@@ -110,7 +110,7 @@ def test_a_version_that_was_taken_meanwhile_leaves_no_file(
     a_release(study, "1.0")
     job = work("release")
     assert job.state == Job.State.FAILED
-    assert "was released as 1.0 before" in job.error
+    assert "already has a release 1.0" in job.error
     assert list(Path(settings.EXPORT_ROOT).iterdir()) == []
     assert Release.objects.count() == 1
 

@@ -21,7 +21,7 @@ from contrib.comparing.releases import _hash_row
 from evaluation.data.releases.bundle import MANIFEST, SUMS
 from evaluation.data.releases.rows import ReleaseSettings
 from evaluation.data.releases.terms import ReleaseTerms, next_version
-from evaluation.errors import ReleaseError, VerificationError
+from evaluation.errors import NotReleasable, ReleaseError, VerificationError
 from evaluation.models import Release
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import verify_bundle
@@ -405,7 +405,7 @@ def test_wrong_terms_are_refused(pairwise: StudyOf, tmp_path: Path, terms: dict[
 
 def test_an_open_study_tells_no_right_answers(pairwise: StudyOf, tmp_path: Path) -> None:
     pairwise.study.state = Study.State.OPEN
-    with pytest.raises(ReleaseError, match="expected a closed one"):
+    with pytest.raises(NotReleasable, match="not closed"):
         released(pairwise.study, tmp_path / "a.zip")
 
 

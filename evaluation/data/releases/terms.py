@@ -61,11 +61,14 @@ def check_terms(study: Study, terms: ReleaseTerms) -> None:
         )
     if study.state != Study.State.CLOSED:
         raise NotReleasable(
-            f"Study {study.slug!r} is {study.state}; expected a closed one, as a release tells the right answers of "
-            "its check questions."
+            _(
+                "Study %(slug)r is not closed. Close it first, because a release contains the right answers "
+                "of its check questions."
+            )
+            % {"slug": study.slug}
         )
     if not Assignment.objects.filter(study=study).finished().exists():
-        raise NotReleasable(f"Study {study.slug!r} has no judgments to release.")
+        raise NotReleasable(_("Study %(slug)r has no judgments to release.") % {"slug": study.slug})
     if not terms.texts and KINDS[study.protocol].is_open:
         raise ReleaseError(
             _(
@@ -79,7 +82,6 @@ def check_terms(study: Study, terms: ReleaseTerms) -> None:
 
 
 def describe_earlier_release(study: Study, version: str) -> str:
-    return (
-        f"Study {study.slug!r} was released as {version} before; expected another version, such as "
-        f"{next_version(study)}."
-    )
+    return _(
+        "Study %(slug)r already has a release %(version)s. Choose another version, such as %(next_version)s."
+    ) % {"slug": study.slug, "version": version, "next_version": next_version(study)}
