@@ -120,7 +120,7 @@ def test_one_judgment_counts_for_every_caption_row_with_the_same_words() -> None
     assert "original" not in of_system(result["rankings"]["annotation"], "other")
 
 
-def test_search_asks_with_captions_and_finds_the_image_they_were_written_for() -> None:
+def test_search_asks_with_captions_and_finds_the_image_they_were_written_for(designer: Client) -> None:
     made = StudyOf(make_dataset("pets", PETS), "relevance")
     searched(made, "finder", {f"{n}.jpg#0": [f"{m % 4}.jpg" for m in range(n, n + 2)] for n in (0, 1)})
     searched(made, "finder", {"2.jpg#0": ["3.jpg", "1.jpg", "2.jpg"], "3.jpg#0": ["0.jpg", "1.jpg"]})
@@ -134,6 +134,9 @@ def test_search_asks_with_captions_and_finds_the_image_they_were_written_for() -
     assert [original[name]["value"] for name in ("R@1", "R@5")] == [0.5, 0.75]  # ranks 1, 1, 3, none
     assert original["median_rank"]["value"] == 2.0
     assert "systems" not in result  # who only ranks images for captions is no captioner
+    shown = words(designer.get(page(made.study, "results")))
+    assert "R@k: the share of lists" in shown
+    assert "no median" not in shown
 
 
 def test_no_median_is_said_where_half_of_the_originals_were_not_returned(designer: Client) -> None:
