@@ -33,7 +33,8 @@ STAFF = "staff"  # message context of staff texts in workers' files, and folder 
 PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgments")
 # Code and templates with texts for workers. All other code and templates have texts for staff.
 WORKERS_CODE = (
-    "annotation/crowds/sessions.py", "annotation/crowds/mturk/frames.py",
+    "annotation/crowds/claims.py", "annotation/crowds/sessions.py", "annotation/crowds/submitting.py",
+    "annotation/crowds/mturk/frames.py",
     "annotation/crowds/mturk/views.py", "annotation/crowds/panel/backend.py",
     "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "contrib/prolific/outbox/deciding.py",
     "annotation/errors.py", "annotation/models/judgments.py",

@@ -23,7 +23,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.crowds.mturk.frames import Frame, addresses_under
 from annotation.crowds.panel.backend import latest_session
-from annotation.crowds.sessions import hand_in
+from annotation.crowds.submitting import submit_for_session
 from annotation.errors import NotAdmitted, NotJoined, StudyPaused, WorkerExcluded, WorkPaused, WorkTakenBack
 from annotation.models import Assignment, CrowdSession, Participation, ProblemReport, Worker
 from annotation.models.people import NAME_LENGTH
@@ -262,7 +262,7 @@ def submit_answers(
     """Submit answers. In a frame, submit them for its session, and raise StoredTooLate if the lease had ended."""
     frame = frame_of(request)
     if frame is not None:
-        return hand_in(session=frame.session, assignment=assignment, answers=answers)
+        return submit_for_session(session=frame.session, assignment=assignment, answers=answers)
     return submit_assignment(assignment=assignment, answers=answers)
 
 

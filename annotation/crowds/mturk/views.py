@@ -16,6 +16,7 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from annotation.crowds.claims import claim_for_session
 from annotation.crowds.mturk.frames import (
     SUBMIT_PATH,
     Arrival,
@@ -26,7 +27,8 @@ from annotation.crowds.mturk.frames import (
     sites_of,
 )
 from annotation.crowds.people import pseudonym
-from annotation.crowds.sessions import claim_for_session, late_note, receive_worker, record_handed_in
+from annotation.crowds.sessions import receive_worker
+from annotation.crowds.submitting import mark_as_submitted, too_late_message
 from annotation.errors import ArrivalRefused, NotAdmitted
 from annotation.models import Assignment, CrowdSession, Participation, Publication
 from annotation.privacy.consent import consent_version
@@ -91,7 +93,7 @@ def _admit_arrival(request: HttpRequest, *, study: Study, sites: tuple[str, ...]
     if design.consent and not agrees and not _has_joined(study, arrival):
         return _render_entrance(request, study, design, lacks_consent=request.method == "POST")
     session = receive_worker(
-        publication=publication, raw=arrival.worker, external_id=arrival.assignment, consent=agrees
+        publication=publication, worker_id=arrival.worker, assignment_id=arrival.assignment, consent=agrees
     )
     page_name = "annotation:work"
     if _refused_by_quiz(session, design) is None:
@@ -219,7 +221,7 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
 def render_late_page(request: HttpRequest, assignment: Assignment) -> HttpResponse:
     """Tell the worker that the time is over, and what becomes of the answers."""
     is_excluded = assignment.state == Assignment.State.APART
-    message = late_note() if is_excluded else _(
+    message = too_late_message() if is_excluded else _(
         "The time that Mechanical Turk allows for this HIT is over. Your answers are kept, but they count "
         "only if you submitted them in time."
     )  # fmt: skip
@@ -244,7 +246,7 @@ def show_submission(request: HttpRequest, slug: str) -> HttpResponse:
     assignment = _latest_assignment(frame.session)
     if assignment is None or not _is_handed_in(assignment):
         return see_other("annotation:work", slug)
-    record_handed_in(session=frame.session)
+    mark_as_submitted(session=frame.session)
     context = {
         "study": frame.session.study,
         "design": read_design(frame.session.study),

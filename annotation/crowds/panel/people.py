@@ -33,7 +33,8 @@ from annotation.crowds.panel.backend import (
     session_name,
 )
 from annotation.crowds.people import pseudonym, worker_token
-from annotation.crowds.sessions import exclude_unknown_work, worker_for_crowd_id
+from annotation.crowds.reported_work import exclude_unknown_work
+from annotation.crowds.sessions import worker_for_crowd_id
 from annotation.errors import (
     AddressFull,
     AllSlotsTaken,
@@ -230,7 +231,7 @@ def _enter_session(
     done_count = panel_sessions(study).filter(status__in=[Status.SUBMITTED, Status.APPROVED]).count()
     if may_be_invented and not may_take_seat(study, unfinished=publication.places - done_count):
         raise AddressFull
-    worker = worker_for_crowd_id(study=study, raw=ids.worker, name=worker_parameter(design.panel))
+    worker = worker_for_crowd_id(study=study, crowd_id=ids.worker, id_name=worker_parameter(design.panel))
     Worker.objects.filter(pk=worker.pk, token_hash="").update(
         token_hash=hash_secret(worker_token(worker.platform, worker.name))
     )

@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from annotation.crowds import Ability, CrowdBackend
 from annotation.crowds.base import CrowdPublication, RetryLater
+from annotation.crowds.extra_slots import remove_extra_slots
 from annotation.crowds.outbox.delivery import finish_call
-from annotation.crowds.sessions import IncompleteWork, record_work, remove_extra_slots
+from annotation.crowds.reported_work import IncompleteWork, record_work
 from annotation.crowds.sync.endings import end_publication, end_superseded_sessions
 from annotation.crowds.sync.report import Discrepancy
 from annotation.models import CrowdCall, CrowdSession, Publication, at_crowd

@@ -10,7 +10,8 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from annotation.crowds import Ability
-from annotation.crowds.sessions import end_session, exclude_unknown_work
+from annotation.crowds.reported_work import exclude_unknown_work
+from annotation.crowds.sessions import end_session
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, at_crowd
 from annotation.money.bookings import release_places, release_screen_outs
 from judgments.access.study_log import note_event

@@ -82,7 +82,7 @@ class Panel:
         assert address.startswith(
             f"https://quorum.example/s/{self.study.slug}/panel/?PROLIFIC_PID={participant}&"
         )
-        worker = worker_for_crowd_id(study=self.study, raw=participant, name="PROLIFIC_PID")
+        worker = worker_for_crowd_id(study=self.study, crowd_id=participant, id_name="PROLIFIC_PID")
         join_from_crowd(study=self.study, worker=worker, consent=True)
         name = session_pseudonym(self.study.platform, submission)
         session = open_session(publication=self.publication, worker=worker, external_id=name)

@@ -42,7 +42,7 @@ def work(people: dict[str, str]) -> None:
     study = Study.objects.get()
     publication = Publication.objects.get()
     for number, (participant, submission) in enumerate(sorted(people.items())):
-        worker = worker_for_crowd_id(study=study, raw=participant, name="PROLIFIC_PID")
+        worker = worker_for_crowd_id(study=study, crowd_id=participant, id_name="PROLIFIC_PID")
         join_from_crowd(study=study, worker=worker, consent=True)
         name = session_pseudonym(study.platform, submission)
         session = open_session(publication=publication, worker=worker, external_id=name)

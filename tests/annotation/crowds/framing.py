@@ -178,7 +178,7 @@ def hidden_fields(html: str) -> dict[str, str]:
 
 def approved_ada(study: Study) -> CrowdSession:
     """The session of somebody whose work was approved."""
-    worker = worker_for_crowd_id(study=study, raw="A1ADA", name="WorkerId")
+    worker = worker_for_crowd_id(study=study, crowd_id="A1ADA", id_name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     up = Publication.objects.filter(study=study).order_by("pk")[0]
     session = open_session(publication=up, worker=worker, external_id="3ADA")

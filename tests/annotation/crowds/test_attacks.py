@@ -13,6 +13,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from annotation.crowds.base import CrowdPublication, CrowdRefusal, RetryLater
+from annotation.crowds.extra_slots import MAX_EXTRA_SLOTS
 from annotation.crowds.mturk.backend import MTurkBackend
 from annotation.crowds.opening import begin_closing, begin_opening, close_study, open_study
 from annotation.crowds.outbox.delivery import carry_out_calls
@@ -20,7 +21,8 @@ from annotation.crowds.outbox.messages import ask_to_write
 from annotation.crowds.outbox.resolution import retry_call
 from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import ask_to_extend
-from annotation.crowds.sessions import MAX_EXTRA_SLOTS, exclude_unknown_work, receive_worker
+from annotation.crowds.reported_work import exclude_unknown_work
+from annotation.crowds.sessions import receive_worker
 from annotation.crowds.sync.decisions import approve_what_is_due
 from annotation.errors import ArrivalRefused, SlotTaken
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
@@ -103,9 +105,9 @@ def test_answers_to_another_hit_are_no_answers_to_the_one_that_was_accepted(turk
 
 def test_an_assignment_opens_one_hit(turk: MTurkEmulator) -> None:
     wanted, other = up(opened())[:2]
-    receive_worker(publication=wanted, raw="AEVE", external_id="X1")
+    receive_worker(publication=wanted, worker_id="AEVE", assignment_id="X1")
     with pytest.raises(ArrivalRefused, match="assignment"):
-        receive_worker(publication=other, raw="AEVE", external_id="X1")
+        receive_worker(publication=other, worker_id="AEVE", assignment_id="X1")
     assert CrowdSession.objects.get().publication == wanted
 
 

@@ -51,7 +51,7 @@ def make_draft(**values: Any) -> Study:
 
 def paid_worker(study: Study, raw: str = "A1ADA", hit: HIT | None = None) -> CrowdSession:
     """Somebody whose work was approved."""
-    worker = worker_for_crowd_id(study=study, raw=raw, name="WorkerId")
+    worker = worker_for_crowd_id(study=study, crowd_id=raw, id_name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     up = Publication.objects.filter(study=study).order_by("pk")[0] if hit is None else publish(study, hit)
     session = open_session(publication=up, worker=worker, external_id=f"3{raw}")

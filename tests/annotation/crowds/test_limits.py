@@ -14,7 +14,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.crowds.sessions import claim_for_session, open_session, worker_for_crowd_id
+from annotation.crowds.claims import claim_for_session
+from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.models import (
     Assignment,
     Commitment,
@@ -231,7 +232,7 @@ def test_rejected_work_is_approved_once_a_second_person_confirms(study: Study, o
     StudyRole.objects.create(study=study, user=person("rhea"), role="reviewer")
     pages = []
     for number, up in enumerate(Publication.objects.filter(study=study).order_by("pk")[:2]):
-        worker = worker_for_crowd_id(study=study, raw=f"A1BOB{number}", name="WorkerId")
+        worker = worker_for_crowd_id(study=study, crowd_id=f"A1BOB{number}", id_name="WorkerId")
         join_from_crowd(study=study, worker=worker, consent=True)
         session = open_session(publication=up, worker=worker, external_id=f"3BOB{number}")
         assert up.hit is not None
@@ -392,7 +393,7 @@ sessions = []
 for number in range(2):
     study = study_at_mturk(dataset, name=f"Race {number}", slug=f"race-{number}")
     ledger.set_budget(study=study, platform=study.platform, cents=10_000)
-    worker = worker_for_crowd_id(study=study, raw=f"A1ADA{number}", name="WorkerId")
+    worker = worker_for_crowd_id(study=study, crowd_id=f"A1ADA{number}", id_name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     up = Publication.objects.filter(study=study).order_by("pk")[0]
     session = open_session(publication=up, worker=worker, external_id=f"3ADA{number}")

@@ -257,7 +257,7 @@ study = study_at_mturk(make_dataset(pictures=False))
 money.set_budget(study=study, platform=study.platform, cents=10_000)
 names = []
 for number, up in enumerate(Publication.objects.filter(study=study).order_by("pk")[:2]):
-    worker = worker_for_crowd_id(study=study, raw=f"A1ADA{number}", name="WorkerId")
+    worker = worker_for_crowd_id(study=study, crowd_id=f"A1ADA{number}", id_name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     session = open_session(publication=up, worker=worker, external_id=f"3ADA{number}")
     CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)

@@ -229,7 +229,7 @@ def test_a_top_up_beyond_the_budget_does_not_block_those_of_others(
     study: Study, owner: dict[str, str], ada: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = CrowdSession.objects.get(study=study)
-    worker = worker_for_crowd_id(study=study, raw="A1BOB", name="WorkerId")
+    worker = worker_for_crowd_id(study=study, crowd_id="A1BOB", id_name="WorkerId")
     join_from_crowd(study=study, worker=worker, consent=True)
     second = open_session(publication=first.publication, worker=worker, external_id="3BOB")
     CrowdSession.objects.filter(pk=second.pk).update(status="approved", confirmed=True)

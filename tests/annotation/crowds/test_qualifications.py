@@ -199,7 +199,7 @@ def test_what_it_cannot_do_is_refused_by_name(study: Study) -> None:
     open_study(study=study)
     with refuses(WrongState, "block"):
         ask_to_block(
-            study=study, worker=worker_for_crowd_id(study=study, raw="ada", name="name"), why="Spam."
+            study=study, worker=worker_for_crowd_id(study=study, crowd_id="ada", id_name="name"), why="Spam."
         )
     assert not CrowdCall.objects.filter(kind="block").exists()
 

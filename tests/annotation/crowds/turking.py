@@ -12,8 +12,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from django.test import override_settings
 
+from annotation.crowds.claims import claim_for_session
 from annotation.crowds.mturk import hit_types
-from annotation.crowds.sessions import claim_for_session, open_session, worker_for_crowd_id
+from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.crowds.sync.report import SyncReport
 from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import Assignment, Budget, CrowdSession, Publication
@@ -95,7 +96,7 @@ class Crowd:
         return self.arrive(publication, taken.assignment_id, name, url=taken.url)
 
     def arrive(self, publication: Publication, assignment_id: str, name: str, url: str = "") -> Work:
-        worker = worker_for_crowd_id(study=self.study, raw=f"A{name.upper()}", name="WorkerId")
+        worker = worker_for_crowd_id(study=self.study, crowd_id=f"A{name.upper()}", id_name="WorkerId")
         join_from_crowd(study=self.study, worker=worker, consent=True)
         session = open_session(publication=publication, worker=worker, external_id=assignment_id)
         assert publication.hit is not None
