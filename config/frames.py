@@ -24,7 +24,7 @@ from django.shortcuts import render
 from django.utils import translation
 
 from annotation.crowds.mturk.frames import addresses_under, all_sites, prefix_of, read_ticket, sites_of
-from annotation.views.common import FRAME_KEY, frame_of, mark_as_framed
+from annotation.views.visitors import FRAME_KEY, frame_of, mark_as_framed
 from common.audit import log_about
 from config.observing.requests import Middleware
 

@@ -188,7 +188,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "annotation.views.common.frame_context",
+                "annotation.views.visitors.frame_context",
             ]
         },
     }

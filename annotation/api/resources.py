@@ -1,7 +1,10 @@
 """Resources of the API, for staff: workers, their work and captions, and publications, sessions and money at crowds.
 
-Most fields have the names of the models. Three have names that clients rely on: ``place`` is the platform of a crowd,
-``places`` are slots of HITs or sessions, and ``seat`` is the number of a slot.
+Each resource has a serializer for its rows. In a resource, ``reading`` is the permission to read all rows, ``scope``
+the scope that an API token needs, and ``study_path`` the lookup from a row to its study.
+
+Most fields have the names of the models. Three have other names, which clients rely on: ``place`` is the platform of a
+crowd, ``places`` are slots of HITs or sessions, and ``seat`` is the number of a slot.
 """
 
 from __future__ import annotations
@@ -44,10 +47,10 @@ from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.kinds import KINDS
 
 
-def _find_by_uuid(rows: QuerySet[Assignment], id: str) -> Assignment | None:
-    """Return the row with this id; None if there is none, or if the text is not a UUID."""
+def _find_by_uuid(assignments: QuerySet[Assignment], id: str) -> Assignment | None:
+    """Return the assignment with this id; None if there is none, or if ``id`` is not a UUID."""
     try:
-        return rows.filter(pk=UUID(id)).first()
+        return assignments.filter(pk=UUID(id)).first()
     except ValueError:
         return None
 
@@ -158,7 +161,7 @@ class WorkerResource(Resource):
 class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
     """Workers' assignments of HITs, including returned and expired ones."""
 
-    # Only lists: `AssignmentView` reads and saves single assignments, at addresses with a UUID.
+    # This resource only lists; `AssignmentView` reads and saves single assignments, at addresses with a UUID.
 
     reading, scope = "annotation.view_assignment", "judgments"
     study_path = "study"
@@ -202,7 +205,10 @@ class AssignmentView(APIView):
 
 
 class JudgmentResource(Resource):
-    """Judgments. Values are in the unit's order. Exports also say which judgments the study's rules include."""
+    """Judgments. Values name the options in the unit's order, whatever side they were shown on.
+
+    Only exports say which judgments the study's rules include.
+    """
 
     reading, scope = "annotation.view_judgment", "judgments"
     study_path = "assignment__study"
@@ -400,7 +406,7 @@ class LedgerResource(Resource):
 
 
 def currency_of_budget() -> Subquery:
-    """Return a subquery for the currency of the budget that a row's study has at the row's platform."""
+    """Return a subquery for the currency of a budget, for rows with a ``study`` and a ``platform``."""
     budgets = Budget.objects.filter(study=OuterRef("study"), platform=OuterRef("platform"))
     return Subquery(budgets.values("currency")[:1])
 

@@ -18,18 +18,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.errors import AnswersMissing, TooLate, TooLateToChange
-from annotation.views.common import (
-    GET_POST,
-    errors_as_pages,
-    frame_of,
-    own_assignment_of,
-    read_form,
-    render_sheet,
-    save_form_draft,
-    see_other,
-    submit_answers,
-)
+from annotation.views.decorators import GET_POST, errors_as_pages, see_other
 from annotation.views.script_calls import answers_of_call, body_of_call, errors_as_json, view_by_content_type
+from annotation.views.sheet_page import read_form, render_sheet, save_form_draft, submit_answers
+from annotation.views.visitors import frame_of, own_assignment_of
 from annotation.work.answers.checks import unanswered_positions
 from annotation.work.answers.form_answers import undecided_positions
 from annotation.work.answers.revisions import revise_judgments, revision_deadline

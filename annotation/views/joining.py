@@ -9,20 +9,9 @@ from django.shortcuts import redirect, render, resolve_url
 
 from annotation.crowds.people import uses_public_link
 from annotation.models import Participation, Worker
-from annotation.views.common import (
-    GET,
-    GET_POST,
-    POST,
-    RESUME_COOKIE,
-    JoinForm,
-    ResumeForm,
-    member_page,
-    remember_resume_code,
-    remember_worker,
-    see_other,
-    worker_of,
-    worker_page,
-)
+from annotation.views.decorators import GET, GET_POST, POST, member_page, see_other, worker_page
+from annotation.views.forms import JoinForm, ResumeForm
+from annotation.views.visitors import RESUME_COOKIE, remember_resume_code, remember_worker, worker_of
 from annotation.work.joining import JoinResult, join_study, resume_worker, suggest_name
 from annotation.work.quiz import quiz_backend
 from annotation.work.sheet.examples import worked_examples

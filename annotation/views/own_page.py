@@ -15,17 +15,9 @@ from django.views.decorators.http import require_safe
 
 from annotation.models import Worker
 from annotation.quality.reviews import store_appeal
-from annotation.views.common import (
-    GET_POST,
-    POST,
-    RESUME_COOKIE,
-    ResumeForm,
-    remember_resume_code,
-    remember_worker,
-    see_other,
-    worker_of,
-    worker_page,
-)
+from annotation.views.decorators import GET_POST, POST, see_other, worker_page
+from annotation.views.forms import ResumeForm
+from annotation.views.visitors import RESUME_COOKIE, remember_resume_code, remember_worker, worker_of
 from annotation.work.answers.drafts import own_assignment
 from annotation.work.joining import renew_resume_code, renew_token
 from annotation.work.quiz import quiz_backend

@@ -19,7 +19,8 @@ from django.views.decorators.http import require_safe
 
 from annotation.crowds.mturk.frames import sites_of
 from annotation.models import Adjudication, Assignment, Participation
-from annotation.views.common import api_worker, sheet_context, worker_of
+from annotation.views.sheet_page import sheet_context
+from annotation.views.visitors import api_worker, worker_of
 from annotation.work.sheet.examples import WorkedExample, example_item, preview_examples, worked_examples
 from annotation.work.sheet.pictures import item_at, picture_response, preview_picture_url
 from annotation.work.sheet.texts import read_design, spell_time_left

@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from annotation.views.common import errors_as_pages
+from annotation.views.decorators import errors_as_pages
 from annotation.work.summaries import open_studies, studies_with_effort
 from judgments.models import Study
 from judgments.studies.studies import find_study

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, SlotTaken, TooLate, TooLateToChange
-from annotation.views.common import ViewFunction
+from annotation.views.decorators import ViewFunction
 from common.errors import ObjectNotFound, QuorumError
 from common.files import can_be_stored
 from common.incoming.json_documents import load_json

@@ -18,21 +18,11 @@ from annotation.crowds.mturk.views import work_in_frame
 from annotation.crowds.panel.people import end_without_work, outcome_of, screen_out
 from annotation.errors import ConsentChanged, NotAdmitted, NotJoined, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Judgment, Participation
-from annotation.views.common import (
-    GET,
-    GET_POST,
-    ReportForm,
-    errors_as_pages,
-    frame_of,
-    own_assignment_of,
-    render_sheet,
-    save_form_draft,
-    see_other,
-    session_of,
-    worker_of,
-    worker_page,
-)
+from annotation.views.decorators import GET, GET_POST, errors_as_pages, see_other, worker_page
+from annotation.views.forms import ReportForm
 from annotation.views.script_calls import errors_as_json, view_by_content_type
+from annotation.views.sheet_page import render_sheet, save_form_draft
+from annotation.views.visitors import frame_of, own_assignment_of, session_of, worker_of
 from annotation.work.answers.revisions import last_revisable_assignment
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import has_reached_limit

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.errors import AnswerProblem
 from annotation.models import Adjudication
-from annotation.views.common import see_other
+from annotation.views.decorators import see_other
 from annotation.work.answers.form_answers import answers_of_form, undecided_positions
 from annotation.work.sheet.pictures import preview_picture_url
 from annotation.work.sheet.texts import translated_text

@@ -12,16 +12,8 @@ from django.views.decorators.http import require_safe
 
 from annotation.errors import AlreadyEnded
 from annotation.models import QuizAttempt, Worker
-from annotation.views.common import (
-    GET,
-    GET_POST,
-    SeeOther,
-    api_worker,
-    member_page,
-    see_other,
-    session_of,
-    worker_of,
-)
+from annotation.views.decorators import GET, GET_POST, SeeOther, member_page, see_other
+from annotation.views.visitors import api_worker, session_of, worker_of
 from annotation.work.answers.form_answers import answers_of_form, undecided_positions
 from annotation.work.sheet.pictures import picture_response
 from annotation.work.sheet.texts import read_design

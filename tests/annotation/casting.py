@@ -11,7 +11,7 @@ from django.test import Client
 from PIL import Image
 
 from annotation.models import Participation, Worker
-from annotation.views.common import WORKER_COOKIE
+from annotation.views.visitors import WORKER_COOKIE
 from annotation.work.joining import join_study
 from judgments.design.reading.checking import make_design
 from judgments.models import Caption, Dataset, Item, Output, Study, System

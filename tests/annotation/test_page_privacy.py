@@ -12,7 +12,7 @@ from django.utils.html import escape
 from PIL import Image
 
 from annotation.models import Assignment, ProblemReport
-from annotation.views.common import WORKER_COOKIE
+from annotation.views.visitors import WORKER_COOKIE
 from annotation.work.sheet import units
 from common.errors import WrongState
 from judgments.access.roles import give_role

@@ -1,11 +1,11 @@
-"""A client of Mechanical Turk, based on boto3. Each write is sent once.
+"""A client of Mechanical Turk, based on boto3. Calls with an effect are sent once; other calls may be repeated.
 
-The live site has a client only if ``MTURK_LIVE`` is set. boto3's own retries are off, since repeating a call
-without a token would create a second HIT. Reads are retried here a few times, with jitter.
+The live site is called only if ``MTURK_LIVE`` is set. boto3's own retries are off, since repeating a call
+without a token would create a second HIT. This module repeats calls that only read a few times, after random pauses.
 
 Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling errors
-come as a plain ClientError (boto3#2402, allenai/amti#12). A 200 with a truncated body arrives as an empty dict
-(measured with botocore 1.44.5), so a missing member means an unknown outcome.
+come as a plain ClientError (boto3#2402, allenai/amti#12). A response (200) with a truncated body arrives as an empty
+dict (measured with botocore 1.44.5). So if a member (a field of the response) is missing, the outcome is unknown.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ENDPOINTS = {
     LIVE: "https://mturk-requester.us-east-1.amazonaws.com",
 }
 MAX_MESSAGES = 10  # number of messages per request to the queue, its maximum
-MAX_RECEIVES = 100  # number of requests in one sync, which so ends even if messages keep coming
+MAX_RECEIVES = 100  # requests to the queue in one sync; the limit ends the sync even if messages keep coming
 EVENTS = ["AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired"]
 PAGE_ROWS = 100  # number of rows in one response to a list operation, the service's maximum
 READ_ATTEMPTS = 5  # number of attempts of a call that changes nothing
@@ -83,19 +83,23 @@ class NotFoundAtTurk(TurkRefusal):
 
 
 class WrongStateAtTurk(TurkRefusal):
-    """Raised if the object is in another state, because a person or the service itself changed it before."""
+    """Raised if the state of the HIT or assignment does not allow the call: a person or the service changed it."""
 
 
 class TokenAlreadyUsed(TurkRefusal):
-    """Raised if the token was used before, so the earlier call succeeded."""
+    """Raised if an earlier call had the same token and succeeded."""
 
 
 class HitAlreadyExists(TurkRefusal):
-    """Raised if the token created ``hit`` before; ``hit`` is "" if its id is unknown."""
+    """Raised if an earlier call with the same token created a HIT.
 
-    def __init__(self, message: str, *, hit: str) -> None:
+    Attributes:
+        hit_id: the id of that HIT; "" if unknown.
+    """
+
+    def __init__(self, message: str, *, hit_id: str) -> None:
         super().__init__(message, code="HitAlreadyExists")
-        self.hit = hit
+        self.hit_id = hit_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +183,12 @@ def assignment_of(row: Mapping[str, Any]) -> CrowdWork:
     )
 
 
-def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
+def exception_for(operation: str, response: Mapping[str, Any]) -> Exception:
     """Return the exception for a failed call.
 
     Args:
-        response: botocore's ``ClientError.response``.
+        response: botocore's ``ClientError.response``, such as ``{"Error": {"Code": "RequestError", "Message": "..."},
+            "TurkErrorCode": "AWS.MechanicalTurk.InsufficientFunds", "ResponseMetadata": {"HTTPStatusCode": 400}}``.
     """
     error = response.get("Error", {})
     name = str(error.get("Code", ""))
@@ -201,12 +206,12 @@ def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
         )
     if name == "ServiceFault" or status >= 500:
         return RetryLater(f"Mechanical Turk is out of order: {message or status}")
-    if not name or name.isdigit():  # a truncated error, which botocore names by its status
+    if not name or name.isdigit():  # a truncated error; botocore then gives the HTTP status as its code
         return RetryLater(f"The answer of Mechanical Turk to {operation} was cut off.")
     if code == "InsufficientFunds":
         return OutOfFunds(f"The account at Mechanical Turk holds too little: {message}")
     if code == "HitAlreadyExists":
-        return HitAlreadyExists(refusal, hit=_hit_id_in(message))
+        return HitAlreadyExists(refusal, hit_id=_hit_id_in(message))
     if "already been processed" in message:
         return TokenAlreadyUsed(refusal, code=code)
     if code.endswith("DoesNotExist"):
@@ -217,9 +222,10 @@ def error_of(operation: str, response: Mapping[str, Any]) -> Exception:
 
 
 def _hit_id_in(message: str) -> str:
-    """Return the HIT id in a message like "... HITId: 3XYZ". Ids have about thirty letters and digits."""
-    hit_id = re.search(r"\b(?=[A-Z0-9]*\d)[A-Z0-9]{20,40}\b", message)
-    return hit_id.group() if hit_id else ""
+    """Return the HIT id in a message like "... HITId: 3XYZ"; "" if there is none. Ids have about thirty characters."""
+    # the lookahead demands a digit, so that no long word in capital letters is taken for an id
+    match = re.search(r"\b(?=[A-Z0-9]*\d)[A-Z0-9]{20,40}\b", message)
+    return match.group() if match else ""
 
 
 def endpoint_of(platform: str) -> str:
@@ -231,10 +237,11 @@ def endpoint_of(platform: str) -> str:
         )
     endpoint: str = settings.MTURK_ENDPOINT or ENDPOINTS[platform]
     host = urlsplit(endpoint).hostname
-    for other, address in ENDPOINTS.items():
-        if other != platform and host == urlsplit(address).hostname:
+    for other_platform, address in ENDPOINTS.items():
+        if other_platform != platform and host == urlsplit(address).hostname:
             raise RetryLater(
-                f"Nothing was asked of Mechanical Turk: AWS_ENDPOINT_URL_MTURK is the address of {other}, and the "
+                "Nothing was asked of Mechanical Turk: AWS_ENDPOINT_URL_MTURK is the address of "
+                f"{other_platform}, and the "
                 f"study belongs to {platform}.",
                 had_no_effect=True,
             )
@@ -253,7 +260,7 @@ def client_of(platform: str, *, visitor_waits: bool = False) -> TurkClient:
 
 
 def receive_messages(platform: str) -> Iterator[str]:
-    """Yield the bodies of the queue's messages. Delete each message after the caller has used it."""
+    """Yield the bodies of the messages in the queue of notifications. Delete each after the caller has used it."""
     client = _boto_client("sqs", platform, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
     try:
@@ -282,7 +289,7 @@ def _boto_client(service: str, platform: str, endpoint: str, *, seconds: int = R
         if key not in _clients:
             session = botocore.session.Session()
             session.register_component("data_loader", _description_loader())
-            _clients[key] = boto3.session.Session(botocore_session=session).client(  # type: ignore[call-overload]  # a name in a variable
+            _clients[key] = boto3.session.Session(botocore_session=session).client(  # type: ignore[call-overload]  # boto3-stubs wants literals
                 service,
                 region_name=REGION,
                 endpoint_url=endpoint or None,
@@ -305,26 +312,36 @@ def _description_loader() -> Any:
 
 
 class TurkClient:
-    """The calls that the backend uses. If a call fails, it raises ``TurkRefusal``, ``RetryLater`` or ``OutOfFunds``."""
+    """The calls that the backend uses. If a call fails, it raises ``TurkRefusal``, ``RetryLater`` or ``OutOfFunds``.
+
+    Parameters such as ``hit``, ``assignment`` and ``worker`` are Mechanical Turk's ids.
+    """
 
     def __init__(self, client: Any, *, read_attempts: int = READ_ATTEMPTS) -> None:
         self._client, self._read_attempts = client, read_attempts
 
     def fetch_balance_cents(self) -> int:
-        return cents_of(self._read_members("get_account_balance", "AvailableBalance")["AvailableBalance"])
+        return cents_of(
+            self._send_repeatable_call("get_account_balance", "AvailableBalance")["AvailableBalance"]
+        )
 
     def create_hit_type(self, properties: Mapping[str, Any]) -> str:
         """Return the id of the HIT type with these properties. Equal properties give the same id."""
-        # sent again if it fails, since a repeated call has no second effect
-        type_id: str = self._read_members("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
+        response = self._send_repeatable_call("create_hit_type", "HITTypeId", **properties)
+        type_id: str = response["HITTypeId"]
         return type_id
 
     def set_notification(self, hit_type: str, *, transport: str, destination: str) -> None:
-        """Have the service send the EVENTS of a HIT type to a topic ("SNS") or a queue ("SQS")."""
+        """Have the service send notifications of ``EVENTS`` about the HITs of this type.
+
+        Args:
+            transport: "SNS" to notify a topic, or "SQS" to notify a queue.
+            destination: the ARN of the topic, or the address of the queue.
+        """
         notification = {
             "Destination": destination, "Transport": transport, "Version": "2006-05-05", "EventTypes": EVENTS,
         }  # fmt: skip
-        self._read_members(
+        self._send_repeatable_call(
             "update_notification_settings", HITTypeId=hit_type, Notification=notification, Active=True
         )
 
@@ -345,10 +362,10 @@ class TurkClient:
         return hit_of(answer["HIT"])
 
     def get_hit(self, hit: str) -> TurkHIT:
-        return hit_of(self._read_members("get_hit", "HIT", HITId=hit)["HIT"])
+        return hit_of(self._send_repeatable_call("get_hit", "HIT", HITId=hit)["HIT"])
 
     def list_hits(self) -> Iterator[TurkHIT]:
-        return map(hit_of, self._rows_of("list_hits", "HITs"))
+        return map(hit_of, self._list_all("list_hits", "HITs"))
 
     def add_places(self, hit: str, *, places: int, token: str) -> None:
         """Add places to a HIT. Raise ``TokenAlreadyUsed`` if the same token was used within the last 24 hours."""
@@ -373,16 +390,15 @@ class TurkClient:
     def list_assignments(self, hit: str) -> Iterator[CrowdWork]:
         """Yield the submitted work on a HIT, both decided and undecided."""
         statuses = ["Submitted", "Approved", "Rejected"]
-        rows = self._rows_of(
+        rows = self._list_all(
             "list_assignments_for_hit", "Assignments", HITId=hit, AssignmentStatuses=statuses
         )
         return map(assignment_of, rows)
 
     def get_assignment(self, assignment: str) -> CrowdWork:
         """Return an assignment. Raise ``WrongStateAtTurk`` while somebody works on it (turkserver-meteor#56)."""
-        return assignment_of(
-            self._read_members("get_assignment", "Assignment", AssignmentId=assignment)["Assignment"]
-        )
+        response = self._send_repeatable_call("get_assignment", "Assignment", AssignmentId=assignment)
+        return assignment_of(response["Assignment"])
 
     def approve(self, assignment: str, *, feedback: str = "", override: bool = False) -> None:
         options = {"RequesterFeedback": feedback} if feedback else {}
@@ -403,7 +419,7 @@ class TurkClient:
         )
 
     def list_bonuses(self, assignment: str) -> Iterator[TurkBonus]:
-        for row in self._rows_of("list_bonus_payments", "BonusPayments", AssignmentId=assignment):
+        for row in self._list_all("list_bonus_payments", "BonusPayments", AssignmentId=assignment):
             cents = cents_of(row["BonusAmount"])
             yield TurkBonus(row["WorkerId"], row["AssignmentId"], cents, row.get("Reason", ""))
 
@@ -414,9 +430,9 @@ class TurkClient:
         self._send_call("delete_worker_block", WorkerId=worker, Reason=reason)
 
     def send_message(self, workers: Sequence[str], *, subject: str, text: str) -> dict[str, str]:
-        """Send a message to workers whose work was reviewed. A repeated call sends it again.
+        """Send a message to workers whose work was reviewed. A repeated call sends the message again.
 
-        Return the error of each worker who did not get it, by the worker's id.
+        Return an error message for each worker who did not get the message, by the worker's id.
         """
         answer = self._send_call(
             "notify_workers",
@@ -430,7 +446,7 @@ class TurkClient:
 
     def find_qualification(self, name: str) -> str | None:
         """Return the id of the account's qualification type with exactly this name; None if there is none."""
-        rows = self._rows_of(
+        rows = self._list_all(
             "list_qualification_types",
             "QualificationTypes",
             Query=name,
@@ -462,21 +478,26 @@ class TurkClient:
         except (NotFoundAtTurk, WrongStateAtTurk):
             return
 
-    def _rows_of(self, operation: str, member: str, **parameters: Any) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a list operation, which are in ``member`` of each response."""
-        token: dict[str, str] = {}
+    def _list_all(self, operation: str, member: str, **parameters: Any) -> Iterator[dict[str, Any]]:
+        """Yield the rows of all pages of a list operation. ``member`` is the field of a response with its rows."""
+        page_parameter: dict[str, str] = {}
         while True:
-            answer = self._read_members(operation, member, MaxResults=PAGE_ROWS, **parameters, **token)
+            answer = self._send_repeatable_call(
+                operation, member, MaxResults=PAGE_ROWS, **parameters, **page_parameter
+            )
             yield from answer[member]
             next_token = answer.get("NextToken")
             if not next_token or not answer[member]:
                 return
-            token = {"NextToken": next_token}
+            page_parameter = {"NextToken": next_token}
 
-    def _read_members(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
-        """Send a call that can be repeated. While it fails temporarily, repeat it after growing random pauses.
+    def _send_repeatable_call(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
+        """Send a call that has no second effect if it is repeated, and return the response.
 
-        The response must have all ``members``.
+        While the call fails temporarily, it is repeated after growing random pauses.
+
+        Args:
+            members: names of the fields that the response must have.
         """
         rng = random.Random()
         for attempt in range(1, self._read_attempts):
@@ -490,16 +511,20 @@ class TurkClient:
         return self._send_call(operation, *members, **parameters)
 
     def _send_call(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
-        """Send one call and return the response, which must have all ``members``."""
+        """Send a call once, and return the response.
+
+        Args:
+            members: names of the fields that the response must have.
+        """
         try:
             answer: dict[str, Any] = getattr(self._client, operation)(**parameters)
         except ClientError as error:
-            raise error_of(operation, error.response) from None
+            raise exception_for(operation, error.response) from None
         except ParamValidationError as error:
             raise TurkRefusal(f"Not asked of Mechanical Turk: {error}", code="ParamValidation") from None
         except (NoCredentialsError, PartialCredentialsError) as error:
             with _clients_lock:
-                _clients.clear()  # a client looks for keys only once, so that the next call needs another one
+                _clients.clear()  # a client looks for keys only once, so the next call needs a new client
             raise RetryLater(
                 f"Mechanical Turk was not asked: the account's keys are not configured ({error}).",
                 had_no_effect=True,

@@ -33,17 +33,9 @@ from annotation.errors import ArrivalRefused, NotAdmitted
 from annotation.models import Assignment, CrowdSession, Participation, Publication
 from annotation.privacy.consent import consent_version
 from annotation.quality.flags import refuse_stopped_worker
-from annotation.views.common import (
-    GET,
-    SeeOther,
-    errors_as_pages,
-    frame_of,
-    mark_as_framed,
-    refuse_returned_session,
-    render_sheet,
-    see_other,
-    worker_page,
-)
+from annotation.views.decorators import GET, SeeOther, errors_as_pages, see_other, worker_page
+from annotation.views.sheet_page import render_sheet
+from annotation.views.visitors import frame_of, mark_as_framed, refuse_returned_session
 from annotation.work.quiz import quiz_backend
 from annotation.work.sheet.examples import worked_examples
 from annotation.work.sheet.texts import read_design, translated_text

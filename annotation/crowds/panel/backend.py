@@ -1,8 +1,9 @@
-"""Panels: the backend of those without an API, the ids in their links, completion codes, and sessions.
+"""Panels: the backend of panels without an API, the ids in panels' links, completion codes, and panel sessions.
 
-A panel sends people to Quorum by a link with their ids, and pays them by a completion code. Without an API, a person
-copies the link, the codes and the lists, and nothing is sent. Links may be signed: an HMAC proves that the ids come
-from the panel. Study files name this backend "external".
+A panel sends people to Quorum by a link with their ids, such as ``/s/birds/panel/?PROLIFIC_PID=5f1&SESSION_ID=60a``,
+and pays people who return with the right completion code. Quorum sends nothing to a panel without an API: a member of
+staff copies the link, the codes and the lists. Links may be signed: an HMAC proves that the ids come from the panel.
+Study files name this backend "external".
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from judgments.studies.codes import CAPITALS
 from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
-# these calls only change Quorum's records; a person uploads lists to the panel
+# these calls only change Quorum's records; a member of staff acts at the panel
 MANUAL_ABILITIES = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
 CODE_LENGTH = 10
 MAX_ID_LENGTH = 100
@@ -67,7 +68,7 @@ OUTCOMES_BY_STATUS: dict[str, str] = {
 
 
 class ExternalBackend(CrowdBackend):
-    """The backend of a panel without an API, and the base of backends of panels with one.
+    """The backend of a panel without an API, and the base class of backends of panels with an API.
 
     The panel pays for a session, in which a person does ``panel.hits`` HITs. The whole study is published as one
     external HIT, and each of its places is for one session.
@@ -125,7 +126,7 @@ class ExternalBackend(CrowdBackend):
         return [ceil(hits * design.judgments_per_unit / design.panel.hits)]
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """Return the result of a call at once: it only changes Quorum's own records, and a person acts at the panel."""
+        """Return the result of a call without sending anything: a member of staff acts at the panel."""
         if call.kind not in MANUAL_ABILITIES:
             raise CrowdRefusal(f"The crowd {self.title} cannot be asked to {call.kind}.")
         return {"external_id": call.key} if call.kind == Ability.PUBLISH else {}
@@ -141,7 +142,7 @@ def describe_unsigned() -> str:
 
 
 def entry_path(study: Study, design: StudyDesign) -> str:
-    """Return the path and the query of the link by which the panel sends people, with its placeholders for ids."""
+    """Return path and query of the link by which the panel sends people, with the panel's placeholders for ids."""
     query = entry_query(design.panel)
     return f"/s/{study.slug}/panel/" + (f"?{query}" if query else "")
 
@@ -175,6 +176,10 @@ def ids_of_link(panel: Panel, query: Mapping[str, str]) -> PanelIds:
 
 
 def _read_id(query: Mapping[str, str], name: str, *, required: bool = True) -> str:
+    """Return the id in the parameter ``name`` of a link.
+
+    Return "" if the panel has no such parameter (``name`` is ""), or if the id is optional and missing or invalid.
+    """
     value = query.get(name, "").strip() if name else ""
     if name and not value and required:
         raise LinkProblem(
@@ -198,10 +203,10 @@ def _read_id(query: Mapping[str, str], name: str, *, required: bool = True) -> s
 
 
 def session_name(study: Study, ids: PanelIds) -> str:
-    """Return Quorum's id of a submission.
+    """Return the pseudonym of a submission, which is stored as the session's external id.
 
-    A panel without submission ids sends a person to a study only once. A panel without an API may use the same
-    submission id in several studies, so the study's id is added.
+    If the panel has no submission ids, the person's id stands for the submission, since such a panel sends a person to
+    a study only once. A panel without an API may use the same id in several studies, so the study's id is added.
     """
     if ids.session and design_of(study).panel.api:
         return session_pseudonym(study.platform, ids.session)
@@ -212,14 +217,16 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
     """Return the completion code for an outcome, from the design or else derived from a key of this installation.
 
     Args:
-        session: Quorum's id of a session. With ``panel.personal_codes``, each session gets a code of its own.
+        outcome: one of ``judgments.design.panels.OUTCOMES``.
+        session: external id of a session. With ``panel.personal_codes``, each session gets a code of its own.
     """
     code = design.panel.code_of(outcome)
     if code:
         return code
     session_part = [session] if design.panel.personal_codes and session else []
     hash_value = int(keyed_hash("code", str(study.pk), study.slug, outcome, *session_part), 16)
-    letters = []  # the digits of the hash in the base of the alphabet
+    # write the hash as a number whose digits are capital letters, and keep the last CODE_LENGTH digits
+    letters = []
     for _position in range(CODE_LENGTH):
         hash_value, letter_index = divmod(hash_value, len(CAPITALS))
         letters.append(CAPITALS[letter_index])
@@ -227,24 +234,26 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
 
 
 def address_back(design: StudyDesign, outcome: str, *, code: str, ids: PanelIds) -> str:
-    """Return the address at the panel to which a person returns; "" if they get a code, or if a needed id is missing.
+    """Return the address at the panel to which a person returns.
+
+    Return "" if the person copies a code instead, or if the address needs an id that is missing.
 
     Args:
-        outcome: one of ``judgments.design.panels.OUTCOMES``, such as "complete".
+        outcome: one of ``judgments.design.panels.OUTCOMES``, such as "completed".
     """
     return return_address(design.panel, outcome, code=code, worker=ids.worker, session=ids.session)
 
 
 def sign_ids(study: Study, ids: PanelIds) -> str:
-    """Return the ids with a signature, for the form of the first page, which sets no cookie."""
+    """Return the ids with a signature, for a hidden field of the first page's form: that page sets no cookie."""
     return signing.dumps([study.pk, ids.worker, ids.session, ids.project], salt=SALT)
 
 
-def read_signed_ids(study: Study, seal: str) -> PanelIds:
-    """Return the ids in ``seal``, which must have been signed less than a day ago."""
+def read_signed_ids(study: Study, signed_ids: str) -> PanelIds:
+    """Return the ids from the text that ``sign_ids`` made. Raise LinkProblem if it is forged or older than a day."""
     try:
-        pk, worker, session, project = signing.loads(seal, salt=SALT, max_age=DAY_SECONDS)
-        if pk != study.pk:
+        study_pk, worker, session, project = signing.loads(signed_ids, salt=SALT, max_age=DAY_SECONDS)
+        if study_pk != study.pk:
             raise ValueError("another study's form")
     except (signing.BadSignature, ValueError, TypeError):
         raise LinkProblem(
@@ -279,7 +288,7 @@ def count_submitted(session: CrowdSession) -> int:
 
 
 def complete_session_after(*, assignment: Assignment) -> None:
-    """Complete the session of a submitted assignment if this was its last one.
+    """Complete the session of a submitted assignment if its person has now submitted ``panel.hits`` HITs.
 
     Call this in the transaction of the submission: the completion must be stored before anybody is notified
     (Dallinger PR#6183).
@@ -292,16 +301,16 @@ def complete_session_after(*, assignment: Assignment) -> None:
 def end_session_with_status(*, session: CrowdSession, status: str, why: str = "") -> bool:
     """End a running session, and store the completion code for its outcome. Return False if it had ended before.
 
-    Its assignments are not changed; ``panel.people.end_panel_session`` releases them, too.
+    Its assignments are not changed; ``panel.people.end_panel_session`` also releases them.
     """
-    now = timezone.now()
+    end_field = "submitted_at" if status == Status.SUBMITTED else "decided_at"
+    end_time = {end_field: timezone.now()}
+    outcome = OUTCOMES_BY_STATUS[status]
     row_count = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(
         status=status,
-        code=code_for(
-            session.study, design_of(session.study), OUTCOMES_BY_STATUS[status], session.external_id
-        ),
+        code=code_for(session.study, design_of(session.study), outcome, session.external_id),
         feedback=why[:1024],
-        **({"submitted_at": now} if status == Status.SUBMITTED else {"decided_at": now}),
+        **end_time,
     )
     session.refresh_from_db()
     return bool(row_count)
@@ -322,9 +331,9 @@ def link_key(study: Study) -> str:
 
 
 def link_signature_of(study: Study, ids: PanelIds) -> str:
-    """Return the signature of a link: the HMAC-SHA256 of the person's id.
+    """Return the signature of a link: the HMAC-SHA256 of the person's id, in hexadecimal digits.
 
-    If the link has a submission's id, the HMAC covers it, too, on a second line.
+    If the link has a submission's id, the signed text is both ids, each on a line.
     """
     signed_text = f"{ids.worker}\n{ids.session}" if ids.session else ids.worker
     return hmac.new(link_key(study).encode(), signed_text.encode(), hashlib.sha256).hexdigest()
@@ -344,10 +353,10 @@ def refuse_unsigned(*, study: Study, design: StudyDesign, ids: PanelIds, query: 
 
 
 def signed_links(*, study: Study, people: str, address: str) -> list[tuple[str, str]]:
-    """Return the id and the signed link of each person.
+    """Return (id, signed link) of each person.
 
     Args:
-        people: their ids, one per line.
+        people: the panel's ids of the people, one per line.
         address: the public address of this server.
 
     Raises:
@@ -360,24 +369,19 @@ def signed_links(*, study: Study, people: str, address: str) -> list[tuple[str, 
             f"No links were made: those of study {study.slug!r} are not signed (panel.signature), or have an id for "
             "each submission (panel.session), which its panel alone knows."
         )
-    ids = [line.strip() for line in people.splitlines() if line.strip()]
-    if not 1 <= len(ids) <= MAX_LINKS:
-        raise WrongState(f"No links were made: {len(ids)} ids were given; expected 1 to {MAX_LINKS:,}.")
-    invalid_id = next((worker for worker in ids if not ID_PATTERN.fullmatch(worker)), None)
+    worker_ids = [line.strip() for line in people.splitlines() if line.strip()]
+    if not 1 <= len(worker_ids) <= MAX_LINKS:
+        raise WrongState(
+            f"No links were made: {len(worker_ids)} ids were given; expected 1 to {MAX_LINKS:,}."
+        )
+    invalid_id = next((worker_id for worker_id in worker_ids if not ID_PATTERN.fullmatch(worker_id)), None)
     if invalid_id is not None:
         raise WrongState(
             f"No links were made: {invalid_id[:80]!r} is no id; expected letters, digits and ._@+:~-, one id a line."
         )
-    return [
-        (
-            worker,
-            f"{address}/s/{study.slug}/panel/?"
-            + urlencode(
-                {
-                    worker_parameter(panel): worker,
-                    panel.signature: link_signature_of(study, PanelIds(worker=worker)),
-                }
-            ),
-        )
-        for worker in dict.fromkeys(ids)
-    ]
+    links = []
+    for worker_id in dict.fromkeys(worker_ids):  # without duplicates
+        signature = link_signature_of(study, PanelIds(worker=worker_id))
+        query = urlencode({worker_parameter(panel): worker_id, panel.signature: signature})
+        links.append((worker_id, f"{address}/s/{study.slug}/panel/?{query}"))
+    return links

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from functools import partial
+from functools import wraps
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.crowds import backend_of
+from annotation.crowds import CrowdBackend, backend_of
 from annotation.crowds.outbox.effects import release_unfilled
 from annotation.crowds.panel.backend import (
     OUTCOMES_BY_STATUS,
@@ -59,10 +59,10 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
-MAX_ENTRIES = 5  # number of attempts to find a place for a person whom the crowd confirms
-# statuses of sessions that have a place, and of sessions whose person took part
-PLACE_STATUSES = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)
-PARTICIPANT_STATUSES = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
+MAX_ENTRIES = 5  # number of attempts to find a place for a person whom the panel confirms
+PLACE_STATUSES = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)  # of sessions that have a place
+PARTICIPANT_STATUSES = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)  # of people who took part
+# errors for which a person is screened out
 SCREENING_ERRORS = (CountryProblem, RequirementNotMet, WorkPaused, WorkerExcluded)
 TOOK_PART_BEFORE = "The person took part before."
 
@@ -72,9 +72,13 @@ class PlacesTaken(Exception):
 
 
 def find_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
-    """Return the session of the ids in a link; None if it has not begun. Raise LinkProblem if it is somebody else's."""
-    rows = CrowdSession.objects.filter(platform=study.platform, external_id=session_name(study, ids))
-    session = rows.select_related("worker", "publication").first()
+    """Return the session of the ids in a link; None if it has not begun.
+
+    Raises:
+        LinkProblem: the session belongs to another study or another person.
+    """
+    sessions = CrowdSession.objects.filter(platform=study.platform, external_id=session_name(study, ids))
+    session = sessions.select_related("worker", "publication").first()
     if session is None:
         return None
     if session.study_id != study.pk:
@@ -97,7 +101,7 @@ def find_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
 def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> CrowdSession:
     """Return the person's session, or create it. If no place is free, the new session ends at once.
 
-    If all places are taken, one that may belong to somebody with an invented id is freed first.
+    If all places are taken, a place that may belong to somebody with an invented id is freed first.
 
     Raises:
         LinkProblem, JoinRefused, CountryProblem, StudyPaused, TooManyAttempts: nothing is stored.
@@ -109,35 +113,35 @@ def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = 
             raise JoinRefused(_("Please read the consent text and agree to it before you join."))
         rate_limits.count_use("join", study.slug)
     country = checked_country(country)
-    enter = partial(_enter_session, study, design, ids, consent=consent, country=country)
     outcome = FreeingOutcome.FREED
-    for _try in range(MAX_ENTRIES):  # another person may take the freed place first
+    for _attempt in range(MAX_ENTRIES):  # another person may take the freed place first
         try:
-            return _retry_on_conflict(enter)
+            return _enter_session(study, design, ids, consent=consent, country=country)
         except PlacesTaken:
             outcome = _free_place(study, ids)
             if outcome is not FreeingOutcome.FREED:
                 break
-    return _retry_on_conflict(partial(enter, replace=outcome is FreeingOutcome.UNCLEAR))
+    replace_silent = outcome is FreeingOutcome.UNCLEAR
+    return _enter_session(study, design, ids, consent=consent, country=country, replace_silent=replace_silent)
 
 
 class FreeingOutcome(Enum):
-    """What became of the attempt to free a place for somebody."""
+    """The outcome of an attempt to free a place."""
 
-    FREED = "the place of somebody whom the crowd does not know"
-    NONE = "the crowd knows everybody who has a place"
-    UNCLEAR = "the crowd does not say whom it knows, so people who answered nothing have to make room"
+    FREED = "the session of somebody whom the panel does not know was ended"
+    ALL_KNOWN = "no place was freed, since the panel knows everybody who has one"
+    UNCLEAR = "the panel does not say whom it knows, so a session without answers may be replaced"
 
 
 def _free_place(study: Study, ids: PanelIds) -> FreeingOutcome:
-    """Free the place of a person whom the crowd does not know, if the crowd confirms ``ids``.
+    """Free the place of a person whom the panel does not know, if the panel confirms ``ids``.
 
     Raises:
-        AllSlotsTaken: the crowd does not know ``ids``.
+        AllSlotsTaken: the panel does not know ``ids``.
     """
     publication, backend = _publications(study).last(), backend_of(study)
     if publication is None or design_of(study).panel.signature:  # the ids in signed links cannot be invented
-        return FreeingOutcome.NONE
+        return FreeingOutcome.ALL_KNOWN
     is_confirmed = backend.knows_work(publication, worker=ids.worker, work=ids.session)
     if is_confirmed is False:
         raise AllSlotsTaken(
@@ -150,28 +154,36 @@ def _free_place(study: Study, ids: PanelIds) -> FreeingOutcome:
     if work_ids is None:
         return FreeingOutcome.UNCLEAR
     for session in _unmatched_sessions(publication):
-        if session.external_id in work_ids:
-            continue
-        raw = ids_of(session)
-        if not raw.session:  # the raw ids were deleted
-            continue
-        # the list of work may be out of date, so ask about this submission
-        if backend.knows_work(publication, worker=raw.worker, work=raw.session, at_work=False) is False:
-            why = "The panel does not know of it."
-            is_freed = end_panel_session(session=session, status=Status.RETURNED, why=why)
-            if count_submitted(session) and exclude_unknown_work(session=session):
-                is_freed = True
-            if is_freed:  # otherwise another request has freed it
-                return FreeingOutcome.FREED
-    return FreeingOutcome.NONE
+        if session.external_id not in work_ids and _end_unknown_session(session, backend):
+            return FreeingOutcome.FREED
+    return FreeingOutcome.ALL_KNOWN
+
+
+def _end_unknown_session(session: CrowdSession, backend: CrowdBackend) -> bool:
+    """End the session and exclude its work if the panel does not know its submission. Return whether it was ended."""
+    panel_ids = ids_of(session)
+    if not panel_ids.session:  # the panel's ids were deleted
+        return False
+    # the panel's list of work may be out of date, so ask about this submission
+    is_known = backend.knows_work(
+        session.publication, worker=panel_ids.worker, work=panel_ids.session, at_work=False
+    )
+    if is_known is not False:  # None if the panel does not say
+        return False
+    is_ended = end_panel_session(
+        session=session, status=Status.RETURNED, why="The panel does not know of it."
+    )
+    has_excluded_work = bool(count_submitted(session)) and exclude_unknown_work(session=session) > 0
+    return is_ended or has_excluded_work  # if neither, another request has freed the place
 
 
 def _publications(study: Study) -> QuerySet[Publication]:
+    """Return the publications of the whole study, as opposed to single HITs, at its panel."""
     return at_crowd(Publication, study).filter(hit=None)
 
 
 def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
-    """Return sessions that have a place and that the crowd has not confirmed, oldest first."""
+    """Return sessions that have a place and that the panel has not confirmed, oldest first."""
     sessions = CrowdSession.objects.filter(
         publication=publication, status__in=[Status.WORKING, Status.SUBMITTED]
     )
@@ -179,31 +191,44 @@ def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
 
 
 def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
-    """Return unconfirmed sessions that may be replaced, ordered by the time ``replaceable_at`` from which they may.
+    """Return unconfirmed sessions that may be replaced, with the annotation ``replaceable_at``, earliest first.
 
-    If several people at a session's address have places, the session may be replaced some time after its last answer.
-    Otherwise it may be replaced only while it has no answer.
+    If several people with the same network address have places, each of their sessions may be replaced some time after
+    its last answer. Another session may be replaced only while it has no answer, some time after the arrival.
     """
     work = Assignment.objects.filter(session=OuterRef("pk"))
     attempts = QuizAttempt.objects.filter(study=publication.study_id, worker=OuterRef("worker"))
+    # neither a draft or submission nor answers to the quiz
     is_silent = ~Exists(work.exclude(answers={}, submitted_at=None)) & ~Exists(attempts.exclude(answers={}))
-    last_answers = work.order_by().values("session").annotate(at=Max(Coalesce("submitted_at", "answered_at")))
-    free_at = Coalesce(Subquery(last_answers.values("at")), "arrived_at") + longest_pause(publication.study)
+    # order_by() drops the default order, so that the maximum is over all assignments of the session
+    answer_times = (
+        work.order_by().values("session").annotate(last=Max(Coalesce("submitted_at", "answered_at")))
+    )
+    last_active_at = Coalesce(Subquery(answer_times.values("last")), "arrived_at")
+    replaceable_at = Case(
+        When(people_count__gt=1, then=last_active_at + longest_pause(publication.study)),
+        default=F("arrived_at") + MIN_UNANSWERED_TIME,
+    )
     sessions = _unmatched_sessions(publication).filter(status=Status.WORKING)
     candidates = sessions.annotate(people_count=people_at_same_address("session"))
-    unanswered_until = F("arrived_at") + MIN_UNANSWERED_TIME
-    replaceable_at = Case(When(people_count__gt=1, then=free_at), default=unanswered_until)
     candidates = candidates.filter(is_silent | Q(people_count__gt=1))
     return candidates.annotate(replaceable_at=replaceable_at).order_by("replaceable_at")
 
 
-def _retry_on_conflict(enter: Callable[[], CrowdSession]) -> CrowdSession:
-    try:
-        return enter()
-    except IntegrityError:  # the same link was opened in another window at the same moment
-        return enter()
+def _retry_on_conflict(function: Callable[..., CrowdSession]) -> Callable[..., CrowdSession]:
+    """Decorate a function to call it again if it meets a row that another request has just created."""
+
+    @wraps(function)
+    def with_retry(*args: Any, **kwargs: Any) -> CrowdSession:
+        try:
+            return function(*args, **kwargs)
+        except IntegrityError:  # the same link was opened in another window at the same moment
+            return function(*args, **kwargs)
+
+    return with_retry
 
 
+@_retry_on_conflict
 @transaction.atomic
 def _enter_session(
     study: Study,
@@ -212,12 +237,13 @@ def _enter_session(
     *,
     consent: bool,
     country: str,
-    replace: bool | None = None,
+    replace_silent: bool | None = None,
 ) -> CrowdSession:
     """Create the person's session, or return the existing one.
 
     Args:
-        replace: whether to end a silent session if no place is free; if None, raise PlacesTaken in this case.
+        replace_silent: what to do if no place is free. True: end a session without recent answers to free its place.
+            False: end the new session. None: raise PlacesTaken.
     """
     # people who arrive for the last place at the same time wait here
     publication = _publications(study).select_for_update().last()
@@ -232,6 +258,7 @@ def _enter_session(
     if may_be_invented and not may_take_seat(study, unfinished=publication.places - done_count):
         raise AddressFull
     worker = worker_for_crowd_id(study=study, crowd_id=ids.worker, id_name=worker_parameter(design.panel))
+    # a guarded update: a worker who came before keeps their token
     Worker.objects.filter(pk=worker.pk, token_hash="").update(
         token_hash=hash_secret(worker_token(worker.platform, worker.name))
     )
@@ -252,7 +279,13 @@ def _enter_session(
         if previous.status == Status.WORKING:
             why = "The panel sent the person again, with another submission."
             end_panel_session(session=previous, status=Status.RETURNED, why=why)
-    _settle_arrival(session, design, earlier_sessions=earlier_sessions, country=country, replace=replace)
+    _settle_arrival(
+        session,
+        design,
+        earlier_sessions=earlier_sessions,
+        country=country,
+        replace_silent=replace_silent,
+    )
     if session.status == Status.WORKING:
         join_from_crowd(study=study, worker=worker, consent=consent)
         if may_be_invented:
@@ -266,12 +299,12 @@ def _settle_arrival(
     *,
     earlier_sessions: list[CrowdSession],
     country: str,
-    replace: bool | None,
+    replace_silent: bool | None,
 ) -> None:
     """End a new session at once if its person may not take part, or if no place is free.
 
     Args:
-        replace: as for ``_enter_session``.
+        replace_silent: as for ``_enter_session``.
     """
     worker = session.worker
     if any(previous.status in PARTICIPANT_STATUSES for previous in earlier_sessions):
@@ -296,9 +329,10 @@ def _settle_arrival(
         return
     if _has_place(session, design):
         return
-    if replace is None:
+    if replace_silent is None:
         raise PlacesTaken
-    if not (replace and _replace_silent(session)):
+    has_freed_place = replace_silent and _replace_silent(session)
+    if not has_freed_place:
         end_session_with_status(session=session, status=Status.FULL)
 
 
@@ -313,10 +347,10 @@ def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
 
 
 def _replace_silent(session: CrowdSession) -> bool:
-    """End the session that has been silent longest. Return False if no session can be replaced.
+    """End the session that may be replaced first, to free a place for ``session``. Return False if there is none.
 
     Raises:
-        AllSlotsTaken: everybody arrived or answered recently, and may still be reading.
+        AllSlotsTaken: no session may be replaced yet, since its person arrived or answered recently.
     """
     other_sessions: QuerySet[Any] = _silent_sessions(session.publication).exclude(pk=session.pk)
     silent_session, now = other_sessions.first(), timezone.now()
@@ -336,8 +370,8 @@ def _replace_silent(session: CrowdSession) -> bool:
             )
             % {"n": minutes}
         )
+    # lock the assignments, so that no answer arrives now; if one has just arrived, the session keeps its place
     list(Assignment.objects.filter(session=silent_session).select_for_update().order_by("pk"))
-    # if an answer has just arrived, the session keeps its place
     if not other_sessions.filter(pk=silent_session.pk, replaceable_at__lte=now).exists():
         return _replace_silent(session)
     return end_panel_session(
@@ -355,7 +389,10 @@ def time_out_sessions(*, study: Study, minutes: int) -> int:
 
 
 def end_abandoned_sessions(*, study: Study) -> int:
-    """End abandoned sessions of a closed study; return their number. In an open study, only arrivals end them."""
+    """End abandoned sessions of a closed study; return their number.
+
+    In an open study, nothing is done: abandoned sessions end when the next person needs a place.
+    """
     if study.state == Study.State.OPEN:
         return 0
     return time_out_sessions(study=study, minutes=design_of(study).crowd.lease_minutes)
@@ -384,9 +421,12 @@ def end_without_work(*, session: CrowdSession) -> bool:
 
 @transaction.atomic
 def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> bool:
-    """End a session. Submitted work is kept, and its other assignments are released. Return False if it had ended."""
+    """End a session. Its submitted work is kept, and its other assignments are released.
+
+    Return False if the session had ended before.
+    """
     work = Assignment.objects.filter(session=session)
-    # lock assignments before sessions, as a submission does
+    # lock assignments before sessions, as a submission does, to avoid deadlocks
     list(work.filter(state__in=LEASED_STATES).select_for_update().order_by("pk"))
     if not end_session_with_status(session=session, status=status, why=why):
         return False
@@ -403,14 +443,16 @@ def outcome_of(session: CrowdSession) -> str:
 def ids_of(session: CrowdSession) -> PanelIds:
     """Return the panel's ids of the session's person and submission; "" for ids that were deleted."""
     design = design_of(session.study)
-    rows = RawId.objects.filter(worker=session.worker_id)
-    worker = rows.filter(session=None, name=worker_parameter(design.panel)).first()
-    submission = rows.filter(session=session, name=session_parameter(design.panel)).first()
-    return PanelIds(worker=worker.value if worker else "", session=submission.value if submission else "")
+    raw_ids = RawId.objects.filter(worker=session.worker_id)
+    worker_id = raw_ids.filter(session=None, name=worker_parameter(design.panel)).first()
+    submission_id = raw_ids.filter(session=session, name=session_parameter(design.panel)).first()
+    return PanelIds(
+        worker=worker_id.value if worker_id else "", session=submission_id.value if submission_id else ""
+    )
 
 
 def code_of(session: CrowdSession) -> str:
-    """Return the session's completion code, which was stored when it ended."""
+    """Return the completion code that was stored when the session ended, or else the code for its outcome."""
     if session.code:
         return session.code
     return code_for(session.study, design_of(session.study), outcome_of(session), session.external_id)

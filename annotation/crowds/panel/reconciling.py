@@ -1,6 +1,6 @@
-"""Compare a panel's list of submissions with the sessions, and book what the panel paid.
+"""Compare a panel's list of submissions with the sessions in the database, and book what the panel paid.
 
-Each line of the list is matched with a session. Their statuses give a verdict: what to do with the submission.
+Each line of the list is matched with a session. The statuses of the two give a verdict: what to do with the submission.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ ENDED_STATUSES = (Status.RETURNED, Status.TIMED_OUT)
 
 
 class _Verdict(NamedTuple):
-    """What to do with a submission that has a line and a session. ``ComparedSubmission`` has the same fields."""
+    """What to do with a submission that has both a line in the list and a session.
+
+    The fields are those of ``ComparedSubmission`` with the same names.
+    """
 
     verdict: str
     reason: str
@@ -51,12 +54,13 @@ class ComparedSubmission:
         panel_line: its line in the list.
         session: its session in the database.
         panel_worker_id: the panel's id of the person; "" if unknown.
-        verdict: what to do: "pay", "paid" (was paid before), "no" (pays nothing), "wait" (is still running),
-            "only-here" or "only-there" (is only in the database, or only in the list).
+        verdict: what to do: "pay", "paid" (it was paid before), "no" (do not pay), "wait" (it is still running),
+            "only-here" (it is only in the database) or "only-there" (it is only in the list).
         reason: the reason of the verdict, in a sentence.
         new_status: the status that booking gives the session; "" if it stays.
         is_contradictory: whether line and session contradict each other, or the code is wrong.
-        unmatched_payment: the ledger key of a payment that has no session and is not booked yet, or "".
+        unmatched_payment: the ledger key of a payment that no session accounts for and that is not booked yet; "" if
+            there is none.
     """
 
     panel_line: PanelListLine | None
@@ -75,8 +79,8 @@ class BookingCounts:
 
     Attributes:
         approved, rejected, ended: number of sessions with this new status.
-        confirmed: number of sessions that a list named for the first time. This changes nothing else.
-        unmatched: number of payments of the panel that have no session.
+        confirmed: number of sessions that a list contained for the first time.
+        unmatched: number of payments of the panel that no session accounts for.
     """
 
     approved: int = 0
@@ -87,18 +91,21 @@ class BookingCounts:
 
     @property
     def change_count(self) -> int:
+        """The number of changes to statuses or money; a confirmation alone is none."""
         return self.approved + self.rejected + self.ended + self.unmatched
 
 
 def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) -> list[ComparedSubmission]:
-    """Compare the lines of a list with the sessions. Sessions that are not listed come last. Nothing is stored."""
+    """Compare the lines of a list with the study's sessions, and store nothing.
+
+    The result has one entry per line, in the order of the list, followed by the sessions that are not in the list.
+    """
     if not study.platform or not study.publications.filter(hit=None).exists():
         raise WrongState(
             _("Study %(slug)r was never opened to a panel; there is nothing to compare.")
             % {"slug": study.slug}
         )
     rows = panel_sessions(study).select_related("worker", "study").order_by("pk")
-    # by external id; those that the list names are taken out
     sessions = {session.external_id: session for session in rows}
     objections = find_objections(study, {session.worker_id for session in sessions.values()})
     design = design_of(study)
@@ -107,50 +114,60 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
     worker_names = {session.worker.name for session in sessions.values()}
     has_session_ids = bool(session_parameter(design.panel))
     marks = erasure_marks(study)
+    # the sessions that no line has named yet, oldest first, by external id
+    unlisted_sessions = sessions.copy()
     compared = []
     for panel_line in submissions:
         ids = PanelIds(worker=panel_line.worker, session=panel_line.session if has_session_ids else "")
         name = pseudonym(study.platform, panel_line.worker)
-        session = sessions.get(session_name(study, ids))
-        # a list of people without submissions: use each person's latest session
+        session = unlisted_sessions.get(session_name(study, ids))
         if has_session_ids and not panel_line.session:
-            newest_first = reversed(sessions.values())
+            # the list names people without their submissions: use each person's latest session
+            newest_first = reversed(unlisted_sessions.values())
             session = next((other for other in newest_first if is_session_of(other, name, marks)), None)
         if session is None or not is_session_of(session, name, marks):
             compared.append(
                 _compare_list_line(panel_line, took_part=name in worker_names, is_taken=session is not None)
             )
             continue
-        del sessions[session.external_id]
-        reasons, code = objections.get(session.worker_id, []), session.code or codes[session.external_id]
-        verdict = _compare_both(panel_line, session, code=code, all_codes=all_codes, objections=reasons)
+        del unlisted_sessions[session.external_id]
+        verdict = _compare_both(
+            panel_line,
+            session,
+            code=session.code or codes[session.external_id],
+            all_codes=all_codes,
+            objections=objections.get(session.worker_id, []),
+        )
         compared.append(ComparedSubmission(panel_line, session, panel_line.worker, **verdict._asdict()))
     compared = _add_unmatched_payments(study, compared)
     raw_ids = raw_ids_of(study)
     compared += [
-        _compare_session(session, raw_ids.get(session.worker_id, "")) for session in sessions.values()
+        _compare_session(session, raw_ids.get(session.worker_id, ""))
+        for session in unlisted_sessions.values()
     ]
     return compared
 
 
 def _add_unmatched_payments(study: Study, compared: list[ComparedSubmission]) -> list[ComparedSubmission]:
-    """Return the rows with ``unmatched_payment``, the key of a payment that is not booked yet."""
+    """Return the submissions with ``unmatched_payment`` set where such a payment is not booked yet."""
     entries = LedgerEntry.objects.filter(budget__study=study, what="unmatched")
     booked_keys = set(entries.values_list("key", flat=True))
-    return [
-        replace(row, unmatched_payment=key) if (key := _payment_key(study, row)) not in booked_keys else row
-        for row in compared
-    ]
+    completed = []
+    for submission in compared:
+        key = _unmatched_payment_key(study, submission)
+        completed.append(submission if key in booked_keys else replace(submission, unmatched_payment=key))
+    return completed
 
 
-def _payment_key(study: Study, row: ComparedSubmission) -> str:
-    """Return the ledger key of a payment at the panel that has no session to be booked for; "" if there is none."""
-    panel_line = row.panel_line
-    if panel_line is None or panel_line.status != Status.APPROVED or row.verdict not in ("no", "only-there"):
+def _unmatched_payment_key(study: Study, submission: ComparedSubmission) -> str:
+    """Return the ledger key of a payment at the panel that no session accounts for; "" if there is none."""
+    panel_line = submission.panel_line
+    is_paid_at_panel = panel_line is not None and panel_line.status == Status.APPROVED
+    if panel_line is None or not is_paid_at_panel or submission.verdict not in ("no", "only-there"):
         return ""
     ids = PanelIds(worker=panel_line.worker, session=panel_line.session)
-    submission = row.session.external_id if row.session else session_name(study, ids)
-    return unmatched_key(study.platform, pseudonym(study.platform, panel_line.worker), submission)
+    external_id = submission.session.external_id if submission.session else session_name(study, ids)
+    return unmatched_key(study.platform, pseudonym(study.platform, panel_line.worker), external_id)
 
 
 def raw_ids_of(study: Study) -> dict[int, str]:
@@ -160,7 +177,7 @@ def raw_ids_of(study: Study) -> dict[int, str]:
 
 
 def _compare_list_line(panel_line: PanelListLine, *, took_part: bool, is_taken: bool) -> ComparedSubmission:
-    """Compare a line that has no session.
+    """Return the comparison for a line that has no session.
 
     Args:
         took_part: whether the person has a session of the study.
@@ -179,6 +196,7 @@ def _compare_list_line(panel_line: PanelListLine, *, took_part: bool, is_taken: 
 
 
 def _compare_session(session: CrowdSession, panel_worker_id: str) -> ComparedSubmission:
+    """Return the comparison for a session that is not in the list."""
     is_done = session.status in (Status.SUBMITTED, Status.APPROVED)
     reason = _("Not in the list. Here the session is %(status)s.") % {"status": session.get_status_display()}
     return ComparedSubmission(None, session, panel_worker_id, "only-here", reason, is_contradictory=is_done)
@@ -318,33 +336,34 @@ def _compare_unfinished(
 def book_list(
     *, study: Study, submissions: Sequence[PanelListLine], approve: bool = False, by: User | None = None
 ) -> BookingCounts:
-    """Book the statuses in the panel's list. Repeating changes nothing.
+    """Book the statuses in the panel's list. A repeated call changes nothing.
 
-    The panel's payments without a session count as spent.
+    The panel's payments that no session accounts for count as spent.
 
     Args:
         approve: whether sessions with the verdict "pay" are also approved.
     """
-    counts: Counter[str] = Counter()
-    for row in compare_panel_list(study=study, submissions=submissions):
-        if row.unmatched_payment:
+    counts: Counter[str] = Counter()  # numbers of sessions by new status, or by a field of BookingCounts
+    for submission in compare_panel_list(study=study, submissions=submissions):
+        session, new_status = submission.session, submission.new_status
+        if submission.unmatched_payment:
             publication = at_crowd(Publication, study).filter(hit=None).order_by("-pk")[0]
             counts["unmatched"] += pay_unmatched(
-                publication=publication, key=row.unmatched_payment, session=row.session, by=by
+                publication=publication, key=submission.unmatched_payment, session=session, by=by
             )
-        if row.session is None or row.panel_line is None:
+        if session is None or submission.panel_line is None:
             continue
-        if row.new_status in (Status.APPROVED, Status.REJECTED):
-            feedback = "The panel rejected it." if row.new_status == Status.REJECTED else ""
-            counts[row.new_status] += settle_session(
-                session=row.session, status=row.new_status, feedback=feedback, is_fact=True
+        if new_status in (Status.APPROVED, Status.REJECTED):
+            feedback = "The panel rejected it." if new_status == Status.REJECTED else ""
+            counts[new_status] += settle_session(
+                session=session, status=new_status, feedback=feedback, is_fact=True
             )
-        elif row.new_status:
-            counts["ended"] += _end_as_panel_did(row.session, row.new_status)
-        elif approve and row.verdict == "pay" and row.session.status == Status.SUBMITTED:
-            decide_session(session=row.session, approve=True, by=by)
+        elif new_status:
+            counts["ended"] += _end_as_panel_did(session, new_status)
+        elif approve and submission.verdict == "pay" and session.status == Status.SUBMITTED:
+            decide_session(session=session, approve=True, by=by)
             counts[Status.APPROVED] += 1
-        unconfirmed = CrowdSession.objects.filter(pk=row.session.pk, confirmed=False)
+        unconfirmed = CrowdSession.objects.filter(pk=session.pk, confirmed=False)
         counts["confirmed"] += unconfirmed.update(confirmed=True, seen_at=timezone.now())
     end_abandoned_sessions(study=study)
     for publication in at_crowd(Publication, study).filter(hit=None):

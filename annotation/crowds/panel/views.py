@@ -34,7 +34,8 @@ from annotation.crowds.panel.people import (
 from annotation.errors import AddressFull, CountryProblem, JoinRefused
 from annotation.models import CrowdSession
 from annotation.quality.flags import refuse_paused_study
-from annotation.views.common import GET_POST, remember_worker, see_other, session_of, worker_of, worker_page
+from annotation.views.decorators import GET_POST, see_other, worker_page
+from annotation.views.visitors import remember_worker, session_of, worker_of
 from annotation.work.sheet.texts import read_design, spell_duration
 from annotation.work.summaries import describe_effort
 from common.amounts import spell_money

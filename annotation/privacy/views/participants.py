@@ -12,7 +12,8 @@ from annotation.models import Assignment, ErasureRequest, Worker
 from annotation.privacy.consent import needs_consent, record_agreement
 from annotation.privacy.erasure_requests import IMMEDIATE, NOT_OFFERED, erasure_request_of, request_erasure
 from annotation.privacy.people import why_not_erasable
-from annotation.views.common import GET_POST, WORKER_COOKIE, member_of, member_page, see_other, worker_page
+from annotation.views.decorators import GET_POST, member_page, see_other, worker_page
+from annotation.views.visitors import WORKER_COOKIE, member_of
 from annotation.work.sheet.texts import read_design
 from common.markup import render_markdown
 from judgments.models import Study

@@ -38,7 +38,7 @@ from django.core.management import call_command
 from django.test import Client
 from annotation.models import QuizAttempt
 from annotation.privacy import erasing, people
-from annotation.views.common import WORKER_COOKIE
+from annotation.views.visitors import WORKER_COOKIE
 from annotation.work.joining import join_study
 from judgments.models import Study
 from judgments.studies.study_page import PAGES
