@@ -1,6 +1,7 @@
 """The HTTP calls that a worker's client makes: join, accept, submit, revise, extend, retake, return, report.
 
-Calls about an assignment name it by its id in the address, and find it only among those of the token's worker.
+The address of a call about an assignment has the assignment's id. Only the assignment's worker, recognised by the
+token, can make such a call.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study, resume_worker
 from annotation.work.leases import extend_lease, retake_assignment
 from annotation.work.sheet.pictures import picture_url
-from annotation.work.sheet.units import page_units_of
+from annotation.work.sheet.units import PageUnit, page_units_of
 from annotation.work.slots.candidates import RETRY_SECONDS, Claim, may_get_a_hit_later
 from annotation.work.slots.release import return_assignment
 from annotation.work.submissions import report_problem, save_answers, submit_and_claim, submit_assignment
@@ -63,7 +64,7 @@ class IsWorker(BasePermission):
 
 
 class AllowAnyPost(BasePermission):
-    """Allow anybody to join a study, also without a token."""
+    """Allow POST to anybody, also without a token. Workers get an error (403) for other methods, others a 405."""
 
     message = "This call is POST alone."
 
@@ -103,7 +104,7 @@ class JoinView(WorkView):
         "Join a study",
         {201: JoinedReply, 403: Problem, 409: Problem},
         request=JoinRequest,
-        auth=[{"token": []}, {}],  # a worker who sends a token keeps it
+        auth=[{"token": []}, {}],  # the token is optional; a worker who sends one keeps it
     )
     def post(self, request: Request, slug: str) -> Response:
         """Join a study. A new name creates a worker; a name in use requires its token or its resume code."""
@@ -266,7 +267,7 @@ class ProblemReportView(WorkView):
         """Report a problem with a unit, such as a picture that cannot be seen or a broken sentence."""
         body = ReportRequest.read(request.data)
         assignment = _own_assignment(request, id)
-        report = report_problem(assignment=assignment, **{"what": "other"} | body)
+        report = report_problem(assignment=assignment, **{"what": "other", **body})
         return Response(
             {"id": str(assignment.pk), "position": body["position"], "what": report.what}, status=201
         )
@@ -296,17 +297,17 @@ def _own_assignment(request: Request, id: str) -> Assignment:
 
 
 def _claim_as_json(claim: Claim, design: StudyDesign) -> dict[str, Any]:
+    """Return the claimed assignment and its units, in the form of ``AssignmentReply``."""
     assignment = claim.assignment
+
+    def picture_url_of(page_unit: PageUnit) -> str:
+        return picture_url(page_unit=page_unit, assignment=assignment)
+
     return {
         "id": str(assignment.pk),
         "expires_at": assignment.expires_at,
         "units": [
-            shown_unit(
-                page_unit,
-                design=design,
-                picture_url=lambda page_unit: picture_url(page_unit=page_unit, assignment=assignment),
-            )
-            for page_unit in claim.page_units
+            shown_unit(page_unit, design=design, picture_url=picture_url_of) for page_unit in claim.page_units
         ],
     }
 

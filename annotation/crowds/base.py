@@ -1,7 +1,7 @@
 """The interface of crowd backends, and the backend of studies without a crowd.
 
-Services use crowds only through this interface. An external HIT is what a crowd offers at once: a HIT, or the whole
-study. Its places are the sessions that it pays for.
+Services use crowds only through this interface. An external HIT is one offer of work at a crowd: a single HIT at
+Mechanical Turk, or a whole study at a panel. Its places are the sessions that it pays for.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class CrowdPublication:
         is_over: whether nobody works on it and nobody can accept it any more.
         places: number of people who may do it.
         readable: whether its work can be listed; false once it is deleted.
-        facts: details to show to people. While they are unchanged, the HIT's work is unchanged.
+        facts: details to show to people. As long as they stay the same, the HIT's work stays the same, too.
     """
 
     external_id: str
@@ -174,9 +174,11 @@ class CrowdPublication:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedAnswers:
-    """The answers given on a page that the crowd shows, and the order and sides in which the page showed the items.
+    """The answers that a worker gave on a page of the crowd's own site.
 
-    ``missing_positions`` are the positions without an answer.
+    Attributes:
+        layout: the order and the sides in which the page showed the units.
+        missing_positions: positions on the page without an answer.
     """
 
     layout: Layout
@@ -191,8 +193,8 @@ class CrowdBackend(ABC):
         name: its name in study files.
         title: its name in sentences.
         can: the operations that it supports.
-        sends_people: whether the crowd sends workers with pseudonyms; otherwise people join with a name of their
-            choice.
+        sends_people: whether the crowd sends the workers, who then have pseudonyms. Otherwise people join with a name
+            of their choice.
         person: the crowd's name for the id of a person, such as WorkerId.
     """
 
@@ -203,7 +205,7 @@ class CrowdBackend(ABC):
     person: str = "id"
 
     def platform(self, design: StudyDesign) -> str:
-        """Return the platform of a study's rows: the crowd and, at Mechanical Turk, sandbox or live."""
+        """Return the value of ``Study.platform``: the crowd's name, or "mturk-sandbox" or "mturk-live"."""
         return self.name
 
     def person_of(self, design: StudyDesign) -> str:
@@ -218,8 +220,8 @@ class CrowdBackend(ABC):
         """Ask the crowd whether it supports the design, before opening and outside a transaction.
 
         Raises:
-            CrowdRefusal: it does not.
-            RetryLater: the crowd did not tell; publishing asks again.
+            CrowdRefusal: the crowd does not support the design.
+            RetryLater: the crowd did not respond; it is asked again on publishing.
         """
         return
 
@@ -228,7 +230,7 @@ class CrowdBackend(ABC):
         """Return the sentence of the study's page that says where workers enter the study."""
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
-        """Return the price of one place of an external HIT with ``places`` places (``Ability.COST``)."""
+        """Return the price of one place of an external HIT that has ``places`` places."""
         return Price(reward_cents=design.crowd.reward_cents, fee_cents=0)
 
     def bonus_fee(self, cents: int) -> int:
@@ -252,7 +254,7 @@ class CrowdBackend(ABC):
         return
 
     def session_id(self, platform: str, raw: str) -> str:
-        """Return the ``external_id`` of the session with which the crowd's id ``raw`` is stored."""
+        """Return the ``external_id`` of the session whose id at the crowd is ``raw``."""
         return raw
 
     def fetch_balance(self, platform: str) -> int | None:
@@ -274,7 +276,11 @@ class CrowdBackend(ABC):
         raise CrowdRefusal(f"The crowd {self.title} cannot be asked to {call.kind}.")
 
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[CrowdPublication]:
-        """Yield the study's external HITs at the crowd, and those in ``known`` that still exist there."""
+        """Yield the study's external HITs at the crowd.
+
+        Args:
+            known: publications in the database. Those that still exist at the crowd are included.
+        """
         return iter(())
 
     def ids_with_news(self, platform: str) -> Iterable[str]:

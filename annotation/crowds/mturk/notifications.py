@@ -1,7 +1,9 @@
-"""Read Mechanical Turk's events from an SNS topic or an SQS queue.
+"""Read Mechanical Turk's events from an SNS topic or an SQS queue, and verify the signatures of SNS.
 
-Formats: "Notification Handling Using Amazon SNS" and "... Amazon SQS" of the Mechanical Turk API Reference. Events
-may be repeated, late and unordered, and do not name the worker. They are only hints that something has changed.
+Events are a JSON document such as ``{"Events": [{"EventType": "AssignmentSubmitted", "HITId": "3XYZ"}]}``; SNS sends it
+as the text ``Message`` of a signed JSON object. The formats are described in "Notification Handling Using Amazon SNS"
+and "Notification Handling Using Amazon SQS" of the Mechanical Turk API Reference. Events may be repeated, late and
+unordered, and do not name the worker. They are only hints that a HIT has changed.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ MAX_AGE = timedelta(hours=1)  # of a notification's signature
 CLOCK_TOLERANCE = timedelta(minutes=15)  # difference between the clocks of Amazon and of this server
 AMAZON_HOST = re.compile(r"sns\.[a-z0-9-]+\.amazonaws\.com")
 CERTIFICATE_PATH = re.compile(r"/[A-Za-z0-9_-]+\.pem")
-# the members that are signed, in order
+# the members (names in the JSON object) that are signed, in the order in which they are signed, by type of message
 NOTIFICATION_FIELDS = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
 CONFIRMATION_FIELDS = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 SIGNED_FIELDS: dict[str, tuple[str, ...]] = {
@@ -33,14 +35,15 @@ SIGNED_FIELDS: dict[str, tuple[str, ...]] = {
     "SubscriptionConfirmation": CONFIRMATION_FIELDS,
     "UnsubscribeConfirmation": CONFIRMATION_FIELDS,
 }
-OPTIONAL_FIELD = "Subject"
+OPTIONAL_FIELD = "Subject"  # the only signed member that may be missing
 HIT_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAX_BYTES = 1_000_000  # four times the maximum of SNS and SQS
 TIMEOUT_SECONDS = 10
 MAX_RESPONSE_BYTES = 100_000
 MAX_CERTIFICATES = 20  # number of certificates in the cache
 
-_certificates: dict[str, bytes] = {}  # SNS uses one certificate for months
+# certificates (PEM) by address; they are cached, since SNS uses one certificate for months
+_certificates: dict[str, bytes] = {}
 
 
 class NotificationProblem(QuorumError):
@@ -64,7 +67,7 @@ class NotificationTooOld(NotificationProblem):
 
 
 class NotFetched(Exception):
-    """Raised if Amazon's response is missing or unexpected; the notification may be sent again."""
+    """Raised if Amazon's server does not respond as expected. Amazon then sends the notification again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +80,12 @@ class Subscription:
 def read_sns(
     body: str | bytes, *, topic: str, now: datetime, fetch_certificate: Callable[[str], bytes]
 ) -> Set[str] | Subscription:
-    """Verify an SNS message and return the ids of HITs that it names; none if the message ends a subscription.
+    """Verify an SNS message, and return the ids of the HITs that it names, or the subscription that it asks to confirm.
+
+    A message that ends a subscription names no HITs.
 
     Args:
-        topic: the topic that the message must be of.
+        topic: the ARN of the topic from which the message must come.
         fetch_certificate: returns the certificate (PEM) at an address.
 
     Raises:
@@ -97,28 +102,29 @@ def read_sns(
 
 
 def read_sqs(body: str | bytes) -> Set[str]:
-    """Return the ids of HITs that a message of the queue names; SNS may have wrapped the message.
+    """Return the ids of the HITs that a message of the queue names.
 
-    The queue's policy controls who may write, so no signature is needed.
+    The message has the events, or an SNS notification with the events if the queue is subscribed to a topic. The
+    queue's policy controls who may write, so no signature is verified.
     """
     document = _parse_object(body)
     if document.get("Type") == "Notification":
-        _read_signing_time(document)
+        _read_signing_time(document)  # checks the members, such as Message
         document = _parse_object(document["Message"])
     return _hits_of(document)
 
 
 def string_to_sign(message: Mapping[str, Any]) -> bytes:
-    """Return the text that is signed: the name and the value of each signed member that is present, each on a line."""
-    return "".join(
-        f"{name}\n{message[name]}\n"
-        for name in SIGNED_FIELDS[message["Type"]]
-        if message.get(name) is not None
-    ).encode(errors="surrogatepass")
+    """Return the text that is signed: the name and the value of each signed member, each on a line of its own."""
+    present = [name for name in SIGNED_FIELDS[message["Type"]] if message.get(name) is not None]
+    text = "".join(f"{name}\n{message[name]}\n" for name in present)
+    return text.encode(
+        errors="surrogatepass"
+    )  # JSON may hold lone surrogates; no valid signature covers them
 
 
 def topic() -> str:
-    """Return the topic whose messages are accepted; "" if there is none."""
+    """Return the ARN of the topic whose messages are accepted; "" if there is none."""
     return str(settings.MTURK_SNS_TOPIC)
 
 
@@ -158,6 +164,7 @@ def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _hits_of(document: Mapping[str, Any]) -> Set[str]:
+    """Return the HIT ids of a document such as ``{"Events": [{"HITId": "3XYZ"}]}``."""
     events = document.get("Events")
     if not isinstance(events, list) or not events:
         raise NotificationUnreadable("The notification lists no events; expected Events.")
@@ -173,7 +180,7 @@ def _hits_of(document: Mapping[str, Any]) -> Set[str]:
 def _verify_message(
     message: Mapping[str, Any], *, topic: str, now: datetime, fetch_certificate: Callable[[str], bytes]
 ) -> None:
-    """Verify a message. Fetch the certificate only after all other checks.
+    """Verify topic, age, addresses and signature of a message. The certificate is fetched after all other checks.
 
     Raises:
         NotificationUnreadable, NotificationForged, NotificationTooOld: the message must be ignored.
@@ -198,13 +205,19 @@ def _verify_message(
 
 
 def _read_signing_time(message: Mapping[str, Any]) -> datetime:
-    """Return when a message was signed. Raise NotificationUnreadable if a signed member is missing or not valid."""
+    """Check that all signed members are texts, and return the time at which the message was signed.
+
+    Raises:
+        NotificationUnreadable: a signed member is missing or not valid.
+    """
     kind = message.get("Type")
     if not isinstance(kind, str) or kind not in SIGNED_FIELDS:
         raise NotificationUnreadable(f"Type is {str(kind)[:80]!r}; expected {', '.join(SIGNED_FIELDS)}.")
     for name in SIGNED_FIELDS[kind]:
         value = message.get(name)
-        if not (isinstance(value, str) and value) and not (name == OPTIONAL_FIELD and value is None):
+        is_text = isinstance(value, str) and bool(value)
+        may_be_missing = name == OPTIONAL_FIELD and value is None
+        if not is_text and not may_be_missing:
             raise NotificationUnreadable(f"{name} of the message is missing or no text.")
     try:
         signed_at = datetime.fromisoformat(message["Timestamp"])
@@ -241,7 +254,7 @@ def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -
     from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 
     version = message.get("SignatureVersion")
-    # Topics use SHA-1 by default, and the sender chooses it.
+    # the topic's owner chooses the version; SHA-1 is the default
     hash_algorithm = {"1": SHA1(), "2": SHA256()}.get(version) if isinstance(version, str) else None  # noqa: S303
     if hash_algorithm is None:
         raise NotificationForged(f"SignatureVersion is {str(version)[:80]!r}; expected '1' or '2'.")

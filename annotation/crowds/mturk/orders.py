@@ -1,15 +1,18 @@
-"""The calls to Mechanical Turk: a function for each kind of outbox message. It returns the facts to store with it.
+"""Carry out outbox messages at Mechanical Turk: one function for each kind of message.
 
-Repeating a call has no second effect. Some operations take a UniqueRequestToken, which the service remembers for 24
-hours; the key of the outbox message is this token. After that time, and for other operations, the state is read
-first.
+Each function takes a client and a ``CrowdCall``, and returns JSON to store with the call, such as
+``{"external_id": "3XYZ", "group_id": "3ABC", "expires_at": "2026-01-31T23:59:59+00:00"}``.
+
+Carrying out a message again has no second effect. Some operations take a UniqueRequestToken, which the service
+remembers for 24 hours; the key of the outbox message is this token. After that time, and for operations without a
+token, the state at the service is read first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from django.utils import timezone
@@ -38,12 +41,11 @@ from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
 
-# The service remembers a token for 24 hours. The last hour is left out, because the clocks may differ, and because a
-# call may take long.
+# The service remembers a token for 24 hours. One hour less allows for different clocks and for slow calls.
 TOKEN_LIFETIME = timedelta(hours=23)
 
 DECISION_WAIT_SECONDS = 600.0  # seconds until a HIT with undecided work is read again
-SUBMISSION_WAIT_SECONDS = 60.0  # seconds until a fresh submission is requested again (ParlAI#2957)
+SUBMISSION_WAIT_SECONDS = 60.0  # seconds until the status of a fresh submission is read again (ParlAI#2957)
 
 MAX_FEEDBACK_LENGTH = 1024
 
@@ -113,15 +115,18 @@ def _extend_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
             _token_may_be_forgotten(call) and client.get_hit(publication.external_id).places >= total_places
         )
         if not is_extended:
-            add_places = partial(client.add_places, publication.external_id, places=places, token=call.key)
-            _ignore_used_token(add_places)
+            with suppress(TokenAlreadyUsed):  # an earlier attempt has added the places
+                client.add_places(publication.external_id, places=places, token=call.key)
     if expires_at is not None:
         _set_expiration(client, publication.external_id, expires_at)
     return {}
 
 
 def _expire_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Set the expiration to a time in the past. Each attempt uses a different time, since an equal one is refused."""
+    """Close a HIT by setting its expiration to a time in the past.
+
+    The time is relative to now, because the service refuses a time that an earlier attempt has set.
+    """
     publication = call.publication_now()
     try:
         hit = client.get_hit(publication.external_id)
@@ -164,12 +169,13 @@ def _is_deleted(client: TurkClient, hit: str) -> bool:
 
 
 def _set_expiration(client: TurkClient, hit: str, expires_at: datetime) -> None:
-    """Set the time at which a HIT expires, in whole seconds. An equal time is not sent, since it would be refused."""
+    """Set the time at which a HIT expires, in whole seconds, unless it is set already: the service refuses that."""
     expires_at = expires_at.replace(microsecond=0)
     current = client.get_hit(hit).expires_at
     if current is not None and abs(current - expires_at) < timedelta(seconds=1):
         return
-    _ignore_used_token(lambda: client.set_expiration(hit, expires_at))
+    with suppress(TokenAlreadyUsed):  # the time is set already
+        client.set_expiration(hit, expires_at)
 
 
 def _approve_work(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
@@ -192,7 +198,7 @@ def _decide_work(
 
     Args:
         send: the client's method that approves or rejects.
-        decision: the status of the work after it.
+        decision: the status of the work after the decision.
         overrides: whether the decision may replace a rejection.
     """
     session = call.session_now()
@@ -225,7 +231,7 @@ def _status_at_turk(client: TurkClient, session: CrowdSession) -> str:
         raise RetryLater(
             f"{problem} It may not be known there yet.", after=SUBMISSION_WAIT_SECONDS, had_no_effect=True
         ) from None
-    if work.worker != raw_id(session.worker):
+    if work.worker != _worker_id_of(session.worker):
         raise CrowdRefusal(
             f"Assignment {session.external_id} at Mechanical Turk is another worker's by now; nothing was decided."
         )
@@ -235,15 +241,19 @@ def _status_at_turk(client: TurkClient, session: CrowdSession) -> str:
 def _send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Pay a bonus. If the service may have forgotten the token, read the list of paid bonuses first."""
     session, cents = call.session_now(), int(call.payload["bonus_cents"])
-    bonus = TurkBonus(raw_id(session.worker), session.external_id, cents, call.why)
+    bonus = TurkBonus(_worker_id_of(session.worker), session.external_id, cents, call.why)
     if _token_may_be_forgotten(call) and _is_paid(client, call, bonus):
         return {"found": True}
-    _ignore_used_token(partial(client.send_bonus, bonus, token=call.key))
+    with suppress(TokenAlreadyUsed):  # an earlier attempt has paid the bonus
+        client.send_bonus(bonus, token=call.key)
     return {}
 
 
 def _is_paid(client: TurkClient, call: CrowdCall, bonus: TurkBonus) -> bool:
-    """Return whether the service lists more payments of this bonus than the outbox has marked as done."""
+    """Return whether the service lists more equal bonuses than the outbox has marked as paid.
+
+    The list has no tokens, so a bonus is recognised by its worker, assignment, amount and reason.
+    """
     paid_calls = CrowdCall.objects.filter(
         session=call.session, kind=Ability.BONUS, why=call.why, state=CrowdCall.State.DONE
     )
@@ -252,45 +262,46 @@ def _is_paid(client: TurkClient, call: CrowdCall, bonus: TurkBonus) -> bool:
 
 
 def _block_worker(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    client.block(_raw_id_of(call), reason=call.why or "Blocked.")
+    client.block(_worker_id_of_call(call), reason=call.why or "Blocked.")
     return {}
 
 
 def _unblock_worker(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    client.unblock(_raw_id_of(call), reason=call.why or "Unblocked.")
+    client.unblock(_worker_id_of_call(call), reason=call.why or "Unblocked.")
     return {}
 
 
-def _grant_qualification(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _set_qualification(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """Give the worker a qualification with a value, or take it away if the value is 0."""
     qualification = prepare_qualification(client, call.payload["qualification"])
     value = int(call.payload.get("value", 1))
     if value:
-        client.qualify(qualification, _raw_id_of(call), value)
+        client.qualify(qualification, _worker_id_of_call(call), value)
     else:
-        client.disqualify(qualification, _raw_id_of(call))
+        client.disqualify(qualification, _worker_id_of_call(call))
     return {"qualification": qualification}
 
 
 def _send_message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Send a worker a message, at most once, since NotifyWorkers takes no token."""
+    """Send a worker a message at the first attempt only, since NotifyWorkers takes no token."""
     if call.first_started_at != call.started_at:  # not the first attempt
         raise CrowdRefusal(
             "The message may have been sent before, and is not sent twice; send a new one if it was not."
         )
     subject, text = call.payload["subject"], call.payload["text"]
-    worker_id = _raw_id_of(call)
+    worker_id = _worker_id_of_call(call)
     failures = client.send_message([worker_id], subject=subject, text=text)
     if worker_id in failures:
         raise CrowdRefusal(f"Mechanical Turk did not deliver the message: {failures[worker_id]}")
     return {}
 
 
-def _raw_id_of(call: CrowdCall) -> str:
-    assert call.worker is not None  # set when the call was written
-    return raw_id(call.worker)
+def _worker_id_of_call(call: CrowdCall) -> str:
+    assert call.worker is not None  # calls about a worker are written with the worker
+    return _worker_id_of(call.worker)
 
 
-def raw_id(worker: Worker) -> str:
+def _worker_id_of(worker: Worker) -> str:
     """Return the WorkerId of a worker. Raise CrowdRefusal if the id was deleted from the database."""
     row = RawId.objects.filter(worker=worker, session=None, name="WorkerId").first()
     if row is None:
@@ -298,14 +309,6 @@ def raw_id(worker: Worker) -> str:
             f"The WorkerId of {worker} was deleted here, so that nothing can be asked about them."
         )
     return row.value
-
-
-def _ignore_used_token(send_call: Callable[[], None]) -> None:
-    """Send a call, unless the service says that an earlier attempt has sent it with this token."""
-    try:
-        send_call()
-    except TokenAlreadyUsed:
-        return  # an earlier attempt has sent it
 
 
 ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {
@@ -318,6 +321,6 @@ ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {
     Ability.BONUS: _send_bonus,
     Ability.BLOCK: _block_worker,
     Ability.UNBLOCK: _unblock_worker,
-    Ability.QUALIFY: _grant_qualification,
+    Ability.QUALIFY: _set_qualification,
     Ability.MESSAGE: _send_message,
 }

@@ -1,6 +1,8 @@
-"""Deliver outbox messages exactly once, with back-off, as long as the crowd responds.
+"""Deliver outbox messages to a crowd exactly once, with back-off, as long as the crowd responds.
 
-A call that fails waits for a person. If its outcome is unknown (it is indeterminate), it keeps its reservation.
+An outbox message (``CrowdCall``) is a call that the database asks a crowd to carry out. A call that failed is not sent
+again until a member of staff decides so. A failed call whose outcome is unknown is indeterminate ("unsure"): the money
+that is reserved for it stays reserved.
 """
 
 from __future__ import annotations
@@ -32,10 +34,10 @@ from judgments.jobs.runs import Progress
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-ATTEMPTS_PER_RUN = 6  # attempts of one call in one run
-MAX_ATTEMPTS = 60  # attempts of one call, after which it fails
-MAX_UNANSWERED = 25  # consecutive attempts without an answer, after which a run ends
-MAX_WAIT_SECONDS = 30.0  # seconds that a run waits for a call; longer waits are left to the next run
+ATTEMPTS_PER_RUN = 6  # maximum number of attempts of one call in one run
+MAX_ATTEMPTS = 60  # number of attempts of one call, after which it fails
+MAX_UNANSWERED = 25  # number of consecutive attempts without an answer, after which a run ends
+MAX_WAIT_SECONDS = 30.0  # maximum seconds that a run waits for a call; later calls are left to the next run
 MAX_BACKOFF_SECONDS = 60.0
 # calls that are skipped if the account lacks money
 PAID_ABILITIES = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
@@ -51,7 +53,7 @@ class DeliveryResult:
         done_count: number of calls that the crowd carried out.
         failed_count: number of calls that failed, or whose outcome is unknown.
         unsent_count: number of calls that are left for the next run.
-        stop_reason: why the run stopped, or sent no paid calls; "" if it sent all.
+        stop_reason: why the run stopped, or sent no calls that cost money; "" if it sent all.
     """
 
     done_count: int = 0
@@ -67,15 +69,15 @@ def carry_out_calls(
     wait: Callable[[float], None] = time.sleep,
     progress: Progress | None = None,
 ) -> DeliveryResult:
-    """Send the study's outbox messages, oldest first, with back-off and jitter.
+    """Send the study's outbox messages, oldest first, with back-off and jitter, until none is due.
 
     Args:
-        wait: sleeps for the given seconds.
+        wait: a function that sleeps for the given seconds.
     """
     rng = rng or random.Random()
     backend = backend_of(study)
     attempts: Counter[int] = Counter()  # by the call's row id
-    stop_reason = _funds_problem(study, backend)
+    stop_reason = _describe_missing_funds(study, backend)
     skipped_abilities: tuple[str, ...] = tuple(PAID_ABILITIES) if stop_reason else ()
     done_count = failed_count = unanswered_count = 0
     while unanswered_count < MAX_UNANSWERED:
@@ -89,7 +91,7 @@ def carry_out_calls(
         if not _start_call(call):
             continue
         attempts[call.pk] += 1
-        unanswered_count += 1
+        unanswered_count += 1  # until the crowd has answered
         try:
             answer = backend.carry_out(call)
             done_count += finish_call(call=call, answer=answer)
@@ -110,15 +112,10 @@ def carry_out_calls(
             skipped_abilities = tuple(PAID_ABILITIES)
         except RetryLater as problem:
             message = error_of_call(call, str(problem))
-            if call.attempts >= MAX_ATTEMPTS:
-                failed_count += _fail_call(
-                    call,
-                    f"Given up after {call.attempts} attempts: {message}",
-                    unsure=_may_have_succeeded(call) or not problem.had_no_effect,
-                )
-            else:
-                pause = _draw_pause(rng, attempts[call.pk], problem.after)
-                _postpone_call(call, message, after=pause, had_no_effect=problem.had_no_effect)
+            pause = _draw_pause(rng, attempts[call.pk], problem.after)
+            failed_count += _postpone_or_fail_call(
+                call, message, after=pause, had_no_effect=problem.had_no_effect
+            )
             if problem.final:
                 stop_reason = message
                 break
@@ -134,10 +131,10 @@ def carry_out_calls(
     )
 
 
-def _funds_problem(study: Study, backend: CrowdBackend) -> str:
-    """Return why paid calls cannot be sent: the balance is too low, or the crowd does not respond. Otherwise return "".
+def _describe_missing_funds(study: Study, backend: CrowdBackend) -> str:
+    """Return why calls that cost money cannot be sent: the account's balance is too low, or cannot be read.
 
-    If the crowd has no balance to report, paid calls are sent.
+    Return "" if they can be sent; this includes crowds without a balance.
     """
     calls = at_crowd(CrowdCall, study).filter(kind__in=PAID_ABILITIES)
     unsent = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
@@ -162,8 +159,8 @@ def _next_call(study: Study, attempts: Counter[int], skipped_abilities: tuple[st
     """Return the oldest call that is due, else the call that is due soonest, if the run can wait for it."""
     now = timezone.now()
     exhausted_ids = [pk for pk, count in attempts.items() if count >= ATTEMPTS_PER_RUN]
-    rows = CrowdCall.objects.select_related("publication", "session")
-    calls = rows.filter(_open_calls(now), study=study, platform=study.platform)
+    all_calls = CrowdCall.objects.select_related("publication", "session")
+    calls = all_calls.filter(_open_calls(now), study=study, platform=study.platform)
     calls = calls.exclude(pk__in=exhausted_ids).exclude(kind__in=skipped_abilities)
     due_call = calls.filter(next_at__lte=now).order_by("pk").first()
     if due_call is not None:
@@ -197,13 +194,29 @@ def _start_call(call: CrowdCall) -> bool:
     return bool(row_count)
 
 
+def _postpone_or_fail_call(call: CrowdCall, problem: str, *, after: float, had_no_effect: bool) -> int:
+    """Postpone a call, or let it fail after ``MAX_ATTEMPTS`` attempts. Return the number of calls that failed, 0 or 1."""
+    if call.attempts < MAX_ATTEMPTS:
+        _postpone_call(call, problem, after=after, had_no_effect=had_no_effect)
+        return 0
+    return _fail_call(
+        call,
+        f"Given up after {call.attempts} attempts: {problem}",
+        unsure=_may_have_succeeded_before(call) or not had_no_effect,
+    )
+
+
 def _postpone_call(call: CrowdCall, problem: str, *, after: float, had_no_effect: bool) -> None:
-    """Return a call to the queue for another attempt. If it certainly had no effect, it counts as never started."""
+    """Let a call wait for another attempt, in ``after`` seconds at the earliest.
+
+    If no attempt so far can have had an effect, the call counts as never started.
+    """
+    may_have_effect = _may_have_succeeded_before(call) or not had_no_effect
     _current_attempt(call).update(
         state=CrowdCall.State.WAITING,
         problem=problem[:1000],
         next_at=timezone.now() + timedelta(seconds=after),
-        first_started_at=call.first_started_at if _may_have_succeeded(call) or not had_no_effect else None,
+        first_started_at=call.first_started_at if may_have_effect else None,
     )
 
 
@@ -212,13 +225,16 @@ def _current_attempt(call: CrowdCall) -> QuerySet[CrowdCall]:
     return CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.STARTED, started_at=call.started_at)
 
 
-def _may_have_succeeded(call: CrowdCall) -> bool:
-    """Return whether an earlier attempt may have had an effect. ``_postpone_call`` forgets attempts without one."""
+def _may_have_succeeded_before(call: CrowdCall) -> bool:
+    """Return whether an attempt before the current one may have had an effect.
+
+    ``_postpone_call`` clears ``first_started_at`` after attempts that had none.
+    """
     return call.first_started_at != call.started_at
 
 
 def _draw_pause(rng: random.Random, attempt: int, requested_seconds: float) -> float:
-    """Draw the seconds until the next attempt, at most a bound that doubles, at least what the crowd requested."""
+    """Draw the seconds until the next attempt: below a bound that doubles, but at least what the crowd requested."""
     max_pause = min(MAX_BACKOFF_SECONDS, settings.CROWD_BACKOFF_SECONDS * 2.0**attempt)
     return max(requested_seconds, rng.uniform(0.0, max_pause))
 
@@ -227,13 +243,13 @@ def _draw_pause(rng: random.Random, attempt: int, requested_seconds: float) -> f
 def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
     """Mark a call as done after the crowd carried it out, even if the call had failed before.
 
-    Return False if another runner marked it.
+    Return False if another runner has marked it as done.
 
     Raises:
         OverBudget: the call's reservation was released when it failed, and the budget cannot cover it now; nothing
             changes.
     """
-    # The effect must move the reservation before the row is done (constraint a_call_that_is_done_keeps_no_money).
+    # the effect moves the reserved money first: a database constraint demands that a call that is done reserves none
     locked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state__in=UNDECIDED_STATES).first()
     if locked is None:
         return False
@@ -257,7 +273,7 @@ def _fail_call(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
     row_count = _current_attempt(call).update(
         state=CrowdCall.State.FAILED,
         problem=problem[:1000] or "The crowd gave no reason.",
-        answer={**call.answer, **({"unsure": True} if unsure else {})},
+        answer=call.answer | {"unsure": True} if unsure else call.answer,
     )
     if row_count and not unsure:
         apply_failure(call)

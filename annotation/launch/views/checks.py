@@ -1,6 +1,7 @@
 """The platform's own checks before a study opens: obstacles, texts, attention, pictures, links, pay and cost.
 
-Each check yields points of the checklist; the last lines register them.
+Each check takes a ``Launch`` (the study with its design and forecast) and yields points of the checklist. The last
+lines register the checks. Features can register others.
 """
 
 from __future__ import annotations
@@ -33,7 +34,13 @@ MAX_EXCLUSION_CHANCE = 0.05
 
 
 class ObstaclePlace(NamedTuple):
-    """The title of an obstacle's point, the key of the design to change, and the words of the link to it."""
+    """Where to remove an obstacle.
+
+    Attributes:
+        title: the title of the point in the checklist.
+        key: the key of the design to change.
+        link_words: the text of the link to that key.
+    """
 
     title: str
     key: str
@@ -55,7 +62,7 @@ NO_CONSENT = gettext_noop("There is no consent text: participants begin without 
 
 
 def _check_obstacles(launch: Launch) -> Iterable[ChecklistItem]:
-    """Yield what prevents the opening, with a link to the key of the design that can be changed."""
+    """Yield a point for each obstacle to opening the study, with a link to the key of the design to change."""
     study, blocks = launch.study, Readiness.BLOCKS
     if launch.problem:
         link = str(launch.plan["problem_link"])
@@ -89,8 +96,8 @@ def _check_consent(launch: Launch) -> Iterable[ChecklistItem]:
         )
 
 
-def _readiness_of(can_be_improved: object) -> Readiness:
-    """Return the readiness of a point: MISSING if there is something to improve, which any true value says."""
+def _readiness_if(can_be_improved: bool) -> Readiness:
+    """Return the readiness of a point that has something to improve, or has nothing."""
     return Readiness.MISSING if can_be_improved else Readiness.READY
 
 
@@ -101,14 +108,14 @@ def _check_contact(launch: Launch) -> Iterable[ChecklistItem]:
         if contact
         else _("Participants have nobody to contact if something goes wrong.")
     )
-    yield launch.point(_("Contact"), _readiness_of(not contact), sentence, key="contact")
+    yield launch.point(_("Contact"), _readiness_if(not contact), sentence, key="contact")
 
 
 def _check_links(launch: Launch) -> Iterable[ChecklistItem]:
     """Yield a point if a panel's links do not prove who comes by them."""
     panel = launch.design.panel
     if launch.design.crowd.backend == ExternalBackend.name and not panel.can_verify_ids:
-        # the key that mends it: a crowd that is known can be asked, and a panel of one's own can sign its links
+        # the key to change: a crowd with a backend can be asked about ids, and one's own panel can sign its links
         key = "panel.api" if panel.preset in CROWDS else ""
         if panel.preset == "plain":
             key = "panel.signature"
@@ -116,6 +123,11 @@ def _check_links(launch: Launch) -> Iterable[ChecklistItem]:
 
 
 def _check_attention(launch: Launch) -> Iterable[ChecklistItem]:
+    """Yield a point about the quiz and the check questions (control items).
+
+    It is to be improved if there are neither, if the pass mark excludes too many careful people, or if one person gets
+    too few check questions to be told from a guesser.
+    """
     checks_per_page, has_quiz = launch.design.controls.per_hit, asks_anything(launch.design.quiz)
     title = _("Quiz or check questions")
     if not has_quiz and not checks_per_page:
@@ -134,25 +146,25 @@ def _check_attention(launch: Launch) -> Iterable[ChecklistItem]:
             if has_quiz
             else _("Each page of work has check questions (%(n)s).")
         ) % {"n": checks_per_page}
-    rule, pass_mark_sentences = launch.design.controls, describe_pass_mark(launch.design)
+    controls, pass_mark_sentences = launch.design.controls, describe_pass_mark(launch.design)
     if not pass_mark_sentences:
         yield launch.point(title, Readiness.READY, sentence)
         return
     check_count, careful_chance = chance_of_exclusion(launch.design, CAREFUL_ACCURACY)
-    usual_count, max_checks = usual_least(rule.threshold), launch.max_distinct_checks
+    usual_count, max_checks = usual_least(controls.threshold), launch.max_distinct_checks
     sentences, key = [sentence, pass_mark_sentences], ""
     if careful_chance > MAX_EXCLUSION_CHANCE:
         key = "controls.least"
-        if rule.excludes(check_count, check_count - 1):
+        if controls.excludes(check_count, check_count - 1):
             sentences.append(_("One wrong answer is enough to be below the pass mark."))
-        if usual_count > rule.least:
+        if usual_count > controls.least:
             remedy = ngettext(
                 "After one check question, at most 1 of 100 careful participants would be below the pass mark.",
                 "After %(n)s check questions, at most 1 of 100 careful participants would be below the pass mark.",
                 usual_count,
             )
             sentences.append(remedy % {"n": usual_count})
-    elif max_checks is not None and max_checks < max(rule.least, usual_count):
+    elif max_checks is not None and max_checks < max(controls.least, usual_count):
         key = "controls.per_hit"
         remedy = _(
             "The maximum number of check questions for one participant is %(n)s. This is too few to tell careful "
@@ -160,7 +172,7 @@ def _check_attention(launch: Launch) -> Iterable[ChecklistItem]:
         )
         sentences.append(remedy % {"n": max_checks})
     link_words = _("Change the check questions")
-    yield launch.point(title, _readiness_of(key), " ".join(sentences), key=key, link_words=link_words)
+    yield launch.point(title, _readiness_if(key != ""), " ".join(sentences), key=key, link_words=link_words)
 
 
 def _check_pictures(launch: Launch) -> Iterable[ChecklistItem]:
@@ -210,10 +222,15 @@ def _check_pay(launch: Launch) -> Iterable[ChecklistItem]:
             "participants can earn much less."
         )
         key, link_words = "crowd.floor_cents_per_hour", _("Set a wage floor")
-    yield launch.point(title, _readiness_of(key), sentence % amounts, key=key, link_words=link_words)
+    yield launch.point(title, _readiness_if(key != ""), sentence % amounts, key=key, link_words=link_words)
 
 
 def _check_cost(launch: Launch) -> Iterable[ChecklistItem]:
+    """Yield a point about the expected cost, and whether the budget is enough.
+
+    If the budget is not enough and ``_check_obstacles`` says so, no point is yielded. This is the case for a study with
+    pages of work that was not opened yet, at a crowd where work is published.
+    """
     forecast, currency = launch.forecast, launch.design.currency
     title = _("Cost")
     if forecast is None:
@@ -235,7 +252,7 @@ def _check_cost(launch: Launch) -> Iterable[ChecklistItem]:
     budget_row = at_crowd(Budget, launch.study).first() if launch.study.platform else None
     budget_cents = budget_row.budget_cents if budget_row else launch.design.crowd.budget_cents
     budget, remainder = cents(budget_cents, currency), cents(budget_cents - forecast.cents, currency)
-    publishes = Ability.PUBLISH in backend.can
+    can_publish = Ability.PUBLISH in backend.can
     if not backend.sends_people and not budget_cents:
         note = _("You pay participants yourself. No crowd pays them for you.")
         yield launch.point(title, Readiness.READY, f"{sentence} {note}")
@@ -245,12 +262,11 @@ def _check_cost(launch: Launch) -> Iterable[ChecklistItem]:
             "left": remainder,
         }
         yield launch.point(title, Readiness.READY, f"{sentence} {note}")
-    # in other cases, ``_check_obstacles`` says that the budget is not enough
-    elif launch.study.state == Study.State.DRAFT or is_opened or not publishes:
+    elif launch.study.state == Study.State.DRAFT or is_opened or not can_publish:
         note = _("The budget of %(budget)s is not enough.") % {"budget": budget}
         yield launch.point(
             title,
-            Readiness.BLOCKS if publishes and not is_opened else Readiness.MISSING,
+            Readiness.BLOCKS if can_publish and not is_opened else Readiness.MISSING,
             f"{sentence} {note}",
             key="crowd.budget_cents",
             page="crowd" if is_opened and backend.sends_people else "",
