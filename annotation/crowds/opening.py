@@ -1,7 +1,7 @@
 """Open and close a study at its crowd, and list the obstacles to opening.
 
-``begin_...`` changes rows and writes outbox messages in one transaction; ``carry_out_opening`` and
-``carry_out_calls`` then send the messages.
+Each happens in two steps. ``begin_opening`` or ``begin_closing`` changes rows and writes outbox messages in one
+transaction. Then ``carry_out_opening`` or ``carry_out_calls`` sends the messages to the crowd.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ from judgments.studies.studies import lock_study, mark_closed, mark_open, refuse
 
 ObstacleTopic = Literal["state", "requirements", "quiz", "crowd", "budget"]
 
+# returns why the study should not be opened by the account yet, or ""
 OpeningCheck = Callable[[Study, User | None], str]
-OPENING_CHECKS: list[OpeningCheck] = []  # filled by the apps
+OPENING_CHECKS: list[OpeningCheck] = []  # filled by features, with ``add_opening_warning``
 
 
 def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
@@ -70,7 +71,7 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
 
 
 def describe_unfinished_calls(delivery: DeliveryResult) -> str:
-    """Return a sentence about failed calls and one about calls that are sent later, or ""."""
+    """Return a sentence about failed calls and a sentence about calls that are sent later; "" if there are none."""
     failed = (
         f"{delivery.failed_count} calls were refused and wait to be looked at."
         if delivery.failed_count
@@ -81,7 +82,10 @@ def describe_unfinished_calls(delivery: DeliveryResult) -> str:
 
 
 def check_design_at_crowd(*, study: Study) -> None:
-    """Raise WrongState if the crowd does not support the design; call it before a transaction opens the study."""
+    """Raise WrongState if the crowd does not support the design.
+
+    The crowd is asked, so call this function outside the transaction that opens the study.
+    """
     design = design_of(study)
     try:
         backend_for(design).check_at_crowd(design)
@@ -95,7 +99,10 @@ def check_design_at_crowd(*, study: Study) -> None:
 
 @commit_as_one_order
 def begin_opening(*, study: Study, by: User | None = None) -> str:
-    """Open the study and write the messages for its crowd. Reopening publishes what is missing."""
+    """Open the study and write the messages for its crowd; return the sentence about where workers enter.
+
+    If the study was opened before, HITs that are not open at the crowd are published.
+    """
     design = design_of(study)
     _refuse_unsupported_requirements(study, design)
     backend = backend_for(design)
@@ -122,7 +129,7 @@ class Obstacle(NamedTuple):
 
 
 def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
-    """Return the obstacles to opening, in the sentences with which ``begin_opening`` refuses.
+    """Return the obstacles to opening, with the sentences of the errors that ``begin_opening`` raises.
 
     The crowd itself is asked only when the study is opened.
 
@@ -131,6 +138,7 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
     """
     design = design_of(study)
     backend = backend_for(design)
+    # functions that raise WrongState if there is an obstacle, each with the obstacle's topic
     checks: list[tuple[ObstacleTopic, Callable[[], None]]] = [
         ("state", partial(refuse_opening, study=study)),
         ("crowd", partial(_refuse_simulated, study)),
@@ -143,19 +151,17 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
             ("crowd", partial(_refuse_another_platform, study, backend.platform(design))),
         ]
         if Ability.PUBLISH in backend.can and not study.publications.exists():
-            # the budget that opening would create, if none is stored
-            budget = Budget(study=study, currency=design.currency, budget_cents=design.crowd.budget_cents)
             stored_budget = at_crowd(Budget, study).first() if study.platform else None
-            checks.append(("budget", partial(refuse_beyond_budget, stored_budget or budget, cents)))
-    found_obstacles: list[Obstacle] = []
+            # if no budget is stored, opening will create this one
+            new_budget = Budget(study=study, currency=design.currency, budget_cents=design.crowd.budget_cents)
+            checks.append(("budget", partial(refuse_beyond_budget, stored_budget or new_budget, cents)))
+    topics: dict[str, ObstacleTopic] = {}  # by sentence, since two checks may give the same reason
     for topic, check in checks:
         try:
             check()
         except WrongState as problem:
-            # a crowd's check may give the same reason
-            if str(problem) not in {obstacle.sentence for obstacle in found_obstacles}:
-                found_obstacles.append(Obstacle(topic, str(problem)))
-    return found_obstacles
+            topics.setdefault(str(problem), topic)
+    return [Obstacle(topic, sentence) for sentence, topic in topics.items()]
 
 
 def _refuse_unsupported_requirements(study: Study, design: StudyDesign) -> None:
@@ -225,10 +231,12 @@ def begin_closing(*, study: Study, by: User | None = None) -> None:
 
 
 def _carry_out_now(study: Study) -> str:
+    """Send the study's outbox messages. Return sentences about what is not finished, or ""."""
     delivery = carry_out_calls(study=study)
     return f"{delivery.stop_reason} {describe_unfinished_calls(delivery)}".strip()
 
 
+# what follows an operation that writes outbox messages: a command sends them at once, other callers start a job
 ASK_THE_CROWD = FollowUp(carry_out=_carry_out_now, enqueue=sync_if_calls_wait)
 
 

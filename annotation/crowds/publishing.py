@@ -34,10 +34,13 @@ PUBLISHED_STATES = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
 
 @commit_as_one_order
 def plan_publications(*, study: Study, by: User | None = None, skip_hits: Collection[int | None] = ()) -> int:
-    """Write publish messages and reserve their price; return the number of new external HITs.
+    """Write a publish message for each external HIT that is not open yet, and reserve its price.
+
+    Return the number of new external HITs.
 
     Args:
-        skip_hits: row ids of HITs to skip; None in it stands for the whole study.
+        skip_hits: row ids of HITs that are not published, in addition to those that are open. None stands for the
+            whole study, which a panel gets as one external HIT.
     """
     backend = backend_of(study)
     if Ability.PUBLISH not in backend.can:
@@ -121,9 +124,11 @@ def ask_to_extend(
             % {"publication": publication}
         )
     backend_of(publication.study).refuse_places(publication, places)
-    reopened_places = _released_places(publication) if until or screen_outs else 0
-    reopened_screen_outs = _released_screen_outs(publication)
+    reopened_places = _count_released_places(publication) if until or screen_outs else 0
+    reopened_screen_outs = _count_released_screen_outs(publication)
     number = publication.calls.filter(kind=Ability.EXTEND).count() + 1
+    places_cents = (places + reopened_places) * publication.price_cents
+    screen_out_cents = (screen_outs + reopened_screen_outs) * publication.screen_out_cents
     write_message(
         study=publication.study,
         kind=Ability.EXTEND,
@@ -136,15 +141,14 @@ def ask_to_extend(
             "screen_outs_again": reopened_screen_outs,
             "expires_at": until.isoformat() if until else "",
         },
-        cents=(places + reopened_places) * publication.price_cents
-        + (screen_outs + reopened_screen_outs) * publication.screen_out_cents,
+        cents=places_cents + screen_out_cents,
         by=by,
         why=why,
     )
 
 
 @commit_as_one_order
-def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str = "") -> int:
+def extend_publications(*, study: Study, hours: int, by: User | None = None, why: str = "") -> int:
     """Keep all published external HITs open until ``hours`` from now; return their number."""
     if study.state != Study.State.OPEN:
         raise WrongState(
@@ -164,14 +168,17 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
     return len(publications)
 
 
-def _released_places(publication: Publication) -> int:
-    """Return the number of places whose money was released. An extension opens them again."""
+def _count_released_places(publication: Publication) -> int:
+    """Return the number of places whose reservation was released before a session was paid or rejected.
+
+    An extension opens these places again.
+    """
     decided_count = publication.sessions.exclude(booked="").count()
     return max(0, publication.places - publication.held_slots - decided_count)
 
 
-def _released_screen_outs(publication: Publication) -> int:
-    """Return the number of screen-outs whose reservation was released."""
+def _count_released_screen_outs(publication: Publication) -> int:
+    """Return the number of screen-outs whose reservation was released although none was paid."""
     paid_count = publication.entries.filter(what="screened-out").count()
     return max(0, publication.screen_outs - publication.screen_outs_held - paid_count)
 
@@ -198,7 +205,7 @@ def ask_to_expire(*, study: Study, by: User | None = None, is_pause: bool = Fals
     """Write messages that close all external HITs to new workers; return their number.
 
     Args:
-        is_pause: whether the HITs stay closed only until ``offer_again`` reopens them.
+        is_pause: whether the HITs stay closed only until ``reopen_publications`` reopens them.
     """
     backend = backend_of(study)
     if Ability.EXPIRE not in backend.can:
@@ -211,8 +218,11 @@ def ask_to_expire(*, study: Study, by: User | None = None, is_pause: bool = Fals
 
 
 @commit_as_one_order
-def offer_again(*, study: Study, since: datetime, by: User | None = None, why: str = "") -> int:
-    """Reopen external HITs that were paused after ``since``, and publish missing ones; return their number."""
+def reopen_publications(*, study: Study, since: datetime, by: User | None = None, why: str = "") -> int:
+    """Reopen external HITs that were paused at or after ``since``, and publish those that are not open.
+
+    Return their number.
+    """
     backend = backend_of(study)
     if Ability.EXTEND not in backend.can:
         return plan_publications(study=study, by=by)
@@ -235,14 +245,16 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
 
 
 def _cancel_unsent(study: Study) -> None:
-    """Cancel publish messages that were certainly never sent."""
-    unsent = at_crowd(CrowdCall, study).filter(
+    """Cancel publish messages that were certainly never sent, and release their reservations."""
+    unsent_calls = at_crowd(CrowdCall, study).filter(
         kind=Ability.PUBLISH, state=CrowdCall.State.WAITING, first_started_at=None
     )
-    for call in unsent.select_related("publication", "study").order_by("pk"):
-        if unsent.filter(pk=call.pk).update(
+    for call in unsent_calls.select_related("publication", "study").order_by("pk"):
+        # a guarded update: it changes nothing if a runner has just started the call
+        is_cancelled = unsent_calls.filter(pk=call.pk).update(
             state=CrowdCall.State.DROPPED, problem="The study was closed before it was published."
-        ):
+        )
+        if is_cancelled:
             apply_failure(call)
 
 

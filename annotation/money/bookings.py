@@ -1,8 +1,8 @@
-"""Book what outbox calls, places, screen-outs and sessions reserve, spend and release.
+"""Book in the ledger what outbox calls, places, screen-outs and sessions reserve, spend and release.
 
-A call reserves money when it is written. Publishing turns the reservation into money for held places
-(``Publication.held_slots``), each of which pays one session. The key of each ledger entry says what is booked, so that
-nothing is booked twice.
+A call reserves money when it is written. When its work is published, the reservation becomes money that is held for
+the places of the publication (``Publication.held_slots``); the money of a place pays one session. The key of a ledger
+entry, such as "reserve:publish-3f2a:1", says what is booked, so that nothing is booked twice.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> 
 
 def reserve_again(*, call: CrowdCall, cents: int) -> None:
     """Reserve the cost of a call that the crowd carried out, if its reservation had been released before."""
-    if cents and not call.reserved_cents:
-        budget = budget_of(call.study, call.platform)
-        if _book_for_call(call, "reserve", cents, budget, account_id=call.made_by_id):
-            _set_reservation(call, cents)
+    if not cents or call.reserved_cents:
+        return
+    budget = budget_of(call.study, call.platform)
+    if _book_for_call(call, "reserve", cents, budget, account_id=call.made_by_id):
+        _set_reservation(call, cents)
 
 
 def _book_for_call(
@@ -87,7 +88,7 @@ def spend_bonus(*, call: CrowdCall) -> None:
 
 
 def hold_places(*, call: CrowdCall, publication: Publication, places: int, screen_outs: int = 0) -> None:
-    """Convert the reservation of a call into money for held places and screen-outs; release the rest."""
+    """Hold the reservation of a call for ``places`` places and ``screen_outs`` screen-outs, and release the rest."""
     Publication.objects.filter(pk=publication.pk).update(
         held_slots=F("held_slots") + places, screen_outs_held=F("screen_outs_held") + screen_outs
     )
@@ -118,6 +119,7 @@ def release_screen_outs(*, publication: Publication) -> None:
 
 
 def _release_unfilled(publication: Publication, cents: int) -> None:
+    """Book the release of money that a publication holds for places or screen-outs."""
     number = LedgerEntry.objects.filter(publication=publication, what="release").count() + 1
     book_money(
         budget=budget_of(publication.study, publication.platform),
@@ -153,7 +155,7 @@ def pay_screen_out(*, session: CrowdSession) -> bool:
 def pay_session(*, session: CrowdSession, is_fact: bool = False) -> bool:
     """Spend the price of an approved session. Return False if it was paid before.
 
-    The money comes from the external HIT's held places or, if these were released, from the rest of the budget.
+    The money comes from a held place of the publication or, if none is left, from the rest of the budget.
 
     Args:
         is_fact: whether the crowd has already paid the session. It is then booked even beyond the budget.
@@ -190,7 +192,7 @@ def unmatched_key(platform: str, worker: str, external_id: str) -> str:
 def pay_unmatched(
     *, publication: Publication, key: str, session: CrowdSession | None = None, by: User | None = None
 ) -> bool:
-    """Spend a payment of the panel that no session here accounts for. Return False if it was booked before.
+    """Book a payment of the panel that no session accounts for. Return False if it was booked before.
 
     Args:
         key: the ledger key, from ``unmatched_key``.

@@ -1,9 +1,10 @@
-"""Limits above studies: the most that an account and the installation may commit, and orders that need a second person.
+"""Limits on spending beyond a study's budget: for an account, for the installation, and for a single order.
 
-Committed money is reserved or spent. It counts for the account that orders, not for the study's owner, so that a
-limit bounds what a stolen password or a wrong script can spend in any study. A daily limit counts the orders since
-midnight. Money that is released today still counts today, so that nobody can order more by closing studies. The check
-locks the installation's row of limits, so that two orders at once cannot both pass.
+Money is committed if it is reserved or spent. An order is the sum that an account commits at once for a study; a large
+order needs the confirmation of a second person. Committed money counts for the account that orders, not for the
+study's owner, so that a limit bounds what a stolen password or a wrong script can spend in all studies. A daily limit
+counts the orders since midnight. Money that is released today still counts today, so that nobody can order more by
+closing studies. The check locks the installation's row of limits, so that two simultaneous orders cannot both pass.
 """
 
 from __future__ import annotations
@@ -31,18 +32,19 @@ from judgments.models import Study
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# the order to which reservations in the current block belong, and the cents that a second person has confirmed
+# the order to which reservations in the current ``one_order`` block belong
 _order: ContextVar[Order | None] = ContextVar("order", default=None)
-_agreed_cents: ContextVar[int | None] = ContextVar("agreed_cents", default=None)
+# the sum of an order that a second person has confirmed
+_confirmed_cents: ContextVar[int | None] = ContextVar("confirmed_cents", default=None)
 
-# Entries of payments without a session that an uploaded list claims, and of their return once the session exists.
-# An invented list must not use up the installation's limits. So these entries count only for their study and for
-# the account that uploaded the list.
+# Kinds of ledger entries (``LedgerEntry.what``) about payments that only an uploaded panel's list claims: a payment
+# without a session, and its cancellation once the session exists. An invented list must not use up the installation's
+# limits. So these entries count only for their study and for the account that uploaded the list.
 CLAIM_ENTRIES = ("unmatched", "matched")
 
 
 class OverLimit(QuorumError):
-    """Raised if an order exceeds a limit above the study; nothing was done."""
+    """Raised if an order exceeds a limit of the account or of the installation; nothing was done."""
 
     status = 409
     title = "Beyond a limit"
@@ -69,7 +71,8 @@ class Order:
     currency: str = ""
 
     def add(self, currency: str, cents: int) -> None:
-        self.currency, self.cents = currency, self.cents + cents
+        self.currency = currency
+        self.cents += cents
 
 
 @contextmanager
@@ -77,20 +80,19 @@ def one_order(study: Study, account_id: int | None) -> Iterator[Order]:
     """Treat all reservations in the block as one order, in one transaction. An inner block joins the outer order.
 
     Args:
-        account_id: row id of the ordering account; default: the account that acts now.
+        account_id: row id of the ordering account; None for the account that acts now, if any.
 
     Raises:
         OverLimit, NeedsConfirmation: see the classes; everything in the block is rolled back.
     """
     outer_order = _order.get()
     if outer_order is not None and outer_order.study_id == study.pk:
-        cents_before, is_done = outer_order.cents, False
+        cents_before = outer_order.cents
         try:
             yield outer_order
-            is_done = True
-        finally:
-            if not is_done:  # the inner block was rolled back, so its sum does not count
-                outer_order.cents = cents_before
+        except BaseException:  # the inner block was rolled back, so its sum does not count
+            outer_order.cents = cents_before
+            raise
         return
     if account_id is None:
         person = acting_person()
@@ -120,26 +122,27 @@ def commit_as_one_order(service: Callable[P, R]) -> Callable[P, R]:
 
 
 @contextmanager
-def without_second_person(cents: int) -> Iterator[None]:
-    """Let an order of exactly ``cents`` pass in the block, since a second person has confirmed it.
+def confirmed_by_second_person(cents: int) -> Iterator[None]:
+    """Let an order in the block pass without asking for a second person, who has confirmed the sum ``cents``.
 
     Raises:
         WrongState: the order has another sum.
     """
-    token = _agreed_cents.set(cents)
+    token = _confirmed_cents.set(cents)
     try:
         yield
     finally:
-        _agreed_cents.reset(token)
+        _confirmed_cents.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
 class SpendingBound:
-    """A limit, None if there is no limit, and the sum that counts towards it.
+    """A limit and the sum that counts towards it.
 
     Attributes:
-        owner_label: the account or installation that has the limit, in words.
-        period_label: the period that it limits, in words.
+        owner_label: words for the account or installation that has the limit, such as "this installation".
+        period_label: words for the period of the limit: "a day" or "all time".
+        limit_cents: the limit; None if there is none.
     """
 
     owner_label: str
@@ -153,15 +156,15 @@ def bounds_of(currency: str, account: User | None) -> list[SpendingBound]:
     account_id = account.pk if account else None
     limit_rows = SpendingLimit.objects.filter(Q(account=None) | Q(account=account_id), currency=currency)
     limits = {row.account_id: row for row in limit_rows}
-    general = limits.get(None) or SpendingLimit()  # those of the installation
+    general = limits.get(None) or SpendingLimit()  # the installation's limits; an empty row has none
     bounds = [
         SpendingBound("this installation", "a day", general.day_cents, cents_committed_today(currency)),
         SpendingBound("this installation", "all time", general.total_cents, committed_cents(currency)),
     ]
     if account is not None:
-        own, label = limits.get(account.pk), f"the account {account.get_username()}"
-        day_cents = own.day_cents if own else general.account_day_cents
-        total_cents = own.total_cents if own else general.account_total_cents
+        account_limits, label = limits.get(account.pk), f"the account {account.get_username()}"
+        day_cents = account_limits.day_cents if account_limits else general.account_day_cents
+        total_cents = account_limits.total_cents if account_limits else general.account_total_cents
         bounds += [
             SpendingBound(label, "a day", day_cents, cents_committed_today(currency, account.pk)),
             SpendingBound(label, "all time", total_cents, committed_cents(currency, account.pk)),
@@ -204,14 +207,14 @@ def _check_second_person(order: Order, confirm_cents: int | None) -> None:
 
     Raise WrongState if a second person has confirmed another sum.
     """
-    agreed_cents = _agreed_cents.get()
+    confirmed_cents = _confirmed_cents.get()
     amount = spell_cents(order.cents, order.currency)
-    if agreed_cents is not None and agreed_cents != order.cents:
+    if confirmed_cents is not None and confirmed_cents != order.cents:
         raise WrongState(
             _("Nothing was done: the request was for %(agreed)s, but it would now cost %(asked)s.")
-            % {"agreed": spell_cents(agreed_cents, order.currency), "asked": amount}
+            % {"agreed": spell_cents(confirmed_cents, order.currency), "asked": amount}
         )
-    if agreed_cents is None and confirm_cents is not None and order.cents > confirm_cents:
+    if confirmed_cents is None and confirm_cents is not None and order.cents > confirm_cents:
         raise NeedsConfirmation(
             f"Nothing was done yet: this asks for {amount}, and a second person must confirm what is above "
             f"{spell_cents(confirm_cents, order.currency)}.",
@@ -232,15 +235,15 @@ def committed_cents(currency: str, account_id: int | None = None) -> int:
         claims = LedgerEntry.objects.filter(budget__currency=currency, what__in=CLAIM_ENTRIES)
         claimed_cents = claims.aggregate(cents=Sum("spent_cents"))["cents"] or 0
         return (sums["cents"] or 0) - claimed_cents
-    shares = Commitment.objects.filter(budget__currency=currency, account=account_id)
-    return shares.aggregate(cents=Sum("cents"))["cents"] or 0
+    commitments = Commitment.objects.filter(budget__currency=currency, account=account_id)
+    return commitments.aggregate(cents=Sum("cents"))["cents"] or 0
 
 
 def cents_committed_today(currency: str, account_id: int | None = None) -> int:
-    """Return the cents that an account, or the installation, has committed since midnight.
+    """Return the cents committed since midnight by an account, or by the installation if ``account_id`` is None.
 
-    Money that calls of today released when they failed is subtracted. Claims of panels' lists do not count for the
-    installation.
+    What a call of today has released, since it failed, is subtracted. The installation's sum leaves out payments that
+    were booked only because a panel's list claims them.
     """
     entries = entries_of_today().filter(budget__currency=currency)
     entries = entries.exclude(what__in=CLAIM_ENTRIES) if account_id is None else entries.filter(by=account_id)
@@ -248,10 +251,10 @@ def cents_committed_today(currency: str, account_id: int | None = None) -> int:
 
 
 def entries_of_today() -> QuerySet[Any]:
-    """Return today's ledger entries that count towards daily limits, each with its ``committed_cents``.
+    """Return today's ledger entries that count towards daily limits, with the annotation ``committed_cents``.
 
-    An entry that releases money counts only if a call of today failed, or if there is now a session for a payment that
-    a list had claimed.
+    An entry that releases money counts only if its call was written today, or if it cancels a payment that a list had
+    claimed and that now has a session.
     """
     # the server's day, independent of the user's time zone
     midnight = datetime.combine(timezone.now().astimezone(UTC), time.min, UTC)

@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from annotation.crowds.sync.schedule import sync_if_calls_wait
 from annotation.models import SpendingRequest
 from annotation.money.ledger import OverBudget
-from annotation.money.limits import NeedsConfirmation, OverLimit, without_second_person
+from annotation.money.limits import NeedsConfirmation, OverLimit, confirmed_by_second_person
 from annotation.money.previews import Preview, left_cents
 from common.amounts import spell_cents
 from common.audit import acting_as, current_act
@@ -205,7 +205,7 @@ def _carry_out(request: SpendingRequest) -> Outcome:
     with (
         transaction.atomic(),
         acting_as(lambda: requester, origin=act.origin, origin_detail=act.origin_detail),
-        without_second_person(request.cents),
+        confirmed_by_second_person(request.cents),
     ):
         return operation.carry_out(study=study, by=requester, **request.values)
 

@@ -30,9 +30,9 @@ from annotation.crowds.publishing import (
     MAX_HOURS,
     ask_to_expire,
     ask_to_extend,
-    offer_again,
-    offer_longer,
+    extend_publications,
     plan_publications,
+    reopen_publications,
 )
 from annotation.models import Assignment, Publication
 from annotation.models.assignments import LEASED_STATES
@@ -91,7 +91,7 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
         return
     study.paused_at = None
     study.save(update_fields=["paused_at"])
-    calls = offer_again(study=study, since=paused_at, by=by, why=why) if study.platform else 0
+    calls = reopen_publications(study=study, since=paused_at, by=by, why=why) if study.platform else 0
     crowd = f" The crowd is asked to offer {with_noun(calls, 'publication')} again." if calls else ""
     note_event(study=study, what="resumed", sentence=f"Resumed.{crowd}", why=why, by=by)
 
@@ -440,7 +440,7 @@ def extend(
             % {"count": thousands(lease_count), "minutes": minutes}
         )
     if hours:
-        offer_longer(study=study, hours=hours, why=why, by=by)
+        extend_publications(study=study, hours=hours, why=why, by=by)
         return Outcome(
             ngettext(
                 "The crowd will be asked to offer the work for one hour from now on.",

@@ -1,4 +1,8 @@
-"""The Mechanical Turk backend: each HIT is one external HIT with one place per worker (docs/crowds/mturk.md)."""
+"""The Mechanical Turk backend. Each HIT is published there as one HIT with a place for each worker.
+
+The study's setting ``crowd.question`` says where workers answer: on Quorum's own pages ("external"), or on a page that
+is stored at Mechanical Turk ("html"). See docs/crowds/mturk.md.
+"""
 
 from __future__ import annotations
 
@@ -51,9 +55,11 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-# percent of the reward, by the price list of Mechanical Turk
-BASE_FEE, MANY_PLACES_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
-MANY_PLACES = 10  # places from which MANY_PLACES_FEE is added; a HIT with fewer can never be extended so far
+# fees in percent of the reward, by the price list of Mechanical Turk
+BASE_FEE = Decimal(20)
+MANY_PLACES_FEE = Decimal(20)  # added if a HIT has at least MANY_PLACES places
+MASTERS_FEE = Decimal(5)  # added if only Masters, Mechanical Turk's elite workers, may do the HIT
+MANY_PLACES = 10  # a HIT with fewer places cannot be extended to as many
 MIN_FEE_CENTS = 1
 
 
@@ -172,7 +178,7 @@ class MTurkBackend(CrowdBackend):
         return ORDERS[call.kind](client_of(call.platform), call)
 
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[CrowdPublication]:
-        """Yield the account's HITs that are marked as this study's; then fetch those of ``known`` that are missing."""
+        """Yield the account's HITs that are marked as this study's, and those of ``known`` that the list lacks."""
         client = client_of(study.platform)
         publications_by_id = {
             publication.external_id: publication for publication in known if publication.external_id
@@ -182,13 +188,13 @@ class MTurkBackend(CrowdBackend):
             token = token_in_annotation(hit.annotation, study)
             if hit.id in publications_by_id or token:
                 yielded_ids.add(hit.id)
-                yield _read_publication(hit, token or publications_by_id[hit.id].token)
+                yield _crowd_publication_of(hit, token or publications_by_id[hit.id].token)
         for external_id in publications_by_id.keys() - yielded_ids:
             try:
                 hit = client.get_hit(external_id)
             except NotFoundAtTurk:
                 continue
-            yield _read_publication(hit, publications_by_id[external_id].token)
+            yield _crowd_publication_of(hit, publications_by_id[external_id].token)
 
     def fetch_work(self, publication: Publication) -> Iterator[CrowdWork]:
         try:
@@ -201,8 +207,8 @@ class MTurkBackend(CrowdBackend):
     ) -> bool | None:
         """Return whether the crowd confirms the work; None if it does not respond.
 
-        The service returns an assignment only after its submission. While somebody works on it, the service raises
-        a specific error, which does not name the worker.
+        The service returns an assignment only after its submission. While somebody works on it, the service responds
+        with a specific error, which does not name the worker; this counts as a confirmation.
         """
         try:
             return client_of(publication.platform, visitor_waits=True).get_assignment(work).worker == worker
@@ -221,7 +227,7 @@ class MTurkBackend(CrowdBackend):
         return answers_of_page(work.receipt, design=design, hit=publication.hit, units=units)
 
     def ids_with_news(self, platform: str) -> Iterator[str]:
-        """Yield the HITs named in the messages of the SQS queue, if there is one. Read messages are deleted."""
+        """Yield the ids of HITs named in the messages of the SQS queue, if there is one. Read messages are deleted."""
         if not settings.MTURK_SQS_QUEUE:
             return
         for body in receive_messages(platform):
@@ -231,7 +237,7 @@ class MTurkBackend(CrowdBackend):
                 continue
 
 
-def _read_publication(hit: TurkHIT, token: str) -> CrowdPublication:
+def _crowd_publication_of(hit: TurkHIT, token: str) -> CrowdPublication:
     return CrowdPublication(
         external_id=hit.id,
         token=token,

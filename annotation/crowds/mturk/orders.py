@@ -76,9 +76,8 @@ def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
             token=call.key,
         )
     except HitAlreadyExists as conflict:
-        existing = (
-            client.get_hit(conflict.hit_id) if conflict.hit_id else _find_by_token(client, study, call.key)
-        )
+        hit_id = conflict.hit_id
+        existing = client.get_hit(hit_id) if hit_id else _find_by_token(client, study, call.key)
         if existing is None:
             raise RetryLater(
                 "Mechanical Turk says that the HIT is there already, and does not show it."

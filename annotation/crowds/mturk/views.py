@@ -58,7 +58,7 @@ ANSWERABLE_STATES = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
 @xframe_options_exempt
 @require_http_methods(["GET", "POST"])
 def show_arrival(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Show an example until the HIT is accepted; then show the consent form, if required, and the work."""
+    """Show an example until the HIT is accepted. Then show the consent form, if required, and redirect to the work."""
     try:
         study = find_study(slug)
     except ObjectNotFound as error:
@@ -68,44 +68,51 @@ def show_arrival(request: HttpRequest, slug: str) -> HttpResponseBase:
         raise Http404("This study is not at Mechanical Turk.")
     mark_as_framed(request)
     policy = {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
-    admit = errors_as_pages(_admit_arrival)
-    response = csp_replace(policy)(lambda framed: admit(framed, study=study, sites=sites))(request)
+    view = csp_replace(policy)(errors_as_pages(_admit_arrival))
+    response = view(request, study=study, sites=sites)
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
 
 
 def _admit_arrival(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> HttpResponse:
-    """Show the entrance to people who have not accepted the HIT or agreed; let the others in by a ticket."""
+    """Show the entrance to people who have not accepted the HIT or not consented yet; redirect others to the work.
+
+    The address of the redirect contains a ticket, by which the next pages recognise the worker.
+    """
     arrival = read_arrival(request.GET, sites=sites)
     design = read_design(study)
     if arrival.is_preview:
         return _render_entrance(request, study, design, preview=True)
     publication = _find_publication(study, arrival)
-    agrees = "consent" in request.POST
-    if design.consent and not agrees and not _has_joined(study, arrival):
+    has_consented_now = "consent" in request.POST
+    if design.consent and not has_consented_now and not _has_joined(study, arrival):
         return _render_entrance(request, study, design, lacks_consent=request.method == "POST")
     session = receive_worker(
-        publication=publication, worker_id=arrival.worker, assignment_id=arrival.assignment, consent=agrees
+        publication=publication,
+        worker_id=arrival.worker,
+        assignment_id=arrival.assignment,
+        consent=has_consented_now,
     )
     page_name = "annotation:work"
     if _refused_by_quiz(session, design) is None:
         # people who have just agreed saw the instructions with the consent text
-        if not agrees and _should_read_first(session, design):
+        if not has_consented_now and _should_read_instructions(session, design):
             page_name = "annotation:start"
         _claim_hit(session)
     return SeeOther(framed_address(new_ticket(session, site=arrival.site), page_name, study.slug))
 
 
-def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return whether the study has instructions that this worker has not seen."""
+def _should_read_instructions(session: CrowdSession, design: StudyDesign) -> bool:
+    """Return whether the study has instructions or examples that this worker has not seen with an assignment."""
     if not (design.instructions or design.examples):
         return False
     return not Assignment.objects.filter(study=session.study, worker=session.worker).exists()
 
 
 def _find_publication(study: Study, arrival: Arrival) -> Publication:
-    rows = Publication.objects.select_related("study", "hit")
-    publication = rows.filter(
+    """Return the publication of the HIT that the worker opened. Raise ArrivalRefused if it is not open."""
+    publications = Publication.objects.select_related("study", "hit")
+    publication = publications.filter(
         study=study,
         platform=study.platform,
         external_id=arrival.hit,
@@ -184,7 +191,7 @@ def _render_entrance(
 
 
 def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
-    """Show the session's page of work, or where else the worker has to go."""
+    """Show the session's page of work, or redirect the worker to the quiz or to the final page."""
     session, design = frame.session, design_of(frame.session.study)
     refuse_returned_session(session)
     assignment = _latest_assignment(session)
@@ -196,7 +203,7 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
             raise refusal
         _claim_hit(session)
         assignment = _latest_assignment(session)
-    if assignment is None or _is_handed_in(assignment):
+    if assignment is None or _is_submitted(assignment):
         return redirect("annotation:finish", session.study.slug)
     if assignment.state == Assignment.State.INVALIDATED:
         refuse_stopped_worker(Participation.Standing.EXCLUDED)
@@ -213,10 +220,11 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
 def render_late_page(request: HttpRequest, assignment: Assignment) -> HttpResponse:
     """Tell the worker that the time is over, and what becomes of the answers."""
     is_excluded = assignment.state == Assignment.State.APART
-    message = too_late_message() if is_excluded else _(
+    kept_message = _(
         "The time that Mechanical Turk allows for this HIT is over. Your answers are kept, but they count "
         "only if you submitted them in time."
-    )  # fmt: skip
+    )
+    message = too_late_message() if is_excluded else kept_message
     context = {"title": _("The time is over"), "message": message}
     return render(request, "annotation/ended.html", context, status=409)
 
@@ -225,18 +233,22 @@ def _latest_assignment(session: CrowdSession) -> Assignment | None:
     return Assignment.objects.filter(session=session).order_by("-accepted_at").first()
 
 
-def _is_handed_in(assignment: Assignment) -> bool:
+def _is_submitted(assignment: Assignment) -> bool:
+    """Return whether the assignment was submitted in time; late submissions are excluded."""
     return assignment.submitted_at is not None and assignment.state != Assignment.State.APART
 
 
 @worker_page(GET)
 def show_submission(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the form that submits to Mechanical Turk, after the answers are stored. The page may be opened again."""
+    """Show the form that tells Mechanical Turk that the HIT is done. The answers are stored before.
+
+    The page may be opened again.
+    """
     frame = frame_of(request)
     if frame is None:
         raise Http404("This page is part of a HIT of Mechanical Turk.")
     assignment = _latest_assignment(frame.session)
-    if assignment is None or not _is_handed_in(assignment):
+    if assignment is None or not _is_submitted(assignment):
         return see_other("annotation:work", slug)
     mark_as_submitted(session=frame.session)
     context = {

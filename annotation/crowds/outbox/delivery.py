@@ -195,7 +195,7 @@ def _start_call(call: CrowdCall) -> bool:
 
 
 def _postpone_or_fail_call(call: CrowdCall, problem: str, *, after: float, had_no_effect: bool) -> int:
-    """Postpone a call, or let it fail after ``MAX_ATTEMPTS`` attempts. Return the number of calls that failed, 0 or 1."""
+    """Postpone a call or, after ``MAX_ATTEMPTS`` attempts, let it fail. Return the number of failed calls, 0 or 1."""
     if call.attempts < MAX_ATTEMPTS:
         _postpone_call(call, problem, after=after, had_no_effect=had_no_effect)
         return 0

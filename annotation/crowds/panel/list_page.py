@@ -1,7 +1,7 @@
-"""The page that compares a panel's list with the sessions, books the panel's payments, and makes the list of payments.
+"""The page on which staff compare a panel's list of submissions with the sessions, book it, and download the payments.
 
-An uploaded list is not stored: until somebody confirms it, the page itself contains the list, signed. A large list
-is stored until a job has read it and a page has shown the result.
+An uploaded list is not stored: the page of the comparison contains the list, signed, in a hidden field, and the form
+that books the list posts it back. A large list is stored until a job has read it and a page has shown the result.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from judgments.studies.studies import find_study
 from judgments.studies.study_page import add_step, study_page_address
 
 SALT = "quorum.panel-list"  # for the signature of a list in the page
-LIST_SECONDS = 3600  # seconds within which such a list can be confirmed
-MAX_LIST_BYTES = 5_000_000  # the size of an uploaded list
+LIST_SECONDS = 3600  # seconds for which the signature is valid
+MAX_LIST_BYTES = 5_000_000  # maximum size of an uploaded list
 READ_LIST = "read_panel_list"  # the kind of the job that reads a large list
-MAX_SHOWN_LINES = 300  # number of lines of each group on the page; the list to download has all
+MAX_SHOWN_LINES = 300  # maximum number of lines of each group on the page; the list to download has all
 # Each group of the page, in order: the verdict on its submissions, its title and its explanation.
 VERDICT_GROUPS = (
     ("pay", gettext_noop("To be paid"), gettext_noop("Finished here, not yet approved at the panel.")),
@@ -65,7 +65,10 @@ VERDICT_GROUPS = (
 
 
 def _reconcile_list(request: HttpRequest, study: Study) -> HttpResponse:
-    """Compare an uploaded list: in a job if it is large, or if a job could not find its columns; otherwise at once."""
+    """Compare an uploaded list: at once or, if it is large, after a job has read it.
+
+    The form posts "job", the row id of a job, if that job could not find the columns and the person has now named them.
+    """
     columns = {kind: request.POST.get(f"column-{kind}", "").strip() for kind in LIST_COLUMNS}
     uploaded_file = request.FILES.get("list")
     if "job" in request.POST:
@@ -104,7 +107,8 @@ def show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse:
         if "rows" not in result:
             return _show_problem(request, study, result["problem"], result["columns"], job=pk)
         uploads.discard_upload(upload)
-        return _show_list(request, study, [PanelListLine(*row) for row in result["rows"]])
+        submissions = [PanelListLine(*fields) for fields in result["rows"]]
+        return _show_list(request, study, submissions)
     except FileNotFoundError:
         return _show_problem(request, study, _("The uploaded list has expired; please upload it again."))
     except WrongState as error:
@@ -117,8 +121,9 @@ def _show_problem(
     """Show why a list cannot be used.
 
     Args:
-        columns: the columns of the list if the person has to choose one.
-        hidden_fields: the list, or its job, for the form with which the person chooses.
+        columns: the columns of the list, if the person has to say which is which.
+        hidden_fields: hidden fields of the form for this: the signed text of the list ("text"), or the row id of the
+            job that read it ("job").
     """
     context = _page_context(request, study)
     context |= {"problem": problem, "list_columns": columns, "hidden_fields": hidden_fields}
@@ -130,13 +135,16 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
     context = _page_context(request, study)
     compared = compare_panel_list(study=study, submissions=submissions)
     json_lines = [submission.as_json() for submission in submissions]
+    groups = []
+    for verdict, title, about in VERDICT_GROUPS:
+        rows = [row for row in compared if row.verdict == verdict]
+        if rows:
+            groups.append(
+                {"title": _(title), "about": _(about), "rows": rows[:MAX_SHOWN_LINES], "row_count": len(rows)}
+            )
     context |= {
         "subtitle": _("The panel's list"),
-        "groups": [
-            {"title": _(title), "about": _(about), "rows": group[:MAX_SHOWN_LINES], "row_count": len(group)}
-            for verdict, title, about in VERDICT_GROUPS
-            if (group := [row for row in compared if row.verdict == verdict])
-        ],
+        "groups": groups,
         "submission_count": len(submissions),
         "contradictory_count": sum(row.is_contradictory for row in compared),
         "payable_count": sum(row.verdict == "pay" for row in compared),
@@ -147,10 +155,11 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
     return TemplateResponse(request, "admin/annotation/study_reconcile.html", context)
 
 
-def _needs_approval(row: ComparedSubmission) -> bool:
-    """Return whether the session is to be paid but not yet approved here."""
-    session = row.session
-    return row.verdict == "pay" and session is not None and session.status == CrowdSession.Status.SUBMITTED
+def _needs_approval(compared: ComparedSubmission) -> bool:
+    """Return whether the submission's session is to be paid, but not yet approved here."""
+    session = compared.session
+    is_submitted = session is not None and session.status == CrowdSession.Status.SUBMITTED
+    return compared.verdict == "pay" and is_submitted
 
 
 def _page_context(request: HttpRequest, study: Study) -> dict[str, Any]:
@@ -173,13 +182,13 @@ def _read_list_text(request: HttpRequest) -> str:
 
 
 def _read_signed_list(request: HttpRequest, study: Study) -> list[PanelListLine]:
-    """Return the list that the page of the comparison contains. Raise WrongState if it is too old."""
+    """Return the list in the hidden field of the comparison's page. Raise WrongState if it is older than an hour."""
     try:
-        pk, rows = signing.loads(request.POST.get("sealed", ""), salt=SALT, max_age=LIST_SECONDS)
-        if pk == study.pk:
-            return [PanelListLine(*row) for row in rows]
+        study_pk, lines = signing.loads(request.POST.get("sealed", ""), salt=SALT, max_age=LIST_SECONDS)
+        if study_pk == study.pk:
+            return [PanelListLine(*fields) for fields in lines]
     except (signing.BadSignature, ValueError, TypeError):
-        pass
+        pass  # refused below, like the list of another study
     raise WrongState(_("Nothing was changed: the list was uploaded more than an hour ago. Upload it again."))
 
 
@@ -221,7 +230,12 @@ def csv_download(rows: Sequence[Sequence[object]], name: str) -> HttpResponse:
     return response
 
 
-RESULT_PAGES[READ_LIST] = lambda job: study_page_address(find_study(job.args["study"]), "panel")
+def _result_address(job: Job) -> str:
+    """Return the address of the page that shows the list which the job has read."""
+    return study_page_address(find_study(job.args["study"]), "panel")
+
+
+RESULT_PAGES[READ_LIST] = _result_address
 add_step(
     StudyStep(
         name="reconcile", label="Compare with the panel's list", run=_reconcile_list, permission=Right.VIEW
