@@ -270,7 +270,7 @@ class ForgetIds(QuorumCommand):
         parser.add_argument("--yes", action="store_true", help="delete; without it, only say what would go")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from annotation.crowds.people import forget_raw_ids
+        from annotation.crowds.raw_ids import forget_raw_ids
 
         study = find_study(options["study"])
         waiting_count = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.SUBMITTED).count()

@@ -6,7 +6,7 @@ from annotation.crowds.mturk import hooks
 from annotation.crowds.mturk import views as mturk_views
 from annotation.crowds.panel import views as panel_views
 from annotation.privacy.views import participants
-from annotation.views import answers, joining, leases, own_page, preview, public, work
+from annotation.views import answers, joining, leases, own_page, pictures, preview, public, work
 
 app_name = "annotation"
 urlpatterns = [
@@ -20,7 +20,7 @@ urlpatterns = [
     path("s/<slug:slug>/panel/", panel_views.show_entry, name="panel"),
     path("s/<slug:slug>/panel/end/", panel_views.show_end, name="panel-end"),
     path("s/<slug:slug>/preview/", preview.preview, name="preview"),
-    path("s/<slug:slug>/examples/<int:number>/picture/", preview.example_picture, name="example-picture"),
+    path("s/<slug:slug>/examples/<int:number>/picture/", pictures.example_picture, name="example-picture"),
     path("s/<slug:slug>/work/", work.work, name="work"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/save/", answers.save, name="save"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/submit/", answers.submit, name="submit"),
@@ -39,6 +39,6 @@ urlpatterns = [
     path("me/resume/", own_page.renew_resume, name="my-resume"),
     path("me/appeal/<uuid:assignment_id>/", own_page.send_appeal, name="appeal"),
     path("me/answers/", own_page.answers, name="my-answers"),
-    path("pictures/preview/<int:item_id>/", preview.preview_picture, name="preview-picture"),
-    path("pictures/<uuid:assignment_id>/<int:position>/", preview.picture, name="picture"),
+    path("pictures/preview/<int:item_id>/", pictures.preview_picture, name="preview-picture"),
+    path("pictures/<uuid:assignment_id>/<int:position>/", pictures.picture, name="picture"),
 ]

@@ -1,6 +1,7 @@
 """Orders above the sum that one person may spend. They wait as spending requests until another account confirms them.
 
-A request is carried out only if the situation is unchanged: its digest is stored, and compared at the confirmation.
+An order is one call of an operation that costs money. A request stores the operation's name and arguments, and a digest
+of the study's design, state and cost. It is carried out only if the digest is the same at the confirmation.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ class _Confirmable:
 def with_confirmation(
     name: str, *, preview: Callable[..., Preview] | None = None, right: Right = Right.CHANGE
 ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
-    """Return a decorator for operations. An order that is too expensive for one person then waits for a second person.
+    """Return a decorator for operations whose orders wait for a second person if they are too expensive for one.
 
     The outcome of a waiting order has ``is_pending``.
 
     Args:
         name: the name of the operation.
-        preview: returns the cost that the requester saw. If the cost changes, the order is void.
+        preview: a function that returns the cost that the requester saw. If the cost changes, the order is void.
         right: the right that the requester must still have when the request is confirmed.
     """
 
@@ -64,12 +65,12 @@ def with_confirmation(
         _confirmable[name] = _Confirmable(carry_out, preview, right)
 
         @wraps(carry_out)
-        def carry_out_or_request(*, study: Study, by: User | None, **values: Any) -> Outcome:
+        def carry_out_or_request(*, study: Study, by: User | None, **arguments: Any) -> Outcome:
             try:
-                return carry_out(study=study, by=by, **values)
+                return carry_out(study=study, by=by, **arguments)
             except NeedsConfirmation as error:
                 study.refresh_from_db()
-                return _request_confirmation(name, study, by, values, error)
+                return _request_confirmation(name, study, by, arguments, error)
 
         return carry_out_or_request
 
@@ -78,28 +79,35 @@ def with_confirmation(
 
 @transaction.atomic
 def _request_confirmation(
-    name: str, study: Study, by: User | None, values: dict[str, Any], error: NeedsConfirmation
+    name: str, study: Study, by: User | None, arguments: dict[str, Any], error: NeedsConfirmation
 ) -> Outcome:
-    stored_values = json.loads(json.dumps(values, default=_storable_value))
-    equal_order = {"operation": name, "values": stored_values, "asked_by": by, "state": State.WAITING}
-    # Lock waiting requests before the study, as their confirmation does.
-    waiting = list(study.spending_requests.select_for_update().filter(**equal_order))
-    # the study as stored, since the refused service changed the caller's object
+    """Store an order as a spending request, or find the request of an equal order; return its outcome.
+
+    Args:
+        name: the name of the operation.
+        arguments: the operation's arguments.
+        error: the error that says what the order costs.
+    """
+    stored_arguments = json.loads(json.dumps(arguments, default=_storable_value))
+    equal_order = {"operation": name, "values": stored_arguments, "asked_by": by, "state": State.WAITING}
+    # lock waiting requests before the study, as their confirmation does
+    waiting_requests = list(study.spending_requests.select_for_update().filter(**equal_order))
+    # read the study again, since the operation changed the caller's object before it was rolled back
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    situation = _situation_digest(name, study, stored_values)
+    situation = _situation_digest(name, study, stored_arguments)
     # Equal orders become one request. If the study has changed since, make a new request instead of changing the old
     # one: a second person must not confirm another sum than the one they read.
-    for old in waiting:
-        if (old.situation, old.cents) != (situation, error.cents):
-            _end_request(old, State.VOID, "The same was ordered again after the study had changed.", by)
+    for waiting_request in waiting_requests:
+        if (waiting_request.situation, waiting_request.cents) != (situation, error.cents):
+            reason = "The same was ordered again after the study had changed."
+            _end_request(waiting_request, State.VOID, reason, by)
     defaults = {"currency": error.currency, "door": current_act().origin}
     request, created = study.spending_requests.get_or_create(
         **equal_order, situation=situation, cents=error.cents, defaults=defaults
     )
-    event = (
-        f"{spell_cents(error.cents, error.currency)} wait for a second person: request {request.pk} ({name})."
-    )
+    amount = spell_cents(error.cents, error.currency)
     if created:
+        event = f"{amount} wait for a second person: request {request.pk} ({name})."
         note_event(study=study, what="spending-asked", sentence=event, by=by, request=request.pk)
     value = {
         "step": name,  # the name of the operation, as in previews
@@ -110,19 +118,19 @@ def _request_confirmation(
         "calls": [],  # nothing was sent to the crowd
     }
     message = _("A second person must confirm %(sum)s: request %(pk)s (%(operation)s).")
-    amount = spell_cents(error.cents, error.currency)
     return Outcome(message % {"sum": amount, "pk": request.pk, "operation": name}, value, is_pending=True)
 
 
 def _storable_value(value: Any) -> Any:
+    """Return a JSON value for an argument that is none: a text for a UUID, a list for any other collection."""
     return str(value) if isinstance(value, UUID) else list(value)
 
 
-def _situation_digest(name: str, study: Study, values: dict[str, Any]) -> str:
+def _situation_digest(name: str, study: Study, arguments: dict[str, Any]) -> str:
     """Return a digest of the facts on which an order was based: the design, the state, and the preview of the cost."""
     preview = _confirmable[name].preview
-    parameters = {key: value for key, value in values.items() if key not in IGNORED_PARAMETERS}
-    preview_key = preview(study=study, **parameters).confirm if preview is not None else ""
+    preview_arguments = {key: value for key, value in arguments.items() if key not in IGNORED_PARAMETERS}
+    preview_key = preview(study=study, **preview_arguments).confirm if preview is not None else ""
     return content_key(
         "situation", study.design, study.state, study.platform, study.paused_at is None, preview_key
     )
@@ -132,8 +140,9 @@ def confirm_request(*, request_id: int, by: User) -> SpendingRequest:
     """Carry out the order of another account's spending request, once.
 
     Raises:
-        WrongState: the account made the request itself, or the request is over, or circumstances have changed.
-        OverLimit, OverBudget: the order does not fit now; the request is kept.
+        WrongState: the account made the request itself; or the request was decided before; or the order is not
+            possible any more, so that the request becomes void.
+        OverLimit, OverBudget: the order exceeds a limit or the budget now; the request is kept.
     """
     problem = ""
     with transaction.atomic():
@@ -166,7 +175,7 @@ def confirm_request(*, request_id: int, by: User) -> SpendingRequest:
 
 @transaction.atomic
 def refuse_request(*, request_id: int, by: User, why: str = "") -> SpendingRequest:
-    """Refuse a spending request. Its requester may also call this to withdraw it."""
+    """Refuse a spending request. The requester may do this, too, to withdraw the request."""
     request = _lock_waiting_request(request_id)
     _end_request(request, State.REFUSED, why.strip(), by)
     study, amount = request.study, spell_cents(request.cents, request.currency)
@@ -190,6 +199,11 @@ def _lock_waiting_request(pk: int) -> SpendingRequest:
 
 
 def _carry_out(request: SpendingRequest) -> Outcome:
+    """Carry out the operation of a request, as an act of the requester.
+
+    Raises:
+        WrongState: the requester has lost the right to it, or the design, the state or the cost has changed.
+    """
     study, requester, act = request.study, request.asked_by, current_act()
     operation = _confirmable[request.operation]
     if requester is not None and not has_right(requester, operation.right, study):

@@ -1,7 +1,7 @@
 """Previews of operations that move money.
 
-A preview has the cost, and a word ``confirm`` that is derived from all of its content. The operation runs only
-while the preview is unchanged.
+A preview has the cost of an operation, and a digest ``confirm`` of its content. To carry out the operation, a client
+sends the digest back. If the preview has changed in the meantime, the digest differs, and the operation is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from judgments.studies.designs import design_of
 
 
 class NotConfirmed(QuorumError):
-    """Raised if the word that was sent does not confirm the current preview; nothing was done."""
+    """Raised if the digest that was sent is not that of the current preview; nothing was done."""
 
     status = 409
     title = "Not what was confirmed"
@@ -38,7 +38,7 @@ class Preview:
         step: the name of the operation.
         total_cents: the cost with fees.
         left_cents: the part of the budget that is neither spent nor reserved now.
-        facts: further data, as JSON.
+        facts: further members of the preview's JSON form, such as ``{"worker": "p-3f2a", "bonus_cents": 50}``.
     """
 
     study: Study
@@ -49,7 +49,7 @@ class Preview:
 
     @property
     def confirm(self) -> str:
-        """The word that confirms this preview. It does not depend on ``left_cents``."""
+        """The digest with which a client confirms this preview. It does not depend on ``left_cents``."""
         return content_key("money", self.study.slug, self.step, self.total_cents, dict(self.facts))
 
     def as_json(self) -> dict[str, Any]:
@@ -116,6 +116,7 @@ def top_ups_of(
 ) -> Preview:
     """Return the preview of ``preview_top_ups`` from wages and overclaims that are already computed."""
     backend = backend_of(study)
+    # (session, cents) of each top-up
     top_ups = sorted(
         (pay.session, pay.top_up_cents)
         for pay in pays
@@ -158,7 +159,8 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     if call.state != CrowdCall.State.FAILED:
         raise WrongState(_("Nothing was changed: only failed requests to the crowd can be resolved."))
     is_retry = step == "retry"
-    is_possible = is_retry != call.unsure or (is_retry and call.kind == Ability.PUBLISH)
+    may_retry = not call.unsure or call.kind == Ability.PUBLISH
+    is_possible = may_retry if is_retry else call.unsure
     if not is_possible:
         possible_steps = "was-done or was-not-done" if call.unsure else "retry"
         raise WrongState(
@@ -184,7 +186,10 @@ def left_cents(study: Study) -> int:
 
 
 def check_confirmed(preview: Preview, confirm: str | None) -> None:
-    """Raise NotConfirmed unless this preview was confirmed. Pages send None as ``confirm``, which is not checked."""
+    """Raise NotConfirmed if ``confirm`` is not the digest of this preview.
+
+    Pages of the admin send no digest: None is not checked.
+    """
     if confirm is not None and confirm != preview.confirm:
         total = spell_cents(preview.total_cents, currency_of(preview.study))
         raise NotConfirmed(

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.utils import timezone
 
-from annotation.crowds.people import forget_raw_ids
+from annotation.crowds.raw_ids import forget_raw_ids
 from annotation.models import Worker
 from annotation.privacy.erasing import end_identities
 from annotation.privacy.people import cannot_be_erased_now, people_of

@@ -54,25 +54,30 @@ def display(number: float) -> str:
 
 @register.filter
 def answer_part(value: int | None) -> int | None:
-    """Return an answer to a pair without its confidence, which is added as a multiple of ``SURE``."""
+    """Return an answer to a pair without its confidence. The stored value is the answer plus a multiple of ``SURE``."""
     return None if value is None else value % SURE
 
 
 @register.filter
 def confidence_part(value: int | None) -> int | None:
-    """Return the confidence of an answer to a pair, as a multiple of ``SURE``."""
+    """Return the confidence that is part of the stored value of an answer to a pair, a multiple of ``SURE``."""
     return None if value is None else value - value % SURE
 
 
 @register.filter
 def box_of_word(answer: Sequence[Mapping[str, Any]] | None, word: int) -> str:
-    """Return the box that an answer links to a word; "" if there is none."""
+    """Return the box that an answer links to a word; "" if there is none.
+
+    Args:
+        answer: links such as ``[{"word": 2, "box": 1}]``.
+        word: position of the word in the text.
+    """
     return next((str(link["box"]) for link in answer or () if link["word"] == word), "")
 
 
 @register.filter
 def largest_first(boxes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Sort boxes by size, so that small ones are drawn on top of large ones and can be clicked."""
+    """Sort boxes by area, largest first, so that small boxes are drawn on top of large ones and can be clicked."""
     return sorted(boxes, key=lambda box: -box["width"] * box["height"])
 
 
@@ -121,12 +126,16 @@ register.filter("inline", render_inline)
 
 @register.filter
 def language_direction(text: str, language: str = "") -> str:
-    """Return "rtl" or "ltr" for a language tag (BCP 47); "auto" (by the text's first letter) if it is ""."""
+    """Return the writing direction of a language tag (BCP 47), "rtl" or "ltr".
+
+    Without a language, return "auto": browsers then go by the first letter of the text.
+    """
     if not language:
         return "auto"
     language_code, *subtags = language.lower().split("-")
     script = next((subtag for subtag in subtags if len(subtag) == SCRIPT_LETTERS and subtag.isalpha()), "")
-    return "rtl" if script in RTL_SCRIPTS or (not script and language_code in RTL_LANGUAGES) else "ltr"
+    is_rtl = script in RTL_SCRIPTS if script else language_code in RTL_LANGUAGES
+    return "rtl" if is_rtl else "ltr"
 
 
 @register.simple_tag(takes_context=True)
@@ -155,20 +164,20 @@ def local_time(at: datetime, *, day: bool = False) -> SafeString:
 
 @register.simple_tag
 def saved_answer(row: Any) -> SafeString:
-    """Return the answer of a row of the worksheet as JSON for scripts, named by its position; "" without an answer."""
+    """Return the answer of a row of the worksheet as ``<script data-saved="POSITION">JSON</script>``, or ""."""
     return SafeString("") if row.value is None else as_json(row.value, "saved", row.position)
 
 
 @register.simple_tag
-def as_json(data: Any, name: str, value: object = "") -> SafeString:
-    """Return an element with JSON, which scripts find by its attribute ``data-<name>`` with the value ``value``."""
-    # json_script escapes the data; name and value come from templates
-    return SafeString(json_script(data).replace("<script ", f'<script data-{name}="{value}" ', 1))
+def as_json(content: Any, name: str, value: object = "") -> SafeString:
+    """Return ``<script data-NAME="VALUE">JSON</script>``, whose attribute tells scripts what the JSON is."""
+    # json_script escapes the content; name and value come from templates
+    return SafeString(json_script(content).replace("<script ", f'<script data-{name}="{value}" ', 1))
 
 
 @register.filter
 def typed_phrases(answer: Sequence[str] | None, collocations: Sequence[str]) -> str:
-    """Return the phrases of an answer that the page does not offer, separated by commas."""
+    """Return the phrases of an answer that are not among the phrases that the page offers, separated by commas."""
     offered_phrases = {normalise_phrase(phrase) for phrase in collocations}
     return ", ".join(phrase for phrase in answer or () if normalise_phrase(phrase) not in offered_phrases)
 
@@ -181,25 +190,25 @@ def has_phrase(answer: Sequence[str] | None, collocation: str) -> bool:
 
 @register.simple_tag
 def keyword_message(what: str) -> str:
-    """Return the message about a word of the answer. The script replaces {word}.
+    """Return the message about a keyword that is not accepted. The page's script replaces {word} by the keyword.
 
     Args:
-        what: "missing" for a word that is not in the text, "phrase" for a phrase that it does not have.
+        what: "missing" for a word that the text lacks, "phrase" for a phrase that the text lacks.
     """
     return str({"missing": ABSENT_WORD, "phrase": UNKNOWN_PHRASE}[what]) % {"word": "{word}"}
 
 
 @register.simple_tag
 def caption_rules(language: str) -> list[dict[str, Any]]:
-    """Return the rules for captions in a language as data for scripts."""
+    """Return the rules for captions in a language, as JSON for scripts."""
     return [rule.as_data() for rule in rules_for(language)]
 
 
 @register.simple_tag
 def refusing_rules(language: str) -> list[dict[str, Any]]:
-    """Return the rules that refuse captions, one for each sentence, for the guide of the page.
+    """Return the rules that refuse captions, to list them on the page. Rules with the same message are listed once.
 
-    "shown" says whether the rule's example is in ``language``.
+    Each is ``{"rule": rule, "shown": bool}``, where "shown" says whether the rule's example is in ``language``.
     """
     rules: dict[str, dict[str, Any]] = {}
     for rule in rules_for(language):

@@ -1,35 +1,30 @@
-"""Previews of a study's work for designers, which store nothing, and the views that serve pictures."""
+"""Previews of a study's pages of work for designers. They store nothing.
+
+The units of a preview are stored (``Unit``) or, for a draft or an unsaved design, only planned (``UnitSpec``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from uuid import UUID
 
 from csp.constants import SELF
 from csp.decorators import csp_replace
 from django.contrib.admin.views.decorators import staff_member_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
-from annotation.crowds.mturk.frames import sites_of
-from annotation.models import Adjudication, Assignment, Participation
 from annotation.views.sheet_page import sheet_context
-from annotation.views.visitors import api_worker, worker_of
-from annotation.work.sheet.examples import WorkedExample, example_item, preview_examples, worked_examples
-from annotation.work.sheet.pictures import item_at, picture_response, preview_picture_url
+from annotation.work.sheet.examples import WorkedExample, preview_examples, worked_examples
+from annotation.work.sheet.pictures import preview_picture_url
 from annotation.work.sheet.texts import read_design, spell_time_left
 from annotation.work.sheet.units import PageUnit, arrange_units, units_of_hit
 from annotation.work.worksheet import steps_of
-from common.downloads import problem_page
 from common.errors import QuorumError, WrongState
-from judgments.access.rights import Right, has_right
-from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import number_in, signed_in
 from judgments.design.editing.previews import find_preview, find_preview_row
 from judgments.design.study_design import StudyDesign, translate_design
@@ -46,12 +41,9 @@ from judgments.studies.studies import find_dataset
 @require_safe
 @staff_member_required
 @xframe_options_sameorigin
-def preview(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Show the page of work with the ``number`` in the address (default 1). For a draft, nothing is stored."""
-    return csp_replace({"frame-ancestors": [SELF]})(lambda request: _preview(request, slug))(request)
-
-
-def _preview(request: HttpRequest, slug: str) -> HttpResponse:
+@csp_replace({"frame-ancestors": [SELF]})
+def preview(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the page of work whose number is in the query, such as ``?number=2``; the first page by default."""
     study = Study.objects.visible_to(request.user).select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise Http404("There is no such study.")  # the same as on the study's other admin pages
@@ -75,12 +67,9 @@ def _preview(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @staff_member_required
 @xframe_options_sameorigin
-def preview_design(request: HttpRequest, key: str) -> HttpResponseBase:
+@csp_replace({"frame-ancestors": [SELF]})
+def preview_design(request: HttpRequest, key: str) -> HttpResponse:
     """Show the first page of work of an unsaved design, in a frame next to its form."""
-    return csp_replace({"frame-ancestors": [SELF]})(lambda request: _preview_design(request, key))(request)
-
-
-def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
     design = find_preview(request.session, key)
     if design is None:
         raise Http404("This design is not looked at any more.")
@@ -110,14 +99,18 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _units_at(study: Study, number: int) -> list[Unit]:
-    """Return the units of the page with this number, or of the next one. A page of an arena is filled from its pool."""
+    """Return the units of the page with this number or, if there is none, of the next page.
+
+    In a study that draws units when a HIT is claimed (an arena), the page is filled up with units of the pool.
+    """
     hit = study.hits.filter(position__gte=number - 1).order_by("position").first()
     if hit is None:
         raise WrongState(f"Study {study.slug!r} has no pages of work; its judgments were imported.")
     units = units_of_hit(hit.pk)
-    if draws_at_claim(study):  # show units that a claim could draw
+    if draws_at_claim(study):
         pool = study.units.filter(control=False).select_related("item", "reference", "first", "second")
-        units += pool[: max(0, design_of(study).units_per_hit - len(units))]
+        missing_count = max(0, design_of(study).units_per_hit - len(units))
+        units += pool[:missing_count]
     return units
 
 
@@ -157,6 +150,7 @@ def render_preview(
 
 
 def _items_by_name(units: Sequence[Unit | UnitSpec], dataset: Dataset) -> dict[str, Item]:
+    """Return the items of the units that are not stored, which name them; none if the dataset is not stored either."""
     names = {unit.image for unit in units if isinstance(unit, UnitSpec)}
     if not names or not dataset.pk:
         return {}
@@ -178,57 +172,3 @@ def _picture_url(page_unit: PageUnit, items: Mapping[str, Item]) -> str:
 def _item_of(page_unit: PageUnit, items: Mapping[str, Item]) -> Item | None:
     unit: Unit | UnitSpec = page_unit.unit
     return items.get(unit.image) if isinstance(unit, UnitSpec) else unit.item
-
-
-@require_safe
-def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpResponseBase:
-    """Return the picture at a position of an assignment.
-
-    An API client gets 401 without a token, and 403 for pictures of other workers. Other visitors get 404.
-    """
-    header = request.headers.get("Authorization", "")
-    worker = api_worker(request) or worker_of(request)
-    if worker is None and not request.user.is_staff and (header or request.user.is_anonymous):
-        return problem_page(
-            401,
-            "A picture is shown to the participant whose token comes along.",
-            headers={"WWW-Authenticate": "Token"},
-        )
-    assignment = Assignment.objects.filter(pk=assignment_id).select_related("study").first()
-    if assignment is not None and (
-        (worker is not None and worker.pk == assignment.worker_id) or _may_view(request, assignment.study)
-    ):
-        return picture_response(request, item_at(assignment, position))
-    if header:
-        return problem_page(403, "A participant's token opens the pictures of their own assignments.")
-    raise Http404("There is no such picture.")
-
-
-@require_safe
-def example_picture(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
-    """Return a worked example's picture to participants and staff. If a crowd's preview shows it, anybody gets it."""
-    study = Study.objects.filter(slug=slug).first()
-    worker = worker_of(request)
-    if study is None or not (
-        (study.state == Study.State.OPEN and sites_of(study.platform))
-        or _may_view(request, study)
-        or (worker is not None and Participation.objects.filter(study=study, worker=worker).exists())
-    ):
-        raise Http404("There is no such picture.")
-    return picture_response(request, example_item(study, design_of(study), number))
-
-
-@require_safe
-def preview_picture(request: HttpRequest, item_id: int) -> HttpResponseBase:
-    """Return the picture of an item to staff who may see its dataset, or who adjudicate a unit about it."""
-    item = Item.objects.filter(pk=item_id).first() if request.user.is_staff else None
-    if item is None or not (
-        visible_rows(Item.objects.filter(pk=item_id), request.user).exists()
-        or Adjudication.objects.filter(adjudicator=request.user.pk, unit__item=item).exists()
-    ):
-        raise Http404("There is no such picture.")
-    return picture_response(request, item)
-
-
-def _may_view(request: HttpRequest, study: Study) -> bool:
-    return request.user.is_staff and has_right(request.user, Right.VIEW, study)

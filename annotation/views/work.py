@@ -1,4 +1,4 @@
-"""The work page with the worker's HIT, the views to reclaim a HIT and to report a problem, and the page at the end."""
+"""The page of work with the worker's HIT, views to reclaim a HIT and to report a problem, and the page at the end."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
 from judgments.studies.studies import find_study
 
-RECENT_ASSIGNMENTS = 5  # includes the last submitted or expired assignment
+RECENT_ASSIGNMENTS = 5  # enough assignments to include the last one that was submitted or expired
 
 
 @errors_as_json
@@ -113,15 +113,22 @@ def find_expired_assignment(assignments: Sequence[Assignment]) -> Assignment | N
     Args:
         assignments: the worker's assignments, the newest first.
     """
-    last = next((row for row in assignments if row.state != Assignment.State.RESERVED), None)
+    last = next(
+        (assignment for assignment in assignments if assignment.state != Assignment.State.RESERVED), None
+    )
     if last is None or not last.answers or last.expires_at is None or last.study.state != Study.State.OPEN:
         return None
+    # an expired lease is marked as expired only some time later
     has_ended = last.state == Assignment.State.ACCEPTED and last.expires_at <= timezone.now()
     return last if has_ended or last.state == Assignment.State.EXPIRED else None
 
 
 @worker_page(GET_POST)
 def report_item(request: HttpRequest, slug: str, assignment_id: UUID, position: int) -> HttpResponse:
+    """Show the form to report a problem with the unit at a position, and store the report.
+
+    The button on the page of work posts the draft, which is saved first; the form of the report posts "what".
+    """
     assignment = own_assignment_of(request, slug, assignment_id)
     page_unit = next(
         (candidate for candidate in page_units_of(assignment) if candidate.position == position), None
@@ -149,10 +156,9 @@ def report_item(request: HttpRequest, slug: str, assignment_id: UUID, position: 
 def _has_picture(study: Study, page_unit: PageUnit) -> bool:
     """Return whether the page shows a picture for the unit, or should show one."""
     item = page_unit.unit.item
-    should_have_picture = design_of(study).about_pictures or bool(item.picture or item.url)
-    return should_have_picture and "image" in kind_of(study).present_unit(
-        page_unit.unit, side=None, picture_url=""
-    )
+    if not design_of(study).about_pictures and not (item.picture or item.url):
+        return False
+    return "image" in kind_of(study).present_unit(page_unit.unit, side=None, picture_url="")
 
 
 @worker_page(GET)
@@ -170,19 +176,27 @@ def show_end(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("annotation:study", slug)
     if session_of(study=study, worker=worker) is not None:
         return redirect("annotation:panel-end", slug)
-    own_assignments = Assignment.objects.filter(study=study, worker=worker)
-    finished_count = own_assignments.finished().count()
-    has_lease = own_assignments.with_lease(timezone.now()).exists()
+    assignments = Assignment.objects.filter(study=study, worker=worker)
+    finished_count = assignments.finished().count()
+    has_lease = assignments.with_lease(timezone.now()).exists()
     is_open = study.state == Study.State.OPEN
     design = read_design(study)
     may_work = is_open and not has_lease
     is_at_limit = may_work and has_reached_limit(study=study, design=design, worker=worker)
     can_claim = may_work and not is_at_limit and free_hit_for(study=study, worker=worker)
     may_wait = not has_lease and not can_claim and may_get_a_hit_later(study=study, worker=worker)
-    outlooks = (("held", has_lease), ("more", can_claim), ("waiting", may_wait), ("all", is_at_limit))
-    # the work that the worker can expect
-    outlook = next((name for name, holds in outlooks if holds), "nothing")
-    judgments = Judgment.objects.filter(assignment__in=own_assignments)
+    # what the worker can do now, for the template
+    if has_lease:
+        outlook = "held"
+    elif can_claim:
+        outlook = "more"
+    elif may_wait:
+        outlook = "waiting"
+    elif is_at_limit:
+        outlook = "all"
+    else:
+        outlook = "nothing"
+    judgments = Judgment.objects.filter(assignment__in=assignments)
     context = {
         "study": study,
         "design": design,
@@ -194,7 +208,7 @@ def show_end(request: HttpRequest, slug: str) -> HttpResponse:
     }
     response = render(request, "annotation/done.html", context)
     if outlook == "waiting":
-        # this works without scripts, and stays on the page with the completion code
+        # reload by a header, which needs no script; a worker with a completion code stays on the page that shows it
         work_address = f"{resolve_url('annotation:work', slug)}?another&waited"
         address = resolve_url("annotation:done", slug) if finished_count else work_address
         response.headers["Refresh"] = f"{RETRY_SECONDS}; url={address}"

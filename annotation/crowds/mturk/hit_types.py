@@ -22,7 +22,8 @@ from annotation.crowds.mturk.requirements import (
     require_qualification,
     score_at_least,
 )
-from annotation.crowds.people import ids_not_passed_on, installation_id
+from annotation.crowds.people import installation_id
+from annotation.crowds.raw_ids import ids_with_unsent_qualification
 from annotation.work.quiz import quiz_backend
 from judgments.design.requirements import Workers
 from judgments.design.study_design import StudyDesign
@@ -63,7 +64,7 @@ def prepare_hit_type(client: TurkClient, platform: str, study: Study, design: St
     if crowd.keywords:
         properties["Keywords"] = crowd.keywords
     names = (*design.workers.requires, *design.workers.forbids)
-    new_ids = {name: ids_not_passed_on(platform, name) for name in names}
+    new_ids = {name: ids_with_unsent_qualification(platform, name) for name in names}
     key = (f"{platform} {settings.MTURK_ENDPOINT}", json.dumps([properties, new_ids], sort_keys=True))
     if key not in known_hit_types:
         _grant_qualifications(client, new_ids)
@@ -95,7 +96,7 @@ def _prepare_own_requirements(client: TurkClient, workers: Workers, *, platform:
     for name in (*workers.requires, *workers.forbids):
         is_required = name in workers.requires
         known_id = _find_qualification(client, platform, name)
-        if is_required and not known_id and not ids_not_passed_on(platform, name):
+        if is_required and not known_id and not ids_with_unsent_qualification(platform, name):
             raise CrowdRefusal(
                 f"Nothing was published: workers.requires names {name!r}, which nobody has at Mechanical Turk; give "
                 "the qualification to somebody first."

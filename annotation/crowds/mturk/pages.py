@@ -1,7 +1,8 @@
 """Make pages of work that Mechanical Turk stores and shows (HTMLQuestion), and read the answers that they send.
 
-Such a page is one document with its script and styles. All workers of a HIT get the same document; its script may show
-the items in mirrored sides, and sends which of the possible layouts it showed.
+Such a page is one HTML document that contains its script and styles. All workers of a HIT get the same document. For
+about half of the workers, its script swaps the left and the right sides of all units; the page then sends the number
+of the layout that it showed, 0 or 1.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ BETWEEN_TAGS = re.compile(r">\s*\n\s*<")
 KEY_HINTS = re.compile(r'<kbd aria-hidden="true">[^<]*</kbd>')  # keys need scripts, which are missing here
 
 
-def html_question(*, design: StudyDesign, hit: HIT, **page: Any) -> str:
-    """Return the HTMLQuestion of a HIT; arguments and errors are as in ``html_page``."""
-    return html_question_of(html_page(design=design, hit=hit, **page), hit=hit.key)
+def html_question(*, design: StudyDesign, hit: HIT, **page_arguments: Any) -> str:
+    """Return the HTMLQuestion (XML) with the document of a HIT; arguments and errors are as in ``html_page``."""
+    return html_question_of(html_page(design=design, hit=hit, **page_arguments), hit=hit.key)
 
 
 def html_page(
@@ -63,6 +64,9 @@ def html_page(
         units: the HIT's units in order, with items and texts.
         hosts: origins that may receive the answers, such as "https://www.mturk.com".
         language: the language of the page's own words.
+
+    Raises:
+        QuestionProblem: the design or a picture cannot be shown on such a page.
     """
     kind = KINDS[design.protocol].for_design(design)
     if not kind.page.self_contained:
@@ -83,15 +87,14 @@ def html_page(
             picture_url=_picture_address_maker(hit, design),
             answers={},
         )
+        instructions = translated_text(design.instructions) if design.instructions else ""
         context = {
             "alone": True,
             "design": design,
             "kind": kind,
             "steps": steps,
             "examples": examples,
-            "instructions": render_markdown(translated_text(design.instructions))
-            if design.instructions
-            else "",
+            "instructions": render_markdown(instructions) if instructions else "",
             "consent": render_markdown(design.consent) if design.consent else "",
             "hosts": " ".join(hosts),
             "mirror": bool(mirrored_layouts),
@@ -123,7 +126,11 @@ def possible_layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) ->
 def answers_of_page(
     document: str, *, design: StudyDesign, hit: HIT, units: Sequence[Unit]
 ) -> SubmittedAnswers:
-    """Read the answers to a page that ``html_page`` made from the same design, HIT and units."""
+    """Read the answers to a page that ``html_page`` made from the same design, HIT and units.
+
+    Args:
+        document: the XML document with the form's fields (QuestionFormAnswers).
+    """
     kind = KINDS[design.protocol].for_design(design)
     fields = fields_of(parse_answer_document(document))
     layouts_by_number = {
@@ -198,15 +205,17 @@ def _render_inlined(context: dict[str, Any]) -> str:
         f"script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
     )
     inline_parts = {"policy": policy, "script": SafeString(f"<script>{script}</script>")}
-    # first render without styles, because the content decides which styles are needed
+    # render without styles first, because the content decides which styles are needed
     document = str(render_to_string("annotation/mturk/page.html", context | inline_parts))
-    document = KEY_HINTS.sub("", BETWEEN_TAGS.sub(">\n<", document))
+    document = BETWEEN_TAGS.sub(">\n<", document)  # drop blank lines and indentation
+    document = KEY_HINTS.sub("", document)
     head, body = document.split("</head>", 1)
     return f"{head}<style>{styles_for(document, _read_style_sheet())}</style>\n</head>{body}"
 
 
 @cache
 def _read_script() -> str:
+    """Return the page's script without comment lines, blank lines and indentation."""
     lines = (line.strip() for line in _read_static_file("js/crowds/mturk_page.js").splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 

@@ -24,7 +24,7 @@ from django.utils import timezone
 from annotation.crowds import CrowdBackend, backend_of
 from annotation.crowds.base import Ability, CrowdRefusal, OutOfFunds, RetryLater, UnknownOutcome
 from annotation.crowds.outbox.effects import apply_failure, apply_success
-from annotation.crowds.people import error_of_call
+from annotation.crowds.raw_ids import remove_ids_from_error
 from annotation.models import CrowdCall, at_crowd
 from annotation.money.ledger import OverBudget
 from annotation.money.limits import NeedsConfirmation, OverLimit
@@ -101,17 +101,17 @@ def carry_out_calls(
             message = f"The crowd did it, but it is not booked: {problem}"
             failed_count += _fail_call(call, message, unsure=True)
         except (CrowdRefusal, QuorumError) as problem:
-            failed_count += _fail_call(call, error_of_call(call, str(problem)))
+            failed_count += _fail_call(call, remove_ids_from_error(call, str(problem)))
             unanswered_count = 0
         except UnknownOutcome as problem:
-            failed_count += _fail_call(call, error_of_call(call, str(problem)), unsure=True)
+            failed_count += _fail_call(call, remove_ids_from_error(call, str(problem)), unsure=True)
             unanswered_count = 0
         except OutOfFunds as problem:
-            stop_reason = error_of_call(call, str(problem))
+            stop_reason = remove_ids_from_error(call, str(problem))
             _postpone_call(call, stop_reason, after=0.0, had_no_effect=True)
             skipped_abilities = tuple(PAID_ABILITIES)
         except RetryLater as problem:
-            message = error_of_call(call, str(problem))
+            message = remove_ids_from_error(call, str(problem))
             pause = _draw_pause(rng, attempts[call.pk], problem.after)
             failed_count += _postpone_or_fail_call(
                 call, message, after=pause, had_no_effect=problem.had_no_effect

@@ -1,6 +1,6 @@
-"""Store what the crowd's answers to outbox messages change: external HITs, sessions and money.
+"""Store the effects of outbox messages that a crowd carried out: on publications, sessions and money.
 
-``settle_session`` books a decision, whether Quorum asked for it or the crowd reported it.
+``settle_session`` books a decision on a session, whether an outbox message asked for it or the crowd reported it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ DECIDED_STATUSES = (Status.APPROVED, Status.REJECTED)
 
 @transaction.atomic
 def release_unfilled(*, publication: Publication) -> int:
-    """Release the money for the free places of a closed external HIT; return their number.
+    """Release the money for the free places of a publication that is closed to new workers; return their number.
 
-    At crowds that list their work (``Ability.LIST``), this does nothing: a sync releases the places.
+    At crowds that list their work (``Ability.LIST``), this function does nothing: a sync releases the places.
     """
-    closed_rows = Publication.objects.filter(pk=publication.pk, state=Publication.State.EXPIRED)
-    locked = closed_rows.select_for_update(of=("self",)).select_related("study").first()
+    closed = Publication.objects.filter(pk=publication.pk, state=Publication.State.EXPIRED)
+    locked = closed.select_for_update(of=("self",)).select_related("study").first()
     if locked is None or Ability.LIST in backend_of(locked.study).can:
         return 0
     undecided_count = CrowdSession.objects.filter(
@@ -61,7 +61,7 @@ def apply_success(call: CrowdCall) -> None:
 
 
 def apply_failure(call: CrowdCall) -> None:
-    """Release the reservation of a call without an effect, and withdraw what it would have published."""
+    """Release the reservation of a call that had no effect. Withdraw the publication of a publish call."""
     release_reservation(call=call)
     if call.kind == Ability.PUBLISH and call.publication is not None:
         Publication.objects.filter(pk=call.publication.pk, state=Publication.State.PLANNED).update(
@@ -89,14 +89,17 @@ def _apply_publishing(call: CrowdCall) -> None:
 
 
 def _apply_extension(call: CrowdCall) -> None:
-    """Store added places or time. The external HIT is published again, and released places are opened again."""
+    """Store the added places, screen-outs or time of a publication, which is open again.
+
+    Money is held for the added places and for those that are reopened, but for no more places than are free.
+    """
     publication = Publication.objects.select_for_update().get(pk=call.publication_now().pk)
     places, reopened_places = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     added_screen_outs = int(call.payload.get("screen_outs", 0))
     reopened_screen_outs = int(call.payload.get("screen_outs_again", 0))
     expires_at = parse_datetime(call.payload.get("expires_at", "") or "")
     decided_count = publication.sessions.exclude(booked="").count()
-    # places of another extension that was requested meanwhile are already reserved
+    # free of held money and of decided sessions; another extension may hold money for the same places already
     free_count = max(0, publication.places + places - publication.held_slots - decided_count)
     Publication.objects.filter(pk=publication.pk).update(
         places=F("places") + places,
@@ -128,7 +131,7 @@ def _apply_expiry(call: CrowdCall) -> None:
 
 def _apply_decision(call: CrowdCall) -> None:
     """Store the crowd's decision. It differs from the requested one if another person had decided before."""
-    # release the reservation of an approval after a rejection: the payment reserves the money again
+    # an approval after a rejection has reserved money; release it, since the payment below takes it from the budget
     release_reservation(call=call)
     requested_status = Status.APPROVED if call.kind == Ability.APPROVE else Status.REJECTED
     status = call.answer.get("status", requested_status)

@@ -15,7 +15,7 @@ from annotation.crowds.panel.backend import ExternalBackend, signed_links
 from annotation.crowds.panel.list_page import csv_download, show_read_list
 from annotation.crowds.panel.page_context import panel_context, site_address
 from annotation.crowds.panel.payouts import make_bonus_list, pay_pages
-from annotation.crowds.people import forget_raw_ids
+from annotation.crowds.raw_ids import forget_raw_ids
 from annotation.money.orders import with_confirmation
 from common.errors import WrongState
 from judgments.admin.base import signed_in

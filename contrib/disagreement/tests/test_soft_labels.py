@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from annotation.crowds.people import forget_raw_ids
+from annotation.crowds.raw_ids import forget_raw_ids
 from annotation.models import Demographics, Worker
 from common.files import NanAsNullEncoder, indented_json
 from config.api.framework import NanAsNullRenderer

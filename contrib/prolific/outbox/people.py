@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from django.utils import timezone
 
 from annotation.crowds.base import CrowdProblem, CrowdRefusal, UnknownOutcome
-from annotation.crowds.people import ids_not_passed_on, installation_id
+from annotation.crowds.people import installation_id
+from annotation.crowds.raw_ids import ids_with_unsent_qualification
 from annotation.models import CrowdCall
 from common.features import feature_settings
 from common.rows.batches import batched
@@ -110,7 +111,7 @@ def prepare_participant_groups(client: ProlificClient, design: StudyDesign, *, p
     for group in client.list_groups(workspace):
         ids_by_name.setdefault(group.name, []).append(group.id)
     for name in (blocked_group_name(), *workers.forbids, *workers.requires):
-        new_people = ids_not_passed_on(platform, name)
+        new_people = ids_with_unsent_qualification(platform, name)
         if name in workers.requires and name not in ids_by_name and not new_people:
             raise CrowdRefusal(
                 f"Nothing was made at Prolific: workers.requires names {name!r}, and the workspace has no such group, "

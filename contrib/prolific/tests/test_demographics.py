@@ -11,7 +11,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from annotation.crowds.opening import close_study, open_study
-from annotation.crowds.people import forget_raw_ids
+from annotation.crowds.raw_ids import forget_raw_ids
 from annotation.models import CrowdSession, Demographics
 from common.errors import DesignError, WrongState
 from contrib.prolific.demographics import fetch_demographics

@@ -16,8 +16,8 @@ from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.outbox.messages import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
 from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_done
 from annotation.crowds.panel.people import end_panel_session
-from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import pay_more_screen_outs
+from annotation.crowds.raw_ids import forget_raw_ids
 from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.forecast import forecast_of

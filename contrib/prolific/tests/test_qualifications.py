@@ -4,7 +4,7 @@ import pytest
 from pytest_django import Settings
 
 from annotation.crowds.opening import close_study, open_study
-from annotation.crowds.people import forget_raw_ids
+from annotation.crowds.raw_ids import forget_raw_ids
 from annotation.models import RawId
 from common.errors import WrongState
 from contrib.prolific.tests.emulator import Fault, ProlificEmulator, Refusal

@@ -19,8 +19,8 @@ from annotation.crowds.opening import begin_closing, begin_opening, close_study,
 from annotation.crowds.outbox.delivery import carry_out_calls
 from annotation.crowds.outbox.messages import ask_to_write
 from annotation.crowds.outbox.resolution import retry_call
-from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import ask_to_extend
+from annotation.crowds.raw_ids import forget_raw_ids
 from annotation.crowds.reported_work import exclude_unknown_work
 from annotation.crowds.sessions import receive_worker
 from annotation.crowds.sync.decisions import approve_what_is_due

@@ -27,7 +27,8 @@ from annotation.crowds.panel.payouts import (
 )
 from annotation.crowds.panel.reconciling import book_list, compare_panel_list
 from annotation.crowds.panel.submission_list import ListProblem, read_submissions
-from annotation.crowds.people import forget_raw_ids, pseudonym
+from annotation.crowds.people import pseudonym
+from annotation.crowds.raw_ids import forget_raw_ids
 from annotation.crowds.sync.report import report_of
 from annotation.models import Assignment, CrowdSession, LedgerEntry, RawId, Worker
 from annotation.money.ledger import set_budget
