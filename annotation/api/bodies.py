@@ -1,7 +1,7 @@
 """The bodies of requests and replies of a worker's client, and of errors, as serializers.
 
-They check only the types of fields. The functions that store answers check their values, so that all clients get the
-same errors.
+The serializers of requests (``Parameters``) check only the types of fields. The functions that store answers check the
+values, so that the API and the pages report the same errors. Replies (``Schema``) only describe what is sent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CONFLICT_RESPONSE = OpenApiResponse(Problem, description="Not possible now; noth
 
 
 class TextField(serializers.CharField):
-    """A text that is taken as it was sent; the function that stores it checks it."""
+    """A text that is taken over unchanged. The function that stores it checks it."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(allow_blank=True, trim_whitespace=False, **kwargs)
@@ -116,7 +116,7 @@ class AssignmentReply(Schema):
 
 
 class Answer(Schema):
-    """An answer to one unit, in the order that the worker sees."""
+    """An answer to the unit at a position of the page, as the worker saw it."""
 
     position = serializers.IntegerField(min_value=1)
     value = PlainNumberField(required=False, help_text="Of kinds with numbers.")
@@ -149,7 +149,7 @@ class SavedReply(Schema):
 
 
 class SubmitRequest(SaveRequest):
-    """The answers that were not saved before, or all answers; and whether to claim the next HIT."""
+    """The answers that are not in the draft yet, or all answers. ``next`` claims the next HIT, too."""
 
     next = serializers.BooleanField(required=False)
 

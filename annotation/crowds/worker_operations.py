@@ -151,6 +151,6 @@ def write_to_workers(*, study: Study, by: User | None, subject: str, text: str, 
         raise WrongState(
             _("Nothing was sent: only participants whose work was approved or rejected can be messaged.")
         )
-    calls = messages.ask_to_write(study=study, workers=people, subject=subject, text=text, by=by)
+    calls = messages.ask_to_send_text(study=study, workers=people, subject=subject, text=text, by=by)
     message = ngettext("One message is being sent.", "%(n)s messages are being sent.", len(calls))
     return Outcome(message % {"n": len(calls)})

@@ -1,14 +1,16 @@
 """Budgets and the ledger: money in whole cents, each change booked once.
 
-The database keeps a budget's counters within the budget. Each change is a ledger entry with a unique key, written
-in the same transaction. So a repeated booking changes nothing, two publishers cannot both take the last cent, and
-the counters can be recomputed from the entries. Book inside a transaction.
+A budget has counters of the reserved and the spent cents::
+
+    reserved = the price of held places and screen-outs of publications + reservations of open calls
+    spent    = rewards of approved sessions + paid screen-outs + bonuses, fees included
+
+A database constraint keeps the counters within the budget. Each change of them is also a ledger entry with a unique
+key, written in the same transaction. So a repeated booking changes nothing, two simultaneous orders cannot both take
+the last cent, and the counters can be recomputed from the entries. Call the functions that book in a transaction.
 
 Orders stay within the budget and the limits above it (``annotation.money.limits``). Payments that a crowd made by
-itself are booked even beyond them; the budget records the excess.
-
-    reserved = the price of held places and screen-outs of external HITs + reservations of open calls
-    spent    = rewards of approved sessions + paid screen-outs + bonuses, fees included
+itself are booked even beyond them; the budget records the excess (``over_cents``).
 """
 
 from __future__ import annotations
@@ -48,11 +50,11 @@ def set_budget(*, study: Study, platform: str, cents: int, by: User | None = Non
     if cents == budget.budget_cents:
         return budget
     committed = F("reserved_cents") + F("spent_cents")
-    rows = Budget.objects.filter(pk=budget.pk).annotate(committed=committed)
-    # a budget that money already exceeds may be raised, although the new one is still too small
+    budgets = Budget.objects.filter(pk=budget.pk).annotate(committed=committed)
+    # an exceeded budget may be raised even if the new budget is still exceeded
     is_allowed = Q(committed__lte=cents) | Q(budget_cents__lt=cents)
     over_cents = Greatest(committed - cents, Value(0))
-    if not rows.filter(is_allowed).update(budget_cents=cents, over_cents=over_cents):
+    if not budgets.filter(is_allowed).update(budget_cents=cents, over_cents=over_cents):
         budget.refresh_from_db()
         raise WrongState(
             _(
@@ -136,15 +138,16 @@ def book_money(
 
 def _update_budget(budget: Budget, reserved: int, spent: int, *, is_fact: bool) -> None:
     """Add cents to the budget's counters. Raise OverBudget if they would exceed the budget, unless ``is_fact``."""
-    rows = Budget.objects.filter(pk=budget.pk)
+    budgets = Budget.objects.filter(pk=budget.pk)
     committed = F("reserved_cents") + F("spent_cents") + reserved + spent
     if reserved + spent > 0 and not is_fact:
-        rows = rows.filter(budget_cents__gte=committed)
-    if rows.update(
+        budgets = budgets.filter(budget_cents__gte=committed)
+    is_updated = budgets.update(
         reserved_cents=F("reserved_cents") + reserved,
         spent_cents=F("spent_cents") + spent,
         over_cents=Greatest(committed - F("budget_cents"), Value(0)),
-    ):
+    )
+    if is_updated:
         return
     budget.refresh_from_db()
     raise OverBudget(
@@ -155,23 +158,27 @@ def _update_budget(budget: Budget, reserved: int, spent: int, *, is_fact: bool) 
 
 
 def _update_commitments(budget: Budget, cents: int, account_id: int | None) -> None:
-    """Add newly committed cents to the account's share, or subtract released cents. The caller has locked the budget.
+    """Add newly committed cents to the account's commitment, or subtract released cents (negative ``cents``).
 
-    Several accounts may have ordered the places of one external HIT. Released cents are subtracted from the account's
-    own share first, then from the largest one.
+    The caller has locked the budget. Several accounts may have ordered the places of one publication. Released cents
+    are subtracted from the commitment of the account first, then from the largest commitments of others.
     """
     if cents > 0:
-        share, _created = Commitment.objects.get_or_create(budget=budget, account_id=account_id)
-        Commitment.objects.filter(pk=share.pk).update(cents=F("cents") + cents)
+        commitment, _created = Commitment.objects.get_or_create(budget=budget, account_id=account_id)
+        Commitment.objects.filter(pk=commitment.pk).update(cents=F("cents") + cents)
         return
     remaining_cents = -cents
     if not remaining_cents:
         return
-    shares = Commitment.objects.filter(budget=budget, cents__gt=0).order_by("-cents", "pk")
-    # false sorts before true, so the account's own share comes first
-    for share in sorted(shares, key=lambda row: account_id is None or row.account_id != account_id):
-        released_cents = min(remaining_cents, share.cents)
-        Commitment.objects.filter(pk=share.pk).update(cents=F("cents") - released_cents)
+
+    def is_of_other_account(commitment: Commitment) -> bool:
+        return account_id is None or commitment.account_id != account_id
+
+    commitments = Commitment.objects.filter(budget=budget, cents__gt=0).order_by("-cents", "pk")
+    # false sorts before true, so the account's commitment comes first
+    for commitment in sorted(commitments, key=is_of_other_account):
+        released_cents = min(remaining_cents, commitment.cents)
+        Commitment.objects.filter(pk=commitment.pk).update(cents=F("cents") - released_cents)
         remaining_cents -= released_cents
         if not remaining_cents:
             return
@@ -188,12 +195,9 @@ def ledger_sums(budget: Budget) -> tuple[int, int]:
 def reserved_cents(budget: Budget) -> int:
     """Return the reserved cents, recomputed from held places and open calls."""
     filters = {"study": budget.study, "platform": budget.platform}
-    rows = Publication.objects.filter(**filters)
-    cents_of_places = rows.filter(Q(held_slots__gt=0) | Q(screen_outs_held__gt=0)).aggregate(
-        cents=Sum(
-            F("held_slots") * (F("reward_cents") + F("fee_cents"))
-            + F("screen_outs_held") * F("screen_out_cents")
-        )
-    )["cents"]
+    publications = Publication.objects.filter(Q(held_slots__gt=0) | Q(screen_outs_held__gt=0), **filters)
+    held_cents = F("held_slots") * (F("reward_cents") + F("fee_cents"))
+    held_cents += F("screen_outs_held") * F("screen_out_cents")
+    cents_of_places = publications.aggregate(cents=Sum(held_cents))["cents"]
     cents_of_calls = CrowdCall.objects.filter(**filters).aggregate(cents=Sum("reserved_cents"))["cents"]
     return (cents_of_places or 0) + (cents_of_calls or 0)

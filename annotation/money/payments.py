@@ -5,7 +5,6 @@ The keys of the messages are derived from what is decided, so that each is sent 
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import NamedTuple
 
 from django.contrib.auth.models import User
@@ -35,8 +34,8 @@ def decide_session(
 ) -> CrowdCall | None:
     """Approve or reject a session by an outbox call.
 
-    Return None if there is no call: because the session is already approved, or because the crowd supports none, so
-    that the decision is stored at once.
+    Return the call. Return None if none is needed: because the session is already approved, or because the crowd does
+    not support such calls, so that the decision is stored at once.
 
     Args:
         why: the message to the worker, required for a rejection.
@@ -65,7 +64,8 @@ def decide_session(
     # a new key is needed to approve after a rejection, and to repeat a cancelled call
     ended_calls = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED_STATES)
     number = ended_calls.count() + 1
-    overrides_rejection = session.status == Status.REJECTED  # whose money was released
+    # the rejection released the money of the session, so reserve it again
+    overrides_rejection = session.status == Status.REJECTED
     return write_message(
         study=session.study,
         kind=kind,
@@ -152,24 +152,27 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     # lock before reading the wages, so that a concurrent request finds these bonuses
     approved = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.APPROVED).order_by("pk")
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
-    pays = {
-        pay.session: pay
+    top_up_cents = {
+        pay.session: pay.top_up_cents
         for pay in pay_of_sessions(study)
         if pay.top_up_cents and pay.approved and worker in ("", pay.worker)
     }
-    if not pays:
+    if not top_up_cents:
         raise WrongState(_("Nothing was paid: no approved work is below the wage floor."))
-    underpaid = CrowdSession.objects.filter(pk__in=pays).order_by("worker", "pk")
+    underpaid = CrowdSession.objects.filter(pk__in=top_up_cents).order_by("worker", "pk")
+    sessions_by_worker: dict[str, list[CrowdSession]] = {}
+    for session in underpaid.select_related("study", "worker"):
+        sessions_by_worker.setdefault(session.worker.name, []).append(session)
     calls: list[CrowdCall] = []
     unpaid_workers: list[str] = []
     problem: OverBudget | None = None
-    for name, sessions in groupby(underpaid.select_related("study", "worker"), lambda row: row.worker.name):
+    for name, sessions in sessions_by_worker.items():
         try:
             with one_order(study, None), transaction.atomic():
                 calls_of_worker = [
                     ask_for_bonus(
                         session=session,
-                        cents=pays[session.pk].top_up_cents,
+                        cents=top_up_cents[session.pk],
                         why=why,
                         number=_next_bonus_number(session),
                         by=by,

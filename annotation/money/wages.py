@@ -1,6 +1,6 @@
 """Wages: what sessions earn per hour, and the top-ups that raise them to the study's wage floor.
 
-Pages cache ``Pay``, ``Overclaim`` and ``Wages`` as JSON. An alias is the key under which a field is cached.
+Pages cache ``Pay``, ``Overclaim`` and ``Wages`` as JSON. The alias of a field is its name in this JSON.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Pay:
     Attributes:
         session: row id.
         worker: the worker's name.
-        seconds: active time, at most what the server observed.
+        seconds: active time that the browser sent, at most the time that the server observed.
         reward_cents, bonus_cents: amounts without fees; bonuses include pending ones.
-        wage_cents: the hourly pay at this pace.
-        top_up_cents: the amount by which the pay is below the study's wage floor, rounded up.
+        wage_cents: reward and bonuses per hour of active time.
+        top_up_cents: the cents that are missing for the study's wage floor, rounded up; 0 if none are.
         approved: whether the crowd approved the session, so that a top-up can be paid.
     """
 
@@ -65,8 +65,8 @@ class Overclaim:
         session: row id.
         worker: the worker's name.
         claimed_seconds: the seconds that the browser sent; the judgments keep them.
-        observed_seconds: the seconds between claim and submission that are within the lease and not paid for other
-            work.
+        observed_seconds: the seconds between claim and submission, without those after the end of the lease and those
+            that are paid for other work.
     """
 
     session: int

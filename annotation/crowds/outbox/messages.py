@@ -1,4 +1,7 @@
-"""Write outbox messages to a crowd, in the transaction that makes the decision."""
+"""Write outbox messages: calls to a crowd that are stored in the transaction of a decision, and sent later.
+
+Each message has a key that is derived from its content, so that the same decision is written and sent once.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from judgments.models import Study
 MAX_MESSAGE_LENGTH = 4096
 MAX_SUBJECT_LENGTH = 200
 MAX_WORKERS_IN_EVENT = 1_000  # number of workers whose names one log entry lists
-# the messages about a worker that the log records, in words
+# the kinds of messages about a worker that the study's log records, and the words of the record
 WORKER_ACTIONS = {
     Ability.BLOCK: "block",
     Ability.UNBLOCK: "lift its block of",
@@ -31,7 +34,10 @@ WORKER_ACTIONS = {
 
 
 def call_key(kind: str, *parts: object) -> str:
-    """Return a key of at most 64 characters. Equal parts give equal keys; other installations get other keys."""
+    """Return the key of a message, at most 64 characters, such as "bonus-3f2a...".
+
+    Equal parts give equal keys. Installations that share a crowd account get different keys for equal parts.
+    """
     return f"{kind}-{content_key(installation_id(), kind, *parts)}"
 
 
@@ -67,6 +73,9 @@ def write_message(
             _("Nothing was changed: the crowd %(title)s cannot %(action)s.")
             % {"title": backend.title, "action": _(ABILITY_PHRASES[kind])}
         )
+    stored_payload = dict(payload or {})
+    if cents:
+        stored_payload["cents"] = cents
     call, created = CrowdCall.objects.get_or_create(
         key=key,
         defaults={
@@ -76,7 +85,7 @@ def write_message(
             "publication": publication,
             "session": session,
             "worker": worker,
-            "payload": {**(payload or {}), **({"cents": cents} if cents else {})},
+            "payload": stored_payload,
             "why": why[:1024],
             "made_by": by,
         },
@@ -152,6 +161,7 @@ def _ask_about_worker(
 def ask_to_qualify(
     *, study: Study, worker: Worker, qualification: str, value: int = 1, by: User | None = None
 ) -> CrowdCall:
+    """Write a message that gives a worker a qualification with a value. The value 0 takes it away."""
     earlier_calls = CrowdCall.objects.filter(
         platform=study.platform, worker=worker, kind=Ability.QUALIFY, payload__qualification=qualification
     )
@@ -169,10 +179,10 @@ def ask_to_qualify(
 
 
 @transaction.atomic
-def ask_to_write(
+def ask_to_send_text(
     *, study: Study, workers: Collection[Worker], subject: str, text: str, by: User | None = None
 ) -> list[CrowdCall]:
-    """Write a message to each worker. A person to whom the same message was written before does not get it again."""
+    """Write an outbox message for each worker that sends them a text. Nobody gets the same text twice."""
     calls = [
         write_message(
             study=study,

@@ -1,4 +1,10 @@
-"""Parse a panel's list of submissions, whose columns and words for a status differ between panels."""
+"""Parse a panel's list of submissions, a CSV file with one line for each submission.
+
+Panels differ in the names of the columns and in their words for a status. An example::
+
+    Participant id,Submission id,Status,Completion code
+    5f1c,60ab,AWAITING REVIEW,C1X2
+"""
 
 from __future__ import annotations
 
@@ -15,10 +21,10 @@ from common.errors import QuorumError
 from judgments.design.panels import PANEL_PRESETS
 from judgments.design.tables.panel import Panel
 
-MAX_LINES = 20_000  # number of lines in a list
-MAX_CHARACTERS = 5_000_000  # number of characters in a list
+MAX_LINES = 20_000  # maximum number of lines in a list
+MAX_CHARACTERS = 5_000_000  # maximum number of characters in a list
 LIST_COLUMNS = ("worker", "session", "status", "code")  # the kinds of columns that are read
-# The value of CrowdSession.Status for each word that panels use for a status, after ``normalise_name``.
+# the value of CrowdSession.Status for each word that panels use for a status, as ``normalise_name`` returns it
 STATUSES = {
     "approved": "approved",
     "accepted": "approved",
@@ -49,7 +55,11 @@ MISSING_CODES = ("nocode", "nan", "none", "")  # words that stand for no code
 
 
 class ListProblem(QuorumError):
-    """Raised if a list cannot be read. ``columns`` are its columns if the person has to choose one."""
+    """Raised if a list cannot be read.
+
+    Attributes:
+        columns: the headers of the list's columns, if the person has to choose one; otherwise empty.
+    """
 
     title = "The list cannot be used"
 
@@ -88,7 +98,8 @@ def read_submissions(
     """Parse a list that has a header, and cells separated by commas, semicolons or tabs. Repeated lines count once.
 
     Args:
-        columns: the header of the column for each kind of LIST_COLUMNS that cannot be found automatically.
+        columns: headers of columns that a person has chosen, by their kind (``LIST_COLUMNS``). Columns of other kinds
+            are found by their usual names.
 
     Raises:
         ListProblem: the list is not CSV, is too long, lacks a column, or contradicts itself.
@@ -125,7 +136,10 @@ def read_submissions(
 
 
 def _read_lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the cells of each line that is not blank. The first line shows which separator is used."""
+    """Yield the number and the cells of each line that is not blank.
+
+    The separator is the one that is most frequent in the first line.
+    """
     first_line = text.split("\n", 1)[0]
     separator = max((",", ";", "\t"), key=first_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -139,9 +153,10 @@ def _read_lines(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _find_columns(header: Sequence[str], panel: Panel, chosen_columns: Mapping[str, str]) -> dict[str, int]:
-    """Return the index of the column of each kind; kinds without a column are left out.
+    """Return the index of the column of each kind, such as ``{"worker": 0, "status": 2}``, for kinds with a column.
 
-    A column is the chosen one, or else has one of the panel's usual names or the name of the link's parameter.
+    The column is the chosen one, or else the one with one of the panel's usual names, or with the name of the parameter
+    in the panel's links.
 
     Raises:
         ListProblem: no column has the participants' ids, or a chosen column is missing.
@@ -159,7 +174,8 @@ def _find_columns(header: Sequence[str], panel: Panel, chosen_columns: Mapping[s
                 )
             column_indices[kind] = header.index(name)
             continue
-        names = [normalise_name(name) for name in (*getattr(usual_names, kind), getattr(panel, kind, ""))]
+        link_parameter = getattr(panel, kind, "")
+        names = [normalise_name(name) for name in (*getattr(usual_names, kind), link_parameter)]
         name = next((name for name in names if name and name in normalised_header), "")
         if name:
             column_indices[kind] = normalised_header.index(name)
@@ -179,11 +195,17 @@ def normalise_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _read_submission(line_number: int, cells: Sequence[str], indices: Mapping[str, int]) -> PanelListLine:
-    """Return the submission in a line. ``indices`` are those of the columns, by their kind."""
+def _read_submission(
+    line_number: int, cells: Sequence[str], column_indices: Mapping[str, int]
+) -> PanelListLine:
+    """Return the submission in a line.
+
+    Args:
+        column_indices: the result of ``_find_columns``.
+    """
 
     def read_cell(kind: str) -> str:
-        index = indices.get(kind)
+        index = column_indices.get(kind)
         return cells[index].strip() if index is not None and index < len(cells) else ""
 
     status, code = read_cell("status"), read_cell("code")

@@ -1,10 +1,12 @@
-"""Compare the external HITs of a study with those at its crowd, and record the work on them."""
+"""Compare the publications of a study with the external HITs at its crowd, and record the work on them.
+
+A ``Publication`` is the database's row of an external HIT, and a ``CrowdPublication`` is what the crowd reports of it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 
 from django.utils import timezone
 
@@ -25,8 +27,10 @@ from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
 State = Publication.State
-MAX_UNREADABLE = 3  # number of unreadable external HITs after which a sync gives up
-FULL_READ_INTERVAL = timedelta(hours=24)  # after this time, unchanged external HITs are read all the same
+MAX_UNREADABLE = 3  # number of external HITs in a row that cannot be read, after which a sync gives up
+FULL_READ_INTERVAL = timedelta(
+    hours=24
+)  # after this time, external HITs are read even if they seem unchanged
 
 
 @dataclass(slots=True)
@@ -60,7 +64,7 @@ class CrowdComparison:
         remove_extra_slots(study=self.study)
 
     def mark_news(self) -> None:
-        """Mark the external HITs, of all studies, about which the crowd's queue has news."""
+        """Mark the publications, of all studies on the platform, of which the crowd's queue says that they changed."""
         publications = Publication.objects.filter(platform=self.study.platform)
         for external_id in self.backend.ids_with_news(self.study.platform):
             publications.filter(external_id=external_id).update(hinted_at=timezone.now())
@@ -85,7 +89,7 @@ class CrowdComparison:
                 progress(number / len(reports), f"{number} of {len(reports)} looked at")
 
     def can_skip(self, publication: Publication, reported: CrowdPublication) -> bool:
-        """Return whether an external HIT is finished and unchanged, so that it need not be read."""
+        """Return whether a publication is finished and unchanged, so that its work need not be read."""
         is_unchanged = publication.state == State.FINISHED and publication.seen == dict(reported.facts)
         return is_unchanged and not self.is_full
 
@@ -103,15 +107,16 @@ class CrowdComparison:
                 )
 
     def match_publication(self, reported: CrowdPublication) -> Publication | None:
-        """Return the row of an external HIT; note and return None if it has no row here.
+        """Return the publication of a reported external HIT.
 
-        If the outcome of the call that created the HIT was unknown, the call is marked as done.
+        If the outcome of the call that created the HIT was unknown, the call is marked as done. If there is no
+        publication, or it belongs to another external HIT, this is noted as a discrepancy, and None is returned.
         """
-        rows, external_id = at_crowd(Publication, self.study), reported.external_id
-        publication = rows.filter(external_id=external_id).first()
+        publications, external_id = at_crowd(Publication, self.study), reported.external_id
+        publication = publications.filter(external_id=external_id).first()
         if publication is not None:
             return publication
-        publication = rows.filter(token=reported.token).first()
+        publication = publications.filter(token=reported.token).first()
         if publication is None:
             self.note(
                 "only-there",
@@ -138,37 +143,43 @@ class CrowdComparison:
         return publication if publication.external_id else None
 
     def sync_publication(self, publication: Publication, reported: CrowdPublication) -> None:
-        """Record the work on an external HIT if it may have changed, and end the HIT if it is over."""
+        """Record the work on an external HIT if it may have changed, and end its publication if the HIT is over."""
         self.compare_terms(publication, reported)
         read_at = timezone.now()
-        # read the work before excluding unconfirmed work
-        if (
-            self.is_full
-            or _has_news(publication, reported)
-            or (reported.is_over and _has_unconfirmed_work(publication))
-        ):
-            for work in self.backend.fetch_work(publication):
-                try:
-                    record_work(backend=self.backend, publication=publication, work=work)
-                except IncompleteWork as problem:
-                    session_id = self.backend.session_id(publication.platform, work.external_id)
-                    hit_id = publication.external_id
-                    sentence = f"Assignment {session_id} of {hit_id} was submitted at the crowd. {problem}"
-                    self.note("no-answers", sentence, publication=hit_id, assignment=session_id)
+        if self.must_read_work(publication, reported):
+            self.record_works(publication)
             end_superseded_sessions(publication)
         if reported.is_over and reported.readable:
             end_publication(publication, read_at=read_at, asked_at=self.asked_at)
         Publication.objects.filter(pk=publication.pk).update(seen=dict(reported.facts), looked_at=read_at)
 
+    def must_read_work(self, publication: Publication, reported: CrowdPublication) -> bool:
+        if self.is_full or _has_news(publication, reported):
+            return True
+        # before unconfirmed work is excluded, read whether the crowd knows it by now
+        return reported.is_over and _has_unconfirmed_work(publication)
+
+    def record_works(self, publication: Publication) -> None:
+        """Record all work on an external HIT, and note work whose answers are missing."""
+        for work in self.backend.fetch_work(publication):
+            try:
+                record_work(backend=self.backend, publication=publication, work=work)
+            except IncompleteWork as problem:
+                session_id = self.backend.session_id(publication.platform, work.external_id)
+                hit_id = publication.external_id
+                sentence = f"Assignment {session_id} of {hit_id} was submitted at the crowd. {problem}"
+                self.note("no-answers", sentence, publication=hit_id, assignment=session_id)
+
     def compare_terms(self, publication: Publication, reported: CrowdPublication) -> None:
         """Note whether the crowd deleted an external HIT, or reports another pay or number of places."""
         external_id, title = publication.external_id, self.backend.title
-        spell = partial(spell_cents, currency=design_of(publication.study).currency)
+        currency = design_of(publication.study).currency
         if not reported.readable:
             sentence = f"{external_id} was deleted at {title}; what was submitted is not shown there."
             self.note("deleted-there", sentence, publication=external_id)
         if reported.reward_cents is not None and reported.reward_cents != publication.reward_cents:
-            pay = f"{spell(reported.reward_cents)} at {title}, and {spell(publication.reward_cents)}"
+            reported_pay = spell_cents(reported.reward_cents, currency)
+            pay = f"{reported_pay} at {title}, and {spell_cents(publication.reward_cents, currency)}"
             self.note("money", f"{external_id} pays {pay} by our rows.", publication=external_id)
         extensions = publication.calls.filter(kind=Ability.EXTEND).exclude(
             state__in=[CrowdCall.State.DONE, CrowdCall.State.DROPPED]
@@ -179,7 +190,10 @@ class CrowdComparison:
 
 
 def _has_news(publication: Publication, reported: CrowdPublication) -> bool:
-    """Return whether work may have changed since it was read: by its facts, by a notification, or by its age."""
+    """Return whether the work on an external HIT may have changed since it was last read.
+
+    This is so if the reported facts have changed, if a notification came, or if the last reading was long ago.
+    """
     read_at, facts = publication.looked_at, dict(reported.facts)
     if read_at is None or publication.seen != facts or timezone.now() - read_at > FULL_READ_INTERVAL:
         return True

@@ -1,6 +1,6 @@
 """The page of a study at its crowd: what it costs and pays, what is published, and the requests to the crowd.
 
-Each part of the page's context has a function. Figures over all work are cached (``figures``).
+A function collects each part of the page's context. Figures that are computed from all work are cached (``figures``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from judgments.studies.step_form import Refusal, take_refusal
 from judgments.studies.study_page import STEPS, study_page
 
 MAX_SUGGESTIONS = 200  # number of workers' names that a field suggests
-# abilities whose lack the page does not mention
+# abilities that the page does not mention if the crowd lacks them
 UNMENTIONED_ABILITIES = {Ability.DELETE, Ability.UNBLOCK, Ability.QUALIFY}
 
 
@@ -88,7 +88,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 
 def _money_context(study: Study, budget: Budget | None, figures: CrowdFigures) -> Context:
-    """Return what the study costs and pays, and work and orders that wait for a person's decision."""
+    """Return the budget, the wages and top-ups, and the work and orders that wait for a person's decision."""
     orders = study.spending_requests.filter(state="waiting").select_related("asked_by")
     return {
         "budget": budget,
@@ -105,7 +105,7 @@ def _money_context(study: Study, budget: Budget | None, figures: CrowdFigures) -
 
 
 def _offer_context(study: Study, backend: CrowdBackend) -> Context:
-    """Return what the crowd can do, and what it holds of the study: publications, sessions and qualifications."""
+    """Return what the crowd supports, and how many publications, sessions and qualifications the study has there."""
     unsupported = set(Ability) - backend.can - UNMENTIONED_ABILITIES
     return {
         "abilities": {ability.value for ability in backend.can},
@@ -141,7 +141,7 @@ def _offered_forms(study: Study, backend: CrowdBackend, rights: Any, takes_reque
     Args:
         takes_requests: whether the crowd can be sent requests about the study, and the account may send them.
     """
-    # an offer is extended only while the study is open
+    # publications are extended only while the study is open
     abilities = backend.can if study.state == Study.State.OPEN else backend.can - {Ability.EXTEND}
     return [
         form
@@ -164,6 +164,7 @@ def _suggested_names(study: Study) -> list[str]:
 
 
 def _count_by(rows: QuerySet[Any], field: str, choices: type[TextChoices]) -> list[tuple[str, int]]:
+    """Return the label and the number of rows of each value of a field with choices that occurs."""
     counts = dict(rows.values_list(field).annotate(n=Count("pk")).order_by())
     return [(str(label), counts[value]) for value, label in choices.choices if value in counts]
 

@@ -1,11 +1,12 @@
 """Operations that move money, over HTTP: a GET request previews one, a POST request carries it out once.
 
-The POST request has the word ``confirm`` of the preview, and an ``Idempotency-Key``.
+The POST request sends back the digest ``confirm`` of the preview, and has a header ``Idempotency-Key``. ``money_path``
+makes the route, the view and the schema of each operation.
 """
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from typing import Any, ClassVar
 
 from django.urls import URLPattern, path
@@ -93,10 +94,11 @@ DONE_RESPONSES: dict[Any, Any] = {
 class MoneyView(APIView):
     """Preview the cost of an operation (GET), and carry it out once (POST).
 
-    Both require the right to spend the study's money. ``money_path`` makes a subclass for each operation.
+    Both require the operation's right in the study. ``money_path`` makes a subclass for each operation.
 
     Attributes:
-        preview_type, confirm_type: the parameters of the preview, and those of the operation with ``confirm``.
+        preview_type: the parameters of a GET request.
+        confirm_type: the parameters of a POST request, among them ``confirm``.
     """
 
     scope: ClassVar[str] = "money"
@@ -106,7 +108,7 @@ class MoneyView(APIView):
     confirm_type: ClassVar[type[Parameters]]
 
     def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
-        """Return the study, and the row named in the address as an argument for the operation."""
+        """Return the study, and the operation's argument for the row in the address; here there is no such row."""
         return study_for(request, self.kwargs["slug"], self.operation.right), {}
 
     def get(self, request: Request, **address: str) -> Response:
@@ -118,21 +120,19 @@ class MoneyView(APIView):
 
     def post(self, request: Request, **address: str) -> Response:
         study, row = self.study_and_row(request)
-        data, operation, by = request.data, self.operation, staff_of(request)
+        body, operation, by = request.data, self.operation, staff_of(request)
         key = _read_key(request)  # after the body is read, since an unsupported type must give 415
-        parameters = {"why": "", **self.confirm_type.read(data)}
-        assert operation.do is not None
-        do = partial(operation.do, study=study, by=by, **parameters, **row)
-        body, is_replayed = idempotency.run_once(
-            key=key,
-            study=study,
-            step=operation.name,
-            request={**parameters, **row},
-            by=by,
-            carry_out=lambda: do().value,
+        arguments = {"why": "", **self.confirm_type.read(body), **row}
+
+        def carry_out() -> Any:
+            assert operation.do is not None
+            return operation.do(study=study, by=by, **arguments).value
+
+        reply, is_replayed = idempotency.run_once(
+            key=key, study=study, step=operation.name, request=arguments, by=by, carry_out=carry_out
         )
         headers = {REPLAYED_HEADER: "true"} if is_replayed else {}
-        return Response(body, status=status.HTTP_202_ACCEPTED, headers=headers)
+        return Response(reply, status=status.HTTP_202_ACCEPTED, headers=headers)
 
 
 class CallView(MoneyView):
@@ -150,14 +150,14 @@ class CallView(MoneyView):
 
 
 def money_path(operation: Operation, *, preview: str, detail: str) -> URLPattern:
-    """Return the route of an operation that moves money.
+    """Return the route of an operation that moves money, with a view made for it.
 
     Args:
-        preview, detail: the summary and the description of the preview in the schema.
+        preview, detail: the summary and the description of the GET request in the schema.
     """
     is_about_call = operation.row == "call"
     name, parameters = operation.name.replace("-", "_"), operation.parameters
-    preview_type = type("Previewed", (parameters,), {"why": None})
+    preview_type = type("Previewed", (parameters,), {"why": None})  # None removes the inherited field
     base = CallView if is_about_call else MoneyView
     view = type(
         f"{name.title()}View",
@@ -194,6 +194,7 @@ def _with_confirm(parameters: type[Parameters]) -> type[Parameters]:
 
 
 def _read_key(request: Request) -> str:
+    """Return the key in the header ``Idempotency-Key``, which may be in double quotes."""
     key = request.headers.get("Idempotency-Key", "").strip()
     if len(key) > 1 and key[0] == key[-1] == '"':
         key = key[1:-1]

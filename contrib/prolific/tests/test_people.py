@@ -13,7 +13,7 @@ from pytest_django import Settings
 from annotation.crowds import backend_of
 from annotation.crowds.base import Ability, CrowdRefusal
 from annotation.crowds.opening import close_study, open_study
-from annotation.crowds.outbox.messages import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
+from annotation.crowds.outbox.messages import ask_to_block, ask_to_qualify, ask_to_send_text, ask_to_unblock
 from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_done
 from annotation.crowds.panel.people import end_panel_session
 from annotation.crowds.publishing import pay_more_screen_outs
@@ -72,11 +72,11 @@ def test_a_qualification_is_a_group_of_that_name(panel: Panel, prolific: Prolifi
 @pytest.mark.parametrize("fault", [Fault.DROP_BEFORE, Fault.DROP_AFTER])
 def test_a_message_is_sent_once_at_most(panel: Panel, prolific: ProlificEmulator, fault: Fault) -> None:
     session = panel.finish("aa1")
-    ask_to_write(study=panel.study, workers=[session.worker], subject="Done", text="Thank you.")
+    ask_to_send_text(study=panel.study, workers=[session.worker], subject="Done", text="Thank you.")
     go_on(panel.study)
     assert [one["body"] for one in prolific.world.messages] == ["Done\n\nThank you."]
     prolific.faults.plan("send message", fault)
-    ask_to_write(study=panel.study, workers=[session.worker], subject="Done", text="Once more.")
+    ask_to_send_text(study=panel.study, workers=[session.worker], subject="Done", text="Once more.")
     go_on(panel.study)
     go_on(panel.study)
     sent = [one["body"] for one in prolific.world.messages]

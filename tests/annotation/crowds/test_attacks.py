@@ -17,7 +17,7 @@ from annotation.crowds.extra_slots import MAX_EXTRA_SLOTS
 from annotation.crowds.mturk.backend import MTurkBackend
 from annotation.crowds.opening import begin_closing, begin_opening, close_study, open_study
 from annotation.crowds.outbox.delivery import carry_out_calls
-from annotation.crowds.outbox.messages import ask_to_write
+from annotation.crowds.outbox.messages import ask_to_send_text
 from annotation.crowds.outbox.resolution import retry_call
 from annotation.crowds.publishing import ask_to_extend
 from annotation.crowds.raw_ids import forget_raw_ids
@@ -341,7 +341,7 @@ def test_a_refusal_that_names_somebody_is_kept_without_their_id(
 ) -> None:
     settings.CROWD_BACKOFF_SECONDS = 0.0
     work = arrived(study)
-    ask_to_write(study=study, workers=[work.session.worker], subject="Hello", text="You there")
+    ask_to_send_text(study=study, workers=[work.session.worker], subject="Hello", text="You there")
 
     def refuse(self: MTurkBackend, call: CrowdCall) -> dict[str, Any]:
         raise problem("Worker AEVE (id=AEVE/1) cannot be written to; AEVEN is another one.")
@@ -356,7 +356,7 @@ def test_a_refusal_that_names_somebody_is_kept_without_their_id(
 
 def test_ids_that_people_wrote_into_reasons_messages_and_forms_are_forgotten_too(study: Study) -> None:
     work = arrived(study)
-    (call,) = ask_to_write(
+    (call,) = ask_to_send_text(
         study=study, workers=[work.session.worker], subject="Hello AEVE", text="Dear AEVE, 7 cents for AEVE!"
     )
     CrowdCall.objects.update(answer={"list": 1, "of": ["AEVE"]}, why="AEVE asked")

@@ -13,7 +13,7 @@ from annotation.crowds import backend_of
 from annotation.crowds.mturk.client import client_of as turk_client
 from annotation.crowds.opening import begin_opening, carry_out_opening, close_study, open_study
 from annotation.crowds.outbox.delivery import ATTEMPTS_PER_RUN, MAX_UNANSWERED, carry_out_calls
-from annotation.crowds.outbox.messages import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
+from annotation.crowds.outbox.messages import ask_to_block, ask_to_qualify, ask_to_send_text, ask_to_unblock
 from annotation.crowds.outbox.resolution import retry_call
 from annotation.crowds.publishing import ask_to_extend
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication
@@ -374,7 +374,7 @@ def test_blocking_qualifying_and_writing(turk: MTurkEmulator) -> None:
     carry_out(study)
     ask_to_block(study=study, worker=session.worker, why="Copied answers.")
     ask_to_qualify(study=study, worker=session.worker, qualification="Careful", value=7)
-    ask_to_write(study=study, workers=[session.worker], subject="Thanks", text="It helped.")
+    ask_to_send_text(study=study, workers=[session.worker], subject="Thanks", text="It helped.")
     assert carry_out(study).done_count == 3
     dump = turk.dump()
     assert dump["blocks"] == {"AADA": "Copied answers."}
@@ -392,7 +392,7 @@ def test_a_letter_is_sent_once_at_most(kind: Any, letters: int, turk: MTurkEmula
     session = handed_in(turk, study)
     decide_session(session=session, approve=True)
     carry_out(study)
-    ask_to_write(study=study, workers=[session.worker], subject="Thanks", text="It helped.")
+    ask_to_send_text(study=study, workers=[session.worker], subject="Thanks", text="It helped.")
     with turk.faults.during(Fault(kind, frozenset({"NotifyWorkers"}), times=1)):
         carry_out(study)
     assert len(turk.dump()["mails"]) == letters
