@@ -1,4 +1,7 @@
-"""The operations on a crowd's workers: block them, give them qualifications, and send them messages."""
+"""Operations on a crowd's workers, for pages, API and commands: block them, qualify them, and send them messages.
+
+The function of an operation writes outbox messages; a sync sends them to the crowd later.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ from judgments.design.requirements import MAX_QUALIFICATION_LENGTH
 from judgments.models import Study
 from judgments.operations import Outcome, operation
 
-MAX_IDS = 1_000  # ids in one call; this many take some seconds, during which nobody else can write to SQLite
-NAME_ATTRIBUTES = {"list": "crowd-workers"}  # HTML attributes: the id of the page's list of suggested names
+MAX_IDS = 1_000  # in one call; as many ids take some seconds, during which nobody else can write to SQLite
+NAME_ATTRIBUTES = {"list": "crowd-workers"}  # HTML attributes of a field that suggests the names in this list
 
 
 class BlockRequest(Parameters):

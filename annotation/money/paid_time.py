@@ -1,7 +1,8 @@
 """The paid active time of sessions: at most what the server observed, and no second is paid twice.
 
-Active time is the time in which the page was visible and the person present. A crowd's own clock includes pauses,
-so wages by that clock would look lower. But browsers can send any active time, so it is limited.
+Active time is the time in which the page was visible and the person present. Browsers measure and send it. A crowd's
+own clock includes pauses, so wages by that clock would look lower. But a browser can send any number, so the paid time
+is limited to the time in which the worker held a HIT, according to the server.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain, groupby
+from operator import attrgetter
 
 from django.db.models import F, FloatField, Q, QuerySet, Sum
 from django.db.models.functions import Cast
@@ -21,14 +24,15 @@ from judgments.studies.designs import design_of
 CLOCK_TOLERANCE = 5.0  # tolerated difference between browser and server time, in seconds per assignment
 PAYABLE_STATUSES = (CrowdSession.Status.SUBMITTED, CrowdSession.Status.APPROVED)
 
-Span = tuple[datetime, datetime]
+Span = tuple[datetime, datetime]  # start and end
 
 
 @dataclass(frozen=True, slots=True)
 class PaidTime:
     """A session's active seconds, as the browser sent them and as they are paid.
 
-    ``exceeds_tolerance`` is true if the browser sent more than inexact clocks explain.
+    Attributes:
+        exceeds_tolerance: whether the browser sent more than inexact clocks explain.
     """
 
     claimed_seconds: float
@@ -43,7 +47,7 @@ class _SubmittedPage:
     Attributes:
         session, study: row ids.
         claimed_seconds: the active seconds that the browser sent.
-        spans: when the worker held the HIT.
+        spans: when the worker held the HIT, in one or several leases.
     """
 
     session: int
@@ -66,16 +70,18 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     paid: defaultdict[int, float] = defaultdict(float)
     overclaiming_sessions: set[int] = set()
     pages_by_worker = _pages_by_worker(sessions)
-    longest_leases = _longest_leases(page.study for pages in pages_by_worker.values() for page in pages)
+    all_pages = chain.from_iterable(pages_by_worker.values())
+    max_lease_seconds = _max_lease_seconds(page.study for page in all_pages)
     for pages in pages_by_worker.values():
-        held_time, paid_to_worker = _SpanUnion(), 0.0
+        held_time, paid_to_worker = _SpanUnion(), 0.0  # of the worker, over all pages so far
         for page in sorted(pages, key=lambda page: page.submitted_at):
             held_time.add(page.spans)
             page_seconds = _SpanUnion.from_spans(page.spans).seconds
             longest_span = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
-            # The study's team may have extended the lease.
-            limit = max(longest_leases[page.study], longest_span)
-            seconds = min(page.claimed_seconds, page_seconds, limit, held_time.seconds - paid_to_worker)
+            # a lease can be longer than the design allows, since staff can extend it
+            lease_limit = max(max_lease_seconds[page.study], longest_span)
+            unpaid_seconds = held_time.seconds - paid_to_worker
+            seconds = min(page.claimed_seconds, page_seconds, lease_limit, unpaid_seconds)
             paid_to_worker += seconds
             claimed[page.session] += page.claimed_seconds
             paid[page.session] += seconds
@@ -84,16 +90,16 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     return {pk: PaidTime(claimed[pk], paid[pk], pk in overclaiming_sessions) for pk in claimed}
 
 
-def _longest_leases(studies: Iterable[int]) -> dict[int, float]:
-    """Return the seconds of a lease with all its extensions, by the study's row id."""
+def _max_lease_seconds(studies: Iterable[int]) -> dict[int, float]:
+    """Return the seconds of a lease with all extensions that the design allows, by the study's row id."""
     crowds = {pk: design_of(study).crowd for pk, study in Study.objects.in_bulk(set(studies)).items()}
     return {pk: 60.0 * crowd.lease_minutes * (1 + crowd.extensions) for pk, crowd in crowds.items()}
 
 
 def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_SubmittedPage]]:
     """Return the submitted assignments of the workers of ``sessions``, by the worker's row id."""
-    # Of other studies, include only confirmed sessions: one with an invented id would reduce another person's paid
-    # time.
+    # of sessions outside ``sessions``, include only confirmed ones: a session with an invented id would reduce the paid
+    # time of the person with that id
     is_trusted = Q(pk__in=sessions.values("pk")) | Q(confirmed=True) | Q(status=CrowdSession.Status.APPROVED)
     payable = CrowdSession.objects.filter(
         is_trusted, worker__in=sessions.values("worker"), status__in=PAYABLE_STATUSES
@@ -105,46 +111,63 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Submit
         .order_by()
         .values_list("assignment", "seconds")
     )
-    rows = Assignment.objects.filter(session__in=payable).order_by("session", "hit", "accepted_at", "pk")
-    pages: defaultdict[int, list[_SubmittedPage]] = defaultdict(list)
-    expired_leases: list[Assignment] = []  # of the HIT of the current row
-    for row in rows.only(
+    assignments = Assignment.objects.filter(session__in=payable).only(
         "session", "study", "hit", "worker", "state", "accepted_at", "expires_at", "submitted_at", "gaps"
-    ).iterator():
-        assert row.session_id is not None  # guaranteed by the query
-        expired_leases = [
-            lease
-            for lease in expired_leases
-            if (lease.session_id, lease.hit_id) == (row.session_id, row.hit_id)
-        ]
-        claimed_seconds = claimed_seconds_by_assignment.get(row.pk) or 0.0
-        if claimed_seconds:
-            assert row.submitted_at is not None  # guaranteed by its judgments
-            spans = _spans_held([*expired_leases, row])
-            page = _SubmittedPage(row.session_id, row.study_id, row.submitted_at, claimed_seconds, spans)
-            pages[row.worker_id].append(page)
-        elif row.state == Assignment.State.EXPIRED:
-            expired_leases.append(row)  # its answers and times were moved to the assignment that replaced it
+    )
+    in_order = assignments.order_by("session", "hit", "accepted_at", "pk").iterator()
+    pages: defaultdict[int, list[_SubmittedPage]] = defaultdict(list)
+    for _session_and_hit, assignments_of_hit in groupby(in_order, attrgetter("session_id", "hit_id")):
+        expired_assignments: list[Assignment] = []
+        for assignment in assignments_of_hit:
+            claimed_seconds = claimed_seconds_by_assignment.get(assignment.pk) or 0.0
+            if claimed_seconds:
+                page = _submitted_page(assignment, expired_assignments, claimed_seconds)
+                pages[assignment.worker_id].append(page)
+            elif assignment.state == Assignment.State.EXPIRED:
+                # its answers and their seconds were moved to the later assignment of the same HIT
+                expired_assignments.append(assignment)
     return pages
 
 
-def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
-    """Return the time spans in which a worker held a HIT, from expired assignments and the submitted one.
+def _submitted_page(
+    submitted: Assignment, expired_assignments: Sequence[Assignment], claimed_seconds: float
+) -> _SubmittedPage:
+    """Return the page of a submitted assignment.
 
     Args:
-        rows: the assignments of the HIT in order; the last one is the submitted one.
+        expired_assignments: the worker's earlier assignments of the HIT, in order.
     """
-    # a lease ends at the latest when the next one begins, or when the page is submitted
-    next_starts = [later.accepted_at for later in rows[1:]] + [rows[-1].submitted_at]
+    assert submitted.session_id is not None  # guaranteed by the query
+    assert submitted.submitted_at is not None  # guaranteed by its judgments
+    return _SubmittedPage(
+        session=submitted.session_id,
+        study=submitted.study_id,
+        submitted_at=submitted.submitted_at,
+        claimed_seconds=claimed_seconds,
+        spans=_spans_held([*expired_assignments, submitted], submitted.submitted_at),
+    )
+
+
+def _spans_held(assignments: Sequence[Assignment], submitted_at: datetime) -> list[Span]:
+    """Return the time spans in which a worker held a HIT by one assignment after the other.
+
+    Args:
+        assignments: the worker's assignments of the HIT, in order. The lease of an assignment is interrupted by its
+            ``gaps``, such as ``[["2026-01-01T10:30:00+00:00", "2026-01-01T10:42:00+00:00"]]``, the times between an
+            expired lease and its renewal.
+        submitted_at: when the last assignment was submitted.
+    """
+    # an assignment ends at the latest when the next one begins, or when the page is submitted
+    latest_ends = [later.accepted_at for later in assignments[1:]] + [submitted_at]
     spans: list[Span] = []
-    for row, next_start in zip(rows, next_starts, strict=True):
-        lease_end = min(filter(None, (next_start, row.expires_at)))
-        start = row.accepted_at
-        for gap in row.gaps:  # times between an expired lease and its renewal
+    for assignment, latest_end in zip(assignments, latest_ends, strict=True):
+        end = min(latest_end, assignment.expires_at) if assignment.expires_at else latest_end
+        start = assignment.accepted_at
+        for gap in assignment.gaps:
             gap_start, gap_end = map(datetime.fromisoformat, gap)
-            spans.append((start, min(gap_start, lease_end)))
+            spans.append((start, min(gap_start, end)))
             start = gap_end
-        spans.append((start, lease_end))
+        spans.append((start, end))
     return [(start, end) for start, end in spans if start < end]
 
 
@@ -167,14 +190,18 @@ class _SpanUnion:
 
     def add(self, spans: Iterable[Span]) -> None:
         for start, end in spans:
-            # take away the spans that reach into this one, merge them with it, and put later ones back
-            later_spans: list[Span] = []
-            while self.spans and self.spans[-1][1] >= start:
-                other_start, other_end = self.spans.pop()
-                if other_start > end:
-                    later_spans.append((other_start, other_end))
-                    continue
+            self._add_span(start, end)
+
+    def _add_span(self, start: datetime, end: datetime) -> None:
+        # take the spans that end after ``start`` from the end of the list, merge those that overlap with the new span,
+        # and put back those that begin after it; new spans are mostly late, so few spans are taken
+        later_spans: list[Span] = []
+        while self.spans and self.spans[-1][1] >= start:
+            other_start, other_end = self.spans.pop()
+            if other_start > end:
+                later_spans.append((other_start, other_end))
+            else:
                 self.length -= other_end - other_start
                 start, end = min(start, other_start), max(end, other_end)
-            self.spans += [(start, end), *reversed(later_spans)]
-            self.length += end - start
+        self.spans += [(start, end), *reversed(later_spans)]
+        self.length += end - start

@@ -1,7 +1,7 @@
-"""Save, submit and revise answers that a script or a plain form sent.
+"""Save, submit and revise answers that a script (as JSON) or a plain form sent.
 
-Three kinds of positions keep a plain form from being submitted: those with invalid input (``invalid_inputs``), those
-without an answer, and those of groups that have neither a tick nor "none" (``undecided_positions``).
+A plain form is shown again instead of being submitted if a position has invalid input (``invalid_inputs``) or no
+answer, or belongs to a group of check boxes of which neither one nor "none" is ticked (``undecided_positions``).
 """
 
 from __future__ import annotations
@@ -35,13 +35,19 @@ def _save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResp
     assignment = own_assignment_of(request, slug, assignment_id)
     answers = answers_of_call(request)
     save_answers(assignment=assignment, answers=answers)
-    advice = advice_on(assignment, answers)
-    return JsonResponse({"saved": True} | ({"advice": advice} if advice else {}))
+    reply: dict[str, Any] = {"saved": True}
+    if advice := advice_on(assignment, answers):
+        reply["advice"] = advice
+    return JsonResponse(reply)
 
 
 @errors_as_json
 def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Submit the answers and claim the next page."""
+    """Submit the answers and claim the next page.
+
+    The reply says where the browser goes ("where") and, if there is one, which assignment comes next ("next") and how
+    many seconds its lease lasts ("left"). "change" is the address to revise the answers.
+    """
     assignment = own_assignment_of(request, slug, assignment_id)
     if frame_of(request) is not None:  # a frame shows only one assignment
         submit_answers(request, assignment, answers_of_call(request))
@@ -57,7 +63,7 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
         reply |= {"next": str(next_assignment.pk), "left": max(0, int(seconds_left))}
     if revision_deadline(submission.assignment) is not None:
         reply["change"] = resolve_url("annotation:change", slug, assignment_id)
-    # the script says the message itself if it shows the next page without loading it, since it fetched it ahead
+    # a script that has fetched the next page ahead shows it without a request, so it shows the message itself
     shows_prefetched_page = reply["next"] is not None and reply["next"] == body_of_call(request).get("ahead")
     if not shows_prefetched_page:
         messages.success(request, message)
@@ -140,10 +146,9 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     if request.method != "POST":
         return render_sheet(request, assignment, page_units, revising=True)
     answers, invalid_inputs = read_form(request, assignment, page_units, final=True)
-    if missing_positions := [
-        *invalid_inputs,
-        *undecided_positions(request.POST, page_units, kind_of(assignment.study)),
-    ]:
+    undecided = undecided_positions(request.POST, page_units, kind_of(assignment.study))
+    missing_positions = [*invalid_inputs, *undecided]
+    if missing_positions:
         return render_sheet(
             request,
             assignment,

@@ -1,4 +1,4 @@
-"""A study's page, on which people join or resume, and the page before the first work."""
+"""The page of a study, on which people join or resume, and the page with the instructions before the first work."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _why_not_open(study: Study) -> str:
-    """Return the reason that the template words: "simulated", "closed" or "not yet"."""
+    """Return the reason why nobody can join, for the template: "simulated", "closed" or "not yet"."""
     if study.simulated:
         return "simulated"
     return "closed" if study.state == Study.State.CLOSED else "not yet"
@@ -125,10 +125,15 @@ def _study_page(
 
 
 def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
-    """Return all countries if the visitor has to name one. A shorter list would reveal the accepted countries."""
-    worker = worker_of(request) if design.workers.countries else None
-    is_known = worker is not None and bool(worker.country)
-    return {} if not design.workers.countries or is_known else countries_by_name()
+    """Return all countries by code if the visitor has to name theirs; otherwise none.
+
+    A list of the accepted countries alone would tell visitors which country to name.
+    """
+    if not design.workers.countries:
+        return {}
+    worker = worker_of(request)
+    has_named_country = worker is not None and bool(worker.country)
+    return {} if has_named_country else countries_by_name()
 
 
 @member_page(GET)

@@ -1,6 +1,7 @@
 """Pages in Mechanical Turk's frame: the parameters with which workers arrive, and tickets that replace cookies.
 
-Browsers often refuse cookies in a frame. So the addresses of a worker's pages begin with a ticket: the signed session.
+Browsers often refuse cookies in a frame. So the addresses of a worker's pages begin with a ticket, a signed text with
+the row id of the session and the site that gets the answers, such as ``/f/<ticket>/s/birds/work/``.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from django.utils.translation import gettext as _
 from annotation.errors import ArrivalRefused
 from annotation.models import CrowdSession, Worker
 
-PREVIEW_ASSIGNMENT = "ASSIGNMENT_ID_NOT_AVAILABLE"
+PREVIEW_ASSIGNMENT = "ASSIGNMENT_ID_NOT_AVAILABLE"  # the assignmentId in the address of a preview
 SUBMIT_PATH = "/mturk/externalSubmit"
-TURK_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # letters and digits are the only characters seen so far
-SALT = "annotation.frames"  # not the name of a module, since tickets live on in addresses at Mechanical Turk
+TURK_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # ids have had only letters and digits so far
+# Tickets live on in addresses at Mechanical Turk, so this must not change, although no module has this name any more.
+SALT = "annotation.frames"
 TICKET_SECONDS = 30 * 24 * 3600  # longer than any lease, and than the time in which work may be resubmitted
 
 # origins to which forms in the frame may be sent, by platform; pages of the admin name the first one
@@ -35,7 +37,10 @@ SITES = {
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """The parsed parameters of an arrival. In a preview, ``assignment``, ``worker`` and ``site`` are ""."""
+    """The parameters with which Mechanical Turk opens the page: its ids, and the site that gets the answers.
+
+    In a preview, before the worker accepts the HIT, ``assignment``, ``worker`` and ``site`` are "".
+    """
 
     hit: str
     assignment: str = ""
@@ -48,7 +53,7 @@ class Arrival:
 
 
 def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
-    """Return the checked parameters of an arrival.
+    """Return the checked parameters of an arrival, from a query such as ``hitId=3X&assignmentId=3A&workerId=A1``.
 
     Args:
         sites: the origins to which the answers may be sent.
@@ -103,7 +108,11 @@ def _read_site(address: str, sites: Collection[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The frame around a page. ``site`` receives its answers, for instance https://www.mturk.com."""
+    """The frame around a page of a session.
+
+    Attributes:
+        site: the origin that gets the answers, such as "https://www.mturk.com".
+    """
 
     session: CrowdSession
     site: str
@@ -125,7 +134,7 @@ def all_sites() -> tuple[str, ...]:
 
 
 def new_ticket(session: CrowdSession, *, site: str) -> str:
-    """Return a ticket for the pages of a session. ``site`` will receive the answers."""
+    """Return a ticket for the pages of a session in a frame of ``site``."""
     return signing.dumps([session.pk, site], salt=SALT)
 
 

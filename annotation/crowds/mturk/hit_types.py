@@ -1,6 +1,7 @@
-"""Prepare the HIT type of a study at the service: its terms, and the qualifications that it requires.
+"""Prepare the HIT type of a study at Mechanical Turk: its terms, and the qualifications that it requires.
 
-HIT types and qualifications are created if they are missing. Their ids are kept in memory, since they never change.
+A HIT type has the properties that all HITs of a study share, such as title and reward. HIT types and qualifications are
+created if they are missing. Their ids are kept in memory, since they never change.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 
 MAX_APPROVAL_DELAY = timedelta(days=30)  # the service's limit for automatic approval
-APPROVAL_MARGIN = timedelta(days=7)  # the service approves this much later than Quorum
+APPROVAL_MARGIN = timedelta(days=7)  # by how much later than Quorum the service approves work
 
-TEST_SECONDS = 3600  # seconds in which a test must be done
+TEST_SECONDS = 3600  # seconds in which a qualification test must be done
 RETRY_SECONDS = 3600  # seconds between two attempts at a test
 
-# The id of each HIT type, by platform and by the hash of its properties and of the people sent to the service.
+# ids of HIT types, by platform with address, and by the JSON of their properties and of the people to tell the service
 known_hit_types: dict[tuple[str, str], str] = {}
-# The id of each of the account's qualifications, by platform and name.
+# ids of the account's qualifications, by platform with address, and by Quorum's name
 known_qualifications: dict[tuple[str, str], str] = {}
 
 
@@ -48,26 +49,26 @@ def prepare_hit_type(client: TurkClient, platform: str, study: Study, design: St
         CrowdRefusal: nobody has a required qualification.
     """
     crowd = design.crowd
-    more_requirements = [is_master(live=platform == LIVE)] if crowd.masters else []
-    more_requirements += _prepare_own_requirements(client, design.workers, platform=platform)
+    requirements = [is_master(live=platform == LIVE)] if crowd.masters else []
+    requirements += _prepare_named_qualifications(client, design.workers, platform=platform)
     if has_qualification_test(design):
         test = quiz_backend().qualification_test(design, title=title_of(design))
-        more_requirements.append(score_at_least(_prepare_test(client, study, design), test.required_score))
+        requirements.append(score_at_least(_prepare_test(client, study, design), test.required_score))
     properties: dict[str, Any] = {
         "Title": title_of(design),
         "Description": description_of(design),
         "Reward": format_dollars(crowd.reward_cents),
         "AssignmentDurationInSeconds": crowd.lease_minutes * 60,
         "AutoApprovalDelayInSeconds": int(auto_approval_delay(design).total_seconds()),
-        "QualificationRequirements": qualification_requirements(design.workers, extra=more_requirements),
+        "QualificationRequirements": qualification_requirements(design.workers, extra=requirements),
     }
     if crowd.keywords:
         properties["Keywords"] = crowd.keywords
     names = (*design.workers.requires, *design.workers.forbids)
-    new_ids = {name: ids_with_unsent_qualification(platform, name) for name in names}
-    key = (f"{platform} {settings.MTURK_ENDPOINT}", json.dumps([properties, new_ids], sort_keys=True))
+    unsent_ids = {name: ids_with_unsent_qualification(platform, name) for name in names}
+    key = (f"{platform} {settings.MTURK_ENDPOINT}", json.dumps([properties, unsent_ids], sort_keys=True))
     if key not in known_hit_types:
-        _grant_qualifications(client, new_ids)
+        _grant_qualifications(client, unsent_ids)
         type_id = client.create_hit_type(properties)
         if settings.MTURK_SQS_QUEUE:
             client.set_notification(type_id, transport="SQS", destination=settings.MTURK_SQS_QUEUE)
@@ -78,16 +79,18 @@ def prepare_hit_type(client: TurkClient, platform: str, study: Study, design: St
 
 
 def auto_approval_delay(design: StudyDesign) -> timedelta:
-    """Return the delay after which the service approves work.
+    """Return the delay after which the service approves work automatically.
 
-    It is longer than Quorum's own delay, so it matters only if this server disappears.
+    It is longer than Quorum's own delay, so the service approves work only if this server no longer does.
     """
     hours = design.crowd.approve_after_hours
     return min(MAX_APPROVAL_DELAY, timedelta(hours=hours) + APPROVAL_MARGIN) if hours else MAX_APPROVAL_DELAY
 
 
-def _prepare_own_requirements(client: TurkClient, workers: Workers, *, platform: str) -> list[Requirement]:
-    """Return the requirements about Quorum's own qualifications; create missing qualifications at the service.
+def _prepare_named_qualifications(
+    client: TurkClient, workers: Workers, *, platform: str
+) -> list[Requirement]:
+    """Return the requirements about the qualifications that the design names; create those that are missing.
 
     Raises:
         CrowdRefusal: a required qualification does not exist at the service, and nobody has it here.
@@ -107,25 +110,29 @@ def _prepare_own_requirements(client: TurkClient, workers: Workers, *, platform:
 
 
 def _find_qualification(client: TurkClient, platform: str, name: str) -> str | None:
-    """Return the id of one of Quorum's qualifications at the service; None if it does not exist there."""
+    """Return the service's id of the qualification with this name in Quorum; None if it does not exist there."""
     key = (f"{platform} {settings.MTURK_ENDPOINT}", name)
     if key not in known_qualifications:
-        found_id = client.find_qualification(_qualification_name(name))
-        if found_id is None:
+        qualification_id = client.find_qualification(_qualification_name(name))
+        if qualification_id is None:
             return None
-        known_qualifications[key] = found_id
+        known_qualifications[key] = qualification_id
     return known_qualifications[key]
 
 
 def _grant_qualifications(client: TurkClient, ids_by_name: Mapping[str, Collection[str]]) -> None:
-    """Grant qualifications at the service. ``ids_by_name`` are the WorkerIds of the people who get each."""
+    """Grant qualifications at the service.
+
+    Args:
+        ids_by_name: the WorkerIds of the people who get each qualification, by its name in Quorum.
+    """
     for name, worker_ids in ids_by_name.items():
         for worker_id in worker_ids:
             client.qualify(prepare_qualification(client, name), worker_id, 1)
 
 
 def prepare_qualification(client: TurkClient, name: str) -> str:
-    """Return the id of one of Quorum's qualifications at the service; create it if it is missing."""
+    """Return the service's id of the qualification with this name in Quorum; create it if it is missing."""
     properties = {
         "Description": f"Given by the requester: {name}",
         "QualificationTypeStatus": "Active",
@@ -134,7 +141,10 @@ def prepare_qualification(client: TurkClient, name: str) -> str:
 
 
 def _qualification_name(name: str) -> str:
-    """Return the name at the service, where installations that share an account must not share qualifications."""
+    """Return the name that the qualification has at the service.
+
+    It contains the installation's id, since installations that share an account must not share qualifications.
+    """
     return f"{name} ({installation_id()})"
 
 
@@ -159,15 +169,15 @@ def _prepare_test(client: TurkClient, study: Study, design: StudyDesign) -> str:
 
 def _find_or_create_qualification(client: TurkClient, name: str, properties: dict[str, Any]) -> str:
     """Return the id of the account's qualification with this name; create it if it is missing."""
-    found_id = client.find_qualification(name)
-    if found_id is not None:
-        return found_id
+    qualification_id = client.find_qualification(name)
+    if qualification_id is not None:
+        return qualification_id
     try:
         return client.create_qualification({"Name": name, **properties})
     except TurkRefusal as problem:
         if "AlreadyExists" not in problem.code:
             raise
-        found_id = client.find_qualification(name)
-        if found_id is None:  # the service does not list it yet
+        qualification_id = client.find_qualification(name)
+        if qualification_id is None:  # the service does not list it yet
             raise RetryLater(str(problem)) from None
-        return found_id
+        return qualification_id

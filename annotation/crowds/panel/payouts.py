@@ -1,4 +1,7 @@
-"""List the payments and bonuses to upload at a panel, and pay for pages of unfinished sessions."""
+"""List the payments and bonuses that staff upload at a panel, and pay for the finished pages of unfinished sessions.
+
+A panel with an API gets payments and bonuses by outbox messages, so it needs no lists.
+"""
 
 from __future__ import annotations
 
@@ -26,28 +29,29 @@ from judgments.design.panels import PANEL_PRESETS
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-# The number of the bonus that pays for the pages of an incomplete session. It is larger than the numbers of bonuses
-# that people give, so that the keys of their calls differ.
+# The number of the bonus that pays for the pages of an unfinished session. Other bonuses of a session are numbered from
+# 1. Since the number is part of the key of the outbox call, this bonus gets a key of its own.
 PARTIAL_NUMBER = 900
 
 
 def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[list[object]]:
-    """Return the lines of the list of submissions to pay at the panel, header first."""
+    """Return the rows of a CSV file with the submissions to pay at the panel, header first."""
     publications = {publication.pk: publication for publication in study.publications.all()}
-    header = ["participant id", "submission id", "amount", "status there", "code there", "why"]
-    rows: list[list[object]] = [[*header]]
-    for row in compared:
-        if row.verdict != "pay" or row.session is None or row.panel_line is None:
+    rows: list[list[object]] = [
+        ["participant id", "submission id", "amount", "status there", "code there", "why"]
+    ]
+    for submission in compared:
+        session, line = submission.session, submission.panel_line
+        if submission.verdict != "pay" or session is None or line is None:
             continue
-        amount = spell_cents(publications[row.session.publication_id].reward_cents)
-        line = row.panel_line
-        rows.append([line.worker, line.session, amount, line.panel_status, line.code, row.reason])
+        amount = spell_cents(publications[session.publication_id].reward_cents)
+        rows.append([line.worker, line.session, amount, line.panel_status, line.code, submission.reason])
     return rows
 
 
 @dataclass(frozen=True, slots=True)
 class UnpaidPages:
-    """A session that ended early: the number of its submitted assignments, and their pay."""
+    """A session that ended early, with the number of its submitted assignments and the pay due for them."""
 
     session: CrowdSession
     page_count: int
@@ -55,20 +59,25 @@ class UnpaidPages:
 
 
 def unpaid_pages(study: Study) -> list[UnpaidPages]:
-    """Return incomplete sessions that have ended, with the pay due for their assignments.
+    """Return the sessions that ended early and have submitted assignments which are not paid yet.
 
-    Rejected assignments, and sessions whose pages were paid before, are left out.
+    Rejected assignments do not count. Sessions whose pages were paid before, by a bonus or by the panel, are left out.
     """
     reward_cents = design_of(study).crowd.reward_cents
+    if not reward_cents:
+        return []
     is_submitted = Q(assignments__state__in=["submitted", "approved"])
     paid_here = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
     paid_by_panel = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
     sessions = panel_sessions(study).filter(status__in=ABANDONED_STATUSES)
     sessions = sessions.exclude(pk__in=paid_here.values("session"))
     sessions = sessions.exclude(pk__in=paid_by_panel.values("session"))
-    counted = sessions.annotate(n=Count("assignments", filter=is_submitted)).filter(n__gt=0).order_by("pk")
-    rows = counted.select_related("worker", "study") if reward_cents else ()
-    return [UnpaidPages(session, session.n, session.n * reward_cents) for session in rows]
+    sessions = sessions.annotate(page_count=Count("assignments", filter=is_submitted))
+    unpaid_sessions = sessions.filter(page_count__gt=0).order_by("pk").select_related("worker", "study")
+    return [
+        UnpaidPages(session, session.page_count, session.page_count * reward_cents)
+        for session in unpaid_sessions
+    ]
 
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
@@ -77,10 +86,12 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
         unpaid_sessions = unpaid_pages(study)
         if not unpaid_sessions:
             raise WrongState(_("Nothing was paid: there are no unpaid pages of sessions that ended early."))
-        for row in unpaid_sessions:
-            call = ask_for_bonus(session=row.session, cents=row.cents, why=why, number=PARTIAL_NUMBER, by=by)
+        for unpaid in unpaid_sessions:
+            call = ask_for_bonus(
+                session=unpaid.session, cents=unpaid.cents, why=why, number=PARTIAL_NUMBER, by=by
+            )
             CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
-        total = spell_cents(sum(row.cents for row in unpaid_sessions), design_of(study).currency)
+        total = spell_cents(sum(unpaid.cents for unpaid in unpaid_sessions), design_of(study).currency)
         message = f"Bonuses of {total} for the pages of {len(unpaid_sessions)} sessions."
         note_event(study=study, what="partial-pay", sentence=message, by=by)
     return len(unpaid_sessions)
@@ -95,6 +106,7 @@ def last_bonus_list(study: Study) -> int:
 
 
 def _paid_bonuses(study: Study) -> QuerySet[CrowdCall]:
+    """Return the bonus calls that are booked as paid. The ``answer`` of a listed one has the list's number, "list"."""
     return CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state=CrowdCall.State.DONE)
 
 
@@ -110,17 +122,19 @@ BonusLine = tuple[str, str]  # the panel's id of the submission or person, and a
 
 @transaction.atomic
 def make_bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tuple[int, list[BonusLine]]:
-    """Make a list of the bonuses that are in no list yet, or an earlier list again. Return its number and its lines.
+    """Make a list of the bonuses that are in no list yet, or make an earlier list again.
 
-    Each bonus is in one list only, so uploading each list once pays each bonus once. Lines of people whose id was
-    deleted are left out; the other lines stay the same.
+    Return the list's number and its lines. Each bonus is in one list only, so uploading each list once pays each bonus
+    once. Lines of people whose id was deleted are left out; the other lines stay the same.
 
     Args:
         number: the list's number; 0 makes a new list.
     """
     if Ability.APPROVE in backend_of(study).can:
         raise WrongState(_("No list was created: Quorum reports bonuses to this crowd automatically."))
-    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # one list at a time
+    Study.objects.select_for_update(no_key=True).get(
+        pk=study.pk
+    )  # two simultaneous lists would share bonuses
     calls = _paid_bonuses(study).filter(answer__list=number) if number else unlisted_bonuses(study)
     bonus_calls = list(calls.order_by("pk"))
     if not bonus_calls:  # the number of a list that does not exist, or no new bonuses
@@ -158,16 +172,12 @@ def _bonus_lines(study: Study, calls: list[CrowdCall]) -> dict[int, BonusLine]:
     """
     panel = design_of(study).panel
     pays_by_session = PANEL_PRESETS[panel.preset].pays_by_session
-    ids_by_session = dict(
-        RawId.objects.filter(session__study=study, name=session_parameter(panel)).values_list(
-            "session", "value"
-        )
+    session_ids = RawId.objects.filter(session__study=study, name=session_parameter(panel))
+    ids_by_session = dict(session_ids.values_list("session", "value"))
+    worker_ids = RawId.objects.filter(
+        worker__crowd_sessions__study=study, session=None, name=worker_parameter(panel)
     )
-    ids_by_worker = dict(
-        RawId.objects.filter(
-            worker__crowd_sessions__study=study, session=None, name=worker_parameter(panel)
-        ).values_list("worker", "value")
-    )
+    ids_by_worker = dict(worker_ids.values_list("worker", "value"))
     lines = {}
     for call in calls:
         assert call.session_id is not None  # a bonus belongs to a session

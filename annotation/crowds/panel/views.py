@@ -58,7 +58,10 @@ class CrossSiteForm(QuorumError):
 @csrf_exempt  # no cookie is set before the start, the ids are signed, and posts from other sites are refused below
 @worker_page(GET_POST)
 def show_entry(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the study with a start button. Redirect people who have started. A GET request stores nothing."""
+    """Show the study with a start button, or the outcome of a session that has ended. Start a session on POST.
+
+    A GET request stores nothing.
+    """
     study = find_study(slug)
     design = read_design(study)
     if design.crowd.backend != ExternalBackend.name:
@@ -112,6 +115,7 @@ def _render_entry(
 
 
 def _start_session(request: HttpRequest, study: Study, design: StudyDesign) -> HttpResponse:
+    """Start the person's session, and redirect them to the instructions, to the work, or to the outcome."""
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
         raise CrossSiteForm(_("Nothing was recorded: please press “Start” on the page of the study."))
     ids = read_signed_ids(study, request.POST.get("seal", ""))
@@ -161,7 +165,11 @@ def show_end(request: HttpRequest, slug: str) -> HttpResponse:
 def _render_outcome(
     request: HttpRequest, study: Study, design: StudyDesign, outcome: str, session: CrowdSession | None = None
 ) -> HttpResponse:
-    """Show the outcome, with the way back to the panel. Without a session, nothing was stored about the person."""
+    """Show the outcome, with the code or the address for the return to the panel.
+
+    Args:
+        session: None if nothing was stored about the person.
+    """
     code = code_of(session) if session is not None else code_for(study, design, outcome)
     ids = ids_of(session) if session is not None else PanelIds(worker="")
     context = {

@@ -1,4 +1,8 @@
-"""The data that checks of a study before its opening need, and the points of the checklist that they return."""
+"""The input and the output of the checks of a study before its opening.
+
+A check takes a ``Launch``, with the study and what is known of it, and returns points of the checklist
+(``ChecklistItem``).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from judgments.studies.study_page import study_page_address
 
 
 class Readiness(StrEnum):
-    """How far a study is ready for its opening, by a point of the checklist. HTTP calls use the values."""
+    """The state of a point of the checklist. The values are part of the API."""
 
     READY = gettext_noop("ready")
     MISSING = gettext_noop("missing")  # the study can open without it
@@ -57,12 +61,13 @@ class ChecklistItem:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A study before it is opened, as checks see it.
+    """A study before it is opened, with the data that checks need.
 
     Attributes:
         user: the account that reads the checklist.
         forecast: the forecast of cost and wage; None while the plan is being computed, or if there is a problem.
-        plan: the template context of the plan of a draft's design.
+        plan: for a draft, the template context of the plan of its HITs ("plan"), or of the problem that prevents them
+            ("problem", "problem_link"); otherwise empty.
         can_go_back: whether the pages of work can be discarded, so that the design can be changed.
     """
 
@@ -106,10 +111,10 @@ class Launch:
         page: str = "",
         link_words: str = "",
     ) -> ChecklistItem:
-        """Return a point of the checklist, with a link to where it can be changed.
+        """Return a point of the checklist, with a link to the page on which it can be changed.
 
-        Only a draft's design can be changed. After that a link for ``key`` leads to discarding the pages of work, if
-        nobody took one, or else to duplicating the study.
+        Only a draft's design can be changed. If there are pages of work, the link for a ``key`` leads to the page that
+        discards them or, if they cannot be discarded, to the page that duplicates the study.
 
         Args:
             key: the key of the design that can be changed.
