@@ -1,4 +1,4 @@
-"""The operations on a study at its crowd: open, close, synchronise, and pay for more screen-outs."""
+"""Operations on a study at its crowd, for pages, API and commands: open, close, compare, and pay more screen-outs."""
 
 from __future__ import annotations
 
@@ -33,24 +33,29 @@ class OpenRequest(Parameters):
     )
 
 
+def _publish_now(study: Study) -> str:
+    return carry_out_opening(study=study)
+
+
 @operation(
     "open",
     "Let participants in",
     parameters=OpenRequest,
     orders=True,
-    follow_up=FollowUp(carry_out=lambda study: carry_out_opening(study=study), enqueue=sync_if_calls_wait),
+    follow_up=FollowUp(carry_out=_publish_now, enqueue=sync_if_calls_wait),
     command=CommandHelp("Let participants into a study.", "triplets-50"),
 )
 def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:
     """Publish the study to its crowd. Repeating changes nothing."""
     checks = [] if anyway or study.state != Study.State.GENERATED else OPENING_CHECKS
-    if warnings := " ".join(filter(None, (check(study, by) for check in checks))):
+    warnings = [warning for check in checks if (warning := check(study, by))]
+    if warnings:
         raise WrongState(
             _(
                 "Study %(slug)r was not opened. %(problem)s To open the study nevertheless, choose "
                 "“Open nevertheless” (in the API: “anyway”)."
             )
-            % {"slug": study.slug, "problem": warnings}
+            % {"slug": study.slug, "problem": " ".join(warnings)}
         )
     check_design_at_crowd(study=study)
     return _open_study(study=study, by=by)

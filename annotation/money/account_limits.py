@@ -1,4 +1,4 @@
-"""Set the limits of accounts, and show how much each account has committed."""
+"""Set the spending limits of accounts and of the installation, and list how much each account has committed."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q, Sum
+from django.db.models import Q, QuerySet, Sum
 from django.utils.translation import gettext as _
 
-from annotation.models import Budget, Commitment, SpendingLimit
+from annotation.models import Budget, Commitment, LedgerEntry, SpendingLimit
 from annotation.money.limits import cents_committed_today, committed_cents, entries_of_today
 from common.audit import current_act
 from common.errors import ObjectNotFound, WrongState
 
-MAX_SHOWN = 30  # number of accounts that are shown for each reason
+MAX_SHOWN = 30  # maximum number of accounts that are listed for each reason
 
-# limits that only the row of the installation may have, whose account is empty
+# limits that only the installation may have; its row of limits has no account
 INSTALLATION_FIELDS = ("account_day_cents", "account_total_cents", "confirm_cents")
 LIMIT_FIELDS = ("day_cents", "total_cents", *INSTALLATION_FIELDS)
+# permissions
 VIEW_LIMITS = "annotation.view_spendinglimit"
 SET_LIMITS = (VIEW_LIMITS, "annotation.add_spendinglimit", "annotation.change_spendinglimit")
 
@@ -39,7 +40,7 @@ def set_limits(*, account: str = "", currency: str, by: User, **limits: int | No
 
     Args:
         account: the account's name; "" for the installation.
-        limits: the limits in cents, by their names in LIMIT_FIELDS. A missing one, or None, means no limit.
+        limits: the limits in cents, by their names in ``LIMIT_FIELDS``. A limit that is missing or None is removed.
     """
     owner = User.objects.filter(username=account, is_staff=True).first() if account else None
     if account and owner is None:
@@ -75,9 +76,10 @@ class AccountSpending:
     Attributes:
         today_cents: the cents committed since midnight.
         committed_cents: the reserved and spent cents of all time.
-        day_cents, total_cents: the limits of these; None if there is no limit.
+        day_cents: the limit of ``today_cents``; None if there is none.
+        total_cents: the limit of ``committed_cents``; None if there is none.
         confirm_cents: the sum above which a second person confirms an order; None for accounts.
-        limit: row id of the account's own limits; None if it has none.
+        limit: row id of the account's individual limits; None if the general limits of accounts apply.
     """
 
     account: str
@@ -91,41 +93,34 @@ class AccountSpending:
 
 
 def spending_by_account() -> list[AccountSpending]:
-    """Return, for each currency, the installation and the accounts with limits or with the largest commitments."""
-    # the accounts to show: those with the largest commitments, of all time and of today, and those with limits
+    """Return what the installation and accounts have committed in each currency, with their limits.
+
+    Accounts are listed if they have limits of their own, or if they have committed most, of all time or today.
+    """
     commitments = Commitment.objects.filter(account__isnull=False).order_by()
-    own_limits = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
     entries = entries_of_today().filter(by__isnull=False).order_by()
-    sums = commitments.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0).order_by("-n")
-    sums_of_today = entries.values_list("by").annotate(n=Sum("committed_cents")).order_by("-n")
-    account_ids = {account for account, _cents in [*sums[:MAX_SHOWN], *sums_of_today[:MAX_SHOWN]]}
-    account_ids |= set(own_limits.values_list("account", flat=True)[:MAX_SHOWN])
-    # by currency and account, where None is the installation
-    committed: dict[tuple[str, int | None], int] = {
-        (currency, account): cents
-        for currency, account, cents in commitments.filter(account__in=account_ids)
-        .values_list("budget__currency", "account")
-        .annotate(Sum("cents"))
-        if cents
-    }
-    committed_today: dict[tuple[str, int | None], int] = {
-        (currency, account): max(0, cents)
-        for currency, account, cents in entries.filter(by__in=account_ids)
-        .values_list("budget__currency", "by")
-        .annotate(Sum("committed_cents"))
-    }
-    limits = {
-        (row.currency, row.account_id): row
-        for row in SpendingLimit.objects.filter(Q(account=None) | Q(account__in=account_ids))
-    }
+    account_ids = _accounts_to_list(commitments, entries)
+    # sums and limits by currency and account, where the account None stands for the installation
+    committed: dict[tuple[str, int | None], int] = {}
+    sums = commitments.filter(account__in=account_ids).values_list("budget__currency", "account")
+    for currency, account_id, cents in sums.annotate(Sum("cents")):
+        if cents:
+            committed[currency, account_id] = cents
+    committed_today: dict[tuple[str, int | None], int] = {}
+    sums_of_today = entries.filter(by__in=account_ids).values_list("budget__currency", "by")
+    for currency, account_id, cents in sums_of_today.annotate(Sum("committed_cents")):
+        committed_today[currency, account_id] = max(0, cents)
+    limit_rows = SpendingLimit.objects.filter(Q(account=None) | Q(account__in=account_ids))
+    limits = {(row.currency, row.account_id): row for row in limit_rows}
     names = dict(User.objects.filter(pk__in=account_ids).values_list("pk", "username"))
     currencies = {
         *Budget.objects.order_by().values_list("currency", flat=True).distinct(),
         *(currency for currency, _account in limits),
     }
-    rows = []
+    spending = []
     for currency in sorted(currencies):
-        general = limits.get((currency, None)) or SpendingLimit(currency=currency)  # of the installation
+        # the installation's limits; an empty row has none
+        general = limits.get((currency, None)) or SpendingLimit(currency=currency)
         committed[currency, None] = committed_cents(currency)
         committed_today[currency, None] = cents_committed_today(currency)
         for account_id, name in [(None, ""), *sorted(names.items(), key=lambda item: item[1])]:
@@ -133,7 +128,7 @@ def spending_by_account() -> list[AccountSpending]:
             if key not in limits and key not in committed and key not in committed_today:
                 continue
             limit_row = limits.get(key) if account_id else general
-            rows.append(
+            spending.append(
                 AccountSpending(
                     account=name,
                     currency=currency,
@@ -145,4 +140,13 @@ def spending_by_account() -> list[AccountSpending]:
                     limit=limit_row.pk if limit_row else None,
                 )
             )
-    return rows
+    return spending
+
+
+def _accounts_to_list(commitments: QuerySet[Commitment], entries_of_today: QuerySet[LedgerEntry]) -> set[int]:
+    """Return the row ids of the accounts that committed most, of all time or today, or have limits of their own."""
+    sums = commitments.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0).order_by("-n")
+    sums_of_today = entries_of_today.values_list("by").annotate(n=Sum("committed_cents")).order_by("-n")
+    account_ids = {account_id for account_id, _cents in [*sums[:MAX_SHOWN], *sums_of_today[:MAX_SHOWN]]}
+    account_limits = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
+    return account_ids | set(account_limits.values_list("account", flat=True)[:MAX_SHOWN])

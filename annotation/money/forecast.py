@@ -1,4 +1,8 @@
-"""Forecast what a study costs, and how much it pays per hour, from its design or from its HITs."""
+"""Forecast what a study costs, and how much it pays per hour, from its design or from its HITs.
+
+A place is one paid session of one person. Since the price of a place can depend on the number of places of its external
+HIT, places are counted for each external HIT.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,7 @@ class Forecast:
 
 
 class _PricedPlaces(NamedTuple):
-    """Places with the same price: their number, and the reward and the fee of each."""
+    """The places of an external HIT: their number, and the reward and the fee of each place."""
 
     place_count: int
     reward_cents: int
@@ -50,9 +54,10 @@ class _PricedPlaces(NamedTuple):
 
 
 def forecast_of(study: Study) -> Forecast:
-    """Return the forecast for a study, from its HITs and prices.
+    """Return the forecast for a study from its HITs.
 
-    Published HITs keep their price, and their released places do not count.
+    A publication counts with its own prices, and with the places that are held or paid. If nothing is published yet,
+    the forecast has what would be published.
     """
     design, backend = design_of(study), backend_of(study)
     publications = Publication.objects.filter(
@@ -77,13 +82,15 @@ def forecast_of(study: Study) -> Forecast:
 def _sum_forecast(
     design: StudyDesign, places: Sequence[_PricedPlaces], screen_out_cents: int, *, seconds: float
 ) -> Forecast:
-    reward = design.crowd.reward_cents  # of one HIT
+    """Return the forecast for places and screen-outs, if a HIT takes ``seconds``."""
+    reward_per_hit = design.crowd.reward_cents
+    wage_cents = round(reward_per_hit * SECONDS_PER_HOUR / seconds) if reward_per_hit and seconds else None
     return Forecast(
         places=sum(priced.place_count for priced in places),
         reward_cents=sum(priced.place_count * priced.reward_cents for priced in places),
         fee_cents=sum(priced.place_count * priced.fee_cents for priced in places),
         seconds=seconds,
-        wage_cents=round(reward * SECONDS_PER_HOUR / seconds) if reward and seconds else None,
+        wage_cents=wage_cents,
         screen_out_cents=screen_out_cents,
     )
 
@@ -94,7 +101,12 @@ def _screen_out_cents(design: StudyDesign, backend: CrowdBackend) -> int:
 
 
 def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecast:
-    """Return the forecast for a design before HITs are generated, from the numbers of HITs and of items in them."""
+    """Return the forecast for a design whose HITs are not generated yet.
+
+    Args:
+        hits: number of HITs that will be generated.
+        items: number of units in all of them.
+    """
     backend = backend_for(design)
     places = _price_places(design, backend, backend.places_of_publications(design, hits=hits))
     seconds = design.seconds_per_unit * items / hits if hits else 0.0
@@ -102,15 +114,20 @@ def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecas
 
 
 def _planned_places(study: Study, backend: CrowdBackend) -> list[_PricedPlaces]:
-    """Return the places of each external HIT to publish; those of each HIT if workers join by a link."""
+    """Return the places of each external HIT to publish or, if workers join by a link, of each HIT."""
     design = design_of(study)
-    plans = [plan.places for plan in backend.publication_plans(study)]
-    counts = plans or list(HIT.objects.filter(study=study).values_list("required", flat=True))
+    counts = [plan.places for plan in backend.publication_plans(study)]
+    if not counts:
+        counts = list(HIT.objects.filter(study=study).values_list("required", flat=True))
     return _price_places(design, backend, counts)
 
 
 def _price_places(design: StudyDesign, backend: CrowdBackend, counts: Sequence[int]) -> list[_PricedPlaces]:
-    """Return the places of external HITs with their prices. ``counts`` are the numbers of places of each."""
+    """Return the places of external HITs with their prices.
+
+    Args:
+        counts: the number of places of each external HIT.
+    """
     prices = {count: backend.price(design, places=count) for count in set(counts)}
     return [_PricedPlaces(count, prices[count].reward_cents, prices[count].fee_cents) for count in counts]
 
@@ -120,7 +137,7 @@ def _seconds_of_a_hit(study: Study) -> float:
     hit_count = HIT.objects.filter(study=study).count()
     if not hit_count:
         return 0.0
-    # the pages of an arena are filled when a worker claims them
+    # an arena stores no units of HITs: a page is filled when a worker claims it
     if LARGEST_PAGE in study.notes and study.design.get("arena"):
         return design_of(study).seconds_per_unit * float(study.notes[LARGEST_PAGE])
     unit_count = HITUnit.objects.filter(hit__study=study).count()

@@ -1,4 +1,7 @@
-"""The operations that pay bonuses and top-ups, and set the budget."""
+"""The operations that pay bonuses and top-ups, and set the budget, for pages, API and commands.
+
+``confirm`` is the digest of the preview, by which a client of the API says that it knows the cost.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,11 @@ def bonus(
 
 
 def _check_no_newer_bonus(session: CrowdSession, seen: str) -> None:
-    """Raise WrongState if a bonus was ordered after the page loaded. ``seen`` is the row id of the newest call then."""
+    """Raise WrongState if a bonus for the session was ordered after the page loaded.
+
+    Args:
+        seen: the row id of the newest outbox call when the page loaded, as the form posts it.
+    """
     last_seen_id = int(seen) if seen.isdecimal() and len(seen) < 18 else 0
     if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last_seen_id).exists():
         raise WrongState(
@@ -98,13 +105,15 @@ def top_up(
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
     current = preview_top_ups(study=study, worker=worker)
     check_confirmed(current, confirm)
-    calls, unpaid = pay_top_ups(study=study, why=why, worker=worker, by=by)
+    calls, unpaid_workers = pay_top_ups(study=study, why=why, worker=worker, by=by)
     message = ngettext("One bonus is being paid.", "%(n)s bonuses are being paid.", len(calls))
     message %= {"n": len(calls)}
-    if unpaid:
-        message += " " + _("The budget is too small for %(people)s.") % {"people": ", ".join(unpaid)}
-    total = sum(int(call.payload["cents"]) for call in calls)
-    figures = figures_after_operation(current, calls) | {"total_cents": total, "left_out": unpaid}
+    if unpaid_workers:
+        people = ", ".join(unpaid_workers)
+        message += " " + _("The budget is too small for %(people)s.") % {"people": people}
+    figures = figures_after_operation(current, calls)
+    figures["total_cents"] = sum(int(call.payload["cents"]) for call in calls)
+    figures["left_out"] = unpaid_workers
     return Outcome(message, figures)
 
 

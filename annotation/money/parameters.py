@@ -1,4 +1,4 @@
-"""The parameters of operations that move money."""
+"""The parameters of operations that move money, for pages, API and commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_WHY_LENGTH = 1000
 
 
 class CentsField(serializers.IntegerField):
-    """Whole cents. A form of a page sends an amount such as 12.30 instead, in a field ``amount``."""
+    """An amount in whole cents. The HTML forms of pages send an amount such as 12.30 instead, in a field ``amount``."""
 
     default_error_messages = {"amount": "Expected an amount such as 12.30."}
 
@@ -31,7 +31,7 @@ class CentsField(serializers.IntegerField):
         try:
             return Decimal(text) * 100
         except ArithmeticError:  # not a number, or too large
-            return Decimal("NaN")  # which ``to_internal_value`` refuses
+            return Decimal("NaN")  # ``to_internal_value`` refuses it with the right message
 
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, Decimal):
@@ -42,9 +42,9 @@ class CentsField(serializers.IntegerField):
 
 
 class ConfirmRequest(Parameters):
-    """The word that confirms a preview, and the reason for the log."""
+    """The digest that confirms a preview, and the reason for the log."""
 
-    # The HTTP interface adds the word (annotation/money/views/api.py).
+    # annotation/money/views/api.py adds the field of the digest, ``confirm``, which only the API has
 
     why = serializers.CharField(
         required=False,

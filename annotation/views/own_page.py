@@ -1,4 +1,4 @@
-"""A worker's own page, with appeals and a download of the worker's answers."""
+"""The page on which a worker sees their work in all studies, can appeal, and can download their answers."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ MAX_OPEN_STUDIES = 20  # number of open studies listed on the page
 
 @worker_page(GET_POST)
 def show_own_page(request: HttpRequest) -> HttpResponse:
+    """Show the worker's studies and pay. Other visitors get a form to sign in with a name and a resume code."""
     if request.method == "POST":
         return _sign_in_worker(request)
     worker = worker_of(request)
     if worker is None:
-        return _stranger_page(request, ResumeForm())
+        return _sign_in_page(request, ResumeForm())
     summaries = summaries_of_worker(worker)
     paid = [summary for summary in summaries if summary.design.crowd.reward_cents]
     context: dict[str, Any] = {
@@ -63,31 +64,30 @@ def show_own_page(request: HttpRequest) -> HttpResponse:
 
 def _describe_study(summary: WorkerSummary) -> dict[str, Any]:
     """Return template variables for a study on the worker's own page."""
-    record = summary.controls
+    controls = summary.controls
     return {
         "summary": summary,
         "active_time": spell_duration(summary.seconds),
         "pending_pay": spell_amount(summary.pending_cents, summary.design.named_currency),
         "approved_pay": spell_amount(summary.approved_cents, summary.design.named_currency),
-        "accuracy": percent_number(record.share) if record is not None and record.share is not None else "",
+        "accuracy": percent_number(controls.share) if controls and controls.share is not None else "",
         "can_continue": summary.has_lease or summary.has_more_work,
     }
 
 
-def _stranger_page(request: HttpRequest, form: ResumeForm, status: int = 200) -> HttpResponse:
-    """Show a visitor who is not known the form for name and resume code."""
+def _sign_in_page(request: HttpRequest, form: ResumeForm, status: int = 200) -> HttpResponse:
     return render(request, "annotation/me_stranger.html", {"form": form}, status=status)
 
 
 def _sign_in_worker(request: HttpRequest) -> HttpResponse:
     form = ResumeForm(request.POST)
     if not form.is_valid():
-        return _stranger_page(request, form, 400)
+        return _sign_in_page(request, form, 400)
     try:
         _, token = renew_token(name=form.cleaned_data["name"], resume=form.cleaned_data["resume"])
     except QuorumError as error:
         form.add_error(None, str(error))
-        return _stranger_page(request, form, error.status)
+        return _sign_in_page(request, form, error.status)
     response = see_other("annotation:me")
     remember_worker(response, token)
     return response

@@ -1,7 +1,13 @@
-"""Parse the XML in which Mechanical Turk returns answers.
+"""Parse the XML in which Mechanical Turk returns the form fields that a worker's page posted.
 
-Workers control every field of an answer, and any page may have posted it. So no field is trusted: units and
-expected answers come from the database.
+An example, without the namespace::
+
+    <QuestionFormAnswers>
+      <Answer><QuestionIdentifier>u1</QuestionIdentifier><FreeText>2</FreeText></Answer>
+    </QuestionFormAnswers>
+
+Workers control every field, and any page may have posted the fields. So no field is trusted: units and expected answers
+come from the database.
 """
 
 from __future__ import annotations
@@ -18,12 +24,14 @@ from annotation.crowds.mturk.questions import NON_XML, REPLACEMENT_CHARACTER, SC
 from common.errors import QuorumError
 
 MAX_ANSWER_BYTES = 2_000_000  # thirty times the size of the longest question
-MAX_FIELDS = 5_000  # many times those of the longest page
-VALUE_SEPARATOR = "|"  # separates the checked values of one name
+MAX_FIELDS = 5_000  # many times the number of fields of the longest page
+VALUE_SEPARATOR = "|"  # between the values of a field that has several
+# the tag of the root element, with the namespace of some version in braces, as ElementTree writes it
 ROOT_TAG = re.compile(
     rf"\{{{re.escape(SCHEMAS)}/\d{{4}}-\d\d-\d\d/QuestionFormAnswers\.xsd\}}QuestionFormAnswers"
 )
-CHARACTER_REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]+)|([0-9]+));")
+CHARACTER_REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]+)|([0-9]+));")  # such as &#x1F600; or &#128512;
+# The two halves by which UTF-16 represents a character beyond U+FFFF. Some browsers send each as a reference.
 SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 # elements of an answer that hold values
@@ -84,9 +92,10 @@ def _read_answer(answer: Element, namespace: str, number: int) -> FieldAnswer:
 
 
 def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
-    """Return answers as form fields. If one name has several values, as check boxes do, the values are joined.
+    """Return the values of the form's fields by name, such as ``{"u1": "2", "u2": "a|b"}``.
 
-    Two values of one radio button become an invalid choice, which is refused.
+    If a field has several values, as check boxes do, the different values are joined. If a field with a single value
+    was sent with two, this gives an invalid value, which is refused later.
     """
     values_by_name: dict[str, list[str]] = {}
     for answer in answers:
@@ -96,17 +105,26 @@ def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
 
 
 def _repair_document(document: str) -> str:
-    """Return the document in parseable form.
+    """Return the document in a form that an XML parser accepts.
 
-    Surrogate pairs are joined, and other characters that XML does not allow are replaced.
+    Surrogate pairs are joined to the characters that they represent, and other characters that XML does not allow are
+    replaced.
     """
-    text = CHARACTER_REFERENCE.sub(_keep_allowed_reference, document)
-    text = SURROGATE_PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    text = CHARACTER_REFERENCE.sub(_repair_reference, document)
+    text = SURROGATE_PAIR.sub(_join_surrogates, text)
     return replace_forbidden(text)
 
 
-def _keep_allowed_reference(reference: re.Match[str]) -> str:
-    """Return the reference, or half of a surrogate pair, or the replacement of a character that XML does not allow."""
+def _join_surrogates(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+def _repair_reference(reference: re.Match[str]) -> str:
+    """Return what replaces a character reference.
+
+    This is the reference itself if XML allows its character, the half of a surrogate pair if the reference is to one,
+    and the replacement character otherwise.
+    """
     # eight digits are enough for every character; longer numbers would be slow to read
     digits, base = (reference[1], 16) if reference[1] else (reference[2], 10)
     code_point = int(digits, base) if len(digits.lstrip("0")) <= 8 else 0  # 0 is not allowed

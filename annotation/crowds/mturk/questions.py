@@ -1,6 +1,8 @@
-"""The XML of questions at Mechanical Turk: a page in a frame, or a whole HTML document.
+"""Make the XML of questions at Mechanical Turk.
 
-Sources: "ExternalQuestion" and "Data Structure Schema Locations" of the Mechanical Turk API Reference.
+A question is the content of a HIT: the address of a page that is shown in a frame (ExternalQuestion), or a whole HTML
+document (HTMLQuestion). Sources: "ExternalQuestion", "HTMLQuestion" and "Data Structure Schema Locations" of the
+Mechanical Turk API Reference.
 """
 
 from __future__ import annotations
@@ -22,7 +24,12 @@ REPLACEMENT_CHARACTER = "\ufffd"  # replaces characters that cannot be shown
 NON_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 MAX_BYTES = 65_535  # the largest size of a question
-RESERVED_NAMES = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
+RESERVED_NAMES = (
+    "assignmentId",
+    "hitId",
+    "turkSubmitTo",
+    "workerId",
+)  # parameters that the service adds to an address
 CONTENT_PLACEHOLDER = "quorum-content"  # stands for the page; no other text of the XML contains it
 
 FRAME_HEIGHT = 0  # pixels; 0 means as high as the worker's window
@@ -54,7 +61,7 @@ class QuestionProblem(QuorumError):
 
 
 def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
-    """Return the XML that shows ``url`` in a frame; the service adds its four parameters.
+    """Return the XML that shows ``url`` in a frame. The service adds ``RESERVED_NAMES`` to the query of the address.
 
     Args:
         hit: the HIT's key, for errors.
@@ -72,17 +79,17 @@ def html_question_of(page: str, *, hit: str) -> str:
     document = root_element("HTMLQuestion", HTML_QUESTION)
     add_element(document, "HTMLContent", CONTENT_PLACEHOLDER)
     add_element(document, "FrameHeight", FRAME_HEIGHT)
-    before, _, after = document_text(document).partition(CONTENT_PLACEHOLDER)
-    # CDATA ends at the first "]]>", so one inside the page is split
+    before, _placeholder, after = document_text(document).partition(CONTENT_PLACEHOLDER)
+    # CDATA ends at the first "]]>", so each "]]>" in the page is divided between two sections
     content = replace_forbidden(page).replace("]]>", "]]]]><![CDATA[>")
     return _check_question_size(f"{before}<![CDATA[{content}]]>{after}", hit=hit)
 
 
 def _check_address(url: str, *, hit: str, loopback: bool) -> None:
-    """Raise QuestionProblem if the service would not show the address, or its parameters would get lost."""
+    """Raise QuestionProblem if the service would not show the address, or if the parameters it adds would get lost."""
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port  # raises for a malformed port
+        host, _port = parts.hostname, parts.port  # reading the port raises ValueError if it is malformed
     except ValueError:
         raise QuestionProblem(f"HIT {hit}: {url!r} is no address; expected https://host/path.") from None
     is_local_emulator = loopback and parts.scheme == "http" and host in THIS_MACHINE
@@ -97,7 +104,7 @@ def _check_address(url: str, *, hit: str, loopback: bool) -> None:
             f"HIT {hit}: the address {url!r} holds a name or a fragment, which Mechanical Turk's parameters would "
             "be lost behind; expected https://host/path?query."
         )
-    names = {name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    names = {name.lower() for name, _value in parse_qsl(parts.query, keep_blank_values=True)}
     reserved_names = [name for name in RESERVED_NAMES if name.lower() in names]
     if reserved_names:
         raise QuestionProblem(

@@ -1,4 +1,4 @@
-"""Approve work and delete external HITs when they are due."""
+"""Approve work whose waiting time is over, and delete external HITs that are no longer needed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
 State = Publication.State
-OVERRIDE_PERIOD = timedelta(days=30)  # Mechanical Turk allows to approve rejected work for this time
+OVERRIDE_PERIOD = timedelta(
+    days=30
+)  # for how long Mechanical Turk allows to approve work after its rejection
 
 
-def approve_what_is_due(*, study: Study) -> int:
+def approve_due_work(*, study: Study) -> int:
     """Write messages that approve work without objections, once the design's waiting time is over.
 
     Return the number of messages.
@@ -35,12 +37,12 @@ def approve_what_is_due(*, study: Study) -> int:
     decision_calls = CrowdCall.objects.filter(
         study=study, kind__in=[Ability.APPROVE, Ability.REJECT], session__isnull=False
     ).exclude(state=CrowdCall.State.DROPPED)
-    rows = at_crowd(CrowdSession, study).filter(confirmed=True, status=Status.SUBMITTED)
-    rows = rows.filter(submitted_at__lte=timezone.now() - timedelta(hours=hours))
-    rows = rows.exclude(pk__in=decision_calls.values("session"))
+    due_sessions = at_crowd(CrowdSession, study).filter(confirmed=True, status=Status.SUBMITTED)
+    due_sessions = due_sessions.filter(submitted_at__lte=timezone.now() - timedelta(hours=hours))
+    due_sessions = due_sessions.exclude(pk__in=decision_calls.values("session"))
     has_answers = Exists(Assignment.objects.filter(session=OuterRef("pk"), state=Assignment.State.SUBMITTED))
-    rows = rows.filter(has_answers).select_related("study", "worker", "publication")
-    sessions = list(rows.order_by("pk"))
+    due_sessions = due_sessions.filter(has_answers).select_related("study", "worker", "publication")
+    sessions = list(due_sessions.order_by("pk"))
     objections = find_objections(study, {session.worker_id for session in sessions})
     approved_count = 0
     for session in sessions:
@@ -62,7 +64,7 @@ def approve_what_is_due(*, study: Study) -> int:
     return approved_count
 
 
-def delete_what_is_over(*, study: Study) -> int:
+def delete_finished_publications(*, study: Study) -> int:
     """Write messages that delete external HITs that are no longer needed; return their number."""
     if Ability.DELETE not in backend_of(study).can:
         return 0

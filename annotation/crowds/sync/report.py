@@ -1,10 +1,9 @@
-"""The result of a sync: what the database holds, and how it differs from the crowd."""
+"""The report of a sync: what the database has of the study, and how it differs from the crowd."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from typing import Any
 
 from django.db.models import Count, Sum
@@ -20,12 +19,12 @@ Status = CrowdSession.Status
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """A difference between the database and the crowd, or a decision for a person.
+    """A difference between the database and the crowd, or something that a person has to decide.
 
     Attributes:
-        kind: what differs, a word that docs/crowds explain.
+        kind: what differs, such as "only-here" or "money". The kinds are explained in docs/crowds.
         words: the difference in a sentence.
-        ids: the ids of what it is about, by what they identify, such as "assignment".
+        ids: the ids of what the difference is about, such as ``{"assignment": "3X", "worker": "p-3f2a"}``.
     """
 
     kind: str
@@ -51,16 +50,16 @@ class SyncReport:
     discrepancies: list[Discrepancy]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the result of a sync's job."""
-        fields = asdict(self)
-        stored_names = {"hit_count": "hits", "assignments_by_state": "assignments"}
-        return {stored_names.get(name, name): value for name, value in fields.items()}
+        """Return the JSON of the command ``sync_crowd`` and of the job, which has other names for two fields."""
+        json_names = {"hit_count": "hits", "assignments_by_state": "assignments"}
+        return {json_names.get(name, name): value for name, value in asdict(self).items()}
 
 
 def report_of(study: Study, discrepancies: Iterable[Discrepancy]) -> SyncReport:
-    """Return the report of a sync that found ``discrepancies``.
+    """Return the report of a sync that found ``discrepancies`` at the crowd.
 
-    It adds those that the database alone shows: failed calls, unconfirmed answers, and sums that do not agree.
+    The report also has the discrepancies that the database alone shows: failed calls, unconfirmed answers, and sums of
+    money that do not agree.
     """
     budget = at_crowd(Budget, study).first()
     counts = Assignment.objects.filter(study=study).order_by().values_list("state").annotate(n=Count("pk"))
@@ -81,19 +80,16 @@ def report_of(study: Study, discrepancies: Iterable[Discrepancy]) -> SyncReport:
 
 
 def _failed_call_discrepancies(study: Study) -> list[Discrepancy]:
-    rows = at_crowd(CrowdCall, study).filter(state=CrowdCall.State.FAILED)
-    return [
-        Discrepancy(
-            "parked",
-            f"A call to {call.kind} {'has an unknown end' if call.unsure else 'was refused'} and waits for a person: "
-            f"{call.problem}",
-            {"call": call.key},
-        )
-        for call in rows
-    ]
+    discrepancies = []
+    for call in at_crowd(CrowdCall, study).filter(state=CrowdCall.State.FAILED):
+        outcome = "has an unknown end" if call.unsure else "was refused"
+        message = f"A call to {call.kind} {outcome} and waits for a person: {call.problem}"
+        discrepancies.append(Discrepancy("parked", message, {"call": call.key}))
+    return discrepancies
 
 
 def _unconfirmed_discrepancies(study: Study) -> list[Discrepancy]:
+    """Return sessions that the crowd does not know ("apart"), or does not list yet ("unnamed")."""
     sessions = at_crowd(CrowdSession, study).select_related("worker")
     reason = "never had or took away before: they are kept apart and not paid."
     unknown = sessions.filter(status=Status.UNKNOWN)
@@ -115,10 +111,16 @@ def _answers_discrepancy(kind: str, session: CrowdSession, reason: str) -> Discr
 
 
 def _budget_discrepancies(budget: Budget | None) -> list[Discrepancy]:
-    """Return payments beyond the budget or without a session, and differences between budget, ledger and rows."""
+    """Return payments beyond the budget or without a session, and sums that do not agree.
+
+    The counters of the budget, the sums of the ledger, and the money of held places and open calls should agree.
+    """
     if budget is None:
         return []
-    spell = partial(spell_cents, currency=budget.currency)
+
+    def spell(cents: int) -> str:
+        return spell_cents(cents, budget.currency)
+
     discrepancies = []
     if budget.over_cents:
         message = f"The crowd paid {spell(budget.over_cents)} beyond the budget: raise it."
@@ -127,11 +129,12 @@ def _budget_discrepancies(budget: Budget | None) -> list[Discrepancy]:
     if unmatched["cents"]:
         message = f"The crowd paid {spell(unmatched['cents'])} for work that does not count here."
         discrepancies.append(Discrepancy("paid-there", message))
-    booked_reserved, booked_spent = ledger_sums(budget)
-    budget_sums, held_cents = (budget.reserved_cents, budget.spent_cents), reserved_cents(budget)
-    if (booked_reserved, booked_spent) != budget_sums or held_cents != booked_reserved:
+    ledger_reserved, ledger_spent = ledger_sums(budget)
+    held_cents = reserved_cents(budget)
+    is_ledger_wrong = (ledger_reserved, ledger_spent) != (budget.reserved_cents, budget.spent_cents)
+    if is_ledger_wrong or held_cents != ledger_reserved:
         message = (
-            f"The ledger holds {spell(booked_reserved)} reserved and {spell(booked_spent)} spent, the budget "
+            f"The ledger holds {spell(ledger_reserved)} reserved and {spell(ledger_spent)} spent, the budget "
             f"{spell(budget.reserved_cents)} and {spell(budget.spent_cents)}, and places and calls keep "
             f"{spell(held_cents)}."
         )

@@ -10,7 +10,7 @@ from annotation.crowds.base import RetryLater
 from annotation.crowds.outbox.delivery import carry_out_calls
 from annotation.crowds.panel.people import end_abandoned_sessions
 from annotation.crowds.sync.comparison import CrowdComparison
-from annotation.crowds.sync.decisions import approve_what_is_due, delete_what_is_over
+from annotation.crowds.sync.decisions import approve_due_work, delete_finished_publications
 from annotation.crowds.sync.endings import close_if_all_refused
 from annotation.crowds.sync.report import Discrepancy, SyncReport, report_of
 from judgments.jobs.runs import Progress
@@ -44,8 +44,8 @@ def sync_with_crowd(
                 comparison.note("not-looked-at", f"Not all could be looked at: {problem}")
         else:
             end_abandoned_sessions(study=study)
-        approve_what_is_due(study=study)
-        delete_what_is_over(study=study)
+        approve_due_work(study=study)
+        delete_finished_publications(study=study)
         discrepancies += _carry_out(study, wait, progress)
     return report_of(study, discrepancies)
 

@@ -1,6 +1,6 @@
-"""The forms of the crowd page, and the operations that they call.
+"""The forms of the crowd page, and the operations that they carry out.
 
-Each form shows a step, which ``add_operation`` makes of an operation.
+``add_operation`` makes a step of a study's pages from an operation, and ``FORMS`` has the forms that show these steps.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class CrowdForm:
     """The form of a step on the crowd page.
 
     Attributes:
-        step: the name of the step, as ``add_operation`` has it.
-        ability: the ability that the crowd must have; None if any crowd will do.
-        button: the CSS class of the button, if it is not the usual one.
-        setting: the setting of the design's ``crowd`` that must be on; "" if there is no such condition.
+        step: the name of the step: the argument ``name`` of ``add_operation``, or else the name of the operation.
+        ability: the ability without which the form is not shown; None if the form is shown for all crowds.
+        button: the CSS class of the button; "" for the usual one.
+        setting: the setting of the design's ``crowd`` without which the form is not shown; "" for none.
     """
 
     step: str

@@ -13,12 +13,14 @@ from judgments.studies.designs import design_of
 from judgments.templatetags.judgments_tags import cents
 
 
-class CrowdRowsAdmin(ReadOnlyAdmin):
+class CrowdListAdmin(ReadOnlyAdmin):
+    """The base class of the lists. ``help`` is the page of the documentation that a list links to."""
+
     help = "crowds/README.md#what-is-the-same-everywhere"
 
 
 @admin.register(Publication)
-class PublicationAdmin(CrowdRowsAdmin):
+class PublicationAdmin(CrowdListAdmin):
     empty_words = "When a study is opened at a crowd, the crowd offers the pages of work of the study."
     list_display = (
         "__str__",
@@ -45,9 +47,9 @@ class PublicationAdmin(CrowdRowsAdmin):
 
 
 @admin.register(CrowdSession)
-class CrowdSessionAdmin(CrowdRowsAdmin):
+class CrowdSessionAdmin(CrowdListAdmin):
     empty_words = "A row is added whenever a crowd sends a person to a study."
-    list_display = ("external_id", study_column, "worker", "status", "confirmed", "booked", "handed_in")
+    list_display = ("external_id", study_column, "worker", "status", "confirmed", "booked", "submission_time")
     ordering = ("-pk",)
     list_filter = ("platform", "status", "confirmed", "study")
     list_select_related = ("study", "worker")
@@ -55,12 +57,12 @@ class CrowdSessionAdmin(CrowdRowsAdmin):
     exclude = ("receipt",)  # the worker controls its content
 
     @display(description=gettext_lazy("submitted"), ordering="submitted_at")
-    def handed_in(self, session: CrowdSession) -> str:
+    def submission_time(self, session: CrowdSession) -> str:
         return short_time(session.submitted_at) if session.submitted_at else "–"
 
 
 @admin.register(CrowdCall)
-class CrowdCallAdmin(CrowdRowsAdmin):
+class CrowdCallAdmin(CrowdListAdmin):
     empty_words = "Requests to a crowd are stored here before they are sent."
     list_display = ("call_time", study_column, "kind", "worker", "state", "problem", "why", "made_by")
     ordering = ("-pk",)
@@ -74,7 +76,7 @@ class CrowdCallAdmin(CrowdRowsAdmin):
 
 
 @admin.register(LedgerEntry)
-class LedgerEntryAdmin(CrowdRowsAdmin):
+class LedgerEntryAdmin(CrowdListAdmin):
     empty_words = "This lists each amount that is reserved or paid at a crowd."
     list_display = ("entry_time", "study", "what", "reserved_money", "spent_money", "person", "key")
     ordering = ("-pk",)
@@ -95,11 +97,10 @@ class LedgerEntryAdmin(CrowdRowsAdmin):
 
     @display(description=gettext_lazy("caused by"))
     def person(self, entry: LedgerEntry) -> str:
-        return (
-            f"{entry.by or _('the platform')}, {entry.door} {entry.request}"
-            if entry.door
-            else str(entry.by or "–")
-        )
+        """Return the account and, if known, the interface and the request by which it acted."""
+        if not entry.door:
+            return str(entry.by or "–")
+        return f"{entry.by or _('the platform')}, {entry.door} {entry.request}"
 
     @display(description=gettext_lazy("reserved"))
     def reserved_money(self, entry: LedgerEntry) -> str:

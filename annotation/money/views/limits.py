@@ -122,12 +122,13 @@ class SpendingLimitAdmin(QuorumAdmin):
 
     def save_model(self, request: HttpRequest, obj: SpendingLimit, form: Any, change: bool) -> None:
         with transaction.atomic():
-            if obj.account is not None:  # otherwise the row that orders lock is the one that is saved
+            # Orders lock the installation's row while they are checked. If that row is saved, saving it waits for them.
+            if obj.account is not None:
                 account_limits.lock_limits(obj.currency)
             super().save_model(request, obj, form, change)
 
     def decide_on_request(self, request: HttpRequest, pk: int, decision: str) -> HttpResponse:
-        """Confirm or refuse the order of a spending request; ``decision`` is "confirm" or "refuse"."""
+        """Confirm or refuse a spending request; ``decision`` is "confirm" or "refuse"."""
         by = signed_in(request)
         if decision not in ("confirm", "refuse"):
             raise Http404

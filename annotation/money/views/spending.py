@@ -1,4 +1,4 @@
-"""The HTTP interface of spending requests (orders that a second person confirms) and of limits."""
+"""The HTTP API of spending requests (orders that a second person confirms) and of spending limits."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class SpendingRequestResource(Resource):
     def refuse(self, request: Request, pk: str) -> Response:
         """Refuse a spending request, so that the order is not carried out.
 
-        Its requester may also withdraw it in this way.
+        The requester may also withdraw the request in this way.
         """
         row, by = self.get_object(), staff_of(request)
         if not by.has_perm(CONFIRM_PERMISSION) and by.pk != row.asked_by_id:
@@ -85,7 +85,7 @@ class SpendingRequestResource(Resource):
 class StandingReply(bodies.Schema):
     """The commitments and limits of an account, or of the installation (``account`` is "").
 
-    A limit of null is no limit.
+    If a limit is null, there is no limit.
     """
 
     account = serializers.CharField()

@@ -23,7 +23,7 @@ from annotation.crowds.publishing import ask_to_extend
 from annotation.crowds.raw_ids import forget_raw_ids
 from annotation.crowds.reported_work import exclude_unknown_work
 from annotation.crowds.sessions import receive_worker
-from annotation.crowds.sync.decisions import approve_what_is_due
+from annotation.crowds.sync.decisions import approve_due_work
 from annotation.errors import ArrivalRefused, SlotTaken
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.payments import decide_session, pay_bonus, pay_top_ups
@@ -145,7 +145,7 @@ def test_work_that_was_set_apart_can_be_approved_once_it_is_known(turk: MTurkEmu
     session, page = work.refreshed()
     assert (session.status, page.state) == ("submitted", "submitted")
     CrowdSession.objects.update(submitted_at=timezone.now() - timedelta(hours=2))
-    assert approve_what_is_due(study=study) == 1
+    assert approve_due_work(study=study) == 1
     sync(study)
     session, page = work.refreshed()
     assert (session.status, page.state) == ("approved", "approved")
