@@ -37,7 +37,7 @@ class AnnotationConfig(AppConfig):
         reasons_against_discarding.connect(_describe_taken_work)
         pages_discarded.connect(_forget_consent)
         schedule(
-            "annotation.crowds.sync.schedule.sync_what_is_due",
+            "annotation.crowds.sync.schedule.queue_due_syncs",
             # twice as often as studies are due, so that none is late by a whole interval
             every=lambda: max(1, settings.CROWD_SYNC_SECONDS // 2),
             queue=CROWD,

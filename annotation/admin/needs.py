@@ -1,6 +1,7 @@
-"""Declare the decisions that wait for a person, which the pages of a study and the list of studies show.
+"""Declare what waits for a decision by staff, such as failed messages or open flags.
 
-Each need counts the rows of ``rows`` for each study, and links to the page where a person decides.
+The pages of a study and the list of studies show each ``Need`` with its count, the number of the study's rows in the
+queryset that ``rows`` returns, and a link to the page where somebody can decide.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from judgments.access.rights import Right
 from judgments.models import Study
 from judgments.studies.home_page import Need, add_needs
 
-EXPIRY_NOTICE = timedelta(days=1)  # before an offer at a crowd ends
+EXPIRY_NOTICE = timedelta(days=1)  # how long before the end of a publication the need is shown
 
 add_needs(
     Need(

@@ -1,4 +1,4 @@
-"""The crowd backends: those of the platform, and those that features declare."""
+"""The crowd backends: those of the platform, and those that features declare (``crowds`` in their ``apps.py``)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Give people qualifications and take qualifications away, in the database and at the crowd.
 
-The database decides who may join by a link or through a panel's entrance. Mechanical Turk and Prolific exclude
-people themselves, so they get a copy of each change.
+Designs require or forbid qualifications by name. Quorum checks people who join by a link or come from a panel without
+an API. Mechanical Turk and Prolific check people themselves, so each change is sent to them, too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def give_qualification(
 ) -> None:
     """Give people a qualification, or take it away with ``value`` 0, in the database and at their crowd.
 
-    Nothing is sent before the study is first opened; publishing then sends it.
+    Before the study is first opened, nothing is sent to the crowd; opening the study then sends the qualification.
     """
     name = name.strip()
     if not is_qualification(name):
@@ -38,12 +38,12 @@ def give_qualification(
             f"Nobody was qualified: {name!r} is no name of a qualification; expected letters, digits, dots, hyphens "
             "and underscores, 80 at most."
         )
-    goes_to_crowd = Ability.QUALIFY in backend_of(study).can
-    if goes_to_crowd and not value and not study.platform:
+    crowd_checks_people = Ability.QUALIFY in backend_of(study).can
+    if crowd_checks_people and not value and not study.platform:
         _refuse_to_take_away(study, workers, name)
     for worker in workers:
         _store_qualification(worker, name, value)
-        if goes_to_crowd and worker.platform and worker.platform == study.platform:
+        if crowd_checks_people and worker.platform and worker.platform == study.platform:
             ask_to_qualify(study=study, worker=worker, qualification=name, value=value, by=by)
     people = "One participant" if len(workers) == 1 else f"{len(workers)} participants"
     message = f"{people} {'got' if value else 'lost'} the qualification {name}."
@@ -51,9 +51,9 @@ def give_qualification(
 
 
 def _refuse_to_take_away(study: Study, workers: Collection[Worker], name: str) -> None:
-    """Raise WrongState if the crowd may have heard of the qualification in another study.
+    """Raise WrongState if another study may have sent the qualification to the crowd.
 
-    Call this for a study that was never opened, since it cannot send the change to its crowd.
+    Call this function for a study that was never opened: such a study cannot tell its crowd about the change.
     """
     platforms = Qualification.objects.filter(name=name, worker__in=workers).values("worker__platform")
     opened_study = Study.objects.filter(platform__in=platforms).exclude(platform="").order_by("-pk").first()
@@ -78,18 +78,17 @@ def workers_by_crowd_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
     backend = backend_for(design_of(study))
     if not backend.sends_people:
         raise WrongState("Nobody was qualified: people who join by the link have names; give their names.")
-    bad_id = next((raw for raw in ids if not ID_PATTERN.fullmatch(raw)), None)
+    bad_id = next((crowd_id for crowd_id in ids if not ID_PATTERN.fullmatch(crowd_id)), None)
     if bad_id is not None:
         raise WrongState(f"Nobody was qualified: {bad_id[:60]!r} is no id of a person at {backend.title}.")
     platform = study.platform or backend.platform(design_of(study))
+    id_name = backend.person_of(design_of(study))
     workers = []
-    for raw in ids:
+    for crowd_id in ids:
         worker, _created = Worker.objects.get_or_create(
-            source=Worker.Source.CROWD, platform=platform, name=pseudonym(platform, raw)
+            source=Worker.Source.CROWD, platform=platform, name=pseudonym(platform, crowd_id)
         )
-        RawId.objects.get_or_create(
-            worker=worker, session=None, name=backend.person_of(design_of(study)), defaults={"value": raw}
-        )
+        RawId.objects.get_or_create(worker=worker, session=None, name=id_name, defaults={"value": crowd_id})
         workers.append(worker)
     return workers
 

@@ -1,4 +1,4 @@
-"""The backend that stands in for a crowd whose feature is off or not installed."""
+"""The backend of a crowd whose feature is off or not installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class UnavailableBackend(CrowdBackend):
 
     Attributes:
         feature: the name of the disabled feature; "" if it is not installed.
-        disabled_backend: the backend of the feature; if it is not installed, a backend without abilities.
+        disabled_backend: the backend that the disabled feature has; ``LocalBackend``, which supports no operation, if
+            the feature is not installed.
     """
 
     def __init__(self, name: str, feature: str = "", disabled_backend: CrowdBackend | None = None) -> None:

@@ -13,15 +13,18 @@ from judgments.kinds import KINDS
 
 
 def items_in_groups(design: StudyDesign, groups: int) -> int:
-    """Return how many items ``groups`` groups have. A group is one item or, for some kinds, a picture with captions."""
+    """Return the number of items in ``groups`` groups.
+
+    A group is what is packed into a HIT together: the captions of a picture for grouped kinds, else a single item.
+    """
     return groups * (design.captions_per_image if KINDS[design.protocol].grouped else 1)
 
 
 def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, float]:
-    """Return the number of check questions after which the pass mark applies, and the probability of exclusion then.
+    """Return when the pass mark first applies, and the probability that it then excludes a participant.
 
-    The pass mark applies from ``controls.least`` check questions on. Participants answer whole pages of work, so the
-    number is rounded up to the check questions of whole pages. The design must have check questions on each page.
+    The first is a number of check questions: ``controls.least``, rounded up to whole pages of work, since participants
+    answer whole pages. The design must have check questions on each page.
 
     Args:
         accuracy: the probability that the participant answers a check question right.

@@ -1,6 +1,7 @@
-"""The operations that resolve failed calls. They reserve money again, or spend it.
+"""The operations by which staff resolve failed calls to a crowd, for pages, API and commands.
 
-The three operations differ only in what they do with the call, so ``_resolution`` makes each of them.
+They are "retry", "was-done" and "was-not-done". They differ only in what they do with the call, so ``_make_operation``
+makes each of them.
 """
 
 from __future__ import annotations
@@ -23,17 +24,19 @@ from judgments.models import Study
 from judgments.operations import Operation, Outcome, operation, row_of
 
 
-def _resolution(
+def _make_operation(
     step: str, summary: str, resolve: Callable[..., Any], message: str, description: str
 ) -> Operation:
     """Return an operation that resolves a failed call.
 
-    All these operations except "was-done" are orders, because they call the crowd again.
+    All these operations except "was-done" reserve money again, because they call the crowd again. So they are orders,
+    which may have to wait for a second person.
 
     Args:
         step: the name of the operation.
-        resolve: the service that resolves the call, with the arguments ``call`` and ``by``.
-        message: what the operation tells when it is done.
+        resolve: the function that resolves the call, with the arguments ``call`` and ``by``.
+        message: the message when the operation is done.
+        description: the docstring of the operation, which the API's schema shows.
     """
     is_order = step != "was-done"
 
@@ -44,15 +47,15 @@ def _resolution(
     def carry_out(
         *, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None
     ) -> Outcome:
-        rows = CrowdCall.objects.select_for_update(of=("self",)).select_related("study")
-        locked = rows.get(pk=_find_call(study, call).pk)
+        calls = CrowdCall.objects.select_for_update(of=("self",)).select_related("study")
+        locked = calls.get(pk=_find_call(study, call).pk)
         current = preview_call(call=locked, step=step)
         check_confirmed(current, confirm)
         resolve(call=locked, by=by)
         return Outcome(_(message), figures_after_operation(current, [locked]))
 
     carry_out.__doc__ = description
-    return operation(
+    make_operation = operation(
         step,
         summary,
         parameters=ConfirmRequest,
@@ -61,24 +64,27 @@ def _resolution(
         follow_up=SYNC_LATER if is_order else None,
         preview=preview,
         orders=is_order,
-    )(with_confirmation(step, preview=preview)(carry_out) if is_order else carry_out)
+    )
+    if is_order:
+        return make_operation(with_confirmation(step, preview=preview)(carry_out))
+    return make_operation(carry_out)
 
 
-retry = _resolution(
+retry = _make_operation(
     "retry",
     "Try a call again",
     retry_call,
     gettext_noop("The request will be tried again."),
     "Try a failed call again. Its money is reserved anew; the crowd is asked in the background.",
 )
-confirm_call = _resolution(
+mark_as_done = _make_operation(
     "was-done",
     "Say that a call was done",
     resolve_as_done,
     gettext_noop("The request now counts as done."),
     "End a call as done, after somebody looked at the crowd; its money is spent.",
 )
-repeat_call = _resolution(
+mark_as_not_done = _make_operation(
     "was-not-done",
     "Say that a call was not done",
     resolve_as_not_done,

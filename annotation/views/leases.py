@@ -1,4 +1,7 @@
-"""Views about the lease of a page of work: extend it, reserve the next page, and return the page."""
+"""Views about the lease of a page of work: extend the lease, reserve the next page, and return the page.
+
+A lease is the time for which a worker may work on a HIT.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ from annotation.work.slots.release import return_assignment
 
 
 def _lease_as_json(lease: Lease) -> dict[str, int]:
+    """Return the seconds left ("left") and the number of possible extensions ("more")."""
     return {
         "left": max(0, int((lease.expires_at - timezone.now()).total_seconds())),
         "more": lease.extensions_left,
@@ -35,7 +39,7 @@ def _lease_as_json(lease: Lease) -> dict[str, int]:
 @require_POST
 @errors_as_json
 def prefetch_next(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Return the next page, which is reserved for the worker, or 204 if there is none."""
+    """Reserve the next page for the worker and return it, so that it can be shown at once; 204 if there is none."""
     claim = reserve_next(assignment=own_assignment_of(request, slug, assignment_id))
     if claim is None:
         return HttpResponse(status=204)
@@ -44,9 +48,8 @@ def prefetch_next(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpR
 
 @errors_as_json
 def _extend_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    return JsonResponse(
-        _lease_as_json(extend_lease(assignment=own_assignment_of(request, slug, assignment_id)))
-    )
+    lease = extend_lease(assignment=own_assignment_of(request, slug, assignment_id))
+    return JsonResponse(_lease_as_json(lease))
 
 
 @errors_as_pages

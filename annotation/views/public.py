@@ -11,7 +11,7 @@ from annotation.work.summaries import open_studies, studies_with_effort
 from judgments.models import Study
 from judgments.studies.studies import find_study
 
-MAX_STUDIES = 30  # number of studies on the home page
+MAX_STUDIES = 30  # maximum number of studies on the home page
 
 
 @require_safe

@@ -1,4 +1,4 @@
-"""Read the JSON that the page's scripts send, and return errors as JSON."""
+"""Read the JSON that the scripts of workers' pages send, such as ``{"answers": [...]}``, and return errors as JSON."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from common.errors import ObjectNotFound, QuorumError
 from common.files import can_be_stored
 from common.incoming.json_documents import load_json
 
-MAX_BYTES = 1_000_000  # of the JSON that a call sends
+MAX_BYTES = 1_000_000  # maximum size of the JSON
 
-# the name of the note (data-note) that the page shows for each error
+# for each error, the name of the text on the page (attribute data-note) that the script then shows
 NOTES_BY_ERROR: dict[type[QuorumError], str] = {
     TooLate: "late",
     SlotTaken: "taken",
@@ -26,17 +26,22 @@ NOTES_BY_ERROR: dict[type[QuorumError], str] = {
 }
 
 
-def view_by_content_type(script: ViewFunction, form: ViewFunction) -> ViewFunction:
-    """Return a view that passes a script's JSON to ``script``, and a posted form to ``form``."""
+def view_by_content_type(json_view: ViewFunction, form_view: ViewFunction) -> ViewFunction:
+    """Return a view that passes requests with JSON to ``json_view``, and posted forms to ``form_view``."""
 
-    def view(request: HttpRequest, **path: Any) -> HttpResponse:
-        return (script if request.content_type == "application/json" else form)(request, **path)
+    def view(request: HttpRequest, **path_arguments: Any) -> HttpResponse:
+        chosen_view = json_view if request.content_type == "application/json" else form_view
+        return chosen_view(request, **path_arguments)
 
     return view
 
 
 def errors_as_json(view: ViewFunction) -> ViewFunction:
-    """Decorate a view to return its QuorumErrors as ``{"title", "detail", "why"?, "missing"?, "position"?}``."""
+    """Decorate a view to return its QuorumErrors as JSON.
+
+    An error is ``{"title", "detail"}``, in some cases with "why" (a name from ``NOTES_BY_ERROR``), "missing" (the
+    positions without an answer) or "position" (of an invalid answer).
+    """
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -44,9 +49,9 @@ def errors_as_json(view: ViewFunction) -> ViewFunction:
             return view(request, *args, **kwargs)
         except QuorumError as error:
             problem: dict[str, Any] = {"title": _(error.title), "detail": str(error)}
-            note = next((name for kind, name in NOTES_BY_ERROR.items() if isinstance(error, kind)), "")
-            if note:
-                problem["why"] = note
+            notes = [note for error_type, note in NOTES_BY_ERROR.items() if isinstance(error, error_type)]
+            if notes:
+                problem["why"] = notes[0]
             if isinstance(error, AnswersMissing):
                 problem["missing"] = error.missing
             if isinstance(error, AnswerProblem) and error.position is not None:
@@ -62,7 +67,7 @@ def body_of_call(request: HttpRequest) -> dict[str, Any]:
         raise QuorumError(_("Nothing was saved: the answers are too large for a page of work."))
     try:
         body = load_json(request.body)
-        # in JSON, characters that cannot be stored are always escaped
+        # valid JSON has characters that cannot be stored only in escaped form, so mostly nothing need be checked
         if b"\\" in request.body and not can_be_stored(body):
             raise QuorumError(_("Nothing was saved: a text contains characters that cannot be stored."))
     except ValueError:

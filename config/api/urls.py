@@ -138,10 +138,10 @@ urlpatterns = [
     ),
     money_path(call_decisions.retry, preview="What trying again costs", detail="Of a call that is parked."),
     money_path(
-        call_decisions.confirm_call, preview="What saying so would book", detail="Of a call that is parked."
+        call_decisions.mark_as_done, preview="What saying so would book", detail="Of a call that is parked."
     ),
     money_path(
-        call_decisions.repeat_call, preview="What asking again costs", detail="Of a call that is parked."
+        call_decisions.mark_as_not_done, preview="What asking again costs", detail="Of a call that is parked."
     ),
     path(f"{STUDY}/agreement/", results_api.AgreementView.as_view(), name="agreement"),
     path(f"{STUDY}/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),

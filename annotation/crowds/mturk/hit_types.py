@@ -18,8 +18,8 @@ from annotation.crowds.mturk.client import LIVE, TurkClient, TurkRefusal, format
 from annotation.crowds.mturk.listings import description_of, has_qualification_test, title_of
 from annotation.crowds.mturk.requirements import (
     Requirement,
-    is_master,
     qualification_requirements,
+    require_masters,
     require_qualification,
     score_at_least,
 )
@@ -49,7 +49,7 @@ def prepare_hit_type(client: TurkClient, platform: str, study: Study, design: St
         CrowdRefusal: nobody has a required qualification.
     """
     crowd = design.crowd
-    requirements = [is_master(live=platform == LIVE)] if crowd.masters else []
+    requirements = [require_masters(live=platform == LIVE)] if crowd.masters else []
     requirements += _prepare_named_qualifications(client, design.workers, platform=platform)
     if has_qualification_test(design):
         test = quiz_backend().qualification_test(design, title=title_of(design))

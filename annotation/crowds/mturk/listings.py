@@ -1,6 +1,6 @@
 """The texts of a HIT at Mechanical Turk: title, description, question, and annotation.
 
-The annotation, which only the requester sees, tells which HITs of the account are Quorum's.
+The annotation is a text that only the requester sees. By it, Quorum recognises the HITs that it has created.
 """
 
 from __future__ import annotations
@@ -27,12 +27,17 @@ ENTRY_PATH = "/s/{slug}/mturk/"
 
 
 def annotation_of(token: str, study: Study) -> str:
+    """Return the annotation of a HIT, such as "publish-3f2a 90c1d4e5b687 birds".
+
+    Args:
+        token: the key of the outbox message that creates the HIT.
+    """
     return f"{token} {installation_id()} {study.slug}"
 
 
 def token_in_annotation(annotation: str, study: Study) -> str:
-    """Return the token in a HIT's annotation; "" if the HIT is not this installation's, or is of another study."""
-    token, _, rest = annotation.partition(" ")
+    """Return the token in a HIT's annotation; "" if another installation created the HIT, or for another study."""
+    token, _space, rest = annotation.partition(" ")
     return token if rest == f"{installation_id()} {study.slug}" else ""
 
 
@@ -50,7 +55,7 @@ def has_qualification_test(design: StudyDesign) -> bool:
 
 
 def question_of_hit(study: Study, design: StudyDesign, hit: HIT) -> str:
-    """Return the XML of the HIT's question: its whole page ("html"), or the address of Quorum's page."""
+    """Return the XML of the HIT's question: the whole page if ``crowd.question`` is "html", else Quorum's address."""
     if design.crowd.question == "html":
         language = language_of(design)
         design = translate_design(design, language)

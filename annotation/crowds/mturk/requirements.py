@@ -1,4 +1,8 @@
-"""The requirements for workers at Mechanical Turk (QualificationRequirement in its API Reference)."""
+"""Make requirements for workers at Mechanical Turk, as the service's API takes them.
+
+A requirement (QualificationRequirement in the API Reference) is a dict such as ``{"QualificationTypeId": "000...71",
+"Comparator": "In", "LocaleValues": [{"Country": "DE"}], "ActionsGuarded": "DiscoverPreviewAndAccept"}``.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +30,9 @@ Requirement = dict[str, Any]
 
 
 def qualification_requirements(workers: Workers, *, extra: Iterable[Requirement] = ()) -> list[Requirement]:
-    """Return the design's requirements for workers as boto3 takes them, followed by ``extra``.
+    """Return the requirements that the design's ``workers`` make, followed by ``extra``.
 
-    The service has no limit of HITs per person, so Quorum checks it.
+    The limit of HITs per person is left out: the service has no such requirement, so Quorum checks it.
     """
     requirements: list[Requirement] = []
     if workers.countries:
@@ -55,7 +59,7 @@ def qualification_requirements(workers: Workers, *, extra: Iterable[Requirement]
 
 
 def score_at_least(qualification: str, value: int) -> Requirement:
-    """Require a score in a test. Workers who have not taken the test still see the HIT and the test."""
+    """Return the requirement of a score in a test. Workers who have not taken the test still see the HIT."""
     return {
         "QualificationTypeId": qualification,
         "Comparator": "GreaterThanOrEqualTo",
@@ -65,11 +69,16 @@ def score_at_least(qualification: str, value: int) -> Requirement:
 
 
 def require_qualification(qualification: str, *, must_have: bool) -> Requirement:
-    """Require that a worker has, or lacks, one of Quorum's own qualifications."""
+    """Return the requirement that a worker has, or lacks, a qualification.
+
+    Args:
+        qualification: the service's id of the qualification type.
+    """
     return _requirement(qualification, "Exists" if must_have else "DoesNotExist")
 
 
-def is_master(*, live: bool) -> Requirement:
+def require_masters(*, live: bool) -> Requirement:
+    """Return the requirement that a worker is a Master, one of Mechanical Turk's elite workers."""
     return _requirement(MASTERS_LIVE if live else MASTERS_SANDBOX, "Exists")
 
 
@@ -83,8 +92,9 @@ def _requirement(qualification: str, comparator: str, **values: Any) -> Requirem
 
 
 def _percent(share: float) -> int:
-    """Return a share from 0 to 1 in percent, rounded down. The service compares whole percentages by "greater than"."""
-    percent = math.floor(Fraction(str(share)) * 100)  # the number as written in decimal: .29 is 29, not 28
+    """Return a share from 0 to 1 in whole percent, rounded down: "above 95.5" means the same as "above 95" then."""
+    # a float is inexact: floor(0.29 * 100) would be 28; the fraction of its decimal notation is exact
+    percent = math.floor(Fraction(str(share)) * 100)
     if percent >= 100:
         raise QuestionProblem(
             f"workers.approval_above is {share:g}, and nobody has more than 100 % approved; expected less than 1."

@@ -1,4 +1,4 @@
-"""Resolve failed calls. A person tries one again or, if its outcome is unknown, says whether it was done."""
+"""Resolve failed calls to a crowd. Staff try a call again or, if its outcome is unknown, say whether it was done."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from judgments.models import Study
 
 @transaction.atomic
 def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Retry a failed call with a new reservation. This is safe, since the key is unchanged.
+    """Let a failed call be sent again, and reserve its cost again.
 
-    A publish call that was cancelled when the study closed is not retried: reopening the study publishes it.
+    The key of the call stays the same, so the crowd does not carry it out twice. A publish call whose publication was
+    withdrawn is retried only while the study is open; reopening the study publishes what is missing.
     """
     is_withdrawn = call.publication is not None and call.publication.state == Publication.State.WITHDRAWN
     if is_withdrawn and call.study.state != Study.State.OPEN:
@@ -34,12 +35,15 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Mark an indeterminate call as done and spend its reservation. A sync finds the result of a publish call."""
+    """Mark a failed call as done and spend its reservation, since a person found at the crowd that it was done.
+
+    Publish calls are refused: if such a call is tried again, it finds the existing publication.
+    """
     if call.kind == Ability.PUBLISH:
         raise WrongState(
             "Nothing was changed: ask for the publication again; what stands there already is found."
         )
-    # The effect must move the reservation before the row is done (constraint a_call_that_is_done_keeps_no_money).
+    # the effect moves the reserved money first: a database constraint demands that a call that is done reserves none
     failed = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.FAILED).first()
     if failed is None:
         raise WrongState("Nothing was changed: only a failed call can be marked as done.")
@@ -54,7 +58,7 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Send a call again, since a person found at the crowd that it had no effect."""
+    """Let a failed call be sent again, since a person found at the crowd that it had no effect."""
     refusal = "Nothing was changed: only a failed call can be marked as not done."
     _reset_failed_call(call, refusal, by, answer={})
     _note_resolution(call, "it was not done, so it is asked for again", by)
@@ -62,11 +66,11 @@ def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall
 
 
 def _reset_failed_call(call: CrowdCall, refusal: str, by: User | None, **changes: object) -> None:
-    """Return a failed call to the queue and reserve its cost again.
+    """Let a failed call wait to be sent again, and reserve its cost again.
 
     Args:
-        refusal: the sentence of the WrongState that is raised if the call has not failed.
-        changes: further values of fields of the row.
+        refusal: the message of the WrongState that is raised if the call has not failed.
+        changes: new values of further fields of the call.
     """
     row_count = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.FAILED).update(
         state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0, **changes

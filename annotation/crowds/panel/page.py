@@ -1,4 +1,7 @@
-"""The page "Panel" of a study: links and codes for the panel, bonuses, and pay for sessions that ended early."""
+"""The page "Panel" of a study: links and codes for the panel, bonuses, and pay for sessions that ended early.
+
+The functions of the page's steps take the request and the study; ``add_step`` registers them.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ from judgments.studies.study_page import add_step, study_page, study_page_addres
 
 
 def has_panel(study: Study) -> bool:
+    """Return whether the study's people come from a panel without an API."""
     return str(study.design.get("crowd", {}).get("backend", "")) == ExternalBackend.name
 
 
@@ -47,13 +51,10 @@ def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 
 def _download_bonus_list(request: HttpRequest, study: Study) -> HttpResponse:
+    """Send a new bonus list or, if the form names a number, an earlier one again."""
     number_text = request.POST.get("number", "")
-    number, lines = make_bonus_list(
-        study=study,
-        # 0 makes a new list
-        number=int(number_text) if number_text.isdecimal() and len(number_text) < 6 else 0,
-        by=signed_in(request),
-    )
+    requested_number = int(number_text) if number_text.isdecimal() and len(number_text) < 6 else 0
+    number, lines = make_bonus_list(study=study, number=requested_number, by=signed_in(request))
     return csv_download(lines, f"{study.slug}-bonuses-{number}.csv")
 
 

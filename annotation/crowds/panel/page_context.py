@@ -1,6 +1,6 @@
-"""The context of a study's page "Panel".
+"""The template context of a study's page "Panel".
 
-It has a module of its own, since ``list_page`` shows the same page with the problem of an uploaded list.
+The module ``page`` shows the page, and ``list_page`` shows it with the problem of an uploaded list.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-# when a session has each outcome, in words
+# words for when a session has each outcome
 OUTCOME_CONDITIONS = {
     "completed": gettext_noop("all pages of work of the session are submitted"),
     "screened-out": gettext_noop("a requirement, the quiz or a detector screened the participant out"),
@@ -65,6 +65,7 @@ def panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
 
 
 def site_address(request: HttpRequest) -> str:
+    """Return the public address of this server, without a slash at the end."""
     return settings.PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")
 
 
@@ -87,9 +88,9 @@ def _describe_outcome(study: Study, design: StudyDesign, outcome: str) -> dict[s
 def _needs_address(design: StudyDesign) -> bool:
     """Return whether the design lacks the address to which people return after completion.
 
-    Only the panel's own page shows that address.
+    Connect and SONA have an address for each study, which only their own pages show.
     """
-    addresses = PANEL_PRESETS[design.panel.preset].addresses
-    return design.panel.preset in ("connect", "sona") and not (
-        addresses or design.panel.addresses.get("completed")
-    )
+    if design.panel.preset not in ("connect", "sona"):
+        return False
+    has_address = PANEL_PRESETS[design.panel.preset].addresses or design.panel.addresses.get("completed")
+    return not has_address

@@ -1,4 +1,7 @@
-"""End sessions and external HITs that are over at the crowd, and release their money."""
+"""End sessions and publications that are over at the crowd, and release the money that is held for them.
+
+A publication is the database's row of an external HIT. A session is unconfirmed until the crowd lists its work.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ def close_if_all_refused(study: Study) -> str:
 
 
 def end_superseded_sessions(publication: Publication) -> None:
-    """End unconfirmed sessions whose id now belongs to another worker, since the crowd took their work back."""
+    """End unconfirmed sessions whose id the crowd has confirmed for another worker."""
     sessions = CrowdSession.objects.filter(publication=publication)
     confirmed_ids = sessions.filter(confirmed=True).values("external_id")
     for session in sessions.filter(confirmed=False, external_id__in=confirmed_ids):
@@ -55,35 +58,37 @@ def end_superseded_sessions(publication: Publication) -> None:
 
 
 def end_publication(publication: Publication, *, read_at: datetime, asked_at: datetime) -> None:
-    """End an external HIT that is over, and exclude work that the crowd did not confirm.
+    """End a publication whose external HIT is over, and exclude work that the crowd did not confirm.
+
+    Work is not excluded during ``CROWD_GRACE_SECONDS`` after its submission, since the crowd may list it late.
 
     Args:
-        read_at: when reading the crowd's list of the work began. Work is kept for ``CROWD_GRACE_SECONDS`` after its
-            submission, even if it is not in the list.
-        asked_at: when the crowd reported that the HIT was over.
+        read_at: when reading the crowd's list of work began.
+        asked_at: when the crowd reported that the external HIT was over.
     """
     grace_start = read_at - timedelta(seconds=settings.CROWD_GRACE_SECONDS)
     unconfirmed = CrowdSession.objects.filter(publication=publication, confirmed=False)
     for session in unconfirmed.filter(status=Status.WORKING, arrived_at__lte=grace_start):
         end_session(session=session, status=Status.TIMED_OUT)
-    waiting_count = 0
+    unlisted_count = 0
     for session in unconfirmed.filter(status=Status.SUBMITTED):
-        pages = Assignment.objects.filter(session=session)
-        if pages.filter(submitted_at__gt=grace_start).exists():  # the crowd may not list it yet (ParlAI#2957)
-            waiting_count += 1
+        assignments = Assignment.objects.filter(session=session)
+        # the crowd may not list recent work yet (ParlAI#2957)
+        if assignments.filter(submitted_at__gt=grace_start).exists():
+            unlisted_count += 1
         else:
             exclude_unknown_work(session=session)
-    _release_open_places(publication, waiting_count, asked_at)
+    _release_open_places(publication, unlisted_count, asked_at)
 
 
 @transaction.atomic
-def _release_open_places(publication: Publication, waiting_count: int, asked_at: datetime) -> None:
+def _release_open_places(publication: Publication, unlisted_count: int, asked_at: datetime) -> None:
     """Release the money of places that nobody will fill. Mark the publication as finished once all work is decided.
 
     Args:
-        waiting_count: number of places that may still turn out to be filled.
-        asked_at: when the crowd reported that the publication was over. A publication that was extended since then
-            is left unchanged.
+        unlisted_count: number of recent submissions that the crowd may list later.
+        asked_at: when the crowd reported that the external HIT was over. If the publication was extended since then,
+            it is not changed.
     """
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if locked.state not in (State.PUBLISHED, State.EXPIRED):
@@ -91,7 +96,8 @@ def _release_open_places(publication: Publication, waiting_count: int, asked_at:
     is_recent = Q(state__in=["waiting", "started"]) | Q(done_at__gte=asked_at)
     if CrowdCall.objects.filter(is_recent, publication=locked, kind=Ability.EXTEND).exists():
         return
-    undecided_count = locked.sessions.filter(confirmed=True, status=Status.SUBMITTED).count() + waiting_count
+    listed_count = locked.sessions.filter(confirmed=True, status=Status.SUBMITTED).count()
+    undecided_count = listed_count + unlisted_count
     free_count = locked.held_slots - undecided_count
     if free_count > 0:
         release_places(publication=locked, places=free_count)

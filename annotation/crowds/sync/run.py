@@ -1,4 +1,7 @@
-"""Synchronise the database with a crowd. This is safe to repeat and to run concurrently."""
+"""Synchronise a study with its crowd: send outbox messages, and store the work that the crowd reports.
+
+A sync can be repeated at any time, and several syncs can run at once.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,12 @@ def sync_with_crowd(
 
     Args:
         thorough: whether to read the work on external HITs that seem unchanged, too.
-        wait: sleeps for the given seconds.
+        wait: a function that sleeps for the given seconds.
     """
     backend = backend_of(study)
     discrepancies: list[Discrepancy] = []
     if backend.sends_people and study.platform:
-        discrepancies += _carry_out(study, wait, progress)
+        discrepancies += _send_messages(study, wait, progress)
         if Ability.LIST in backend.can:
             comparison = CrowdComparison(study, backend, is_full=thorough, discrepancies=discrepancies)
             try:
@@ -46,12 +49,17 @@ def sync_with_crowd(
             end_abandoned_sessions(study=study)
         approve_due_work(study=study)
         delete_finished_publications(study=study)
-        discrepancies += _carry_out(study, wait, progress)
+        discrepancies += _send_messages(study, wait, progress)
     return report_of(study, discrepancies)
 
 
-def _carry_out(study: Study, wait: Callable[[float], None], progress: Progress | None) -> list[Discrepancy]:
-    """Send the outbox messages. Return what stopped them, and whether the crowd refused every publication."""
+def _send_messages(
+    study: Study, wait: Callable[[float], None], progress: Progress | None
+) -> list[Discrepancy]:
+    """Send the outbox messages, and close the study if the crowd refused every publication.
+
+    Return discrepancies that say what stopped the messages, and why the study was closed.
+    """
     delivery = carry_out_calls(study=study, wait=wait, progress=progress)
     problems = {"stopped": delivery.stop_reason, "refused": close_if_all_refused(study)}
     return [Discrepancy(kind, sentence) for kind, sentence in problems.items() if sentence]

@@ -1,4 +1,4 @@
-"""Decide when studies are synchronised with their crowds, and queue the jobs."""
+"""Decide when studies are synchronised with their crowds, and queue the jobs that do it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study
 from judgments.operations import FollowUp
 
-SYNC = "sync_crowd"  # the job's kind
-MIN_HINT_INTERVAL = timedelta(minutes=1)  # time between two syncs started by hints
-CLOSED_INTERVAL_FACTOR = 12  # factor of the usual interval in a closed study that only waits for decisions
+SYNC = "sync_crowd"  # the kind of the jobs
+MIN_HINT_INTERVAL = timedelta(minutes=1)  # minimum time between two syncs that notifications start
+CLOSED_INTERVAL_FACTOR = (
+    12  # a closed study that only waits for decisions is synchronised this much less often
+)
 
 
 def ask_to_sync(*, study: Study, by: User | None = None, min_interval: timedelta | None = None) -> Job | None:
-    """Queue a sync. Return None if one is queued already, or the last one began within ``min_interval``."""
+    """Queue a sync of the study.
+
+    Return its job; None if a sync is queued already, or if the last one was queued less than ``min_interval`` ago.
+    """
     jobs = Job.objects.filter(kind=SYNC, args__study=study.slug)
     if jobs.filter(state=Job.State.QUEUED).exists():
         return None
@@ -36,12 +41,19 @@ def sync_if_calls_wait(study: Study, by: User | None) -> None:
         ask_to_sync(study=study, by=by)
 
 
-# The follow-up of operations that write many messages: nobody waits for them, and a queued sync sends them.
-SYNC_LATER = FollowUp(carry_out=lambda study: "", enqueue=sync_if_calls_wait)
+def _do_nothing_now(study: Study) -> str:
+    return ""
 
 
-def sync_what_is_due() -> list[str]:
-    """Queue a sync of every study that is due for one (``CROWD_SYNC_SECONDS``); return their slugs."""
+# what follows an operation that writes outbox messages for which nobody waits: pages queue a sync that sends them
+SYNC_LATER = FollowUp(carry_out=_do_nothing_now, enqueue=sync_if_calls_wait)
+
+
+def queue_due_syncs() -> list[str]:
+    """Queue a sync of every study whose last sync is at least ``CROWD_SYNC_SECONDS`` ago; return their slugs.
+
+    Only studies with unfinished publications, with messages to send, or with publications to delete need a sync.
+    """
     usual_interval = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
     unfinished = Publication.objects.filter(
         study=OuterRef("pk"), state__in=["planned", "published", "expired"]
@@ -67,11 +79,11 @@ def sync_what_is_due() -> list[str]:
 
 
 def record_notification(*, platform: str, external_id: str) -> bool:
-    """Record that an external HIT may have changed. Return False if it is unknown."""
-    rows = Publication.objects.filter(platform=platform, external_id=external_id)
-    publication = rows.select_related("study").first()
+    """Record that an external HIT may have changed, and queue a sync of its study. Return False if it is unknown."""
+    publications = Publication.objects.filter(platform=platform, external_id=external_id)
+    publication = publications.select_related("study").first()
     if publication is None:
         return False
-    rows.update(hinted_at=timezone.now())
+    publications.update(hinted_at=timezone.now())
     ask_to_sync(study=publication.study, min_interval=MIN_HINT_INTERVAL)
     return True

@@ -1,6 +1,6 @@
 """Figures of the crowd page that take long to compute: wages, cost, and work without objections.
 
-They are cached as JSON. An alias is the key under which a field is cached.
+They are cached as JSON. The alias of a field is its name in this JSON.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNITS_PER_HIT = 20  # approximate number of units in a HIT
 
 @dataclass(frozen=True, slots=True)
 class TopUp:
-    """The cost of a person's top-ups with fees, and the word that confirms the payment."""
+    """The cost of a person's top-ups with fees, and the digest ``confirm`` of the preview of their payment."""
 
     worker: str
     cents: int
@@ -37,10 +37,11 @@ class CrowdFigures:
 
     Attributes:
         underpaid_sessions: the sessions with the lowest wages below the floor.
-        unopposed_count: number of submitted assignments without objections.
-        largest_overclaims: the first of all overclaims, of which there are ``overclaim_count``.
-        top_ups: the top-ups of the people in ``underpaid_sessions``.
-        top_ups_confirmation: the word that confirms the top-ups of all people.
+        unopposed_count: number of submitted assignments to whose approval there is no objection.
+        largest_overclaims: the overclaims with the largest differences.
+        overclaim_count: number of all overclaims.
+        top_ups: the top-ups of the people in ``underpaid_sessions`` whose work is approved.
+        top_ups_confirmation: the digest of the preview of all people's top-ups; "" if there are none.
     """
 
     forecast: Forecast
@@ -63,12 +64,11 @@ _STORED_FIGURES = TypeAdapter(CrowdFigures)
 
 
 def crowd_figures(study: Study) -> CrowdFigures:
+    """Compute the figures of a study."""
     pays, overclaims = pay_and_overclaims(study)
     underpaid_sessions = [pay for pay in pays if pay.top_up_cents][:MAX_LINES_SHOWN]
-    previews = [
-        top_ups_of(study, pays, overclaims, worker)
-        for worker in dict.fromkeys(pay.worker for pay in underpaid_sessions if pay.approved)
-    ]
+    payable_workers = dict.fromkeys(pay.worker for pay in underpaid_sessions if pay.approved)  # each once
+    previews = [top_ups_of(study, pays, overclaims, worker) for worker in payable_workers]
     return CrowdFigures(
         forecast=forecast_of(study),
         wages=wages_of(study, pays),

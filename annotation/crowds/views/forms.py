@@ -121,8 +121,11 @@ add_operation(operations.more_screen_outs, label="Pay for more screen-outs")
 add_operation(worker_operations.write_to_workers, label="Send")
 add_operation(call_decisions.retry, name="retry-call", label="Try again", fields=())
 add_operation(
-    call_decisions.confirm_call, name="call-was-done", label="The request was carried out", fields=()
+    call_decisions.mark_as_done, name="call-was-done", label="The request was carried out", fields=()
 )
 add_operation(
-    call_decisions.repeat_call, name="call-was-not-done", label="The request was not carried out", fields=()
+    call_decisions.mark_as_not_done,
+    name="call-was-not-done",
+    label="The request was not carried out",
+    fields=(),
 )

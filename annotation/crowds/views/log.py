@@ -13,7 +13,8 @@ from annotation.crowds import Ability
 from annotation.crowds.views.figures import MAX_LINES_SHOWN
 from annotation.models import CrowdCall
 
-MAX_CALLS_READ = 200  # number of latest calls that are read; similar ones are shown in one line
+MAX_CALLS_READ = 200  # number of latest calls from which the lines of the log are made
+# what a call of each kind asks of the crowd
 ORDER_PHRASES = {
     Ability.PUBLISH: gettext_noop("publish"),
     Ability.EXTEND: gettext_noop("extend the offer, or add places"),
@@ -36,8 +37,8 @@ class LogLine:
     Attributes:
         newest_call: the newest of the calls.
         call_count: the number of calls.
-        order: what was asked of the crowd, in words.
-        subject: the worker or the HIT; "" if there are several calls, or if the call concerns the study.
+        order: words for what the calls ask of the crowd.
+        subject: the name of the worker or of the HIT; "" for several calls, and for a call about the whole study.
         bonus_cents: the sum of bonuses, without fees.
     """
 
@@ -49,10 +50,10 @@ class LogLine:
 
 
 def failed_calls(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
-    """Return the first failed calls for the page.
+    """Return the template variables of the first failed calls.
 
-    If a call's outcome is unknown, a person must check it at the crowd. Publications are the exception: trying again
-    finds one that exists.
+    If a call's outcome is unknown, a person must check at the crowd whether it was carried out ("needs_check"). This is
+    not needed for a publish call: trying it again finds the publication if it exists.
     """
     rows = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")
     return [
@@ -86,8 +87,9 @@ def log_lines(calls: QuerySet[CrowdCall]) -> list[LogLine]:
 
 
 def _similarity_key(call: CrowdCall) -> tuple[object, ...]:
-    """Return what similar calls have in common: all but their subjects, with the time to the minute."""
-    return call.kind, call.state, call.why, call.made_by_id, call.made_at.replace(second=0, microsecond=0)
+    """Return a key that is equal for calls that differ only in their subjects, and in their time within a minute."""
+    minute = call.made_at.replace(second=0, microsecond=0)
+    return call.kind, call.state, call.why, call.made_by_id, minute
 
 
 def _describe_order(call: CrowdCall) -> str:

@@ -1,4 +1,4 @@
-"""Serve the launch checklist of a study over HTTP."""
+"""The HTTP API of a study's checklist: what the study has and lacks before it is opened."""
 
 from __future__ import annotations
 

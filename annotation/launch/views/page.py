@@ -1,4 +1,4 @@
-"""The page "Launch" of a study: its checklist and, once it is open, its link and the next steps."""
+"""The page "Launch" of a study: its checklist and, once the study is open, its link and the next steps."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def draw_qr_code(address: str) -> SafeString:
-    """Draw an address as a QR code in SVG, dark on light in every colour scheme, so that all cameras read it."""
+    """Draw an address as a QR code in SVG.
+
+    It is dark on light even in a dark colour scheme, so that all cameras can read it.
+    """
     svg = segno.make_qr(address, error="m").svg_inline(
         scale=4, border=3, dark="#000", light="#fff", title=_("QR code for the link"), omitsize=True
     )

@@ -1,4 +1,7 @@
-"""Collect the points of a study's checklist from checks, which the platform and features register."""
+"""Collect the points of a study's checklist.
+
+The platform and features register checks: functions that take a ``Launch`` and return points of the checklist.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from judgments.models import Job, Study
 
 Check = Callable[[Launch], Iterable[ChecklistItem]]
-# each check with its place in the order of the page; the gaps leave room for features
+# pairs of a number and a check; checks with lower numbers come first
 CHECKS: list[tuple[int, Check]] = []
 
-# The checks of the consent text that features add. A point from one of them replaces the platform's point.
+# checks of the consent text; if one of them returns a point, the platform's own point about consent is left out
 CONSENT_CHECKS: list[Check] = []
 
-# functions that return jobs which the checklist shows
+# functions that return jobs to show on the page of the checklist
 LAUNCH_JOBS: list[Callable[[Study], Iterable[Job]]] = []
 
 
@@ -38,8 +41,8 @@ def checklist(launch: Launch) -> list[ChecklistItem]:
 
     Points that prevent the opening come first, then those that a person can override, then all others.
     """
-    points = [
-        point for _order, check in sorted(CHECKS, key=lambda entry: entry[0]) for point in check(launch)
-    ]
+    points: list[ChecklistItem] = []
+    for _order, check in sorted(CHECKS, key=lambda entry: entry[0]):
+        points += check(launch)
     ranks = {Readiness.BLOCKS: 0, Readiness.DOUBTFUL: 1}
     return sorted(points, key=lambda point: ranks.get(point.readiness, 2))

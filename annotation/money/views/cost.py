@@ -1,4 +1,4 @@
-"""The cost of a draft: a part of the plan that the design's page shows, and problems that it reports."""
+"""The cost of a draft: a part of the plan that the page of the design shows, and the problems with the cost."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from judgments.templatetags.judgments_tags import cents
 
 @dataclass(frozen=True, slots=True)
 class PlanCost:
-    """The cost of a plan.
+    """The cost of a plan, for the template.
 
     Attributes:
         crowd: the design's settings of the crowd.
+        sends_people: whether the crowd sends the workers, and pays them from the study's budget.
         fair_cents: the reward that would reach the wage floor; 0 if the design's reward reaches it.
     """
 
@@ -41,6 +42,7 @@ class PlanCost:
 
 
 def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
+    """Return the cost of a design that will have ``hits`` HITs with ``items`` units in all."""
     forecast = forecast_of_design(design, hits=hits, items=items)
     crowd = design.crowd
     below_floor_cents = cents_below_floor(crowd.reward_cents, forecast.seconds, crowd.floor_cents_per_hour)

@@ -28,14 +28,15 @@ class KeyUsed(QuorumError):
 def run_once(
     *, key: str, study: Study, step: str, request: Mapping[str, Any], by: User, carry_out: Callable[[], Any]
 ) -> tuple[dict[str, Any], bool]:
-    """Call ``carry_out`` once per key, and store the body of the response that it returns in the same transaction.
+    """Call ``carry_out``, unless an earlier request of the account had the same key.
 
-    Return the body, and whether it is that of an earlier request. A failure stores nothing, so the request may be
-    repeated with the same key.
+    Return the body of the response, and whether it is that of an earlier request. The body is stored in the transaction
+    of the operation. A failure stores nothing, so the request may then be repeated with the same key.
 
     Args:
         step: the name of the operation.
-        request: the parameters of the operation. A repeated request must have the same ones.
+        request: the arguments of the operation. A repeated request must have equal ones.
+        carry_out: a function that carries out the operation, and returns the body as JSON.
 
     Raises:
         KeyUsed: the key was used for another request.

@@ -48,7 +48,7 @@ django.setup()
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
-from annotation.crowds.sync.schedule import sync_what_is_due
+from annotation.crowds.sync.schedule import queue_due_syncs
 from annotation.models import CrowdCall, Worker
 from annotation.privacy import erasing
 from common.errors import DesignError
@@ -83,7 +83,7 @@ for line in (["open_study", "ready"], ["close_study", "there"], ["check_integrit
         call_command(*line, stdout=said)
     except CommandError as error:
         said.write(f"{line[0]}: {error}")
-answer["due"] = sync_what_is_due()
+answer["due"] = queue_due_syncs()
 call_command("sync_crowd", "there", stdout=said)
 answer["waiting"] = list(CrowdCall.objects.filter(state="waiting").values_list("kind", "problem"))
 person = Worker.objects.filter(crowd_sessions__study=there).earliest("pk")

@@ -26,7 +26,7 @@ from annotation.crowds.mturk.questions import (
     html_question_of,
     replace_forbidden,
 )
-from annotation.crowds.mturk.requirements import is_master, qualification_requirements, score_at_least
+from annotation.crowds.mturk.requirements import qualification_requirements, require_masters, score_at_least
 from annotation.crowds.opening import close_study, open_study
 from annotation.models import Assignment, Judgment, Participation
 from annotation.work.claims import claim_assignment
@@ -522,7 +522,7 @@ def test_what_the_service_signs_is_believed(emulator: MTurkEmulator, version: st
 
 def test_requirements_are_what_boto3_takes() -> None:
     workers = Workers(countries=("US", "GB"), approval_above=0.95, approved_at_least=500, hits_at_most=3)
-    more = [score_at_least("3QUIZ", 80), is_master(live=False)]
+    more = [score_at_least("3QUIZ", 80), require_masters(live=False)]
     asked = qualification_requirements(workers, extra=more)
     assert [(one["QualificationTypeId"], one["Comparator"]) for one in asked] == [
         ("00000000000000000071", "In"),
@@ -533,7 +533,7 @@ def test_requirements_are_what_boto3_takes() -> None:
     ]
     assert asked[0]["LocaleValues"] == [{"Country": "US"}, {"Country": "GB"}]
     assert [one.get("IntegerValues") for one in asked[1:4]] == [[95], [500], [80]]
-    assert is_master(live=True)["QualificationTypeId"] == "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
+    assert require_masters(live=True)["QualificationTypeId"] == "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
     parameters: dict[str, Any] = {
         "AssignmentDurationInSeconds": 600,
         "Reward": "0.10",

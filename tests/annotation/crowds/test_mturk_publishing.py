@@ -13,7 +13,7 @@ from annotation.crowds import backend_for
 from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.outbox.delivery import finish_call
 from annotation.crowds.publishing import ask_to_extend
-from annotation.crowds.sync.schedule import sync_what_is_due
+from annotation.crowds.sync.schedule import queue_due_syncs
 from annotation.errors import RequirementNotMet
 from annotation.models import CrowdCall, CrowdSession, Judgment, Publication
 from annotation.money.forecast import forecast_of
@@ -252,11 +252,11 @@ def test_one_that_has_free_places_waits_until_the_study_is_closed(turk: MTurkEmu
     assert Publication.objects.get().state == "finished"
     assert there(turk) == "Reviewable"
     close_study(study=study)
-    assert sync_what_is_due() == [study.slug]
+    assert queue_due_syncs() == [study.slug]
     Job.objects.all().delete()
     sync(study)
     assert there(turk) == "Disposed"
-    assert sync_what_is_due() == []
+    assert queue_due_syncs() == []
 
 
 def test_rejected_work_keeps_it_while_the_rejection_can_be_overridden(turk: MTurkEmulator) -> None:

@@ -31,7 +31,7 @@ from annotation.crowds.mturk.notifications import (
     string_to_sign,
 )
 from annotation.crowds.opening import close_study, open_study
-from annotation.crowds.sync.schedule import record_notification, sync_what_is_due
+from annotation.crowds.sync.schedule import queue_due_syncs, record_notification
 from annotation.errors import AlreadyEnded, SlotTaken
 from annotation.models import Assignment, Case, CrowdCall, CrowdSession, Judgment, Publication
 from annotation.money.ledger import set_budget
@@ -338,14 +338,14 @@ def test_a_hint_starts_one_job_and_no_more_for_a_minute(turk: MTurkEmulator) -> 
 
 def test_open_studies_are_compared_in_their_turn(turk: MTurkEmulator) -> None:
     study = one_hit()
-    assert sync_what_is_due() == []
+    assert queue_due_syncs() == []
     open_study(study=study)
-    assert sync_what_is_due() == [study.slug]
-    assert sync_what_is_due() == []
+    assert queue_due_syncs() == [study.slug]
+    assert queue_due_syncs() == []
     Job.objects.update(
         state="done", finished_at=timezone.now(), created_at=timezone.now() - timedelta(hours=1)
     )
-    assert sync_what_is_due() == [study.slug]
+    assert queue_due_syncs() == [study.slug]
 
 
 def test_the_command_writes_the_report(
