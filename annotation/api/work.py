@@ -279,9 +279,10 @@ def save_draft(request: Request, id: str) -> Response:
     assignment = _own_assignment(request, id)
     saved_assignment = save_answers(assignment=assignment, answers=answers)
     key = answer_key(KINDS[saved_assignment.study.protocol])
+    answers_by_position = {int(position): answer for position, answer in saved_assignment.answers.items()}
     draft = [
-        {"position": int(position), key: answer[key]}
-        for position, answer in sorted(saved_assignment.answers.items(), key=lambda entry: int(entry[0]))
+        {"position": position, key: answer[key]}
+        for position, answer in sorted(answers_by_position.items())
         if key in answer  # a page without scripts may have saved unfinished input
     ]
     return Response({"id": str(saved_assignment.pk), "state": saved_assignment.state, "answers": draft})

@@ -5,6 +5,8 @@ Mechanical Turk chooses the HIT and limits the number of its workers; Quorum che
 
 from __future__ import annotations
 
+from itertools import chain
+
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -164,7 +166,7 @@ def _make_candidate(session: CrowdSession, hit: HIT) -> CandidateHIT:
     if hit.pk in seen_items_by_hit:  # the worker had this HIT before, and gets it unchanged
         excluded_items = controls_left_out_before(hit, worker, units)
     else:
-        seen_items = {item for items in seen_items_by_hit.values() for item in items}
+        seen_items = set(chain.from_iterable(seen_items_by_hit.values()))
         excluded_items = controls_seen_before(study, units, seen_items)
     return CandidateHIT(
         study=study,

@@ -23,14 +23,14 @@ AMAZON_ID = re.compile(r"A[0-9A-Z]{9,20}")
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+")  # some platforms identify people by e-mail address
 
 
-def pseudonym(platform: str, raw: str) -> str:
+def pseudonym(platform: str, crowd_id: str) -> str:
     """Return the pseudonym of a person, such as "p-3f2a90c1d4e5b687".
 
     Args:
         platform: the value of ``Study.platform``, such as "mturk-sandbox".
-        raw: the crowd's id of the person.
+        crowd_id: the crowd's id of the person.
     """
-    return f"p-{_digest('person', platform, raw)[:16]}"
+    return f"p-{_digest('person', platform, crowd_id)[:16]}"
 
 
 def worker_name(name: str) -> str:
@@ -39,9 +39,9 @@ def worker_name(name: str) -> str:
     return pseudonym(MTURK_FILES, name) if identifies_person else name
 
 
-def session_pseudonym(platform: str, raw: str) -> str:
-    """Return the pseudonym of a submission, whose id at the crowd is ``raw``."""
-    return f"s-{_digest('session', platform, raw)[:24]}"
+def session_pseudonym(platform: str, crowd_id: str) -> str:
+    """Return the pseudonym of a submission, whose id at the crowd is ``crowd_id``."""
+    return f"s-{_digest('session', platform, crowd_id)[:24]}"
 
 
 def installation_id() -> str:

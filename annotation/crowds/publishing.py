@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -14,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds import Ability, backend_of
+from annotation.crowds.base import HITPlan, Price
 from annotation.crowds.outbox.effects import apply_failure
 from annotation.crowds.outbox.messages import ask_to_take_down, call_key, write_message
 from annotation.models import Budget, CrowdCall, Publication, at_crowd
@@ -30,6 +32,14 @@ MAX_HOURS = 8760  # a year, the longest lifetime of a HIT at Mechanical Turk
 OPEN_STATES = (Publication.State.PLANNED, Publication.State.PUBLISHED)
 # states of external HITs that exist at the crowd, with places that may be filled
 PUBLISHED_STATES = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
+
+
+class _PricedPlan(NamedTuple):
+    """An external HIT to publish, the price of one of its places, and the cost of the whole publication."""
+
+    plan: HITPlan
+    price: Price
+    cents: int
 
 
 @commit_as_one_order
@@ -51,22 +61,20 @@ def plan_publications(*, study: Study, by: User | None = None, skip_hits: Collec
     publications = at_crowd(Publication, study)
     open_hits = publications.filter(state__in=OPEN_STATES).values_list("hit", flat=True)
     skipped_hits = {*open_hits, *skip_hits}
-    plans = [
-        plan for plan in backend.publication_plans(study) if plan.hit not in skipped_hits and plan.places > 0
-    ]
-    prices = [backend.price(design, places=plan.places) for plan in plans]
     screen_out_cents, screen_outs = backend.screen_out_price(design).cents, design.crowd.screen_outs
-    costs = [
-        plan.places * price.cents + screen_outs * screen_out_cents
-        for plan, price in zip(plans, prices, strict=True)
-    ]
-    total_cents = sum(costs)
+    priced_plans = []
+    for plan in backend.publication_plans(study):
+        if plan.hit not in skipped_hits and plan.places > 0:
+            price = backend.price(design, places=plan.places)
+            cents = plan.places * price.cents + screen_outs * screen_out_cents
+            priced_plans.append(_PricedPlan(plan, price, cents))
+    total_cents = sum(priced.cents for priced in priced_plans)
     budget = budget_of(study, study.platform)
     refuse_beyond_budget(budget, total_cents)
     expires_at = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
-    # the number of the last publication of each HIT
+    # the number of the last publication of each HIT, since later rows of a HIT replace earlier ones in the dict
     last_numbers: dict[int | None, int] = dict(publications.order_by("number").values_list("hit", "number"))
-    for plan, price, cents in zip(plans, prices, costs, strict=True):
+    for plan, price, cents in priced_plans:
         number = last_numbers.get(plan.hit, 0) + 1
         token = call_key(Ability.PUBLISH, study.platform, study.pk, study.slug, plan.hit, number)
         publication = Publication.objects.create(
@@ -85,15 +93,13 @@ def plan_publications(*, study: Study, by: User | None = None, skip_hits: Collec
         write_message(
             study=study, kind=Ability.PUBLISH, key=token, publication=publication, cents=cents, by=by
         )
-    if plans:
-        note_event(
-            study=study,
-            what="publish",
-            sentence=f"{'One publication is' if len(plans) == 1 else f'{len(plans)} publications are'} planned at "
-            f"{study.platform}; {spell_cents(total_cents, budget.currency)} is reserved.",
-            by=by,
-        )
-    return len(plans)
+    count = len(priced_plans)
+    if count:
+        publications_are = "One publication is" if count == 1 else f"{count} publications are"
+        amount = spell_cents(total_cents, budget.currency)
+        message = f"{publications_are} planned at {study.platform}; {amount} is reserved."
+        note_event(study=study, what="publish", sentence=message, by=by)
+    return count
 
 
 @transaction.atomic

@@ -30,9 +30,11 @@ ID_REPLACEMENT = "…"  # what stands for an id that is removed from a text
 
 def without_ids(text: str, ids: Iterable[str]) -> str:
     """Return a text in which each of the ids is replaced, unless it is part of a longer word."""
-    for raw in sorted(ids, key=len, reverse=True):
-        if raw in text:
-            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(raw)}(?![A-Za-z0-9])", ID_REPLACEMENT, text)
+    # longest first, since a short id may be part of a longer one
+    for crowd_id in sorted(ids, key=len, reverse=True):
+        if crowd_id in text:
+            whole_id = rf"(?<![A-Za-z0-9]){re.escape(crowd_id)}(?![A-Za-z0-9])"
+            text = re.sub(whole_id, ID_REPLACEMENT, text)
     return text
 
 

@@ -39,8 +39,10 @@ class OverBudget(QuorumError):
 
 def budget_of(study: Study, platform: str) -> Budget:
     """Return the study's budget on a platform; create it if it is missing."""
+    # the function is only called if the budget is created, since reading the design takes long
     defaults = {"currency": lambda: design_of(study).currency}
-    return Budget.objects.get_or_create(study=study, platform=platform, defaults=defaults)[0]
+    budget, _created = Budget.objects.get_or_create(study=study, platform=platform, defaults=defaults)
+    return budget
 
 
 @transaction.atomic

@@ -218,6 +218,7 @@ def _carry_out(request: SpendingRequest) -> Outcome:
         )
     with (
         transaction.atomic(),
+        # acting_as takes a function, since it usually finds the account late
         acting_as(lambda: requester, origin=act.origin, origin_detail=act.origin_detail),
         confirmed_by_second_person(request.cents),
     ):

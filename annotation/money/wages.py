@@ -84,12 +84,14 @@ class Overclaim:
 
 def pay_of_sessions(study: Study) -> list[Pay]:
     """Return the pay of submitted and approved sessions with known time, lowest wage first, in five queries."""
-    return pay_and_overclaims(study)[0]
+    pays, _overclaims = pay_and_overclaims(study)
+    return pays
 
 
 def overclaims_of(study: Study) -> list[Overclaim]:
     """Return the sessions with more active time than the server observed, largest difference first."""
-    return pay_and_overclaims(study)[1]
+    _pays, overclaims = pay_and_overclaims(study)
+    return overclaims
 
 
 def pay_and_overclaims(study: Study) -> tuple[list[Pay], list[Overclaim]]:

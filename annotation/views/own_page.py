@@ -44,7 +44,7 @@ def show_own_page(request: HttpRequest) -> HttpResponse:
     if worker is None:
         return _sign_in_page(request, ResumeForm())
     summaries = summaries_of_worker(worker)
-    paid = [summary for summary in summaries if summary.design.crowd.reward_cents]
+    paid_summaries = [summary for summary in summaries if summary.design.crowd.reward_cents]
     context: dict[str, Any] = {
         "worker": worker,
         "studies": [_describe_study(summary) for summary in summaries],
@@ -52,8 +52,12 @@ def show_own_page(request: HttpRequest) -> HttpResponse:
         "page_count": sum(summary.submitted for summary in summaries),
         "judgment_count": sum(summary.judgments for summary in summaries),
         "active_time": spell_duration(sum(summary.seconds for summary in summaries)),
-        "pending_pay": spell_totals((row.pending_cents, row.design.named_currency) for row in paid),
-        "approved_pay": spell_totals((row.approved_cents, row.design.named_currency) for row in paid),
+        "pending_pay": spell_totals(
+            (summary.pending_cents, summary.design.named_currency) for summary in paid_summaries
+        ),
+        "approved_pay": spell_totals(
+            (summary.approved_cents, summary.design.named_currency) for summary in paid_summaries
+        ),
         "open_studies": studies_with_effort(
             open_studies().exclude(participations__worker=worker)[:MAX_OPEN_STUDIES]
         ),

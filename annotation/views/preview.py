@@ -41,7 +41,7 @@ from judgments.studies.studies import find_dataset
 @require_safe
 @staff_member_required
 @xframe_options_sameorigin
-@csp_replace({"frame-ancestors": [SELF]})
+@csp_replace({"frame-ancestors": [SELF]})  # type: ignore[arg-type]  # csp types views without path arguments
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the page of work whose number is in the query, such as ``?number=2``; the first page by default."""
     study = Study.objects.visible_to(request.user).select_related("dataset").filter(slug=slug).first()
@@ -67,7 +67,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @staff_member_required
 @xframe_options_sameorigin
-@csp_replace({"frame-ancestors": [SELF]})
+@csp_replace({"frame-ancestors": [SELF]})  # type: ignore[arg-type]  # csp types views without path arguments
 def preview_design(request: HttpRequest, key: str) -> HttpResponse:
     """Show the first page of work of an unsaved design, in a frame next to its form."""
     design = find_preview(request.session, key)
@@ -131,12 +131,21 @@ def render_preview(
     sides = KINDS[design.protocol].sides.draw(units, rng_for(design.seed, "sides preview"))
     items = _items_by_name(units, dataset)
     units = [_with_source(unit, items) for unit in units]
+
+    def item_of(page_unit: PageUnit) -> Item | None:
+        unit: Unit | UnitSpec = page_unit.unit
+        return items.get(unit.image) if isinstance(unit, UnitSpec) else unit.item
+
+    def picture_url(page_unit: PageUnit) -> str:
+        item = item_of(page_unit)
+        return preview_picture_url(item) if item else ""
+
     steps = steps_of(
         arrange_units(units, [], sides),
         design=design,
-        picture_url=lambda page_unit: _picture_url(page_unit, items),
+        picture_url=picture_url,
         answers={},
-        item_of=lambda page_unit: _item_of(page_unit, items),
+        item_of=item_of,
     )
     context = sheet_context(design, steps) | {
         "study": {"name": design.name, "slug": design.slug},
@@ -162,13 +171,3 @@ def _with_source(unit: Unit | UnitSpec, items: Mapping[str, Item]) -> Unit | Uni
     if isinstance(unit, UnitSpec) and unit.image in items:
         return replace(unit, source_text=items[unit.image].text)
     return unit
-
-
-def _picture_url(page_unit: PageUnit, items: Mapping[str, Item]) -> str:
-    item = _item_of(page_unit, items)
-    return preview_picture_url(item) if item else ""
-
-
-def _item_of(page_unit: PageUnit, items: Mapping[str, Item]) -> Item | None:
-    unit: Unit | UnitSpec = page_unit.unit
-    return items.get(unit.image) if isinstance(unit, UnitSpec) else unit.item

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -130,7 +131,8 @@ def sites_of(platform: str) -> tuple[str, ...]:
 
 
 def all_sites() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(site for platform in SITES for site in sites_of(platform)))
+    """Return the origins of all platforms of Mechanical Turk, each once."""
+    return tuple(dict.fromkeys(chain.from_iterable(map(sites_of, SITES))))
 
 
 def new_ticket(session: CrowdSession, *, site: str) -> str:

@@ -68,8 +68,11 @@ def show_arrival(request: HttpRequest, slug: str) -> HttpResponseBase:
         raise Http404("This study is not at Mechanical Turk.")
     mark_as_framed(request)
     policy = {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
-    view = csp_replace(policy)(errors_as_pages(_admit_arrival))
-    response = view(request, study=study, sites=sites)
+
+    def admit_arrival(request: HttpRequest) -> HttpResponse:
+        return errors_as_pages(_admit_arrival)(request, study=study, sites=sites)
+
+    response = csp_replace(policy)(admit_arrival)(request)
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
 
@@ -133,9 +136,13 @@ def _find_publication(study: Study, arrival: Arrival) -> Publication:
 def _has_joined(study: Study, arrival: Arrival) -> bool:
     """Return whether the worker has joined the study, and has agreed to its current consent text if it has one."""
     name = pseudonym(study.platform, arrival.worker)
-    rows = Participation.objects.filter(study=study, worker__platform=study.platform, worker__name=name)
+    participations = Participation.objects.filter(
+        study=study, worker__platform=study.platform, worker__name=name
+    )
     version = consent_version(design_of(study))
-    return rows.filter(consent_version=version).exists() if version else rows.exists()
+    if version:
+        participations = participations.filter(consent_version=version)
+    return participations.exists()
 
 
 def _refused_by_quiz(session: CrowdSession, design: StudyDesign) -> NotAdmitted | None:

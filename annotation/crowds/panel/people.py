@@ -257,22 +257,8 @@ def _enter_session(
     done_count = panel_sessions(study).filter(status__in=[Status.SUBMITTED, Status.APPROVED]).count()
     if may_be_invented and not may_take_seat(study, unfinished=publication.places - done_count):
         raise AddressFull
-    worker = worker_for_crowd_id(study=study, crowd_id=ids.worker, id_name=worker_parameter(design.panel))
-    # a guarded update: a worker who came before keeps their token
-    Worker.objects.filter(pk=worker.pk, token_hash="").update(
-        token_hash=hash_secret(worker_token(worker.platform, worker.name))
-    )
-    session = CrowdSession.objects.create(
-        study=study,
-        platform=study.platform,
-        publication=publication,
-        worker=worker,
-        external_id=session_name(study, ids),
-    )
-    if ids.session:
-        RawId.objects.create(
-            worker=worker, session=session, name=session_parameter(design.panel), value=ids.session
-        )
+    session = _create_session(study, publication, design, ids)
+    worker = session.worker
     earlier_sessions = list(panel_sessions(study).filter(worker=worker).exclude(pk=session.pk))
     for previous in earlier_sessions:
         # the panel gave the person a new submission, so the previous session is over
@@ -290,6 +276,29 @@ def _enter_session(
         join_from_crowd(study=study, worker=worker, consent=consent)
         if may_be_invented:
             note_seat(study, session)
+    return session
+
+
+def _create_session(
+    study: Study, publication: Publication, design: StudyDesign, ids: PanelIds
+) -> CrowdSession:
+    """Create the session of a submission, and the worker of its person if they are new."""
+    worker = worker_for_crowd_id(study=study, crowd_id=ids.worker, id_name=worker_parameter(design.panel))
+    # a guarded update: a worker who came before keeps their token
+    Worker.objects.filter(pk=worker.pk, token_hash="").update(
+        token_hash=hash_secret(worker_token(worker.platform, worker.name))
+    )
+    session = CrowdSession.objects.create(
+        study=study,
+        platform=study.platform,
+        publication=publication,
+        worker=worker,
+        external_id=session_name(study, ids),
+    )
+    if ids.session:
+        RawId.objects.create(
+            worker=worker, session=session, name=session_parameter(design.panel), value=ids.session
+        )
     return session
 
 

@@ -82,7 +82,10 @@ def _check_obstacles(launch: Launch) -> Iterable[ChecklistItem]:
 
 
 def _check_consent(launch: Launch) -> Iterable[ChecklistItem]:
-    if points := [point for check in CONSENT_CHECKS for point in check(launch)]:
+    points: list[ChecklistItem] = []
+    for check in CONSENT_CHECKS:
+        points += check(launch)
+    if points:  # a feature checks the consent text
         yield from points
         return
     title = _("Consent")

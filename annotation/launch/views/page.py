@@ -36,7 +36,8 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
     design, points = launch.design, checklist(launch)
     public_link = "" if backend.sends_people else public_address(request, study)
     if not was_opened(study):
-        context["jobs"] += [job for jobs_of in LAUNCH_JOBS for job in jobs_of(study)]
+        for jobs_of in LAUNCH_JOBS:
+            context["jobs"] += jobs_of(study)
     context |= launch.plan | {
         "design": design,
         "points": points,
