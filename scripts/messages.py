@@ -35,8 +35,8 @@ PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgment
 WORKERS_CODE = (
     "annotation/crowds/claims.py", "annotation/crowds/sessions.py", "annotation/crowds/submitting.py",
     "annotation/crowds/mturk/frames.py",
-    "annotation/crowds/mturk/views.py", "annotation/crowds/panel/backend.py",
-    "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "contrib/prolific/outbox/deciding.py",
+    "annotation/crowds/mturk/views.py", "annotation/crowds/panel/admission.py", "annotation/crowds/panel/backend.py",
+    "annotation/crowds/panel/links.py", "annotation/crowds/panel/views.py", "contrib/prolific/outbox/deciding.py",
     "annotation/errors.py", "annotation/models/judgments.py",
     "annotation/privacy/views", "annotation/privacy/erasure_requests.py", "annotation/quality/flags.py",
     "annotation/quality/cases", "annotation/quality/reviews.py", "contrib/adjudication/decisions.py",

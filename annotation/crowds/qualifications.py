@@ -14,7 +14,7 @@ from django.db import transaction
 from annotation.crowds import backend_for, backend_of
 from annotation.crowds.base import Ability
 from annotation.crowds.outbox.messages import ask_to_qualify
-from annotation.crowds.panel.backend import ID_PATTERN
+from annotation.crowds.panel.links import ID_PATTERN
 from annotation.crowds.people import pseudonym
 from annotation.models import Assignment, Qualification, RawId, Worker
 from common.errors import WrongState

@@ -87,12 +87,13 @@ def one_order(study: Study, account_id: int | None) -> Iterator[Order]:
     """
     outer_order = _order.get()
     if outer_order is not None and outer_order.study_id == study.pk:
-        cents_before = outer_order.cents
+        cents_before, is_done = outer_order.cents, False
         try:
             yield outer_order
-        except BaseException:  # the inner block was rolled back, so its sum does not count
-            outer_order.cents = cents_before
-            raise
+            is_done = True
+        finally:
+            if not is_done:  # the inner block was rolled back, so its sum does not count
+                outer_order.cents = cents_before
         return
     if account_id is None:
         person = acting_person()

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from annotation.crowds.mturk.frames import Frame, addresses_under
-from annotation.crowds.panel.backend import latest_session
+from annotation.crowds.panel.sessions import latest_session
 from annotation.errors import NotJoined, WorkTakenBack
 from annotation.models import Assignment, CrowdSession, Participation, Worker
 from annotation.work.answers.drafts import own_assignment

@@ -15,7 +15,8 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_POST
 
 from annotation.crowds.mturk.views import work_in_frame
-from annotation.crowds.panel.people import end_without_work, outcome_of, screen_out
+from annotation.crowds.panel.endings import end_without_work, screen_out
+from annotation.crowds.panel.sessions import outcome_of
 from annotation.errors import ConsentChanged, NotAdmitted, NotJoined, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Judgment, Participation
 from annotation.views.decorators import GET, GET_POST, errors_as_pages, see_other, worker_page

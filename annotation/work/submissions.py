@@ -14,7 +14,7 @@ from django.db.models import DateTimeField, Exists, JSONField, QuerySet, UUIDFie
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.crowds.panel.backend import complete_session_after
+from annotation.crowds.panel.sessions import complete_session_after
 from annotation.crowds.qualifications import grant_qualification
 from annotation.errors import AddressFull, AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
 from annotation.models import Assignment, Judgment, Participation, ProblemReport

@@ -19,9 +19,10 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from annotation.crowds.panel.list_booking import book_list
+from annotation.crowds.panel.list_comparison import ComparedSubmission, compare_panel_list
 from annotation.crowds.panel.page_context import panel_context
 from annotation.crowds.panel.payouts import as_csv, payment_list
-from annotation.crowds.panel.reconciling import ComparedSubmission, book_list, compare_panel_list
 from annotation.crowds.panel.submission_list import LIST_COLUMNS, ListProblem, PanelListLine, read_submissions
 from annotation.models import CrowdSession
 from common.errors import WrongState

@@ -14,7 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.crowds.outbox.delivery import carry_out_calls
-from annotation.crowds.panel.backend import ExternalBackend, signed_links
+from annotation.crowds.panel.backend import ExternalBackend
+from annotation.crowds.panel.links import signed_links
 from annotation.crowds.panel.list_page import csv_download, show_read_list
 from annotation.crowds.panel.page_context import panel_context, site_address
 from annotation.crowds.panel.payouts import make_bonus_list, pay_pages

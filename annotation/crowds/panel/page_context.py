@@ -13,15 +13,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from annotation.crowds.panel.backend import (
-    PanelIds,
-    address_back,
-    code_for,
-    entry_path,
-    link_key,
-    panel_title,
-)
+from annotation.crowds.panel.backend import panel_title
+from annotation.crowds.panel.links import PanelIds, entry_path, link_key
 from annotation.crowds.panel.payouts import last_bonus_list, unlisted_bonuses, unpaid_pages
+from annotation.crowds.panel.sessions import address_back, code_for
 from annotation.crowds.panel.submission_list import LIST_COLUMNS
 from annotation.models import CrowdSession, Publication, RawId
 from judgments.design.panel_links import session_parameter

@@ -14,8 +14,8 @@ from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.crowds import Ability, backend_of
-from annotation.crowds.panel.backend import panel_sessions
-from annotation.crowds.panel.reconciling import ComparedSubmission
+from annotation.crowds.panel.list_comparison import ComparedSubmission
+from annotation.crowds.panel.sessions import panel_sessions
 from annotation.models import CrowdCall, CrowdSession, LedgerEntry, RawId
 from annotation.money.limits import one_order
 from annotation.money.payments import ask_for_bonus

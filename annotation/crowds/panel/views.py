@@ -10,26 +10,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from django.views.decorators.csrf import csrf_exempt
 
-from annotation.crowds.panel.backend import (
-    ExternalBackend,
-    PanelIds,
+from annotation.crowds.panel.admission import TOOK_PART_BEFORE, find_session, start_session
+from annotation.crowds.panel.backend import ExternalBackend
+from annotation.crowds.panel.endings import end_panel_session
+from annotation.crowds.panel.links import PanelIds, ids_of_link, read_signed_ids, refuse_unsigned, sign_ids
+from annotation.crowds.panel.sessions import (
     address_back,
     code_for,
-    count_submitted,
-    ids_of_link,
-    read_signed_ids,
-    refuse_unsigned,
-    sign_ids,
-)
-from annotation.crowds.panel.people import (
-    TOOK_PART_BEFORE,
     code_of,
-    end_panel_session,
-    find_session,
+    count_submitted,
     ids_of,
     outcome_of,
     session_token_of,
-    start_session,
 )
 from annotation.errors import AddressFull, CountryProblem, JoinRefused
 from annotation.models import CrowdSession

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.base import RetryLater
 from annotation.crowds.outbox.delivery import carry_out_calls
-from annotation.crowds.panel.people import end_abandoned_sessions
+from annotation.crowds.panel.endings import end_abandoned_sessions
 from annotation.crowds.sync.comparison import CrowdComparison
 from annotation.crowds.sync.decisions import approve_due_work, delete_finished_publications
 from annotation.crowds.sync.endings import close_if_all_refused

@@ -12,7 +12,7 @@ from django.db.models import DateTimeField, Exists, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.crowds.panel.backend import session_with_room
+from annotation.crowds.panel.sessions import session_with_room
 from annotation.errors import NotJoined
 from annotation.models import Assignment, CrowdSession, Participation, Worker, WrittenCaption
 from annotation.models.assignments import LEASED_STATES

@@ -17,7 +17,8 @@ from django.conf import settings
 from django.db.models import Count, Max
 
 from annotation.crowds.base import CrowdPublication, CrowdRefusal, OutOfFunds
-from annotation.crowds.panel.backend import code_for, entry_path
+from annotation.crowds.panel.links import entry_path
+from annotation.crowds.panel.sessions import code_for
 from annotation.models import CrowdCall, Publication, at_crowd
 from common.features import feature_settings
 from common.markup import plain_text

@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from annotation.crowds.base import Ability
 from annotation.crowds.outbox.delivery import DeliveryResult, carry_out_calls
-from annotation.crowds.panel.backend import code_for
+from annotation.crowds.panel.sessions import code_for
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId

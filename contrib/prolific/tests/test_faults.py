@@ -15,7 +15,7 @@ from pytest_django import Settings
 from annotation.crowds.base import Ability
 from annotation.crowds.opening import begin_opening, close_study
 from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_done
-from annotation.crowds.panel.people import end_panel_session
+from annotation.crowds.panel.endings import end_panel_session
 from annotation.crowds.publishing import ask_to_extend
 from annotation.crowds.qualifications import give_qualification
 from annotation.crowds.sync.run import sync_with_crowd

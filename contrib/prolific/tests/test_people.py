@@ -15,7 +15,7 @@ from annotation.crowds.base import Ability, CrowdRefusal
 from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.outbox.messages import ask_to_block, ask_to_qualify, ask_to_send_text, ask_to_unblock
 from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_done
-from annotation.crowds.panel.people import end_panel_session
+from annotation.crowds.panel.endings import end_panel_session
 from annotation.crowds.publishing import pay_more_screen_outs
 from annotation.crowds.raw_ids import forget_raw_ids
 from annotation.crowds.sync.run import sync_with_crowd

@@ -7,8 +7,8 @@ from django.db.models import QuerySet
 from django.test import Client
 
 from annotation.crowds.opening import open_study
-from annotation.crowds.panel.backend import code_for
-from annotation.crowds.panel.reconciling import ComparedSubmission, compare_panel_list
+from annotation.crowds.panel.list_comparison import ComparedSubmission, compare_panel_list
+from annotation.crowds.panel.sessions import code_for
 from annotation.crowds.panel.submission_list import PanelListLine, read_submissions
 from annotation.crowds.qualifications import give_qualification, workers_by_crowd_ids
 from annotation.models import Assignment, CrowdSession, LedgerEntry, Publication

@@ -16,6 +16,8 @@ from django.core.management import CommandError, call_command
 
 from annotation.crowds.opening import close_study
 from annotation.crowds.outbox.delivery import carry_out_calls
+from annotation.crowds.panel.list_booking import book_list
+from annotation.crowds.panel.list_comparison import compare_panel_list
 from annotation.crowds.panel.payouts import (
     as_csv,
     last_bonus_list,
@@ -25,7 +27,6 @@ from annotation.crowds.panel.payouts import (
     unlisted_bonuses,
     unpaid_pages,
 )
-from annotation.crowds.panel.reconciling import book_list, compare_panel_list
 from annotation.crowds.panel.submission_list import ListProblem, read_submissions
 from annotation.crowds.people import pseudonym
 from annotation.crowds.raw_ids import forget_raw_ids

@@ -18,8 +18,8 @@ from django.test import Client
 from pytest_django import Settings
 
 from annotation.crowds.opening import close_study, open_study
-from annotation.crowds.panel.backend import PanelIds, link_key, link_signature_of
-from annotation.crowds.panel.reconciling import compare_panel_list
+from annotation.crowds.panel.links import PanelIds, link_key, link_signature_of
+from annotation.crowds.panel.list_comparison import compare_panel_list
 from annotation.crowds.panel.submission_list import read_submissions
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, RawId, Worker
 from common.errors import WrongState

@@ -13,9 +13,9 @@ from django.db.models import F
 from django.test import Client
 
 from annotation.crowds.opening import close_study, open_study
-from annotation.crowds.panel.backend import code_for
-from annotation.crowds.panel.people import time_out_sessions
-from annotation.crowds.panel.reconciling import book_list
+from annotation.crowds.panel.endings import time_out_sessions
+from annotation.crowds.panel.list_booking import book_list
+from annotation.crowds.panel.sessions import code_for
 from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import Assignment, CrowdSession, LedgerEntry, QuizAttempt, RawId
 from annotation.money.payments import decide_session

@@ -1,8 +1,8 @@
-"""Admit people sent by a panel, end their sessions, and send them back to the panel.
+"""Admit people sent by a panel: start their sessions if they may take part and a place is free.
 
-A completed session keeps its place. A session that was returned, timed out or screened out leaves its place and
-reservation to the next person. Open places are released when the study closes. People with invented ids may take
-places, but not from somebody whom the panel confirms (docs/decisions/0009-crowds.md).
+A place is for one session. A completed session keeps its place. A session that was returned, timed out or screened out
+leaves its place and its reservation to the next person. People with invented ids may take places, but not from somebody
+whom the panel confirms (docs/decisions/0009-crowds.md).
 """
 
 from __future__ import annotations
@@ -20,39 +20,25 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.crowds import CrowdBackend, backend_of
-from annotation.crowds.outbox.effects import release_unfilled
-from annotation.crowds.panel.backend import (
-    OUTCOMES_BY_STATUS,
-    LinkProblem,
-    PanelIds,
-    code_for,
+from annotation.crowds.panel.endings import end_panel_session, time_out_sessions
+from annotation.crowds.panel.links import LinkProblem, PanelIds
+from annotation.crowds.panel.sessions import (
     count_submitted,
     end_session_with_status,
-    idle_sessions,
+    ids_of,
     panel_sessions,
     session_name,
 )
 from annotation.crowds.people import pseudonym, worker_token
 from annotation.crowds.reported_work import exclude_unknown_work
 from annotation.crowds.sessions import worker_for_crowd_id
-from annotation.errors import (
-    AddressFull,
-    AllSlotsTaken,
-    CountryProblem,
-    JoinRefused,
-    RequirementNotMet,
-    WorkerExcluded,
-    WorkPaused,
-)
+from annotation.errors import AddressFull, AllSlotsTaken, JoinRefused, RequirementNotMet
 from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt, RawId, Worker, at_crowd
-from annotation.models.assignments import LEASED_STATES
 from annotation.quality.flags import refuse_paused_study
 from annotation.work.joining import check_requirements, checked_country, hash_secret, join_from_crowd
 from annotation.work.seats import may_take_seat, note_seat, people_at_same_address
-from annotation.work.slots.release import release_slots
 from annotation.work.slots.silent_leases import MIN_UNANSWERED_TIME, longest_pause
 from common import rate_limits
-from common.errors import QuorumError
 from judgments.design.panel_links import session_parameter, worker_parameter
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
@@ -62,8 +48,6 @@ Status = CrowdSession.Status
 MAX_ENTRIES = 5  # number of attempts to find a place for a person whom the panel confirms
 PLACE_STATUSES = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)  # of sessions that have a place
 PARTICIPANT_STATUSES = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)  # of people who took part
-# errors for which a person is screened out
-SCREENING_ERRORS = (CountryProblem, RequirementNotMet, WorkPaused, WorkerExcluded)
 TOOK_PART_BEFORE = "The person took part before."
 
 
@@ -388,85 +372,3 @@ def _replace_silent(session: CrowdSession) -> bool:
         status=Status.TIMED_OUT,
         why="No answers came, and somebody else needed the place.",
     )
-
-
-@transaction.atomic
-def time_out_sessions(*, study: Study, minutes: int) -> int:
-    """End running sessions that began at least ``minutes`` ago and hold no lease now; return their number."""
-    sessions = idle_sessions(study, minutes=minutes).select_related("study", "publication").order_by("pk")
-    return sum(end_panel_session(session=session, status=Status.TIMED_OUT) for session in sessions)
-
-
-def end_abandoned_sessions(*, study: Study) -> int:
-    """End abandoned sessions of a closed study; return their number.
-
-    In an open study, nothing is done: abandoned sessions end when the next person needs a place.
-    """
-    if study.state == Study.State.OPEN:
-        return 0
-    return time_out_sessions(study=study, minutes=design_of(study).crowd.lease_minutes)
-
-
-def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
-    """End the session if ``error`` is a reason to screen the person out; return whether it is."""
-    if not isinstance(error, SCREENING_ERRORS):
-        return False
-    end_panel_session(session=session, status=Status.SCREENED_OUT, why=str(error))
-    return True
-
-
-@transaction.atomic
-def end_without_work(*, session: CrowdSession) -> bool:
-    """End the session of a person for whom no work is left. It is complete if the person submitted a HIT.
-
-    Return False if the person claimed a HIT in another window, or the session had ended.
-    """
-    CrowdSession.objects.select_for_update().get(pk=session.pk)  # wait for simultaneous claims of the session
-    if Assignment.objects.with_lease(timezone.now()).filter(session=session).exists():
-        return False
-    status = Status.SUBMITTED if count_submitted(session) else Status.FULL
-    return end_panel_session(session=session, status=status)
-
-
-@transaction.atomic
-def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> bool:
-    """End a session. Its submitted work is kept, and its other assignments are released.
-
-    Return False if the session had ended before.
-    """
-    work = Assignment.objects.filter(session=session)
-    # lock assignments before sessions, as a submission does, to avoid deadlocks
-    list(work.filter(state__in=LEASED_STATES).select_for_update().order_by("pk"))
-    if not end_session_with_status(session=session, status=status, why=why):
-        return False
-    release_slots(work, Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED)
-    release_unfilled(publication=session.publication)
-    return True
-
-
-def outcome_of(session: CrowdSession) -> str:
-    """Return the session's outcome, a value of ``judgments.design.panels.OUTCOMES``; "" while it is running."""
-    return OUTCOMES_BY_STATUS.get(session.status, "")
-
-
-def ids_of(session: CrowdSession) -> PanelIds:
-    """Return the panel's ids of the session's person and submission; "" for ids that were deleted."""
-    design = design_of(session.study)
-    raw_ids = RawId.objects.filter(worker=session.worker_id)
-    worker_id = raw_ids.filter(session=None, name=worker_parameter(design.panel)).first()
-    submission_id = raw_ids.filter(session=session, name=session_parameter(design.panel)).first()
-    return PanelIds(
-        worker=worker_id.value if worker_id else "", session=submission_id.value if submission_id else ""
-    )
-
-
-def code_of(session: CrowdSession) -> str:
-    """Return the completion code that was stored when the session ended, or else the code for its outcome."""
-    if session.code:
-        return session.code
-    return code_for(session.study, design_of(session.study), outcome_of(session), session.external_id)
-
-
-def session_token_of(session: CrowdSession) -> str:
-    """Return the token by which the browser of the session's person is recognised."""
-    return worker_token(session.worker.platform, session.worker.name)

@@ -1,0 +1,111 @@
+"""Book a panel's list of submissions: store the statuses that the panel reports, and what the panel paid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.crowds.outbox.effects import release_unfilled, settle_session
+from annotation.crowds.panel.endings import end_abandoned_sessions, end_panel_session
+from annotation.crowds.panel.list_comparison import compare_panel_list
+from annotation.crowds.panel.submission_list import PanelListLine
+from annotation.models import CrowdSession, Publication, at_crowd
+from annotation.money.bookings import pay_unmatched
+from annotation.money.payments import decide_session
+from judgments.access.study_log import note_event
+from judgments.models import Study
+
+Status = CrowdSession.Status
+
+Status = CrowdSession.Status
+
+
+@dataclass(frozen=True, slots=True)
+class BookingCounts:
+    """How many sessions the booking of a list changed.
+
+    Attributes:
+        approved, rejected, ended: number of sessions with this new status.
+        confirmed: number of sessions that a list contained for the first time.
+        unmatched: number of payments of the panel that no session accounts for.
+    """
+
+    approved: int = 0
+    rejected: int = 0
+    ended: int = 0
+    confirmed: int = 0
+    unmatched: int = 0
+
+    @property
+    def change_count(self) -> int:
+        """The number of changes to statuses or money; a confirmation alone is none."""
+        return self.approved + self.rejected + self.ended + self.unmatched
+
+
+@transaction.atomic
+def book_list(
+    *, study: Study, submissions: Sequence[PanelListLine], approve: bool = False, by: User | None = None
+) -> BookingCounts:
+    """Book the statuses in the panel's list. A repeated call changes nothing.
+
+    The panel's payments that no session accounts for count as spent.
+
+    Args:
+        approve: whether sessions with the verdict "pay" are also approved.
+    """
+    counts: Counter[str] = Counter()  # numbers of sessions by new status, or by a field of BookingCounts
+    for submission in compare_panel_list(study=study, submissions=submissions):
+        session, new_status = submission.session, submission.new_status
+        if submission.unmatched_payment:
+            publication = at_crowd(Publication, study).filter(hit=None).order_by("-pk")[0]
+            counts["unmatched"] += pay_unmatched(
+                publication=publication, key=submission.unmatched_payment, session=session, by=by
+            )
+        if session is None or submission.panel_line is None:
+            continue
+        if new_status in (Status.APPROVED, Status.REJECTED):
+            feedback = "The panel rejected it." if new_status == Status.REJECTED else ""
+            counts[new_status] += settle_session(
+                session=session, status=new_status, feedback=feedback, is_fact=True
+            )
+        elif new_status:
+            counts["ended"] += _end_as_panel_did(session, new_status)
+        elif approve and submission.verdict == "pay" and session.status == Status.SUBMITTED:
+            decide_session(session=session, approve=True, by=by)
+            counts[Status.APPROVED] += 1
+        unconfirmed = CrowdSession.objects.filter(pk=session.pk, confirmed=False)
+        counts["confirmed"] += unconfirmed.update(confirmed=True, seen_at=timezone.now())
+    end_abandoned_sessions(study=study)
+    for publication in at_crowd(Publication, study).filter(hit=None):
+        release_unfilled(publication=publication)
+    booked = BookingCounts(
+        approved=counts[Status.APPROVED],
+        rejected=counts[Status.REJECTED],
+        ended=counts["ended"],
+        confirmed=counts["confirmed"],
+        unmatched=counts["unmatched"],
+    )
+    if booked.change_count:
+        note_event(
+            study=study,
+            what="reconciled",
+            sentence=f"A list of {len(submissions)} submissions was booked: {booked.approved} approved, "
+            f"{booked.rejected} rejected, {booked.ended} ended"
+            + (f", {booked.unmatched} paid there that do not count here." if booked.unmatched else "."),
+            by=by,
+        )
+    return booked
+
+
+def _end_as_panel_did(session: CrowdSession, status: str) -> int:
+    """End a session that is running or submitted here. Return the number of sessions changed, 0 or 1."""
+    if session.status == Status.WORKING:
+        return int(end_panel_session(session=session, status=status, why="The panel says so."))
+    return CrowdSession.objects.filter(pk=session.pk, status=Status.SUBMITTED).update(
+        status=status, decided_at=timezone.now(), feedback="The panel says so."
+    )
