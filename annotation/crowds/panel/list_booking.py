@@ -22,8 +22,6 @@ from judgments.models import Study
 
 Status = CrowdSession.Status
 
-Status = CrowdSession.Status
-
 
 @dataclass(frozen=True, slots=True)
 class BookingCounts:
