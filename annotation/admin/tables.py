@@ -97,12 +97,12 @@ class AssignmentAdmin(ReadOnlyAdmin):
 class JudgmentAdmin(ReadOnlyAdmin):
     help = "evaluation.md#which-judgments-are-used"
     empty_words = "This lists the answers of submitted pages of work."
-    list_display = ("id", "study", "unit", "worker", "value", "presented", "seconds_short", "marks")
+    list_display = ("id", "study", "unit", "worker", "value", "presented", "rounded_seconds", "marks")
     list_filter = (ValueFilter, "set_aside", "unit__control", "assignment__simulated", "assignment__study")
     list_select_related = ("unit__study", "assignment__worker")
     search_fields = ("=unit__key", "assignment__worker__name")
-    fields = ("unit", "worker", "answer_words", "presented", "seconds_short", "set_aside", "assignment")
-    readonly_fields = ("worker", "answer_words", "seconds_short")
+    fields = ("unit", "worker", "answer_text", "presented", "rounded_seconds", "set_aside", "assignment")
+    readonly_fields = ("worker", "answer_text", "rounded_seconds")
 
     @display(description="study")
     def study(self, judgment: Judgment) -> SafeString | str:
@@ -113,12 +113,12 @@ class JudgmentAdmin(ReadOnlyAdmin):
         return judgment.assignment.worker.name
 
     @display(description="answer")
-    def answer_words(self, judgment: Judgment) -> str:
+    def answer_text(self, judgment: Judgment) -> str:
         kind = installed_kind_of(judgment.unit.study)
         return kind.describe_answer(judgment.value if judgment.answer is None else judgment.answer)
 
     @display(description="seconds", ordering="seconds")
-    def seconds_short(self, judgment: Judgment) -> str:
+    def rounded_seconds(self, judgment: Judgment) -> str:
         return format_short(judgment.seconds)
 
     @display(description="remark", label={"control": "info", "not-used": "danger"})

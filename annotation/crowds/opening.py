@@ -19,7 +19,7 @@ from annotation.crowds.base import CrowdProblem, CrowdRefusal
 from annotation.crowds.outbox.delivery import DeliveryResult, carry_out_calls
 from annotation.crowds.publishing import ask_to_expire, plan_publications, refuse_beyond_budget
 from annotation.crowds.sync.endings import close_if_all_refused
-from annotation.crowds.sync.schedule import sync_if_calls_wait
+from annotation.crowds.sync.schedule import queue_sync_if_calls_wait
 from annotation.models import Budget, at_crowd
 from annotation.money.ledger import budget_of, set_budget
 from annotation.money.limits import commit_as_one_order
@@ -237,7 +237,7 @@ def _carry_out_now(study: Study) -> str:
 
 
 # what follows an operation that writes outbox messages: a command sends them at once, other callers start a job
-ASK_THE_CROWD = FollowUp(carry_out=_carry_out_now, enqueue=sync_if_calls_wait)
+ASK_THE_CROWD = FollowUp(carry_out=_carry_out_now, enqueue=queue_sync_if_calls_wait)
 
 
 def add_opening_warning(check: OpeningCheck) -> None:

@@ -17,7 +17,7 @@ from annotation.crowds.opening import (
 )
 from annotation.crowds.publishing import pay_more_screen_outs
 from annotation.crowds.sync.run import sync_with_crowd
-from annotation.crowds.sync.schedule import SYNC, SYNC_LATER, sync_if_calls_wait
+from annotation.crowds.sync.schedule import SYNC, SYNC_LATER, queue_sync_if_calls_wait
 from annotation.money.orders import with_confirmation
 from common.amounts import thousands, with_noun
 from common.errors import WrongState
@@ -42,7 +42,7 @@ def _publish_now(study: Study) -> str:
     "Let participants in",
     parameters=OpenRequest,
     orders=True,
-    follow_up=FollowUp(carry_out=_publish_now, enqueue=sync_if_calls_wait),
+    follow_up=FollowUp(carry_out=_publish_now, enqueue=queue_sync_if_calls_wait),
     command=CommandHelp("Let participants into a study.", "triplets-50"),
 )
 def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:

@@ -104,7 +104,7 @@ def release_places(*, publication: Publication, places: int) -> bool:
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if places <= 0 or locked.held_slots < places:
         return False
-    _release_unfilled(locked, places * locked.price_cents)
+    _book_release(locked, places * locked.price_cents)
     return bool(Publication.objects.filter(pk=locked.pk).update(held_slots=F("held_slots") - places))
 
 
@@ -113,12 +113,12 @@ def release_screen_outs(*, publication: Publication) -> None:
     held_count = publication.screen_outs_held
     if not held_count:
         return
-    _release_unfilled(publication, held_count * publication.screen_out_cents)
+    _book_release(publication, held_count * publication.screen_out_cents)
     Publication.objects.filter(pk=publication.pk).update(screen_outs_held=F("screen_outs_held") - held_count)
     publication.screen_outs_held = 0
 
 
-def _release_unfilled(publication: Publication, cents: int) -> None:
+def _book_release(publication: Publication, cents: int) -> None:
     """Book the release of money that a publication holds for places or screen-outs."""
     number = LedgerEntry.objects.filter(publication=publication, what="release").count() + 1
     book_money(
@@ -166,7 +166,7 @@ def pay_session(*, session: CrowdSession, is_fact: bool = False) -> bool:
     if _is_booked(_entry_key(session, "reward")):
         return False
     publication = session.publication
-    claim_key = unmatched_key(session.platform, session.worker.name, session.external_id)
+    claim_key = unmatched_payment_key(session.platform, session.worker.name, session.external_id)
     if _is_booked(claim_key):  # a panel's list had claimed this payment before the session existed
         _book_for_session(session, "matched", what="matched", spent=-publication.price_cents)
     was_rejected = session.booked == CrowdSession.Booked.RELEASED  # its place was released then
@@ -184,18 +184,18 @@ def pay_session(*, session: CrowdSession, is_fact: bool = False) -> bool:
         )
 
 
-def unmatched_key(platform: str, worker: str, external_id: str) -> str:
+def unmatched_payment_key(platform: str, worker: str, external_id: str) -> str:
     """Return the ledger key of a payment without a session. It contains pseudonyms, since the person may be erased."""
     return f"{platform}:{keyed_hash('unmatched', worker)[:16]}:{external_id}:unmatched"
 
 
-def pay_unmatched(
+def book_unmatched_payment(
     *, publication: Publication, key: str, session: CrowdSession | None = None, by: User | None = None
 ) -> bool:
     """Book a payment of the panel that no session accounts for. Return False if it was booked before.
 
     Args:
-        key: the ledger key, from ``unmatched_key``.
+        key: the ledger key, from ``unmatched_payment_key``.
         session: the person's session, if there is one that is not to be paid.
         by: the account that uploaded the panel's list.
     """
@@ -211,7 +211,7 @@ def pay_unmatched(
     )
 
 
-def release_rejected(*, session: CrowdSession) -> bool:
+def release_rejected_session(*, session: CrowdSession) -> bool:
     """Release the price of a rejected session. Return False if it was released before."""
     publication = session.publication
     if _is_booked(_entry_key(session, "rejected")) or not _take_held_place(publication):
@@ -237,5 +237,5 @@ def _take_held_place(publication: Publication) -> int:
 
 
 def _entry_key(session: CrowdSession, purpose: str) -> str:
-    """Return the key of the ledger entry by which a session is booked once for a purpose."""
+    """Return the key of the ledger entry for a session and a purpose, such as "mturk-live:7:3XYZ:reward"."""
     return f"{session.platform}:{session.worker_id}:{session.external_id}:{purpose}"

@@ -152,7 +152,7 @@ class SpendingBound:
     committed_cents: int
 
 
-def bounds_of(currency: str, account: User | None) -> list[SpendingBound]:
+def spending_bounds(currency: str, account: User | None) -> list[SpendingBound]:
     """Return the limits of the installation and of an account, with their current commitments."""
     account_id = account.pk if account else None
     limit_rows = SpendingLimit.objects.filter(Q(account=None) | Q(account=account_id), currency=currency)
@@ -192,7 +192,7 @@ def _check_order(order: Order) -> None:
             f"{order.currency}; who manages its limits can set one."
         )
     account = User.objects.filter(pk=order.account_id).first() if order.account_id else None
-    for bound in bounds_of(order.currency, account):
+    for bound in spending_bounds(order.currency, account):
         if bound.limit_cents is not None and bound.committed_cents > bound.limit_cents:
             committed = spell_cents(max(0, bound.committed_cents - order.cents), order.currency)
             raise OverLimit(

@@ -18,7 +18,7 @@ from django.db import transaction
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from annotation.crowds.sync.schedule import sync_if_calls_wait
+from annotation.crowds.sync.schedule import queue_sync_if_calls_wait
 from annotation.models import SpendingRequest
 from annotation.money.ledger import OverBudget
 from annotation.money.limits import NeedsConfirmation, OverLimit, confirmed_by_second_person
@@ -36,11 +36,11 @@ CONFIRM_PERMISSION = "annotation.confirm_spending"
 State = SpendingRequest.State
 IGNORED_PARAMETERS = ("why", "confirm", "seen")  # parameters that a preview does not take
 
-_confirmable: dict[str, _Confirmable] = {}
+_confirmable_operations: dict[str, _ConfirmableOperation] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class _Confirmable:
+class _ConfirmableOperation:
     """An operation whose orders may wait for a second person. See ``with_confirmation`` for its attributes."""
 
     carry_out: Callable[..., Outcome]
@@ -62,7 +62,7 @@ def with_confirmation(
     """
 
     def decorate(carry_out: Callable[..., Outcome]) -> Callable[..., Outcome]:
-        _confirmable[name] = _Confirmable(carry_out, preview, right)
+        _confirmable_operations[name] = _ConfirmableOperation(carry_out, preview, right)
 
         @wraps(carry_out)
         def carry_out_or_request(*, study: Study, by: User | None, **arguments: Any) -> Outcome:
@@ -122,13 +122,13 @@ def _request_confirmation(
 
 
 def _storable_value(value: Any) -> Any:
-    """Return a JSON value for an argument that is none: a text for a UUID, a list for any other collection."""
+    """Convert an argument that JSON cannot store: a UUID to a text, any other collection to a list."""
     return str(value) if isinstance(value, UUID) else list(value)
 
 
 def _situation_digest(name: str, study: Study, arguments: dict[str, Any]) -> str:
     """Return a digest of the facts on which an order was based: the design, the state, and the preview of the cost."""
-    preview = _confirmable[name].preview
+    preview = _confirmable_operations[name].preview
     preview_arguments = {key: value for key, value in arguments.items() if key not in IGNORED_PARAMETERS}
     preview_key = preview(study=study, **preview_arguments).confirm if preview is not None else ""
     return content_key(
@@ -169,7 +169,7 @@ def confirm_request(*, request_id: int, by: User) -> SpendingRequest:
             )
     if problem:
         raise WrongState(_("The request is void, and nothing was done. %(problem)s") % {"problem": problem})
-    sync_if_calls_wait(request.study, request.asked_by)
+    queue_sync_if_calls_wait(request.study, request.asked_by)
     return request
 
 
@@ -205,7 +205,7 @@ def _carry_out(request: SpendingRequest) -> Outcome:
         WrongState: the requester has lost the right to it, or the design, the state or the cost has changed.
     """
     study, requester, act = request.study, request.asked_by, current_act()
-    operation = _confirmable[request.operation]
+    operation = _confirmable_operations[request.operation]
     if requester is not None and not has_right(requester, operation.right, study):
         raise WrongState(
             _("%(name)s made this request, but is no longer allowed to spend money of study %(slug)r.")

@@ -108,10 +108,10 @@ def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
     _require_bonuses(study)
     if worker:
         find_worker(study, worker)
-    return top_ups_of(study, pay_of_sessions(study), overclaims_of(study), worker)
+    return preview_of_top_ups(study, pay_of_sessions(study), overclaims_of(study), worker)
 
 
-def top_ups_of(
+def preview_of_top_ups(
     study: Study, pays: Iterable[Pay], overclaims: Iterable[Overclaim], worker: str = ""
 ) -> Preview:
     """Return the preview of ``preview_top_ups`` from wages and overclaims that are already computed."""

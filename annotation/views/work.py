@@ -15,7 +15,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_POST
 
 from annotation.crowds.mturk.views import work_in_frame
-from annotation.crowds.panel.endings import end_without_work, screen_out
+from annotation.crowds.panel.endings import end_session_without_work, screen_out
 from annotation.crowds.panel.sessions import outcome_of
 from annotation.errors import ConsentChanged, NotAdmitted, NotJoined, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Judgment, Participation
@@ -96,7 +96,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         if isinstance(error, NotAdmitted) and error.address:
             return redirect(error.address, slug)
         raise
-    if claim is None and session is not None and not end_without_work(session=session):
+    if claim is None and session is not None and not end_session_without_work(session=session):
         return redirect("annotation:work", slug)  # the worker claimed a HIT in another window meanwhile
     if claim is None:
         return redirect("annotation:done", slug)

@@ -14,7 +14,7 @@ from django.db.models import DateTimeField, Exists, JSONField, QuerySet, UUIDFie
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.crowds.panel.sessions import complete_session_after
+from annotation.crowds.panel.sessions import complete_session_if_done
 from annotation.crowds.qualifications import grant_qualification
 from annotation.errors import AddressFull, AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
 from annotation.models import Assignment, Judgment, Participation, ProblemReport
@@ -250,7 +250,7 @@ def _store_judgments(
     if stops_early(study):
         settle_submission(assignment=assignment)
     if assignment.session_id is not None:
-        complete_session_after(assignment=assignment)
+        complete_session_if_done(assignment=assignment)
     if design_of(study).workers.grants:
         grant_qualification(assignment=assignment)
     # receivers of the signal read these rows, which are already in memory

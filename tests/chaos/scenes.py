@@ -15,7 +15,7 @@ from django.contrib.auth.models import Group, User
 from django.db.models import Count
 
 from annotation.crowds.opening import begin_opening
-from annotation.crowds.sync.schedule import ask_to_sync
+from annotation.crowds.sync.schedule import queue_sync
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Judgment, LedgerEntry, Publication
 from annotation.money import ledger
 from annotation.money.payments import decide_session, pay_bonus
@@ -118,7 +118,7 @@ def ask(parts: int) -> None:
     """Jobs that no call asks for: one in parts, which web servers do not know, figures, a sync."""
     enqueue(kind="add-in-parts", args={"parts": parts})
     request_figures(Study.objects.get(slug=SLUG), ["progress"])
-    ask_to_sync(study=Study.objects.get(slug=SLUG))
+    queue_sync(study=Study.objects.get(slug=SLUG))
 
 
 def jobs() -> None:

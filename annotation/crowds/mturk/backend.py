@@ -24,6 +24,7 @@ from annotation.crowds.base import (
     SubmittedAnswers,
     fee_of,
 )
+from annotation.crowds.mturk.calls import HANDLERS
 from annotation.crowds.mturk.client import (
     LIVE,
     SANDBOX,
@@ -43,7 +44,6 @@ from annotation.crowds.mturk.listings import (
     token_in_annotation,
 )
 from annotation.crowds.mturk.notifications import NotificationProblem, read_sqs
-from annotation.crowds.mturk.orders import ORDERS
 from annotation.crowds.mturk.pages import answers_of_page
 from annotation.crowds.mturk.questions import QuestionProblem
 from annotation.crowds.mturk.requirements import qualification_requirements
@@ -175,7 +175,7 @@ class MTurkBackend(CrowdBackend):
             raise WrongState(_("Nothing was published: %(problem)s") % {"problem": problem}) from None
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        return ORDERS[call.kind](client_of(call.platform), call)
+        return HANDLERS[call.kind](client_of(call.platform), call)
 
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[CrowdPublication]:
         """Yield the account's HITs that are marked as this study's, and those of ``known`` that the list lacks."""

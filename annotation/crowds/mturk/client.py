@@ -56,7 +56,7 @@ THROTTLING_CODES = {
     "RequestLimitExceeded",
     "SlowDown",
 }
-# the request was not authorised: wrong, missing or old keys, or a wrong clock
+# errors of requests with wrong, missing or old keys, or from a computer with a wrong clock
 UNAUTHORIZED_CODES = {
     "AccessDeniedException", "AccessDenied", "ExpiredTokenException", "IncompleteSignature",
     "InvalidClientTokenId", "InvalidSignatureException", "MissingAuthenticationToken", "RequestExpired",
@@ -192,9 +192,8 @@ def exception_for(operation: str, response: Mapping[str, Any]) -> Exception:
     """
     error = response.get("Error", {})
     name = str(error.get("Code", ""))
-    code = str(response.get("TurkErrorCode") or error.get("TurkErrorCode") or name).removeprefix(
-        "AWS.MechanicalTurk."
-    )
+    turk_code = response.get("TurkErrorCode") or error.get("TurkErrorCode") or name
+    code = str(turk_code).removeprefix("AWS.MechanicalTurk.")
     message = str(response.get("Message") or error.get("Message") or "")
     refusal = f"Mechanical Turk refused {operation}: {message}"
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
@@ -241,8 +240,7 @@ def endpoint_of(platform: str) -> str:
         if other_platform != platform and host == urlsplit(address).hostname:
             raise RetryLater(
                 "Nothing was asked of Mechanical Turk: AWS_ENDPOINT_URL_MTURK is the address of "
-                f"{other_platform}, and the "
-                f"study belongs to {platform}.",
+                f"{other_platform}, and the study belongs to {platform}.",
                 had_no_effect=True,
             )
     return endpoint
@@ -479,7 +477,11 @@ class TurkClient:
             return
 
     def _list_all(self, operation: str, member: str, **parameters: Any) -> Iterator[dict[str, Any]]:
-        """Yield the rows of all pages of a list operation. ``member`` is the field of a response with its rows."""
+        """Yield the rows of all pages of a list operation.
+
+        Args:
+            member: the name of the field of a response that has the rows, such as "HITs".
+        """
         page_parameter: dict[str, str] = {}
         while True:
             answer = self._send_repeatable_call(

@@ -50,7 +50,7 @@ def prepare_hit_type(client: TurkClient, platform: str, study: Study, design: St
     """
     crowd = design.crowd
     requirements = [require_masters(live=platform == LIVE)] if crowd.masters else []
-    requirements += _prepare_named_qualifications(client, design.workers, platform=platform)
+    requirements += _requirements_of_named_qualifications(client, design.workers, platform=platform)
     if has_qualification_test(design):
         test = quiz_backend().qualification_test(design, title=title_of(design))
         requirements.append(score_at_least(_prepare_test(client, study, design), test.required_score))
@@ -87,7 +87,7 @@ def auto_approval_delay(design: StudyDesign) -> timedelta:
     return min(MAX_APPROVAL_DELAY, timedelta(hours=hours) + APPROVAL_MARGIN) if hours else MAX_APPROVAL_DELAY
 
 
-def _prepare_named_qualifications(
+def _requirements_of_named_qualifications(
     client: TurkClient, workers: Workers, *, platform: str
 ) -> list[Requirement]:
     """Return the requirements about the qualifications that the design names; create those that are missing.

@@ -20,7 +20,7 @@ from common.errors import QuorumError
 @require_POST
 def receive_notification(request: HttpRequest) -> HttpResponse:
     """Receive a message of the SNS topic: confirm the subscription, or note the HITs that have news."""
-    topic = notifications.topic()
+    topic = notifications.accepted_topic()
     if not topic:
         raise Http404("No topic is set.")
     try:
@@ -28,7 +28,7 @@ def receive_notification(request: HttpRequest) -> HttpResponse:
             request.body, topic=topic, now=timezone.now(), fetch_certificate=notifications.fetch_certificate
         )
         if isinstance(hits_or_subscription, Subscription):
-            notifications.confirm(hits_or_subscription.url)
+            notifications.confirm_subscription(hits_or_subscription.url)
             return HttpResponse(status=204)
     except QuorumError as problem:
         return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")

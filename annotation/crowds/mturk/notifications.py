@@ -98,7 +98,7 @@ def read_sns(
         return Subscription(message["SubscribeURL"])
     if message["Type"] == "UnsubscribeConfirmation":
         return frozenset()
-    return _hits_of(_parse_object(message["Message"]))
+    return _hit_ids_of(_parse_object(message["Message"]))
 
 
 def read_sqs(body: str | bytes) -> Set[str]:
@@ -111,7 +111,7 @@ def read_sqs(body: str | bytes) -> Set[str]:
     if document.get("Type") == "Notification":
         _read_signing_time(document)  # checks the members, such as Message
         document = _parse_object(document["Message"])
-    return _hits_of(document)
+    return _hit_ids_of(document)
 
 
 def string_to_sign(message: Mapping[str, Any]) -> bytes:
@@ -123,7 +123,7 @@ def string_to_sign(message: Mapping[str, Any]) -> bytes:
     )  # JSON may hold lone surrogates; no valid signature covers them
 
 
-def topic() -> str:
+def accepted_topic() -> str:
     """Return the ARN of the topic whose messages are accepted; "" if there is none."""
     return str(settings.MTURK_SNS_TOPIC)
 
@@ -138,7 +138,7 @@ def fetch_certificate(address: str) -> bytes:
     return _certificates[address]
 
 
-def confirm(address: str) -> None:
+def confirm_subscription(address: str) -> None:
     """Confirm a subscription by fetching its address. Raise NotFetched if that fails."""
     _fetch_from_amazon(address)
 
@@ -163,7 +163,7 @@ def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _hits_of(document: Mapping[str, Any]) -> Set[str]:
+def _hit_ids_of(document: Mapping[str, Any]) -> Set[str]:
     """Return the HIT ids of a document such as ``{"Events": [{"HITId": "3XYZ"}]}``."""
     events = document.get("Events")
     if not isinstance(events, list) or not events:

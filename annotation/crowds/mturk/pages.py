@@ -79,7 +79,7 @@ def html_page(
     layout, *mirrored_layouts = possible_layouts(design=design, hit=hit, units=units)
     for number, example in enumerate(examples, start=1):
         if example.picture:
-            _check_address(example.picture, f"the picture of worked example {number}")
+            _require_https(example.picture, f"the picture of worked example {number}")
     with override(language):
         steps = steps_of(
             arrange_units(units, layout.order, layout.sides),
@@ -170,13 +170,13 @@ def _picture_address_maker(hit: HIT, design: StudyDesign) -> Callable[[PageUnit]
     def picture_address(page_unit: PageUnit) -> str:
         item = page_unit.unit.item
         has_picture = always_has_picture or (may_have_picture and bool(item.picture or item.url))
-        return _check_address(item.url, f"HIT {hit.key}: image {item.name!r}") if has_picture else ""
+        return _require_https(item.url, f"HIT {hit.key}: image {item.name!r}") if has_picture else ""
 
     return picture_address
 
 
-def _check_address(address: str, subject: str) -> str:
-    """Return the address. Raise QuestionProblem about ``subject`` unless it is one of https."""
+def _require_https(address: str, subject: str) -> str:
+    """Return the address. Raise QuestionProblem about ``subject`` unless it is an https address."""
     try:
         parts = urlsplit(address)
         is_https = parts.scheme == "https" and bool(parts.hostname)

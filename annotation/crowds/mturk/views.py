@@ -97,7 +97,7 @@ def _admit_arrival(request: HttpRequest, *, study: Study, sites: tuple[str, ...]
         consent=has_consented_now,
     )
     page_name = "annotation:work"
-    if _refused_by_quiz(session, design) is None:
+    if _quiz_refusal(session, design) is None:
         # people who have just agreed saw the instructions with the consent text
         if not has_consented_now and _should_read_instructions(session, design):
             page_name = "annotation:start"
@@ -145,7 +145,7 @@ def _has_joined(study: Study, arrival: Arrival) -> bool:
     return participations.exists()
 
 
-def _refused_by_quiz(session: CrowdSession, design: StudyDesign) -> NotAdmitted | None:
+def _quiz_refusal(session: CrowdSession, design: StudyDesign) -> NotAdmitted | None:
     """Return the error by which the quiz refuses the worker; None if the worker may begin.
 
     A quiz that has only questions is a qualification test at Mechanical Turk. A quiz with known items is on
@@ -203,7 +203,7 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
     refuse_returned_session(session)
     assignment = _latest_assignment(session)
     if assignment is None:
-        refusal = _refused_by_quiz(session, design)
+        refusal = _quiz_refusal(session, design)
         if refusal is not None and refusal.address:
             return redirect(refusal.address, session.study.slug)
         if refusal is not None:

@@ -11,7 +11,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -74,14 +74,12 @@ def carry_out_calls(
     Args:
         wait: a function that sleeps for the given seconds.
     """
-    rng = rng or random.Random()
     backend = backend_of(study)
-    attempts: Counter[int] = Counter()  # by the call's row id
-    stop_reason = _describe_missing_funds(study, backend)
-    skipped_abilities: tuple[str, ...] = tuple(PAID_ABILITIES) if stop_reason else ()
-    done_count = failed_count = unanswered_count = 0
-    while unanswered_count < MAX_UNANSWERED:
-        call = _next_call(study, attempts, skipped_abilities)
+    run = _Run(backend, rng or random.Random(), stop_reason=_describe_missing_funds(study, backend))
+    if run.stop_reason:
+        run.skipped_abilities = PAID_ABILITIES
+    while run.unanswered_count < MAX_UNANSWERED:
+        call = _next_call(study, run.attempts, run.skipped_abilities)
         if call is None:
             break
         now = timezone.now()
@@ -90,45 +88,74 @@ def carry_out_calls(
             continue
         if not _start_call(call):
             continue
-        attempts[call.pk] += 1
-        unanswered_count += 1  # until the crowd has answered
+        run.send(call)
+        if run.must_stop:
+            break
+        if progress is not None:
+            unsent = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
+            done = run.done_count
+            progress(done / max(1, done + unsent), f"{done} done, {unsent} to go")
+    unsent_count = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
+    return DeliveryResult(
+        done_count=run.done_count,
+        failed_count=run.failed_count,
+        unsent_count=unsent_count,
+        stop_reason=run.stop_reason,
+    )
+
+
+@dataclass(slots=True)
+class _Run:
+    """The state of a run of ``carry_out_calls``.
+
+    Attributes:
+        stop_reason: as in ``DeliveryResult``.
+        skipped_abilities: kinds of calls that are not sent, since the account lacks money.
+        attempts: number of attempts of each call, by its row id.
+        unanswered_count: number of consecutive attempts without an answer.
+        must_stop: whether no further call would succeed.
+    """
+
+    backend: CrowdBackend
+    rng: random.Random
+    stop_reason: str = ""
+    skipped_abilities: tuple[Ability, ...] = ()
+    attempts: Counter[int] = field(default_factory=Counter)
+    done_count: int = 0
+    failed_count: int = 0
+    unanswered_count: int = 0
+    must_stop: bool = False
+
+    def send(self, call: CrowdCall) -> None:
+        """Send a started call, and store the outcome of the attempt."""
+        self.attempts[call.pk] += 1
+        self.unanswered_count += 1  # until the crowd has answered
         try:
-            answer = backend.carry_out(call)
-            done_count += finish_call(call=call, answer=answer)
-            unanswered_count = 0
+            answer = self.backend.carry_out(call)
+            self.done_count += finish_call(call=call, answer=answer)
+            self.unanswered_count = 0
         # the crowd carried out the call, but the budget cannot cover it
         except (OverBudget, OverLimit, NeedsConfirmation) as problem:
             message = f"The crowd did it, but it is not booked: {problem}"
-            failed_count += _fail_call(call, message, unsure=True)
+            self.failed_count += _fail_call(call, message, unsure=True)
         except (CrowdRefusal, QuorumError) as problem:
-            failed_count += _fail_call(call, remove_ids_from_error(call, str(problem)))
-            unanswered_count = 0
+            self.failed_count += _fail_call(call, remove_ids_from_error(call, str(problem)))
+            self.unanswered_count = 0
         except UnknownOutcome as problem:
-            failed_count += _fail_call(call, remove_ids_from_error(call, str(problem)), unsure=True)
-            unanswered_count = 0
+            self.failed_count += _fail_call(call, remove_ids_from_error(call, str(problem)), unsure=True)
+            self.unanswered_count = 0
         except OutOfFunds as problem:
-            stop_reason = remove_ids_from_error(call, str(problem))
-            _postpone_call(call, stop_reason, after=0.0, had_no_effect=True)
-            skipped_abilities = tuple(PAID_ABILITIES)
+            self.stop_reason = remove_ids_from_error(call, str(problem))
+            _postpone_call(call, self.stop_reason, after=0.0, had_no_effect=True)
+            self.skipped_abilities = PAID_ABILITIES
         except RetryLater as problem:
             message = remove_ids_from_error(call, str(problem))
-            pause = _draw_pause(rng, attempts[call.pk], problem.after)
-            failed_count += _postpone_or_fail_call(
+            pause = _draw_pause(self.rng, self.attempts[call.pk], problem.after)
+            self.failed_count += _postpone_or_fail_call(
                 call, message, after=pause, had_no_effect=problem.had_no_effect
             )
             if problem.final:
-                stop_reason = message
-                break
-        if progress is not None:
-            unsent = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
-            progress(done_count / max(1, done_count + unsent), f"{done_count} done, {unsent} to go")
-    unsent_count = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
-    return DeliveryResult(
-        done_count=done_count,
-        failed_count=failed_count,
-        unsent_count=unsent_count,
-        stop_reason=stop_reason,
-    )
+                self.stop_reason, self.must_stop = message, True
 
 
 def _describe_missing_funds(study: Study, backend: CrowdBackend) -> str:
@@ -155,7 +182,9 @@ def _describe_missing_funds(study: Study, backend: CrowdBackend) -> str:
     )
 
 
-def _next_call(study: Study, attempts: Counter[int], skipped_abilities: tuple[str, ...]) -> CrowdCall | None:
+def _next_call(
+    study: Study, attempts: Counter[int], skipped_abilities: tuple[Ability, ...]
+) -> CrowdCall | None:
     """Return the oldest call that is due, else the call that is due soonest, if the run can wait for it."""
     now = timezone.now()
     exhausted_ids = [pk for pk, count in attempts.items() if count >= ATTEMPTS_PER_RUN]

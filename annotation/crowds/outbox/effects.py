@@ -21,7 +21,7 @@ from annotation.money.bookings import (
     hold_places,
     pay_session,
     release_places,
-    release_rejected,
+    release_rejected_session,
     release_reservation,
     reserve_again,
     spend_bonus,
@@ -194,7 +194,7 @@ def settle_session(
         state, reason = Assignment.State.APPROVED, ""
         changed_states = [Assignment.State.SUBMITTED, Assignment.State.REJECTED]
     else:
-        release_rejected(session=locked)
+        release_rejected_session(session=locked)
         locked.booked = CrowdSession.Booked.RELEASED
         state, reason = Assignment.State.REJECTED, feedback[:500]
         changed_states = [Assignment.State.SUBMITTED, Assignment.State.APPROVED]

@@ -25,9 +25,9 @@ from annotation.crowds.panel.links import LinkProblem, PanelIds
 from annotation.crowds.panel.sessions import (
     count_submitted,
     end_session_with_status,
-    ids_of,
+    external_id_for,
+    panel_ids_of,
     panel_sessions,
-    session_name,
 )
 from annotation.crowds.people import pseudonym, worker_token
 from annotation.crowds.reported_work import exclude_unknown_work
@@ -45,7 +45,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
-MAX_ENTRIES = 5  # number of attempts to find a place for a person whom the panel confirms
+MAX_ATTEMPTS = 5  # number of attempts to find a place for a person whom the panel confirms
 PLACE_STATUSES = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)  # of sessions that have a place
 PARTICIPANT_STATUSES = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)  # of people who took part
 TOOK_PART_BEFORE = "The person took part before."
@@ -61,7 +61,7 @@ def find_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
     Raises:
         LinkProblem: the session belongs to another study or another person.
     """
-    sessions = CrowdSession.objects.filter(platform=study.platform, external_id=session_name(study, ids))
+    sessions = CrowdSession.objects.filter(platform=study.platform, external_id=external_id_for(study, ids))
     session = sessions.select_related("worker", "publication").first()
     if session is None:
         return None
@@ -98,15 +98,17 @@ def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = 
         rate_limits.count_use("join", study.slug)
     country = checked_country(country)
     outcome = FreeingOutcome.FREED
-    for _attempt in range(MAX_ENTRIES):  # another person may take the freed place first
+    for _attempt in range(MAX_ATTEMPTS):  # another person may take the freed place first
         try:
-            return _enter_session(study, design, ids, consent=consent, country=country)
+            return _get_or_create_session(study, design, ids, consent=consent, country=country)
         except PlacesTaken:
             outcome = _free_place(study, ids)
             if outcome is not FreeingOutcome.FREED:
                 break
     replace_silent = outcome is FreeingOutcome.UNCLEAR
-    return _enter_session(study, design, ids, consent=consent, country=country, replace_silent=replace_silent)
+    return _get_or_create_session(
+        study, design, ids, consent=consent, country=country, replace_silent=replace_silent
+    )
 
 
 class FreeingOutcome(Enum):
@@ -137,7 +139,7 @@ def _free_place(study: Study, ids: PanelIds) -> FreeingOutcome:
     work_ids = backend.fetch_work_ids(publication) if is_confirmed else None
     if work_ids is None:
         return FreeingOutcome.UNCLEAR
-    for session in _unmatched_sessions(publication):
+    for session in _unconfirmed_sessions(publication):
         if session.external_id not in work_ids and _end_unknown_session(session, backend):
             return FreeingOutcome.FREED
     return FreeingOutcome.ALL_KNOWN
@@ -145,7 +147,7 @@ def _free_place(study: Study, ids: PanelIds) -> FreeingOutcome:
 
 def _end_unknown_session(session: CrowdSession, backend: CrowdBackend) -> bool:
     """End the session and exclude its work if the panel does not know its submission. Return whether it was ended."""
-    panel_ids = ids_of(session)
+    panel_ids = panel_ids_of(session)
     if not panel_ids.session:  # the panel's ids were deleted
         return False
     # the panel's list of work may be out of date, so ask about this submission
@@ -166,7 +168,7 @@ def _publications(study: Study) -> QuerySet[Publication]:
     return at_crowd(Publication, study).filter(hit=None)
 
 
-def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
+def _unconfirmed_sessions(publication: Publication) -> QuerySet[CrowdSession]:
     """Return sessions that have a place and that the panel has not confirmed, oldest first."""
     sessions = CrowdSession.objects.filter(
         publication=publication, status__in=[Status.WORKING, Status.SUBMITTED]
@@ -174,7 +176,7 @@ def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
     return sessions.filter(confirmed=False, booked="").select_related("study", "publication").order_by("pk")
 
 
-def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
+def _replaceable_sessions(publication: Publication) -> QuerySet[CrowdSession]:
     """Return unconfirmed sessions that may be replaced, with the annotation ``replaceable_at``, earliest first.
 
     If several people with the same network address have places, each of their sessions may be replaced some time after
@@ -193,7 +195,7 @@ def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
         When(people_count__gt=1, then=last_active_at + longest_pause(publication.study)),
         default=F("arrived_at") + MIN_UNANSWERED_TIME,
     )
-    sessions = _unmatched_sessions(publication).filter(status=Status.WORKING)
+    sessions = _unconfirmed_sessions(publication).filter(status=Status.WORKING)
     candidates = sessions.annotate(people_count=people_at_same_address("session"))
     candidates = candidates.filter(is_silent | Q(people_count__gt=1))
     return candidates.annotate(replaceable_at=replaceable_at).order_by("replaceable_at")
@@ -214,7 +216,7 @@ def _retry_on_conflict(function: Callable[..., CrowdSession]) -> Callable[..., C
 
 @_retry_on_conflict
 @transaction.atomic
-def _enter_session(
+def _get_or_create_session(
     study: Study,
     design: StudyDesign,
     ids: PanelIds,
@@ -249,7 +251,7 @@ def _enter_session(
         if previous.status == Status.WORKING:
             why = "The panel sent the person again, with another submission."
             end_panel_session(session=previous, status=Status.RETURNED, why=why)
-    _settle_arrival(
+    _end_unless_admitted(
         session,
         design,
         earlier_sessions=earlier_sessions,
@@ -277,7 +279,7 @@ def _create_session(
         platform=study.platform,
         publication=publication,
         worker=worker,
-        external_id=session_name(study, ids),
+        external_id=external_id_for(study, ids),
     )
     if ids.session:
         RawId.objects.create(
@@ -286,7 +288,7 @@ def _create_session(
     return session
 
 
-def _settle_arrival(
+def _end_unless_admitted(
     session: CrowdSession,
     design: StudyDesign,
     *,
@@ -297,7 +299,7 @@ def _settle_arrival(
     """End a new session at once if its person may not take part, or if no place is free.
 
     Args:
-        replace_silent: as for ``_enter_session``.
+        replace_silent: as for ``_get_or_create_session``.
     """
     worker = session.worker
     if any(previous.status in PARTICIPANT_STATUSES for previous in earlier_sessions):
@@ -324,7 +326,7 @@ def _settle_arrival(
         return
     if replace_silent is None:
         raise PlacesTaken
-    has_freed_place = replace_silent and _replace_silent(session)
+    has_freed_place = replace_silent and _replace_session(session)
     if not has_freed_place:
         end_session_with_status(session=session, status=Status.FULL)
 
@@ -339,13 +341,13 @@ def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
     return other_sessions.count() < publication.places
 
 
-def _replace_silent(session: CrowdSession) -> bool:
+def _replace_session(session: CrowdSession) -> bool:
     """End the session that may be replaced first, to free a place for ``session``. Return False if there is none.
 
     Raises:
         AllSlotsTaken: no session may be replaced yet, since its person arrived or answered recently.
     """
-    other_sessions: QuerySet[Any] = _silent_sessions(session.publication).exclude(pk=session.pk)
+    other_sessions: QuerySet[Any] = _replaceable_sessions(session.publication).exclude(pk=session.pk)
     silent_session, now = other_sessions.first(), timezone.now()
     if silent_session is None:
         return False
@@ -366,7 +368,7 @@ def _replace_silent(session: CrowdSession) -> bool:
     # lock the assignments, so that no answer arrives now; if one has just arrived, the session keeps its place
     list(Assignment.objects.filter(session=silent_session).select_for_update().order_by("pk"))
     if not other_sessions.filter(pk=silent_session.pk, replaceable_at__lte=now).exists():
-        return _replace_silent(session)
+        return _replace_session(session)
     return end_panel_session(
         session=silent_session,
         status=Status.TIMED_OUT,

@@ -37,7 +37,7 @@ def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> b
 
 
 @transaction.atomic
-def end_without_work(*, session: CrowdSession) -> bool:
+def end_session_without_work(*, session: CrowdSession) -> bool:
     """End the session of a person for whom no work is left. It is complete if the person submitted a HIT.
 
     Return False if the person claimed a HIT in another window, or the session had ended.

@@ -112,7 +112,7 @@ def read_signed_ids(study: Study, signed_ids: str) -> PanelIds:
     return PanelIds(worker=worker, session=session, project=project)
 
 
-def link_key(study: Study) -> str:
+def link_signing_key(study: Study) -> str:
     """Return the study's secret key, 64 hexadecimal digits. Anybody who has it can sign links."""
     return keyed_hash("panel-links", str(study.pk), study.slug)
 
@@ -123,10 +123,12 @@ def link_signature_of(study: Study, ids: PanelIds) -> str:
     If the link has a submission's id, the signed text is both ids, each on a line.
     """
     signed_text = f"{ids.worker}\n{ids.session}" if ids.session else ids.worker
-    return hmac.new(link_key(study).encode(), signed_text.encode(), hashlib.sha256).hexdigest()
+    return hmac.new(link_signing_key(study).encode(), signed_text.encode(), hashlib.sha256).hexdigest()
 
 
-def refuse_unsigned(*, study: Study, design: StudyDesign, ids: PanelIds, query: Mapping[str, str]) -> None:
+def check_link_signature(
+    *, study: Study, design: StudyDesign, ids: PanelIds, query: Mapping[str, str]
+) -> None:
     """Raise LinkProblem if the panel signs its links, and ``query`` has no valid signature of ``ids``."""
     parameter = design.panel.signature
     signature = query.get(parameter, "").strip().lower() if parameter else ""

@@ -15,7 +15,7 @@ from annotation.crowds.panel.endings import end_abandoned_sessions, end_panel_se
 from annotation.crowds.panel.list_comparison import compare_panel_list
 from annotation.crowds.panel.submission_list import PanelListLine
 from annotation.models import CrowdSession, Publication, at_crowd
-from annotation.money.bookings import pay_unmatched
+from annotation.money.bookings import book_unmatched_payment
 from annotation.money.payments import decide_session
 from judgments.access.study_log import note_event
 from judgments.models import Study
@@ -41,7 +41,7 @@ class BookingCounts:
 
     @property
     def change_count(self) -> int:
-        """The number of changes to statuses or money; a confirmation alone is none."""
+        """The number of changes to statuses or money. Confirmations do not count."""
         return self.approved + self.rejected + self.ended + self.unmatched
 
 
@@ -61,7 +61,7 @@ def book_list(
         session, new_status = submission.session, submission.new_status
         if submission.unmatched_payment:
             publication = at_crowd(Publication, study).filter(hit=None).order_by("-pk")[0]
-            counts["unmatched"] += pay_unmatched(
+            counts["unmatched"] += book_unmatched_payment(
                 publication=publication, key=submission.unmatched_payment, session=session, by=by
             )
         if session is None or submission.panel_line is None:
@@ -72,7 +72,7 @@ def book_list(
                 session=session, status=new_status, feedback=feedback, is_fact=True
             )
         elif new_status:
-            counts["ended"] += _end_as_panel_did(session, new_status)
+            counts["ended"] += _end_session_as_reported(session, new_status)
         elif approve and submission.verdict == "pay" and session.status == Status.SUBMITTED:
             decide_session(session=session, approve=True, by=by)
             counts[Status.APPROVED] += 1
@@ -100,7 +100,7 @@ def book_list(
     return booked
 
 
-def _end_as_panel_did(session: CrowdSession, status: str) -> int:
+def _end_session_as_reported(session: CrowdSession, status: str) -> int:
     """End a session that is running or submitted here. Return the number of sessions changed, 0 or 1."""
     if session.status == Status.WORKING:
         return int(end_panel_session(session=session, status=status, why="The panel says so."))

@@ -12,11 +12,16 @@ from typing import NamedTuple
 from django.utils.translation import gettext as _
 
 from annotation.crowds.panel.links import PanelIds
-from annotation.crowds.panel.sessions import code_for, count_submitted, panel_sessions, session_name
+from annotation.crowds.panel.sessions import (
+    completion_code_for,
+    count_submitted,
+    external_id_for,
+    panel_sessions,
+)
 from annotation.crowds.panel.submission_list import PanelListLine
 from annotation.crowds.people import erasure_marks, is_session_of, pseudonym
 from annotation.models import CrowdSession, LedgerEntry, RawId
-from annotation.money.bookings import unmatched_key
+from annotation.money.bookings import unmatched_payment_key
 from annotation.quality.reviews import find_objections
 from common.errors import WrongState
 from judgments.design.panel_links import session_parameter
@@ -80,7 +85,9 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
     sessions = {session.external_id: session for session in rows}
     objections = find_objections(study, {session.worker_id for session in sessions.values()})
     design = design_of(study)
-    codes = {external_id: code_for(study, design, "completed", external_id) for external_id in sessions}
+    codes = {
+        external_id: completion_code_for(study, design, "completed", external_id) for external_id in sessions
+    }
     all_codes = {code.lower() for code in codes.values()}
     worker_names = {session.worker.name for session in sessions.values()}
     has_session_ids = bool(session_parameter(design.panel))
@@ -91,7 +98,7 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
     for panel_line in submissions:
         ids = PanelIds(worker=panel_line.worker, session=panel_line.session if has_session_ids else "")
         name = pseudonym(study.platform, panel_line.worker)
-        session = unlisted_sessions.get(session_name(study, ids))
+        session = unlisted_sessions.get(external_id_for(study, ids))
         if has_session_ids and not panel_line.session:
             # the list names people without their submissions: use each person's latest session
             newest_first = reversed(unlisted_sessions.values())
@@ -133,12 +140,13 @@ def _add_unmatched_payments(study: Study, compared: list[ComparedSubmission]) ->
 def _unmatched_payment_key(study: Study, submission: ComparedSubmission) -> str:
     """Return the ledger key of a payment at the panel that no session accounts for; "" if there is none."""
     panel_line = submission.panel_line
-    is_paid_at_panel = panel_line is not None and panel_line.status == Status.APPROVED
-    if panel_line is None or not is_paid_at_panel or submission.verdict not in ("no", "only-there"):
-        return ""
+    if panel_line is None or panel_line.status != Status.APPROVED:
+        return ""  # the panel has not paid
+    if submission.verdict not in ("no", "only-there"):
+        return ""  # the session accounts for the payment
     ids = PanelIds(worker=panel_line.worker, session=panel_line.session)
-    external_id = submission.session.external_id if submission.session else session_name(study, ids)
-    return unmatched_key(study.platform, pseudonym(study.platform, panel_line.worker), external_id)
+    external_id = submission.session.external_id if submission.session else external_id_for(study, ids)
+    return unmatched_payment_key(study.platform, pseudonym(study.platform, panel_line.worker), external_id)
 
 
 def raw_ids_of(study: Study) -> dict[int, str]:

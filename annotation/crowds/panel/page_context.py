@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.crowds.panel.backend import panel_title
-from annotation.crowds.panel.links import PanelIds, entry_path, link_key
+from annotation.crowds.panel.links import PanelIds, entry_path, link_signing_key
 from annotation.crowds.panel.payouts import last_bonus_list, unlisted_bonuses, unpaid_pages
-from annotation.crowds.panel.sessions import address_back, code_for
+from annotation.crowds.panel.sessions import completion_code_for, return_address_for
 from annotation.crowds.panel.submission_list import LIST_COLUMNS
 from annotation.models import CrowdSession, Publication, RawId
 from judgments.design.panel_links import session_parameter
@@ -54,7 +54,7 @@ def panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
         "raw_id_count": RawId.objects.filter(worker__crowd_sessions__study=study).distinct().count(),
         "undecided_count": CrowdSession.objects.filter(study=study, status="submitted").count(),
         "needs_address": _needs_address(design),
-        "link_key": link_key(study) if design.panel.signature else "",
+        "link_key": link_signing_key(study) if design.panel.signature else "",
         "signs_sessions": bool(session_parameter(design.panel)),
     }
 
@@ -70,13 +70,13 @@ def _count_places(study: Study) -> int:
 
 
 def _describe_outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
-    code = code_for(study, design, outcome)
+    code = completion_code_for(study, design, outcome)
     placeholder_ids = PanelIds(worker="WORKER", session="SESSION")
     return {
         "name": outcome,
         "condition": _(OUTCOME_CONDITIONS[outcome]),
         "code": "" if design.panel.personal_codes else code,
-        "return_address": address_back(design, outcome, code=code, ids=placeholder_ids),
+        "return_address": return_address_for(design, outcome, code=code, ids=placeholder_ids),
     }
 
 

@@ -31,7 +31,7 @@ from judgments.studies.designs import design_of
 
 # The number of the bonus that pays for the pages of an unfinished session. Other bonuses of a session are numbered from
 # 1. Since the number is part of the key of the outbox call, this bonus gets a key of its own.
-PARTIAL_NUMBER = 900
+UNFINISHED_SESSION_NUMBER = 900
 
 
 def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[list[object]]:
@@ -88,7 +88,7 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
             raise WrongState(_("Nothing was paid: there are no unpaid pages of sessions that ended early."))
         for unpaid in unpaid_sessions:
             call = ask_for_bonus(
-                session=unpaid.session, cents=unpaid.cents, why=why, number=PARTIAL_NUMBER, by=by
+                session=unpaid.session, cents=unpaid.cents, why=why, number=UNFINISHED_SESSION_NUMBER, by=by
             )
             CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
         total = spell_cents(sum(unpaid.cents for unpaid in unpaid_sessions), design_of(study).currency)

@@ -36,7 +36,7 @@ OUTCOMES_BY_STATUS: dict[str, str] = {
 }
 
 
-def session_name(study: Study, ids: PanelIds) -> str:
+def external_id_for(study: Study, ids: PanelIds) -> str:
     """Return the pseudonym of a submission, which is stored as the session's external id.
 
     If the panel has no submission ids, the person's id stands for the submission, since such a panel sends a person to
@@ -55,7 +55,7 @@ def latest_session(*, study: Study, worker: Worker) -> CrowdSession | None:
     return panel_sessions(study).filter(worker=worker).order_by("pk").last()
 
 
-def session_with_room(*, study: Study, design: StudyDesign, worker: Worker) -> CrowdSession | None:
+def session_for_next_hit(*, study: Study, design: StudyDesign, worker: Worker) -> CrowdSession | None:
     """Return the worker's running session if it may have another HIT, else None."""
     session = latest_session(study=study, worker=worker)
     if session is None or session.status != Status.WORKING:
@@ -78,7 +78,7 @@ def count_submitted(session: CrowdSession) -> int:
     return Assignment.objects.filter(session=session, submitted_at__isnull=False).count()
 
 
-def complete_session_after(*, assignment: Assignment) -> None:
+def complete_session_if_done(*, assignment: Assignment) -> None:
     """Complete the session of a submitted assignment if its person has now submitted ``panel.hits`` HITs.
 
     Call this in the transaction of the submission: the completion must be stored before anybody is notified
@@ -99,7 +99,7 @@ def end_session_with_status(*, session: CrowdSession, status: str, why: str = ""
     outcome = OUTCOMES_BY_STATUS[status]
     row_count = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(
         status=status,
-        code=code_for(session.study, design_of(session.study), outcome, session.external_id),
+        code=completion_code_for(session.study, design_of(session.study), outcome, session.external_id),
         feedback=why[:1024],
         **end_time,
     )
@@ -112,7 +112,7 @@ def outcome_of(session: CrowdSession) -> str:
     return OUTCOMES_BY_STATUS.get(session.status, "")
 
 
-def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "") -> str:
+def completion_code_for(study: Study, design: StudyDesign, outcome: str, session: str = "") -> str:
     """Return the completion code for an outcome, from the design or else derived from a key of this installation.
 
     Args:
@@ -132,14 +132,16 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
     return "".join(letters)
 
 
-def code_of(session: CrowdSession) -> str:
+def completion_code_of(session: CrowdSession) -> str:
     """Return the completion code that was stored when the session ended, or else the code for its outcome."""
     if session.code:
         return session.code
-    return code_for(session.study, design_of(session.study), outcome_of(session), session.external_id)
+    return completion_code_for(
+        session.study, design_of(session.study), outcome_of(session), session.external_id
+    )
 
 
-def address_back(design: StudyDesign, outcome: str, *, code: str, ids: PanelIds) -> str:
+def return_address_for(design: StudyDesign, outcome: str, *, code: str, ids: PanelIds) -> str:
     """Return the address at the panel to which a person returns.
 
     Return "" if the person copies a code instead, or if the address needs an id that is missing.
@@ -150,7 +152,7 @@ def address_back(design: StudyDesign, outcome: str, *, code: str, ids: PanelIds)
     return return_address(design.panel, outcome, code=code, worker=ids.worker, session=ids.session)
 
 
-def ids_of(session: CrowdSession) -> PanelIds:
+def panel_ids_of(session: CrowdSession) -> PanelIds:
     """Return the panel's ids of the session's person and submission; "" for ids that were deleted."""
     design = design_of(session.study)
     raw_ids = RawId.objects.filter(worker=session.worker_id)

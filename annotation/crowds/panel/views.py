@@ -13,14 +13,20 @@ from django.views.decorators.csrf import csrf_exempt
 from annotation.crowds.panel.admission import TOOK_PART_BEFORE, find_session, start_session
 from annotation.crowds.panel.backend import ExternalBackend
 from annotation.crowds.panel.endings import end_panel_session
-from annotation.crowds.panel.links import PanelIds, ids_of_link, read_signed_ids, refuse_unsigned, sign_ids
+from annotation.crowds.panel.links import (
+    PanelIds,
+    check_link_signature,
+    ids_of_link,
+    read_signed_ids,
+    sign_ids,
+)
 from annotation.crowds.panel.sessions import (
-    address_back,
-    code_for,
-    code_of,
+    completion_code_for,
+    completion_code_of,
     count_submitted,
-    ids_of,
     outcome_of,
+    panel_ids_of,
+    return_address_for,
     session_token_of,
 )
 from annotation.errors import AddressFull, CountryProblem, JoinRefused
@@ -64,7 +70,7 @@ def show_entry(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         return _start_session(request, study, design)
     ids = ids_of_link(design.panel, request.GET)
-    refuse_unsigned(study=study, design=design, ids=ids, query=request.GET)
+    check_link_signature(study=study, design=design, ids=ids, query=request.GET)
     session = find_session(study=study, ids=ids)
     if session is not None and outcome_of(session):
         return _render_outcome(request, study, design, outcome_of(session), session)
@@ -162,14 +168,14 @@ def _render_outcome(
     Args:
         session: None if nothing was stored about the person.
     """
-    code = code_of(session) if session is not None else code_for(study, design, outcome)
-    ids = ids_of(session) if session is not None else PanelIds(worker="")
+    code = completion_code_of(session) if session is not None else completion_code_for(study, design, outcome)
+    ids = panel_ids_of(session) if session is not None else PanelIds(worker="")
     context = {
         "study": study,
         "design": design,
         "outcome": outcome,
         "code": code,
-        "return_address": address_back(design, outcome, code=code, ids=ids),
+        "return_address": return_address_for(design, outcome, code=code, ids=ids),
         "submitted_page_count": count_submitted(session) if session is not None else 0,
         "page_count": design.panel.hits,
         "is_recorded": session is not None,

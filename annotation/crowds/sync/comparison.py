@@ -53,23 +53,23 @@ class CrowdComparison:
         self.discrepancies.append(Discrepancy(kind, sentence, ids))
 
     def run(self, progress: Progress | None) -> None:
-        self.mark_news()
+        self.mark_changed_publications()
         expire_overdue(study=self.study)
         publications = Publication.objects.filter(platform=self.study.platform, study=self.study)
         open_publications = list(publications.filter(state__in=[State.PUBLISHED, State.EXPIRED]))
         self.asked_at = timezone.now()
         reports = list(self.backend.fetch_publications(self.study, known=open_publications))
-        self.sync_listed(reports, progress)
+        self.sync_reported(reports, progress)
         self.note_missing(open_publications, {reported.external_id for reported in reports})
         remove_extra_slots(study=self.study)
 
-    def mark_news(self) -> None:
+    def mark_changed_publications(self) -> None:
         """Mark the publications, of all studies on the platform, of which the crowd's queue says that they changed."""
         publications = Publication.objects.filter(platform=self.study.platform)
         for external_id in self.backend.ids_with_news(self.study.platform):
             publications.filter(external_id=external_id).update(hinted_at=timezone.now())
 
-    def sync_listed(self, reports: list[CrowdPublication], progress: Progress | None) -> None:
+    def sync_reported(self, reports: list[CrowdPublication], progress: Progress | None) -> None:
         """Synchronise the external HITs that the crowd lists. Stop after several unreadable ones in a row."""
         unreadable_count = 0
         for number, reported in enumerate(reports, 1):
@@ -147,7 +147,7 @@ class CrowdComparison:
         self.compare_terms(publication, reported)
         read_at = timezone.now()
         if self.must_read_work(publication, reported):
-            self.record_works(publication)
+            self.record_all_work(publication)
             end_superseded_sessions(publication)
         if reported.is_over and reported.readable:
             end_publication(publication, read_at=read_at, asked_at=self.asked_at)
@@ -159,7 +159,7 @@ class CrowdComparison:
         # before unconfirmed work is excluded, read whether the crowd knows it by now
         return reported.is_over and _has_unconfirmed_work(publication)
 
-    def record_works(self, publication: Publication) -> None:
+    def record_all_work(self, publication: Publication) -> None:
         """Record all work on an external HIT, and note work whose answers are missing."""
         for work in self.backend.fetch_work(publication):
             try:

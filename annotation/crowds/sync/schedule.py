@@ -17,13 +17,13 @@ from judgments.models import Job, Study
 from judgments.operations import FollowUp
 
 SYNC = "sync_crowd"  # the kind of the jobs
-MIN_HINT_INTERVAL = timedelta(minutes=1)  # minimum time between two syncs that notifications start
+MIN_NOTIFICATION_INTERVAL = timedelta(minutes=1)  # minimum time between two syncs that notifications start
 CLOSED_INTERVAL_FACTOR = (
     12  # a closed study that only waits for decisions is synchronised this much less often
 )
 
 
-def ask_to_sync(*, study: Study, by: User | None = None, min_interval: timedelta | None = None) -> Job | None:
+def queue_sync(*, study: Study, by: User | None = None, min_interval: timedelta | None = None) -> Job | None:
     """Queue a sync of the study.
 
     Return its job; None if a sync is queued already, or if the last one was queued less than ``min_interval`` ago.
@@ -36,9 +36,9 @@ def ask_to_sync(*, study: Study, by: User | None = None, min_interval: timedelta
     return enqueue(kind=SYNC, args={"study": study.slug}, user=by)
 
 
-def sync_if_calls_wait(study: Study, by: User | None) -> None:
+def queue_sync_if_calls_wait(study: Study, by: User | None) -> None:
     if CrowdCall.objects.filter(study=study, state=CrowdCall.State.WAITING).exists():
-        ask_to_sync(study=study, by=by)
+        queue_sync(study=study, by=by)
 
 
 def _do_nothing_now(study: Study) -> str:
@@ -46,7 +46,7 @@ def _do_nothing_now(study: Study) -> str:
 
 
 # what follows an operation that writes outbox messages for which nobody waits: pages queue a sync that sends them
-SYNC_LATER = FollowUp(carry_out=_do_nothing_now, enqueue=sync_if_calls_wait)
+SYNC_LATER = FollowUp(carry_out=_do_nothing_now, enqueue=queue_sync_if_calls_wait)
 
 
 def queue_due_syncs() -> list[str]:
@@ -73,7 +73,7 @@ def queue_due_syncs() -> list[str]:
             continue
         only_waits = study.state != Study.State.OPEN and not study.is_busy
         interval = usual_interval * (CLOSED_INTERVAL_FACTOR if only_waits else 1)
-        if ask_to_sync(study=study, min_interval=interval) is not None:
+        if queue_sync(study=study, min_interval=interval) is not None:
             slugs.append(study.slug)
     return slugs
 
@@ -85,5 +85,5 @@ def record_notification(*, platform: str, external_id: str) -> bool:
     if publication is None:
         return False
     publications.update(hinted_at=timezone.now())
-    ask_to_sync(study=publication.study, min_interval=MIN_HINT_INTERVAL)
+    queue_sync(study=publication.study, min_interval=MIN_NOTIFICATION_INTERVAL)
     return True

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter
 
 from annotation.money.forecast import Forecast, forecast_of
-from annotation.money.previews import top_ups_of
+from annotation.money.previews import preview_of_top_ups
 from annotation.money.wages import Overclaim, Pay, Wages, pay_and_overclaims, wages_of
 from annotation.quality.reviews import assignments_without_objection
 from annotation.snapshots import has_many_assignments
@@ -68,7 +68,7 @@ def crowd_figures(study: Study) -> CrowdFigures:
     pays, overclaims = pay_and_overclaims(study)
     underpaid_sessions = [pay for pay in pays if pay.top_up_cents][:MAX_LINES_SHOWN]
     payable_workers = dict.fromkeys(pay.worker for pay in underpaid_sessions if pay.approved)  # each once
-    previews = [top_ups_of(study, pays, overclaims, worker) for worker in payable_workers]
+    previews = [preview_of_top_ups(study, pays, overclaims, worker) for worker in payable_workers]
     return CrowdFigures(
         forecast=forecast_of(study),
         wages=wages_of(study, pays),
@@ -76,7 +76,7 @@ def crowd_figures(study: Study) -> CrowdFigures:
         top_ups=[
             TopUp(preview.facts["worker"], preview.total_cents, preview.confirm) for preview in previews
         ],
-        top_ups_confirmation=top_ups_of(study, pays, overclaims).confirm if previews else "",
+        top_ups_confirmation=preview_of_top_ups(study, pays, overclaims).confirm if previews else "",
         unopposed_count=len(assignments_without_objection(study)) if study.opened_at else 0,
         largest_overclaims=overclaims[:MAX_LINES_SHOWN],
         overclaim_count=len(overclaims),

@@ -36,7 +36,7 @@ MAX_SUGGESTIONS = 200  # number of workers' names that a field suggests
 UNMENTIONED_ABILITIES = {Ability.DELETE, Ability.UNBLOCK, Ability.QUALIFY}
 
 
-def _concerns_a_crowd(study: Study) -> bool:
+def _needs_crowd_page(study: Study) -> bool:
     """Return whether the study uses a crowd, pays money, or uses qualifications."""
     design = design_of(study)
     workers = design.workers
@@ -48,7 +48,7 @@ def _concerns_a_crowd(study: Study) -> bool:
     "crowd",
     "Crowd",
     order=41,
-    has_tab=_concerns_a_crowd,
+    has_tab=_needs_crowd_page,
     section=StudySection.LIVE,
     section_before_opening=StudySection.LAUNCH,
     help="crowds/README.md",

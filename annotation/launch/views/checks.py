@@ -100,7 +100,7 @@ def _check_consent(launch: Launch) -> Iterable[ChecklistItem]:
 
 
 def _readiness_if(can_be_improved: bool) -> Readiness:
-    """Return the readiness of a point that has something to improve, or has nothing."""
+    """Return MISSING, which the page shows as "can be improved", or READY."""
     return Readiness.MISSING if can_be_improved else Readiness.READY
 
 
@@ -115,7 +115,7 @@ def _check_contact(launch: Launch) -> Iterable[ChecklistItem]:
 
 
 def _check_links(launch: Launch) -> Iterable[ChecklistItem]:
-    """Yield a point if a panel's links do not prove who comes by them."""
+    """Yield a point if people can change or invent the ids in the panel's links."""
     panel = launch.design.panel
     if launch.design.crowd.backend == ExternalBackend.name and not panel.can_verify_ids:
         # the key to change: a crowd with a backend can be asked about ids, and one's own panel can sign its links

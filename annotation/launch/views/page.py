@@ -12,7 +12,7 @@ from annotation.crowds import UnavailableBackend, backend_of
 from annotation.crowds.operations import open_to_workers
 from annotation.crowds.panel.page import has_panel
 from annotation.launch.views.launch import Readiness, launch_of
-from annotation.launch.views.points import LAUNCH_JOBS, checklist
+from annotation.launch.views.points import LAUNCH_JOB_SOURCES, checklist
 from judgments.admin.base import public_address, signed_in
 from judgments.models import Study
 from judgments.studies.pages import Context, StudySection, was_opened
@@ -36,7 +36,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
     design, points = launch.design, checklist(launch)
     public_link = "" if backend.sends_people else public_address(request, study)
     if not was_opened(study):
-        for jobs_of in LAUNCH_JOBS:
+        for jobs_of in LAUNCH_JOB_SOURCES:
             context["jobs"] += jobs_of(study)
     context |= launch.plan | {
         "design": design,

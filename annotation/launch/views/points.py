@@ -18,7 +18,7 @@ CHECKS: list[tuple[int, Check]] = []
 CONSENT_CHECKS: list[Check] = []
 
 # functions that return jobs to show on the page of the checklist
-LAUNCH_JOBS: list[Callable[[Study], Iterable[Job]]] = []
+LAUNCH_JOB_SOURCES: list[Callable[[Study], Iterable[Job]]] = []
 
 
 def add_check(order: int, check: Check) -> None:
@@ -33,7 +33,7 @@ def add_consent_check(check: Check) -> None:
 
 def add_launch_jobs(jobs_of: Callable[[Study], Iterable[Job]]) -> None:
     """Register a function that returns jobs to show on the checklist, such as those of copies of the study."""
-    LAUNCH_JOBS.append(jobs_of)
+    LAUNCH_JOB_SOURCES.append(jobs_of)
 
 
 def checklist(launch: Launch) -> list[ChecklistItem]:

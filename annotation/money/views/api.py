@@ -108,7 +108,7 @@ class MoneyView(APIView):
     confirm_type: ClassVar[type[Parameters]]
 
     def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
-        """Return the study, and the operation's argument for the row in the address; here there is no such row."""
+        """Return the study in the address, and the arguments of the operation that the address gives: none here."""
         return study_for(request, self.kwargs["slug"], self.operation.right), {}
 
     def get(self, request: Request, **address: str) -> Response:

@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
-from annotation.crowds.sync.schedule import sync_if_calls_wait
+from annotation.crowds.sync.schedule import queue_sync_if_calls_wait
 from annotation.models import MoneyRequest
 from common.errors import QuorumError
 from judgments.drawing.keys import content_key
@@ -56,5 +56,5 @@ def run_once(
             return dict(row.answer), True
         row.answer = carry_out()
         row.save(update_fields=["answer"])
-    sync_if_calls_wait(study, by)
+    queue_sync_if_calls_wait(study, by)
     return dict(row.answer), False

@@ -12,7 +12,7 @@ from django.db.models import DateTimeField, Exists, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.crowds.panel.sessions import session_with_room
+from annotation.crowds.panel.sessions import session_for_next_hit
 from annotation.errors import NotJoined
 from annotation.models import Assignment, CrowdSession, Participation, Worker, WrittenCaption
 from annotation.models.assignments import LEASED_STATES
@@ -120,7 +120,7 @@ def prepare_candidate(
     check_may_work(study=study, design=design, worker=worker)
     session = None
     if worker.source == Worker.Source.CROWD:
-        session = session_with_room(study=study, design=design, worker=worker)
+        session = session_for_next_hit(study=study, design=design, worker=worker)
         if session is None:
             return None
     if has_reached_limit(study=study, design=design, worker=worker):

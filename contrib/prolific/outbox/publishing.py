@@ -18,7 +18,7 @@ from django.db.models import Count, Max
 
 from annotation.crowds.base import CrowdPublication, CrowdRefusal, OutOfFunds
 from annotation.crowds.panel.links import entry_path
-from annotation.crowds.panel.sessions import code_for
+from annotation.crowds.panel.sessions import completion_code_for
 from annotation.models import CrowdCall, Publication, at_crowd
 from common.features import feature_settings
 from common.markup import plain_text
@@ -182,7 +182,7 @@ def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0)
         }  # fmt: skip
     return [
         {
-            "code": code_for(study, design, outcome),
+            "code": completion_code_for(study, design, outcome),
             "code_type": outcome.replace("-", "_").upper(),
             "actions": [action],
         }
@@ -206,7 +206,7 @@ def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
     if screen_outs:
         design = design_of(publication.study)
         _refuse_screen_outs_beyond_reservation(client, publication, design, count=screen_outs)
-        code = code_for(publication.study, design, "screened-out")
+        code = completion_code_for(publication.study, design, "screened-out")
         client.set_screen_outs(
             publication.external_id, code=code, count=publication.screen_outs + screen_outs
         )

@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from annotation.crowds.base import Ability
 from annotation.crowds.outbox.delivery import DeliveryResult, carry_out_calls
-from annotation.crowds.panel.sessions import code_for
+from annotation.crowds.panel.sessions import completion_code_for
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
@@ -74,7 +74,7 @@ class Panel:
 
     def code(self, outcome: str = "completed") -> str:
         """Return the completion code for an outcome."""
-        return code_for(self.study, design_of(self.study), outcome)
+        return completion_code_for(self.study, design_of(self.study), outcome)
 
     def arrive(self, participant: str) -> CrowdSession:
         """Let a participant take a place at Prolific and arrive here. Return the session."""

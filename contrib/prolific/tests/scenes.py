@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotation.crowds.opening import begin_closing, begin_opening
 from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_done
-from annotation.crowds.panel.sessions import code_for
+from annotation.crowds.panel.sessions import completion_code_for
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.crowds.sync.run import sync_with_crowd
@@ -30,7 +30,7 @@ def make() -> None:
     """Open a study without sending its messages; print the completion code."""
     study = panel_study(approve_after_hours=0)
     begin_opening(study=study)
-    print_result({"code": code_for(study, design_of(study), "completed")})
+    print_result({"code": completion_code_for(study, design_of(study), "completed")})
 
 
 def work(people: dict[str, str]) -> None:

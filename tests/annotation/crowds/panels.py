@@ -8,7 +8,7 @@ from django.test import Client
 
 from annotation.crowds.opening import open_study
 from annotation.crowds.panel.list_comparison import ComparedSubmission, compare_panel_list
-from annotation.crowds.panel.sessions import code_for
+from annotation.crowds.panel.sessions import completion_code_for
 from annotation.crowds.panel.submission_list import PanelListLine, read_submissions
 from annotation.crowds.qualifications import give_qualification, workers_by_crowd_ids
 from annotation.models import Assignment, CrowdSession, LedgerEntry, Publication
@@ -138,7 +138,7 @@ def found(study: Study, *lines: str) -> dict[str, ComparedSubmission]:
 
 
 def completed(study: Study) -> str:
-    return code_for(study, design_of(study), "completed")
+    return completion_code_for(study, design_of(study), "completed")
 
 
 def at_work(study: Study, *people: dict[str, str]) -> None:

@@ -18,7 +18,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from annotation.crowds.opening import close_study, open_study
-from annotation.crowds.panel.links import PanelIds, link_key, link_signature_of
+from annotation.crowds.panel.links import PanelIds, link_signature_of, link_signing_key
 from annotation.crowds.panel.list_comparison import compare_panel_list
 from annotation.crowds.panel.submission_list import read_submissions
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, RawId, Worker
@@ -380,7 +380,7 @@ class TestSignedLinks:
         self, designer: Client
     ) -> None:
         study = plain(worker="id", signature="sig")
-        assert link_key(study) in designer.get(page(study, "panel")).content.decode()
+        assert link_signing_key(study) in designer.get(page(study, "panel")).content.decode()
         form = {"page": "panel", "people": "ada\nben\n\nada"}
         made = designer.post(do(study, "signed-links"), form).content.decode()
         rows = list(csv.DictReader(io.StringIO(made)))

@@ -15,7 +15,7 @@ from django.test import Client
 from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.panel.endings import time_out_sessions
 from annotation.crowds.panel.list_booking import book_list
-from annotation.crowds.panel.sessions import code_for
+from annotation.crowds.panel.sessions import completion_code_for
 from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import Assignment, CrowdSession, LedgerEntry, QuizAttempt, RawId
 from annotation.money.payments import decide_session
@@ -66,12 +66,12 @@ def later(**past: Any) -> None:
 
 def test_every_outcome_has_a_code_of_its_own_which_stays_the_same() -> None:
     study = panel_study(panel={"codes": {"full": "NOROOM"}})
-    codes = [code_for(study, design_of(study), outcome) for outcome in OUTCOMES]
+    codes = [completion_code_for(study, design_of(study), outcome) for outcome in OUTCOMES]
     assert len(set(codes)) == 5
     assert codes[-1] == "NOROOM"
-    assert codes == [code_for(study, design_of(study), outcome) for outcome in OUTCOMES]
+    assert codes == [completion_code_for(study, design_of(study), outcome) for outcome in OUTCOMES]
     other = panel_study(dataset="more", slug="more")
-    assert code_for(other, design_of(other), "completed") != codes[0]
+    assert completion_code_for(other, design_of(other), "completed") != codes[0]
 
 
 def test_an_address_of_the_design_is_filled_with_the_panel_s_own_ids() -> None:
@@ -130,7 +130,7 @@ def test_who_fails_the_quiz_goes_back_screened_out() -> None:
     assert "There is no work for you in this study" in page
     found = session(study)
     assert found.status == "screened-out"
-    assert f"cc={code_for(study, design_of(study), 'screened-out')}" in page
+    assert f"cc={completion_code_for(study, design_of(study), 'screened-out')}" in page
     assert "test" in found.feedback
     # another submission of theirs leads to the same end
     again, response = start(study, ADA | {"SESSION_ID": "second"})
@@ -160,7 +160,7 @@ def test_stopping_is_asked_about_and_then_gives_the_place_back() -> None:
     assert session(study).status == "working"
     page = client.post(f"/s/{study.slug}/panel/end/", {"confirm": "1"}, follow=True).content.decode()
     assert "You stopped" in page
-    assert f"cc={code_for(study, design_of(study), 'returned')}" in page
+    assert f"cc={completion_code_for(study, design_of(study), 'returned')}" in page
     assert session(study).status == "returned"
     assert (pages(study, "submitted"), pages(study, "returned")) == (1, 1)
     client.post(f"/s/{study.slug}/panel/end/", {"confirm": "1"})
@@ -186,7 +186,7 @@ def test_who_comes_when_all_places_are_taken_is_told_so_and_recorded() -> None:
     client, response = start(study, BOB)
     page = client.get(response["Location"]).content.decode()
     assert "All places are taken" in page
-    assert f"cc={code_for(study, design_of(study), 'full')}" in page
+    assert f"cc={completion_code_for(study, design_of(study), 'full')}" in page
     assert session(study, status="full").worker.name != session(study, status="submitted").worker.name
     assert "All places are taken" in entry(study, BOB).content.decode()
 
@@ -280,7 +280,7 @@ def test_whose_time_is_over_loses_the_place_to_the_next_and_is_told_so() -> None
     do_page(study, bob)
     page = ada.get(f"/s/{study.slug}/work/", follow=True).content.decode()
     assert "Your time is over" in page
-    assert f"cc={code_for(study, design_of(study), 'timed-out')}" in page
+    assert f"cc={completion_code_for(study, design_of(study), 'timed-out')}" in page
     late = ada.post(f"/s/{study.slug}/work/{held.pk}/retake/")
     assert late.status_code == 409
     assert "you have already finished or stopped your work" in late.content.decode()
@@ -409,7 +409,7 @@ def test_the_page_has_the_link_and_a_code_for_each_outcome(designer: Client) -> 
     )
     assert link in text
     for outcome in OUTCOMES:
-        code = code_for(study, design_of(study), outcome)
+        code = completion_code_for(study, design_of(study), outcome)
         assert f"https://app.prolific.com/submissions/complete?cc={code}" in text
 
 

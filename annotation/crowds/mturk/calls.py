@@ -57,6 +57,7 @@ def _token_may_be_forgotten(call: CrowdCall) -> bool:
 
 
 def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """Create the HIT of a publication, or find the HIT that an earlier attempt created."""
     publication, study = call.publication_now(), call.study
     if _token_may_be_forgotten(call):
         existing = _find_by_token(client, study, call.key)
@@ -91,6 +92,7 @@ def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _find_by_token(client: TurkClient, study: Study, token: str) -> TurkHIT | None:
+    """Return the HIT of the study whose annotation has the token; None if there is none."""
     return next(
         (hit for hit in client.list_hits() if token_in_annotation(hit.annotation, study) == token), None
     )
@@ -105,6 +107,7 @@ def _publication_facts(hit: TurkHIT) -> dict[str, Any]:
 
 
 def _extend_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """Add places to a HIT and set its expiration, by a payload such as ``{"places": 2, "expires_at": "2026-..."}``."""
     publication = call.publication_now()
     places = int(call.payload.get("places", 0))
     expires_at = parse_datetime(call.payload.get("expires_at", "") or "")
@@ -310,7 +313,7 @@ def _worker_id_of(worker: Worker) -> str:
     return row.value
 
 
-ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {
+HANDLERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {
     Ability.PUBLISH: _publish_hit,
     Ability.EXTEND: _extend_hit,
     Ability.EXPIRE: _expire_hit,
