@@ -112,7 +112,7 @@ class ReconcilePanel(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from annotation.crowds.panel import payouts, reconciling, submission_list
+        from annotation.crowds.panel import list_booking, list_comparison, payouts, submission_list
         from judgments.importers.textio import read_whole
 
         for name in ("output", "payments"):
@@ -122,7 +122,7 @@ class ReconcilePanel(QuorumCommand):
         columns = {kind: options[f"{kind}_column"] for kind in submission_list.LIST_COLUMNS}
         text = read_whole(options["submissions"])
         submissions = submission_list.read_submissions(text, design_of(study).panel, columns=columns)
-        compared_submissions = reconciling.compare_panel_list(study=study, submissions=submissions)
+        compared_submissions = list_comparison.compare_panel_list(study=study, submissions=submissions)
         verdict_counts = Counter(submission.verdict for submission in compared_submissions)
         for verdict, verdict_text in VERDICT_TEXTS.items():
             if verdict_counts[verdict]:
@@ -141,7 +141,7 @@ class ReconcilePanel(QuorumCommand):
             with atomic_write(options["payments"]) as file:
                 file.write_text(payouts.as_csv(payouts.payment_list(study, compared_submissions)))
         if options["book"]:
-            totals = reconciling.book_list(study=study, submissions=submissions, approve=options["approve"])
+            totals = list_booking.book_list(study=study, submissions=submissions, approve=options["approve"])
             self.say(
                 f"Recorded: {totals.approved} approved, {totals.rejected} rejected, {totals.ended} ended."
             )
