@@ -18,7 +18,8 @@ from annotation.work.slots.release import release_slots
 from annotation.work.stopping import lock_for_settling
 from judgments.models import HIT, Study
 
-MAX_EXTRA_SLOTS = 20  # extra slots of a HIT for people of whom the crowd does not say whether it knows them
+# maximum number of slots that a HIT gets beyond its places at the crowd, for people whom the crowd does not confirm
+MAX_EXTRA_SLOTS = 20
 
 
 def ensure_open_slot(hit: HIT, *, max_extra_slots: int | None = None) -> None:

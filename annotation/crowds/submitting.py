@@ -53,7 +53,7 @@ def too_late_message() -> str:
 
 
 def mark_as_submitted(*, session: CrowdSession) -> bool:
-    """Mark a running session as submitted. Return False if it had ended."""
+    """Mark a running session as submitted. Return False if it had ended before."""
     running_sessions = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING)
     return bool(running_sessions.update(status=Status.SUBMITTED))
 

@@ -104,13 +104,11 @@ def render_sheet(
     if unfinished:
         inputs = {str(position): {"unfinished": text} for position, text in unfinished.items()}
         answers = {**answers, **inputs}
-    steps = steps_of(
-        page_units,
-        design=design,
-        picture_url=lambda page_unit: picture_url(page_unit=page_unit, assignment=assignment),
-        answers=answers,
-        missing=missing,
-    )
+
+    def picture_url_of(page_unit: PageUnit) -> str:
+        return picture_url(page_unit=page_unit, assignment=assignment)
+
+    steps = steps_of(page_units, design=design, picture_url=picture_url_of, answers=answers, missing=missing)
     deadline = revision_deadline(assignment) if revising else assignment.expires_at
     seconds_left = (deadline - timezone.now()).total_seconds() if deadline else 0.0
     context = sheet_context(design, steps) | {

@@ -27,8 +27,8 @@ RESUME_COOKIE = "quorum_resume"
 HALF_YEAR = 180 * 24 * 3600  # seconds
 TEN_MINUTES = 600  # seconds
 # keys of request.META that no visitor's header can have
-FRAME_KEY = "quorum.frame"
-FRAMED_KEY = "quorum.entrance"
+FRAME_KEY = "quorum.frame"  # the frame of a page with a ticket
+ENTRANCE_KEY = "quorum.entrance"  # set for pages in a frame that have no ticket
 
 
 def frame_of(request: HttpRequest) -> Frame | None:
@@ -37,13 +37,13 @@ def frame_of(request: HttpRequest) -> Frame | None:
 
 
 def mark_as_framed(request: HttpRequest) -> None:
-    """Mark a page as shown in a crowd's frame although its worker is not known yet."""
-    request.META[FRAMED_KEY] = True
+    """Mark a page without a ticket as shown in a crowd's frame, since its worker is not known yet."""
+    request.META[ENTRANCE_KEY] = True
 
 
 def frame_context(request: HttpRequest) -> dict[str, Any]:
     """Return the template context that says whether the page is in a crowd's frame. Links must not leave the frame."""
-    return {"in_frame": frame_of(request) is not None or FRAMED_KEY in request.META}
+    return {"in_frame": frame_of(request) is not None or ENTRANCE_KEY in request.META}
 
 
 def outer_address(request: HttpRequest, name: str, *args: object) -> str:
