@@ -70,6 +70,10 @@ def apply_failure(call: CrowdCall) -> None:
 
 
 def _apply_publishing(call: CrowdCall) -> None:
+    """Store the publication's id at the crowd, and hold the money for its places.
+
+    The crowd's answer is stored in the call, such as ``{"external_id": "3XYZ", "group_id": "3ABC"}``.
+    """
     publication = call.publication_now()
     expires_at = parse_datetime(call.answer.get("expires_at", "") or "")
     Publication.objects.filter(

@@ -28,9 +28,8 @@ from judgments.studies.designs import design_of
 Status = CrowdSession.Status
 State = Publication.State
 MAX_UNREADABLE = 3  # number of external HITs in a row that cannot be read, after which a sync gives up
-FULL_READ_INTERVAL = timedelta(
-    hours=24
-)  # after this time, external HITs are read even if they seem unchanged
+# after this time, external HITs are read even if they seem unchanged
+FULL_READ_INTERVAL = timedelta(hours=24)
 
 
 @dataclass(slots=True)
@@ -50,6 +49,7 @@ class CrowdComparison:
     asked_at: datetime = field(init=False)
 
     def note(self, kind: str, sentence: str, **ids: str) -> None:
+        """Add a discrepancy."""
         self.discrepancies.append(Discrepancy(kind, sentence, ids))
 
     def run(self, progress: Progress | None) -> None:
@@ -154,6 +154,7 @@ class CrowdComparison:
         Publication.objects.filter(pk=publication.pk).update(seen=dict(reported.facts), looked_at=read_at)
 
     def must_read_work(self, publication: Publication, reported: CrowdPublication) -> bool:
+        """Return whether the work on an external HIT must be read, since it may have changed."""
         if self.is_full or _has_news(publication, reported):
             return True
         # before unconfirmed work is excluded, read whether the crowd knows it by now
