@@ -21,9 +21,8 @@ from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
 State = Publication.State
-OVERRIDE_PERIOD = timedelta(
-    days=30
-)  # for how long Mechanical Turk allows to approve work after its rejection
+# for how long Mechanical Turk allows to approve work after its rejection
+OVERRIDE_PERIOD = timedelta(days=30)
 
 
 def approve_due_work(*, study: Study) -> int:

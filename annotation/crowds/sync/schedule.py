@@ -18,9 +18,8 @@ from judgments.operations import FollowUp
 
 SYNC = "sync_crowd"  # the kind of the jobs
 MIN_NOTIFICATION_INTERVAL = timedelta(minutes=1)  # minimum time between two syncs that notifications start
-CLOSED_INTERVAL_FACTOR = (
-    12  # a closed study that only waits for decisions is synchronised this much less often
-)
+# a closed study that only waits for decisions is synchronised this much less often
+CLOSED_INTERVAL_FACTOR = 12
 
 
 def queue_sync(*, study: Study, by: User | None = None, min_interval: timedelta | None = None) -> Job | None:
