@@ -143,10 +143,14 @@ def spending_by_account() -> list[AccountSpending]:
     return spending
 
 
-def _accounts_to_list(commitments: QuerySet[Commitment], entries_of_today: QuerySet[LedgerEntry]) -> set[int]:
-    """Return the row ids of the accounts that committed most, of all time or today, or have limits of their own."""
+def _accounts_to_list(commitments: QuerySet[Commitment], entries: QuerySet[LedgerEntry]) -> set[int]:
+    """Return the row ids of the accounts that committed most, of all time or today, or have limits of their own.
+
+    Args:
+        entries: today's ledger entries of accounts, from ``entries_of_today``.
+    """
     sums = commitments.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0).order_by("-n")
-    sums_of_today = entries_of_today.values_list("by").annotate(n=Sum("committed_cents")).order_by("-n")
+    sums_of_today = entries.values_list("by").annotate(n=Sum("committed_cents")).order_by("-n")
     account_ids = {account_id for account_id, _cents in [*sums[:MAX_SHOWN], *sums_of_today[:MAX_SHOWN]]}
     account_limits = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
     return account_ids | set(account_limits.values_list("account", flat=True)[:MAX_SHOWN])

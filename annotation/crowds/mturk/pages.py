@@ -41,7 +41,8 @@ from judgments.models import HIT, Unit
 PLACEHOLDER_WORKER = Worker(name="html question")  # one document serves all workers of a HIT
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")  # http is for an emulator on this machine
 BETWEEN_TAGS = re.compile(r">\s*\n\s*<")
-KEY_HINTS = re.compile(r'<kbd aria-hidden="true">[^<]*</kbd>')  # keys need scripts, which are missing here
+# hints of keys, which are removed, since these pages lack the script that reads keys
+KEY_HINTS = re.compile(r'<kbd aria-hidden="true">[^<]*</kbd>')
 
 
 def html_question(*, design: StudyDesign, hit: HIT, **page_arguments: Any) -> str:
