@@ -2,8 +2,8 @@
 
 from django.urls import path
 
-from annotation.crowds.mturk import hooks
 from annotation.crowds.mturk import views as mturk_views
+from annotation.crowds.mturk.notifications.views import receive_notification
 from annotation.crowds.panel import views as panel_views
 from annotation.privacy.views import participants
 from annotation.views import answers, joining, leases, own_page, pictures, preview, public, work
@@ -33,12 +33,12 @@ urlpatterns = [
     path("s/<slug:slug>/done/", work.show_end, name="done"),
     path("s/<slug:slug>/mturk/", mturk_views.show_arrival, name="mturk"),
     path("s/<slug:slug>/finish/", mturk_views.show_submission, name="finish"),
-    path("hooks/mturk/", hooks.receive_notification, name="mturk-hook"),
+    path("hooks/mturk/", receive_notification, name="mturk-hook"),
     path("look/<slug:key>/", preview.preview_design, name="look"),
     path("me/", own_page.show_own_page, name="me"),
     path("me/resume/", own_page.renew_resume, name="my-resume"),
     path("me/appeal/<uuid:assignment_id>/", own_page.send_appeal, name="appeal"),
-    path("me/answers/", own_page.answers, name="my-answers"),
+    path("me/answers/", own_page.download_answers, name="my-answers"),
     path("pictures/preview/<int:item_id>/", pictures.preview_picture, name="preview-picture"),
     path("pictures/<uuid:assignment_id>/<int:position>/", pictures.picture, name="picture"),
 ]

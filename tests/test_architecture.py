@@ -488,7 +488,7 @@ def test_mechanical_turk_has_one_door() -> None:
 
 def test_what_others_run_is_called_by_one_client_and_each_service_has_one_door() -> None:
     doors = {
-        "annotation.crowds.mturk.notifications",
+        "annotation.crowds.mturk.notifications.amazon",
         "contrib.archives.site",
         "contrib.judges.endpoint",
         "contrib.prolific.answers",

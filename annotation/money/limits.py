@@ -3,8 +3,9 @@
 Money is committed if it is reserved or spent. An order is the sum that an account commits at once for a study; a large
 order needs the confirmation of a second person. Committed money counts for the account that orders, not for the
 study's owner, so that a limit bounds what a stolen password or a wrong script can spend in all studies. A daily limit
-counts the orders since midnight. Money that is released today still counts today, so that nobody can order more by
-closing studies. The check locks the installation's row of limits, so that two simultaneous orders cannot both pass.
+counts the orders since midnight. Money of unfilled places that is released today still counts today, so that nobody
+can order more by closing studies. The check locks the installation's row of limits, so that two simultaneous orders
+cannot both pass.
 """
 
 from __future__ import annotations
@@ -243,8 +244,8 @@ def committed_cents(currency: str, account_id: int | None = None) -> int:
 def cents_committed_today(currency: str, account_id: int | None = None) -> int:
     """Return the cents committed since midnight by an account, or by the installation if ``account_id`` is None.
 
-    What a call of today has released, since it failed, is subtracted. The installation's sum leaves out payments that
-    were booked only because a panel's list claims them.
+    What a call of today has released, since it failed or was cancelled, is subtracted. The installation's sum leaves
+    out payments that were booked only because a panel's list claims them.
     """
     entries = entries_of_today().filter(budget__currency=currency)
     entries = entries.exclude(what__in=CLAIM_ENTRIES) if account_id is None else entries.filter(by=account_id)

@@ -141,8 +141,8 @@ def _bonus_cents_by_session(study: Study) -> dict[int, int]:
     bonus_cents: dict[int, int] = {}
     calls = CrowdCall.objects.filter(study=study, kind="bonus", session__isnull=False)
     is_refused = Q(state=CrowdCall.State.FAILED, reserved_cents=0)
-    for session, payload in calls.exclude(is_refused).values_list("session", "payload"):
-        bonus_cents[session] = bonus_cents.get(session, 0) + int(payload.get("bonus_cents", 0))
+    for session_id, payload in calls.exclude(is_refused).values_list("session", "payload"):
+        bonus_cents[session_id] = bonus_cents.get(session_id, 0) + int(payload.get("bonus_cents", 0))
     return bonus_cents
 
 

@@ -119,7 +119,7 @@ def send_appeal(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 
 @never_cache
 @require_safe
-def answers(request: HttpRequest) -> HttpResponseBase:
+def download_answers(request: HttpRequest) -> HttpResponseBase:
     worker = worker_of(request)
     if worker is None:
         return redirect("annotation:me")

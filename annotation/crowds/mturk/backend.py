@@ -25,16 +25,8 @@ from annotation.crowds.base import (
     fee_of,
 )
 from annotation.crowds.mturk.calls import HANDLERS
-from annotation.crowds.mturk.client import (
-    LIVE,
-    SANDBOX,
-    NotFoundAtTurk,
-    TurkHIT,
-    TurkRefusal,
-    WrongStateAtTurk,
-    client_of,
-    receive_messages,
-)
+from annotation.crowds.mturk.client import LIVE, SANDBOX, TurkHIT, client_of, receive_messages
+from annotation.crowds.mturk.errors import NotFoundAtTurk, TurkRefusal, WrongStateAtTurk
 from annotation.crowds.mturk.frames import sites_of
 from annotation.crowds.mturk.listings import (
     description_of,
@@ -43,7 +35,7 @@ from annotation.crowds.mturk.listings import (
     title_of,
     token_in_annotation,
 )
-from annotation.crowds.mturk.notifications import NotificationProblem, read_sqs
+from annotation.crowds.mturk.notifications.messages import NotificationProblem, read_sqs
 from annotation.crowds.mturk.pages import answers_of_page
 from annotation.crowds.mturk.questions import QuestionProblem
 from annotation.crowds.mturk.requirements import qualification_requirements

@@ -19,13 +19,11 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from annotation.crowds.base import Ability, CrowdRefusal, RetryLater
-from annotation.crowds.mturk.client import (
+from annotation.crowds.mturk.client import TurkBonus, TurkClient, TurkHIT
+from annotation.crowds.mturk.errors import (
     HitAlreadyExists,
     NotFoundAtTurk,
     TokenAlreadyUsed,
-    TurkBonus,
-    TurkClient,
-    TurkHIT,
     WrongStateAtTurk,
 )
 from annotation.crowds.mturk.hit_types import (

@@ -3,15 +3,13 @@
 The live site is called only if ``MTURK_LIVE`` is set. boto3's own retries are off, since repeating a call
 without a token would create a second HIT. This module repeats calls that only read a few times, after random pauses.
 
-Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling errors
-come as a plain ClientError (boto3#2402, allenai/amti#12). A response (200) with a truncated body arrives as an empty
-dict (measured with botocore 1.44.5). So if a member (a field of the response) is missing, the outcome is unknown.
+A response (200) with a truncated body arrives as an empty dict (measured with botocore 1.44.5). So if a member (a field
+of the response) is missing, the outcome is unknown.
 """
 
 from __future__ import annotations
 
 import random
-import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +31,8 @@ from botocore.exceptions import (
 )
 from django.conf import settings
 
-from annotation.crowds.base import CrowdRefusal, CrowdWork, OutOfFunds, RetryLater
+from annotation.crowds.base import CrowdWork, RetryLater
+from annotation.crowds.mturk.errors import NotFoundAtTurk, TurkRefusal, WrongStateAtTurk, exception_for
 
 SANDBOX, LIVE = "mturk-sandbox", "mturk-live"
 REGION = "us-east-1"
@@ -49,57 +48,10 @@ READ_ATTEMPTS = 5  # number of attempts of a call that changes nothing
 MAX_PAUSE_SECONDS = 8.0
 CONNECT_SECONDS, READ_SECONDS = 5, 30
 VISITOR_SECONDS = 3  # seconds to wait for a response while a visitor waits
-THROTTLING_CODES = {
-    "ThrottlingException",
-    "Throttling",
-    "TooManyRequestsException",
-    "RequestLimitExceeded",
-    "SlowDown",
-}
-# errors of requests with wrong, missing or old keys, or from a computer with a wrong clock
-UNAUTHORIZED_CODES = {
-    "AccessDeniedException", "AccessDenied", "ExpiredTokenException", "IncompleteSignature",
-    "InvalidClientTokenId", "InvalidSignatureException", "MissingAuthenticationToken", "RequestExpired",
-    "SignatureDoesNotMatch", "UnrecognizedClientException",
-}  # fmt: skip
 
+# boto3 clients by service, platform, address and timeout
 _clients: dict[tuple[str, str, str, int], Any] = {}
 _clients_lock = threading.Lock()
-
-
-class TurkRefusal(CrowdRefusal):
-    """Raised if Mechanical Turk refuses a call.
-
-    ``code`` is the TurkErrorCode without its prefix, or the name of the error if there is no such code.
-    """
-
-    def __init__(self, message: str, *, code: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class NotFoundAtTurk(TurkRefusal):
-    """Raised if the HIT, assignment, worker or qualification does not exist, or does not exist yet."""
-
-
-class WrongStateAtTurk(TurkRefusal):
-    """Raised if the state of the HIT or assignment does not allow the call: a person or the service changed it."""
-
-
-class TokenAlreadyUsed(TurkRefusal):
-    """Raised if an earlier call had the same token and succeeded."""
-
-
-class HitAlreadyExists(TurkRefusal):
-    """Raised if an earlier call with the same token created a HIT.
-
-    Attributes:
-        hit_id: the id of that HIT; "" if unknown.
-    """
-
-    def __init__(self, message: str, *, hit_id: str) -> None:
-        super().__init__(message, code="HitAlreadyExists")
-        self.hit_id = hit_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,50 +135,6 @@ def assignment_of(row: Mapping[str, Any]) -> CrowdWork:
     )
 
 
-def exception_for(operation: str, response: Mapping[str, Any]) -> Exception:
-    """Return the exception for a failed call.
-
-    Args:
-        response: botocore's ``ClientError.response``, such as ``{"Error": {"Code": "RequestError", "Message": "..."},
-            "TurkErrorCode": "AWS.MechanicalTurk.InsufficientFunds", "ResponseMetadata": {"HTTPStatusCode": 400}}``.
-    """
-    error = response.get("Error", {})
-    name = str(error.get("Code", ""))
-    turk_code = response.get("TurkErrorCode") or error.get("TurkErrorCode") or name
-    code = str(turk_code).removeprefix("AWS.MechanicalTurk.")
-    message = str(response.get("Message") or error.get("Message") or "")
-    refusal = f"Mechanical Turk refused {operation}: {message}"
-    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if name in THROTTLING_CODES or status == 429:
-        return RetryLater(f"Mechanical Turk asks for fewer calls: {message}", had_no_effect=True)
-    if name in UNAUTHORIZED_CODES:
-        return RetryLater(
-            f"Mechanical Turk does not accept the account's keys: {message}", had_no_effect=True, final=True
-        )
-    if name == "ServiceFault" or status >= 500:
-        return RetryLater(f"Mechanical Turk is out of order: {message or status}")
-    if not name or name.isdigit():  # a truncated error; botocore then gives the HTTP status as its code
-        return RetryLater(f"The answer of Mechanical Turk to {operation} was cut off.")
-    if code == "InsufficientFunds":
-        return OutOfFunds(f"The account at Mechanical Turk holds too little: {message}")
-    if code == "HitAlreadyExists":
-        return HitAlreadyExists(refusal, hit_id=_hit_id_in(message))
-    if "already been processed" in message:
-        return TokenAlreadyUsed(refusal, code=code)
-    if code.endswith("DoesNotExist"):
-        return NotFoundAtTurk(refusal, code=code)
-    if re.fullmatch(r"Invalid\w+State", code):
-        return WrongStateAtTurk(refusal, code=code)
-    return TurkRefusal(refusal, code=code)
-
-
-def _hit_id_in(message: str) -> str:
-    """Return the HIT id in a message like "... HITId: 3XYZ"; "" if there is none. Ids have about thirty characters."""
-    # the lookahead demands a digit, so that no long word in capital letters is taken for an id
-    match = re.search(r"\b(?=[A-Z0-9]*\d)[A-Z0-9]{20,40}\b", message)
-    return match.group() if match else ""
-
-
 def endpoint_of(platform: str) -> str:
     """Return the address of a platform. Raise RetryLater if the settings allow no call to it."""
     if platform == LIVE and not settings.MTURK_LIVE:
@@ -263,10 +171,10 @@ def receive_messages(platform: str) -> Iterator[str]:
     queue = settings.MTURK_SQS_QUEUE
     try:
         for _request in range(MAX_RECEIVES):
-            answer = client.receive_message(
+            response = client.receive_message(
                 QueueUrl=queue, MaxNumberOfMessages=MAX_MESSAGES, WaitTimeSeconds=0
             )
-            messages = answer.get("Messages", [])
+            messages = response.get("Messages", [])
             for message in messages:
                 yield message["Body"]
                 client.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
@@ -312,6 +220,7 @@ def _description_loader() -> Any:
 class TurkClient:
     """The calls that the backend uses. If a call fails, it raises ``TurkRefusal``, ``RetryLater`` or ``OutOfFunds``.
 
+    ``mturk.errors`` has the subclasses of ``TurkRefusal``.
     Parameters such as ``hit``, ``assignment`` and ``worker`` are Mechanical Turk's ids.
     """
 
@@ -347,7 +256,7 @@ class TurkClient:
         self, hit_type: str, *, places: int, seconds: int, question: str, annotation: str, token: str
     ) -> TurkHIT:
         """Create a HIT. Raise ``HitAlreadyExists`` if the same token was used within the last 24 hours."""
-        answer = self._send_call(
+        response = self._send_call(
             "create_hit_with_hit_type",
             "HIT",
             HITTypeId=hit_type,
@@ -357,7 +266,7 @@ class TurkClient:
             RequesterAnnotation=annotation,
             UniqueRequestToken=token,
         )
-        return hit_of(answer["HIT"])
+        return hit_of(response["HIT"])
 
     def get_hit(self, hit: str) -> TurkHIT:
         return hit_of(self._send_repeatable_call("get_hit", "HIT", HITId=hit)["HIT"])
@@ -432,14 +341,14 @@ class TurkClient:
 
         Return an error message for each worker who did not get the message, by the worker's id.
         """
-        answer = self._send_call(
+        response = self._send_call(
             "notify_workers",
             "NotifyWorkersFailureStatuses",
             WorkerIds=list(workers),
             Subject=subject,
             MessageText=text,
         )
-        failures = answer["NotifyWorkersFailureStatuses"]
+        failures = response["NotifyWorkersFailureStatuses"]
         return {row["WorkerId"]: row.get("NotifyWorkersFailureMessage", "not delivered") for row in failures}
 
     def find_qualification(self, name: str) -> str | None:
@@ -454,8 +363,8 @@ class TurkClient:
         return next((row["QualificationTypeId"] for row in rows if row["Name"] == name), None)
 
     def create_qualification(self, properties: Mapping[str, Any]) -> str:
-        answer = self._send_call("create_qualification_type", "QualificationType", **properties)
-        qualification: str = answer["QualificationType"]["QualificationTypeId"]
+        response = self._send_call("create_qualification_type", "QualificationType", **properties)
+        qualification: str = response["QualificationType"]["QualificationTypeId"]
         return qualification
 
     def qualify(self, qualification: str, worker: str, value: int) -> None:
@@ -484,12 +393,12 @@ class TurkClient:
         """
         page_parameter: dict[str, str] = {}
         while True:
-            answer = self._send_repeatable_call(
+            response = self._send_repeatable_call(
                 operation, member, MaxResults=PAGE_ROWS, **parameters, **page_parameter
             )
-            yield from answer[member]
-            next_token = answer.get("NextToken")
-            if not next_token or not answer[member]:
+            yield from response[member]
+            next_token = response.get("NextToken")
+            if not next_token or not response[member]:
                 return
             page_parameter = {"NextToken": next_token}
 
@@ -519,7 +428,7 @@ class TurkClient:
             members: names of the fields that the response must have.
         """
         try:
-            answer: dict[str, Any] = getattr(self._client, operation)(**parameters)
+            response: dict[str, Any] = getattr(self._client, operation)(**parameters)
         except ClientError as error:
             raise exception_for(operation, error.response) from None
         except ParamValidationError as error:
@@ -536,7 +445,7 @@ class TurkClient:
             raise RetryLater(f"Mechanical Turk cannot be reached: {error}", had_no_effect=True) from None
         except BotoCoreError as error:
             raise RetryLater(f"The answer of Mechanical Turk to {operation} was lost: {error}") from None
-        missing_members = [member for member in members if member not in answer]
+        missing_members = [member for member in members if member not in response]
         if missing_members:
             raise RetryLater(f"The answer of Mechanical Turk to {operation} was cut off.")
-        return answer
+        return response

@@ -14,7 +14,8 @@ from typing import Any
 from django.conf import settings
 
 from annotation.crowds.base import CrowdRefusal, RetryLater
-from annotation.crowds.mturk.client import LIVE, TurkClient, TurkRefusal, format_dollars
+from annotation.crowds.mturk.client import LIVE, TurkClient, format_dollars
+from annotation.crowds.mturk.errors import TurkRefusal
 from annotation.crowds.mturk.listings import description_of, has_qualification_test, title_of
 from annotation.crowds.mturk.requirements import (
     Requirement,

@@ -24,12 +24,8 @@ REPLACEMENT_CHARACTER = "\ufffd"  # replaces characters that cannot be shown
 NON_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 MAX_BYTES = 65_535  # the largest size of a question
-RESERVED_NAMES = (
-    "assignmentId",
-    "hitId",
-    "turkSubmitTo",
-    "workerId",
-)  # parameters that the service adds to an address
+# parameters that the service adds to an address
+RESERVED_NAMES = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
 CONTENT_PLACEHOLDER = "quorum-content"  # stands for the page; no other text of the XML contains it
 
 FRAME_HEIGHT = 0  # pixels; 0 means as high as the worker's window

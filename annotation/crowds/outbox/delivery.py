@@ -92,16 +92,18 @@ def carry_out_calls(
         if run.must_stop:
             break
         if progress is not None:
-            unsent = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
-            done = run.done_count
+            done, unsent = run.done_count, _count_unfinished(study)
             progress(done / max(1, done + unsent), f"{done} done, {unsent} to go")
-    unsent_count = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
     return DeliveryResult(
         done_count=run.done_count,
         failed_count=run.failed_count,
-        unsent_count=unsent_count,
+        unsent_count=_count_unfinished(study),
         stop_reason=run.stop_reason,
     )
+
+
+def _count_unfinished(study: Study) -> int:
+    return CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
 
 
 @dataclass(slots=True)

@@ -322,7 +322,9 @@ def _end_unless_admitted(
     if session.study.state != Study.State.OPEN or publication.state != Publication.State.PUBLISHED:
         end_session_with_status(session=session, status=Status.FULL)
         return
-    if _has_place(session, design):
+    if not _has_place(session):  # abandoned sessions may have places
+        time_out_sessions(study=session.study, minutes=design.crowd.lease_minutes)
+    if _has_place(session):
         return
     if replace_silent is None:
         raise PlacesTaken
@@ -331,14 +333,11 @@ def _end_unless_admitted(
         end_session_with_status(session=session, status=Status.FULL)
 
 
-def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return whether a place is free for the session. If none seems free, end abandoned sessions first."""
+def _has_place(session: CrowdSession) -> bool:
+    """Return whether the other sessions leave a place for this one."""
     publication = session.publication
     sessions_with_place = CrowdSession.objects.filter(publication=publication, status__in=PLACE_STATUSES)
-    other_sessions = sessions_with_place.exclude(pk=session.pk)
-    if other_sessions.count() >= publication.places:
-        time_out_sessions(study=session.study, minutes=design.crowd.lease_minutes)
-    return other_sessions.count() < publication.places
+    return sessions_with_place.exclude(pk=session.pk).count() < publication.places
 
 
 def _replace_session(session: CrowdSession) -> bool:

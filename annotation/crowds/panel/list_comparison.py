@@ -130,11 +130,11 @@ def _add_unmatched_payments(study: Study, compared: list[ComparedSubmission]) ->
     """Return the submissions with ``unmatched_payment`` set where such a payment is not booked yet."""
     entries = LedgerEntry.objects.filter(budget__study=study, what="unmatched")
     booked_keys = set(entries.values_list("key", flat=True))
-    completed = []
+    submissions = []
     for submission in compared:
         key = _unmatched_payment_key(study, submission)
-        completed.append(submission if key in booked_keys else replace(submission, unmatched_payment=key))
-    return completed
+        submissions.append(submission if key in booked_keys else replace(submission, unmatched_payment=key))
+    return submissions
 
 
 def _unmatched_payment_key(study: Study, submission: ComparedSubmission) -> str:

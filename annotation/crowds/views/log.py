@@ -55,7 +55,7 @@ def failed_calls(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
     If a call's outcome is unknown, a person must check at the crowd whether it was carried out ("needs_check"). This is
     not needed for a publish call: trying it again finds the publication if it exists.
     """
-    rows = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")
+    failed = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")
     return [
         {
             "call": call,
@@ -63,15 +63,15 @@ def failed_calls(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
             "subject": _describe_subject(call),
             "needs_check": call.unsure and call.kind != Ability.PUBLISH,
         }
-        for call in rows[:MAX_LINES_SHOWN]
+        for call in failed[:MAX_LINES_SHOWN]
     ]
 
 
 def log_lines(calls: QuerySet[CrowdCall]) -> list[LogLine]:
     """Return the lines of the latest calls, newest first. Consecutive similar calls share a line."""
-    rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:MAX_CALLS_READ]
+    newest_first = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")
     lines = []
-    for _key, group in groupby(rows, key=_similarity_key):
+    for _key, group in groupby(newest_first[:MAX_CALLS_READ], key=_similarity_key):
         similar_calls = list(group)
         newest_call = similar_calls[0]
         lines.append(

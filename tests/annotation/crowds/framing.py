@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from django.test import Client
 
-from annotation.crowds.mturk.notifications import string_to_sign
+from annotation.crowds.mturk.notifications.messages import string_to_sign
 from annotation.crowds.sessions import open_session, worker_for_crowd_id
 from annotation.models import Assignment, CrowdSession, Publication
 from annotation.money import ledger

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from annotation.crowds.mturk import notifications
+from annotation.crowds.mturk.notifications import amazon as sns_requests
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, Publication, QuizAttempt
 from annotation.work.slots.release import expire_overdue
 from contrib.quiz.sheets import sheet_of
@@ -342,7 +342,7 @@ def notified_study(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Study:
     """Up at Mechanical Turk, and the certificate of Amazon's that was fetched before."""
     settings.MTURK_SNS_TOPIC = ARN
     lasting = certificate(ends=datetime.now(UTC) + timedelta(days=1))
-    monkeypatch.setattr(notifications, "_certificates", {CERTIFICATE_URL: lasting})
+    monkeypatch.setattr(sns_requests, "_certificates", {CERTIFICATE_URL: lasting})
     return study_at_mturk()
 
 
@@ -454,8 +454,8 @@ def test_a_subscription_to_our_topic_is_confirmed(
 
 
 def test_a_certificate_is_fetched_once(notified_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    lasting = notifications.fetch_certificate(CERTIFICATE_URL)
-    monkeypatch.setattr(notifications, "_certificates", {})
+    lasting = sns_requests.fetch_certificate(CERTIFICATE_URL)
+    monkeypatch.setattr(sns_requests, "_certificates", {})
     amazon = behind(monkeypatch, lasting)
     assert [post(signed(notified_study)).status_code for _ in range(3)] == [204, 204, 204]
     assert amazon.asked == [CERTIFICATE_URL]
@@ -464,7 +464,7 @@ def test_a_certificate_is_fetched_once(notified_study: Study, monkeypatch: pytes
 def test_a_certificate_that_cannot_be_had_makes_amazon_send_again(
     notified_study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notifications, "_certificates", {})
+    monkeypatch.setattr(sns_requests, "_certificates", {})
     for reply, status in (
         (httpx.ConnectError("no route"), 0), (httpx.ReadTimeout(""), 0), (b"x" * 100_001, 200), (b"", 302), (b"", 503),
     ):  # fmt: skip

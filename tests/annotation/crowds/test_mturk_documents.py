@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.crowds.mturk.answers import AnswersUnreadable, FieldAnswer, fields_of, parse_answer_document
-from annotation.crowds.mturk.notifications import Subscription, read_sns, read_sqs
+from annotation.crowds.mturk.notifications.messages import Subscription, read_sns, read_sqs
 from annotation.crowds.mturk.pages import answers_of_page, html_question
 from annotation.crowds.mturk.questions import (
     MAX_BYTES,

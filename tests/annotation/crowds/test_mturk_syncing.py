@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from annotation.crowds import backend_of
 from annotation.crowds.mturk.client import client_of as turk_client
 from annotation.crowds.mturk.listings import annotation_of
-from annotation.crowds.mturk.notifications import (
+from annotation.crowds.mturk.notifications.messages import (
     NotificationForged,
     NotificationProblem,
     NotificationTooOld,

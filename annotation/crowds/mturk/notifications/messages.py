@@ -17,10 +17,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.conf import settings
-
 from common.errors import QuorumError
-from common.http.client import CallFailed, Client
 from common.incoming.json_documents import load_json
 
 MAX_AGE = timedelta(hours=1)  # of a notification's signature
@@ -38,12 +35,6 @@ SIGNED_FIELDS: dict[str, tuple[str, ...]] = {
 OPTIONAL_FIELD = "Subject"  # the only signed member that may be missing
 HIT_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAX_BYTES = 1_000_000  # four times the maximum of SNS and SQS
-TIMEOUT_SECONDS = 10
-MAX_RESPONSE_BYTES = 100_000
-MAX_CERTIFICATES = 20  # number of certificates in the cache
-
-# certificates (PEM) by address; they are cached, since SNS uses one certificate for months
-_certificates: dict[str, bytes] = {}
 
 
 class NotificationProblem(QuorumError):
@@ -66,10 +57,6 @@ class NotificationTooOld(NotificationProblem):
     status = 403
 
 
-class NotFetched(Exception):
-    """Raised if Amazon's server does not respond as expected. Amazon then sends the notification again."""
-
-
 @dataclass(frozen=True, slots=True)
 class Subscription:
     """A request to confirm a subscription. Fetching ``url`` confirms it."""
@@ -86,11 +73,11 @@ def read_sns(
 
     Args:
         topic: the ARN of the topic from which the message must come.
-        fetch_certificate: returns the certificate (PEM) at an address.
+        fetch_certificate: a function that returns the certificate (PEM) at an address.
 
     Raises:
         NotificationUnreadable, NotificationForged, NotificationTooOld: the message must be ignored.
-        NotFetched: the certificate could not be fetched.
+        NotFetched: ``fetch_certificate`` could not fetch the certificate.
     """
     message = _parse_object(body)
     _verify_message(message, topic=topic, now=now, fetch_certificate=fetch_certificate)
@@ -118,29 +105,8 @@ def string_to_sign(message: Mapping[str, Any]) -> bytes:
     """Return the text that is signed: the name and the value of each signed member, each on a line of its own."""
     present = [name for name in SIGNED_FIELDS[message["Type"]] if message.get(name) is not None]
     text = "".join(f"{name}\n{message[name]}\n" for name in present)
-    return text.encode(
-        errors="surrogatepass"
-    )  # JSON may hold lone surrogates; no valid signature covers them
-
-
-def accepted_topic() -> str:
-    """Return the ARN of the topic whose messages are accepted; "" if there is none."""
-    return str(settings.MTURK_SNS_TOPIC)
-
-
-def fetch_certificate(address: str) -> bytes:
-    """Return the certificate (PEM) at a verified address. Raise NotFetched if it cannot be fetched."""
-    if address not in _certificates:
-        pem = _fetch_from_amazon(address)
-        if len(_certificates) >= MAX_CERTIFICATES:
-            _certificates.clear()
-        _certificates[address] = pem
-    return _certificates[address]
-
-
-def confirm_subscription(address: str) -> None:
-    """Confirm a subscription by fetching its address. Raise NotFetched if that fails."""
-    _fetch_from_amazon(address)
+    # JSON may hold lone surrogates; no valid signature covers them
+    return text.encode(errors="surrogatepass")
 
 
 def _parse_object(body: str | bytes) -> dict[str, Any]:
@@ -273,14 +239,3 @@ def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -
     except InvalidSignature:
         problem = f"The signature does not fit the message {message['MessageId'][:80]!r}."
         raise NotificationForged(problem) from None
-
-
-def _fetch_from_amazon(address: str) -> bytes:
-    try:
-        with Client(seconds=TIMEOUT_SECONDS, max_bytes=MAX_RESPONSE_BYTES, limits_whole_time=True) as client:
-            answer = client.send("GET", address)
-    except CallFailed as problem:
-        raise NotFetched(f"{urlsplit(address).hostname} {problem}.") from None
-    if not answer.is_success:
-        raise NotFetched(f"{urlsplit(address).hostname} answers {answer.status}.")
-    return answer.content
