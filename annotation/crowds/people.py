@@ -90,7 +90,6 @@ def uses_public_link(platform: str) -> bool:
 
 def _digest(*parts: str) -> str:
     """Return the HMAC of the parts, in 64 hexadecimal digits."""
-    text = "\x1f".join(
-        parts
-    ).encode()  # the separator cannot occur in a part, so no other parts give the same text
+    # the separator cannot occur in a part, so no other parts give the same text
+    text = "\x1f".join(parts).encode()
     return hmac.new(settings.PSEUDONYM_KEY.encode(), text, hashlib.sha256).hexdigest()

@@ -20,26 +20,30 @@ def items_in_groups(design: StudyDesign, groups: int) -> int:
     return groups * (design.captions_per_image if KINDS[design.protocol].grouped else 1)
 
 
-def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, float]:
-    """Return when the pass mark first applies, and the probability that it then excludes a participant.
+def checks_until_mark(design: StudyDesign) -> int:
+    """Return the number of answered check questions at which the pass mark first applies.
 
-    The first is a number of check questions: ``controls.least``, rounded up to whole pages of work, since participants
-    answer whole pages. The design must have check questions on each page.
+    This is ``controls.least``, rounded up to whole pages of work, since participants answer whole pages. The design
+    must have check questions on each page.
+    """
+    checks_per_page = items_in_groups(design, design.controls.per_hit)
+    return checks_per_page * math.ceil(design.controls.least / checks_per_page)
+
+
+def chance_of_exclusion(design: StudyDesign, accuracy: float) -> float:
+    """Return the probability that the pass mark excludes a participant when it first applies.
 
     Args:
         accuracy: the probability that the participant answers a check question right.
     """
-    checks_per_page = items_in_groups(design, design.controls.per_hit)
-    check_count = checks_per_page * math.ceil(design.controls.least / checks_per_page)
-    return check_count, design.controls.exclusion_probability(check_count, accuracy)
+    return design.controls.exclusion_probability(checks_until_mark(design), accuracy)
 
 
 def describe_pass_mark(design: StudyDesign) -> str:
     """Return sentences about the pass mark and whom it excludes; "" if the study has none."""
     if not design.controls.per_hit or not design.controls.threshold:
         return ""
-    check_count, careful_chance = chance_of_exclusion(design, CAREFUL_ACCURACY)
-    _check_count, guessing_chance = chance_of_exclusion(design, GUESSING_ACCURACY)
+    check_count = checks_until_mark(design)
     return ngettext(
         "Answers of participants below the pass mark of %(mark)s are not used. After one check question, about "
         "%(careful)s of 100 careful participants are below the pass mark. Of 100 participants who guess, about "
@@ -54,6 +58,6 @@ def describe_pass_mark(design: StudyDesign) -> str:
         "mark": percent(design.controls.threshold),
         "seen": check_count,
         "accuracy": round(100 * CAREFUL_ACCURACY),
-        "careful": round(100 * careful_chance),
-        "guessing": round(100 * guessing_chance),
+        "careful": round(100 * chance_of_exclusion(design, CAREFUL_ACCURACY)),
+        "guessing": round(100 * chance_of_exclusion(design, GUESSING_ACCURACY)),
     }

@@ -132,9 +132,8 @@ def make_bonus_list(*, study: Study, number: int = 0, by: User | None = None) ->
     """
     if Ability.APPROVE in backend_of(study).can:
         raise WrongState(_("No list was created: Quorum reports bonuses to this crowd automatically."))
-    Study.objects.select_for_update(no_key=True).get(
-        pk=study.pk
-    )  # two simultaneous lists would share bonuses
+    # without this lock, two simultaneous lists would share bonuses
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     calls = _paid_bonuses(study).filter(answer__list=number) if number else unlisted_bonuses(study)
     bonus_calls = list(calls.order_by("pk"))
     if not bonus_calls:  # the number of a list that does not exist, or no new bonuses

@@ -25,7 +25,7 @@ MAX_LINES = 20_000  # maximum number of lines in a list
 MAX_CHARACTERS = 5_000_000  # maximum number of characters in a list
 LIST_COLUMNS = ("worker", "session", "status", "code")  # the kinds of columns that are read
 # the value of CrowdSession.Status for each word that panels use for a status, as ``normalise_name`` returns it
-STATUSES = {
+STATUS_BY_WORD = {
     "approved": "approved",
     "accepted": "approved",
     "paid": "approved",
@@ -215,7 +215,7 @@ def _read_submission(
         line=line_number,
         worker=read_cell("worker")[:200],
         session=read_cell("session")[:200],
-        status=STATUSES.get(normalise_name(status), ""),
+        status=STATUS_BY_WORD.get(normalise_name(status), ""),
         panel_status=status[:80],
         code="" if code.lower() in MISSING_CODES else code[:80],
     )

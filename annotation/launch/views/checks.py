@@ -15,7 +15,7 @@ from django.utils.translation import gettext_noop, ngettext
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.opening import ObstacleTopic, obstacles
 from annotation.crowds.panel.backend import ExternalBackend, describe_unsigned
-from annotation.launch.pass_mark import chance_of_exclusion, describe_pass_mark
+from annotation.launch.pass_mark import chance_of_exclusion, checks_until_mark, describe_pass_mark
 from annotation.launch.views.launch import ChecklistItem, Launch, Readiness
 from annotation.launch.views.points import CONSENT_CHECKS, add_check
 from annotation.models import Budget, at_crowd
@@ -153,10 +153,10 @@ def _check_attention(launch: Launch) -> Iterable[ChecklistItem]:
     if not pass_mark_sentences:
         yield launch.point(title, Readiness.READY, sentence)
         return
-    check_count, careful_chance = chance_of_exclusion(launch.design, CAREFUL_ACCURACY)
+    check_count = checks_until_mark(launch.design)
     usual_count, max_checks = usual_least(controls.threshold), launch.max_distinct_checks
     sentences, key = [sentence, pass_mark_sentences], ""
-    if careful_chance > MAX_EXCLUSION_CHANCE:
+    if chance_of_exclusion(launch.design, CAREFUL_ACCURACY) > MAX_EXCLUSION_CHANCE:
         key = "controls.least"
         if controls.excludes(check_count, check_count - 1):
             sentences.append(_("One wrong answer is enough to be below the pass mark."))
