@@ -16,7 +16,7 @@ from annotation.models import WrittenCaption
 from common.errors import DataConflict, WrongState
 from common.rows.loads import refresh_statistics
 from evaluation.data.export.formats.written_captions import CollectedCaption, written_captions
-from evaluation.data.export.parts import take_snapshot
+from evaluation.data.export.snapshots import take_snapshot
 from evaluation.errors import EvaluationError
 from judgments.access.dataset_roles import require_editor
 from judgments.access.study_log import note_event

@@ -15,7 +15,7 @@ from contrib.dashboard.drawings import draw_plots
 from contrib.dashboard.models import BoardSnapshot
 from contrib.dashboard.staleness import ChangeMark, change_mark, has_dashboard, is_stale, request_snapshot
 from evaluation.models import Analysis
-from evaluation.results.agreement import side_sentence
+from evaluation.results.agreement_sentences import side_sentence
 from evaluation.results.consensus.counts import unused_context
 from evaluation.results.systems import verdict_context
 from evaluation.results.views.drawings import as_markup, cached_drawing

@@ -20,10 +20,10 @@ import numpy as np
 from django.db.models import F
 
 from annotation.snapshots import Snapshot
-from common.files import HashedFile
+from common.files import ZIP_EPOCH, HashedFile
 from common.rows.batches import KEYS_PER_QUERY, batched
 from contrib.mtme.judged_systems import JudgedSystems, collect_systems, judged_items, parse_system_id
-from evaluation.data.export.parts import EPOCH, Encoding, ExportWork, Stage
+from evaluation.data.export.encodings import Encoding, ExportWork, Stage
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import ExportError
 from evaluation.models import DEFAULT_METRICS
@@ -434,7 +434,7 @@ def _open_text(path: Path) -> TextIO:
 def _zip_folder(folder: Path, file: HashedFile) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)
+            info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), ZIP_EPOCH)
             info.compress_type = zipfile.ZIP_DEFLATED
             info.external_attr = 0o644 << 16  # the upper 16 bits are the mode of a Unix file
             with archive.open(info, "w", force_zip64=True) as member, path.open("rb") as source:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from evaluation.data.export.encodings import Encoding
 from evaluation.data.export.formats import Format
-from evaluation.data.export.parts import Encoding
 from judgments.kinds import KINDS
 from judgments.models import Study, System
 

@@ -47,7 +47,7 @@ class PlanPower(QuorumCommand):
         from contrib.planning.assumptions import assumptions_for, read_assumptions
         from contrib.planning.pilots import estimate_from_pilot
         from contrib.planning.plans import compute_plan
-        from evaluation.results.agreement import components_sentence
+        from evaluation.results.agreement_sentences import components_sentence
 
         study = find_study(options["study"]) if options["study"] else None
         values = assumptions_for(study) if study else {}

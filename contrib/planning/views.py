@@ -14,7 +14,7 @@ from contrib.planning.assumptions import Assumptions, assumptions_for, read_assu
 from contrib.planning.form import PlanningForm, initial_values
 from contrib.planning.operations import start_power_plan, use_plan
 from evaluation.models import Analysis
-from evaluation.results.agreement import components_sentence
+from evaluation.results.agreement_sentences import components_sentence
 from evaluation.results.views.drawings import as_markup
 from judgments.admin.base import signed_in
 from judgments.design.study_design import USUAL_CURRENCY

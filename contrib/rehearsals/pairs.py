@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from evaluation.data.judgment_sets import loaders
-from evaluation.results.agreement import clustered_share
 from evaluation.results.metrics.evaluation import MetaEvaluation
+from evaluation.results.one_against_rest import clustered_share
 from evaluation.results.systems import SystemsVerdict
 from judgments.models import Study, Unit
 from judgments.studies.designs import design_of

@@ -39,7 +39,7 @@ class Strengths(QuorumCommand):
         from contrib.strengths.pairs import is_biased
         from contrib.strengths.parameters import StrengthsRequest
         from contrib.strengths.strengths import strengths_of
-        from evaluation.results.agreement import side_sentence
+        from evaluation.results.agreement_sentences import side_sentence
         from evaluation.results.consensus.clusters import scope_sentence
 
         study = find_study(options["study"])

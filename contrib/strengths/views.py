@@ -14,7 +14,7 @@ from contrib.strengths.pairs import is_biased
 from contrib.strengths.parameters import DEFAULT_MODEL, LENGTH_CONTROL, NO_CONTROL
 from contrib.strengths.strengths import cached_strengths
 from evaluation.errors import EvaluationError
-from evaluation.results.agreement import side_sentence
+from evaluation.results.agreement_sentences import side_sentence
 from evaluation.results.consensus.clusters import scope_sentence
 from judgments.kinds import KINDS
 from judgments.models import Study

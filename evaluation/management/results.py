@@ -67,7 +67,7 @@ class Aggregate(OperationCommand):
         self._print_remarks(result, drawn=study.source == Study.Source.DESIGNED)
 
     def _print_remarks(self, result: dict[str, Any], *, drawn: bool) -> None:
-        from evaluation.results.agreement import side_sentence
+        from evaluation.results.agreement_sentences import side_sentence
         from evaluation.results.consensus.tables import COEFFICIENT_NAMES
 
         agreement = result["agreement"]

@@ -27,9 +27,8 @@ from annotation.models import Adjudication, Exclusion, Judgment
 from common.amounts import as_json
 from common.errors import ObjectNotFound, WrongState
 from common.features import of_features
-from common.files import NanAsNullEncoder, atomic_write
+from common.files import ZIP_EPOCH, NanAsNullEncoder, atomic_write
 from common.parameters import Parameters
-from evaluation.data.export.parts import EPOCH
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.releases.erasure import precedes_erasure
 from evaluation.errors import EvaluationError, ExportError
@@ -392,7 +391,7 @@ def report_for_download(
     path = folder / f"{study.slug}-report-{job_id}.zip"
     with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in with_manifest(report, progress):
-            archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(name, ZIP_EPOCH), content, zipfile.ZIP_DEFLATED)
     return report, path.name
 
 

@@ -1,4 +1,4 @@
-"""Measure the agreement of judges in a study, and of one judge with the others, from tables of judgments.
+"""Measure the agreement of judges in a study from a table of its judgments: alpha, other coefficients, side bias.
 
 Results are dictionaries as they are stored as JSON. Judgments are clustered by image and worker. For choices between
 two texts, agreement may be measured in both orders of the texts, so that it does not depend on which text is first.
@@ -6,18 +6,17 @@ two texts, agreement may be measured in both orders of the texts, so that it doe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from django.utils.translation import gettext as _
-from django.utils.translation import npgettext
 
-from common.amounts import as_json, coefficient, interval_in_text, json_float, p_in_text, percent, thousands
+from common.amounts import as_json, json_float
 from evaluation.data.judgment_sets.records import MAX_OUTCOMES, JudgmentTable, UnitRow, Units, WorkerRow
-from evaluation.results.consensus.clusters import scope_of, scope_sentence
+from evaluation.results.consensus.clusters import scope_of
 from evaluation.results.consensus.study import SIDES
+from evaluation.results.one_against_rest import one_against_rest_of_ratings, pair_kinds_of
 from judgments.kinds import IncludedJudgment, Kind
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.statistics.aggregation.pair_answers import SURE, other_side, preferences_of
@@ -34,8 +33,8 @@ from quorum.statistics.agreement import (
     ratings_of_judgments,
 )
 from quorum.statistics.agreement.both_orders import Exchange
-from quorum.statistics.agreement.coefficient import CARELESS_NOTE, PatternCoefficient, careless_numbers
-from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns, patterned_ratings
+from quorum.statistics.agreement.coefficient import PatternCoefficient
+from quorum.statistics.agreement.patterns import PatternedRatings, patterned_ratings
 from quorum.statistics.crossed import (
     CONFIDENCE,
     ITEM,
@@ -48,7 +47,6 @@ from quorum.statistics.crossed import (
     share_of_rows,
 )
 from quorum.statistics.inputs import encode
-from quorum.statistics.meta import wilson_interval
 from quorum.statistics.variance_components import components_of_clusters
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
@@ -94,7 +92,7 @@ def agreement_coefficients(
         else:
             gwet = coefficient_in_both_orders(Gwet(WEIGHTS[level], scale), exchange)
             coefficient = gwet if name == "gwet" else Percent(categories=scale)
-            coefficients[name] = _figure(
+            coefficients[name] = _coefficient_as_json(
                 agreement(patterned, coefficient, resamples=resamples, seed=seed, clusters=clusters)
             )
     return coefficients
@@ -129,16 +127,49 @@ def _fleiss(
             "n": int(compared.frequency.sum()), "weights": "nominal", "reason": UNEQUAL_JUDGMENTS,
         }  # fmt: skip
     kappa = coefficient_in_both_orders(FleissKappa(), exchange)
-    return _figure(agreement(patterned, kappa, resamples=resamples, seed=seed, clusters=clusters))
+    return _coefficient_as_json(
+        agreement(patterned, kappa, resamples=resamples, seed=seed, clusters=clusters)
+    )
 
 
-def _figure(result: AgreementResult) -> dict[str, Any]:
+def _coefficient_as_json(result: AgreementResult) -> dict[str, Any]:
     return {
         **as_json(result, "statistic", "value", "low", "high"),
         "n": result.pairable,
         "weights": result.level,
         "reason": result.reason,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _AlphaMeasure:
+    """Measures alpha of a study's ratings, or of some of them, with the same options.
+
+    Attributes:
+        clusters: clusters of all ratings; None if they are regarded as independent.
+        control_items: whether workers answered control items.
+    """
+
+    level: str
+    exchange: Exchange | None
+    clusters: Clusters | None
+    seed: int
+    control_items: bool
+
+    def of_all(self, ratings: Ratings | PatternedRatings) -> dict[str, Any]:
+        return alpha_of_ratings(
+            ratings,
+            self.clusters,
+            self.level,
+            seed=self.seed,
+            exchange=self.exchange,
+            control_items=self.control_items,
+        )
+
+    def of_subset(self, ratings: Ratings, is_in_subset: Flags) -> dict[str, Any]:
+        """Return alpha of the ratings that the (N,) flags select."""
+        clusters = None if self.clusters is None else self.clusters.subset(is_in_subset)
+        return replace(self, clusters=clusters).of_all(ratings.subset(is_in_subset))
 
 
 def measure_agreement(
@@ -197,49 +228,38 @@ def measure_agreement(
         counted_clusters=all_clusters if full_depth is None else None,
     )
 
-    def alpha(
-        rows: Ratings | PatternedRatings,
-        clusters: Clusters | None = all_clusters,
-        level: str = kind.aggregation.level,
-        exchange: Exchange | None = exchange,
-    ) -> dict[str, Any]:
-        return alpha_of_ratings(
-            rows, clusters, level, seed=seed, exchange=exchange, control_items=has_control_items
-        )
-
-    def alpha_of_subset(rows: Ratings, is_in_subset: Flags, **options: Any) -> dict[str, Any]:
-        clusters = None if all_clusters is None else all_clusters.subset(is_in_subset)
-        return alpha(rows.subset(is_in_subset), clusters, **options)
-
-    figures: dict[str, Any] = {"alpha": alpha(patterned)}
-    if kind.aggregation.level == "interval":
-        figures["ordinal"] = alpha(patterned, level="ordinal")
+    level = kind.aggregation.level
+    alpha = _AlphaMeasure(level, exchange, all_clusters, seed, has_control_items)
+    figures: dict[str, Any] = {"alpha": alpha.of_all(patterned)}
+    if level == "interval":
+        figures["ordinal"] = replace(alpha, level="ordinal").of_all(patterned)
     # Ordinal alpha needs degrees of preference, not only sides. Values contain the confidence as multiples of SURE.
     if kind.two_sided and len({value % SURE for value in kind.values}) > len(SIDES):
         preference = preferences_of(table.full_value[is_included])
         is_preference = ~np.isnan(preference)  # the answer is not "neither"
         labels, codes = encode(np.where(is_preference, preference, 0), "values")
         preferences = replace(ratings, labels=labels, code=codes)
-        opposite = exchange and np.negative
-        figures["ordinal"] = alpha_of_subset(preferences, is_preference, level="ordinal", exchange=opposite)
+        opposite = np.negative if exchange else None
+        ordinal_alpha = replace(alpha, level="ordinal", exchange=opposite)
+        figures["ordinal"] = ordinal_alpha.of_subset(preferences, is_preference)
     if len(kind.outcomes) <= MAX_OUTCOMES:
         figures["coefficients"] = agreement_coefficients(
             patterned,
-            kind.aggregation.level,
+            level,
             categories=kind.outcomes,
             resamples=RESAMPLES,
             seed=seed,
             clusters=all_clusters or NAIVE,
             exchange=exchange,
         )
-    kind_codes, kind_names = _kinds_of(ratings.units, units)
+    kind_codes, kind_names = pair_kinds_of(ratings.units, units)
     if kind_names:
         figures["by_kind"] = {
-            name: alpha_of_subset(ratings, (kind_codes == code)[ratings.unit])
+            name: alpha.of_subset(ratings, (kind_codes == code)[ratings.unit])
             for code, name in kind_names.items()
         }
-    if kind.aggregation.level == "nominal":
-        figures["one_against_rest"] = _one_against_rest(patterned, units, all_clusters)
+    if level == "nominal":
+        figures["one_against_rest"] = one_against_rest_of_ratings(patterned, units, all_clusters)
     if all_clusters is not None and not anonymous:
         figures["components"] = components_of(kind, ratings.labels[ratings.code], all_clusters)
     if bias:
@@ -261,17 +281,22 @@ def alpha_of_ratings(
     control_items: bool = False,
 ) -> dict[str, Any]:
     """Return alpha as JSON. ``control_items`` says whether workers answered control items."""
-    alpha, clusters = coefficient_in_both_orders(Alpha(level), exchange), clusters or NAIVE
     result = agreement(
-        ratings, alpha, resamples=resamples, seed=seed, clusters=clusters, control_items=control_items
+        ratings,
+        coefficient_in_both_orders(Alpha(level), exchange),
+        resamples=resamples,
+        seed=seed,
+        clusters=clusters or NAIVE,
+        control_items=control_items,
     )
-    return alpha_dict(result) | ({"coding": BOTH_ORDERS} if exchange else {})
+    return alpha_as_json(result) | ({"coding": BOTH_ORDERS} if exchange else {})
 
 
 def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, Any]:
-    """Return the variance components of answers (images, workers, residual), and errors with twice as many of each.
+    """Return the variance components of answers (images, workers, residual) as JSON.
 
-    For two candidates the answer is 1 if the first was chosen, 0 if the second was, and 1/2 for neither.
+    For two candidates the answer is 1 if the first was chosen, 0 if the second was, and 1/2 for neither. ``twice`` has
+    the standard errors of the mean answer that are expected with twice as many "items", "raters" or "judgments".
     """
     answer = preference_scores(value) if kind.two_sided else value
     components = components_of_clusters(answer, clusters)
@@ -279,7 +304,9 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
     # The model's errors are for answers that are balanced over items and people, so use only their ratios.
     model_error = 0.0 if components.reason else components.error_in_study(**sizes)
     doubled_sizes = {
-        name: sizes | {name: 2 * sizes[name], "judgments": 2 * sizes["judgments"]} for name in sizes
+        # With twice as many items or raters, there are twice as many judgments, too.
+        name: sizes | {name: 2 * sizes[name], "judgments": 2 * sizes["judgments"]}
+        for name in sizes
     }
     twice = {
         name: json_float(components.standard_error * (components.error_in_study(**doubled) / model_error))
@@ -288,34 +315,6 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
     }
     fields = ("item", "rater", "residual", "standard_error", "items", "raters", "judgments", "reason")
     return {**as_json(components, *fields), "twice": twice}
-
-
-def components_sentence(components: Mapping[str, Any]) -> str:
-    """Return sentences on the variance components and the effect of doubling the study; "" if these are unknown."""
-    if not components.get("twice"):
-        return ""
-    total = components["item"] + components["rater"] + components["residual"]
-    shares = {name: percent(components[name] / total) for name in ("item", "rater", "residual")}
-    sentence = (
-        _(
-            "The variance of the answers has three parts: %(item)s between items, %(rater)s between participants, and "
-            "%(residual)s residual. The residual includes differences between texts of one item."
-        )
-        % shares
-    )
-    if not round(components["standard_error"], 9):  # zero but for rounding errors
-        unknown = _(
-            "All items have the same mean answer. These answers therefore cannot show whether "
-            "more items, participants or answers would make the mean more precise."
-        )
-        return f"{sentence} {unknown}"
-    errors = {"error": components["standard_error"], **components["twice"]}
-    gain = _(
-        "The standard error of the mean answer is %(error)s. With twice as many items, it would be %(items)s. "
-        "With twice as many participants, it would be %(raters)s. With twice as many answers per participant and "
-        "item, it would be %(judgments)s."
-    ) % {name: coefficient(value, 3) for name, value in errors.items()}
-    return f"{sentence} {gain}"
 
 
 def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
@@ -349,44 +348,44 @@ def alpha_of_open_answers(
     control_items: bool = False,
 ) -> dict[str, Any]:
     """Return alpha of open answers as JSON. The kind codes an answer in parts, which are compared one by one."""
-    rows = [
-        (judgment.unit.pk, part, judgment.worker, value)
-        for judgment in judgments
-        for part, value in kind.aggregation.codes(judgment.unit, judgment.answer).items()
-    ]
+    rows: list[tuple[int, Any, int, Any]] = []
+    for judgment in judgments:
+        codes = kind.aggregation.codes(judgment.unit, judgment.answer)
+        rows += [(judgment.unit.pk, part, judgment.worker, value) for part, value in codes.items()]
     unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
-    unit_ids, worker_ids = (np.array(column, dtype=np.int64) for column in (unit, worker))
-    alpha = alpha_dict(
-        agreement(
-            (unit, part, worker, value),
-            AlphaOfParts(kind.aggregation.level),
-            resamples=RESAMPLES,
-            seed=seed,
-            clusters=judgment_clusters(units, images, unit_ids, worker_ids, anonymous=anonymous) or NAIVE,
-            control_items=control_items,
-        )
+    unit_ids, worker_ids = np.array(unit, dtype=np.int64), np.array(worker, dtype=np.int64)
+    result = agreement(
+        (unit, part, worker, value),
+        AlphaOfParts(kind.aggregation.level),
+        resamples=RESAMPLES,
+        seed=seed,
+        clusters=judgment_clusters(units, images, unit_ids, worker_ids, anonymous=anonymous) or NAIVE,
+        control_items=control_items,
     )
+    alpha = alpha_as_json(result)
     if kind.aggregation.no_alpha:
         alpha |= {"reason": kind.aggregation.no_alpha, "judgments": len(judgments)}
     return alpha
 
 
-def alpha_dict(result: AgreementResult) -> dict[str, Any]:
-    """Return a coefficient as JSON, where ``n`` is the number of units with two or more judgments.
+def alpha_as_json(result: AgreementResult) -> dict[str, Any]:
+    """Return alpha as JSON, where ``n`` is the number of units with two or more judgments.
 
     ``scope`` is the population to which the interval generalises. It does not include other people if there are
     only two raters.
     """
-    raters = result.clusters.get(RATER, 0)
-    return {
+    alpha = {
         **as_json(result, "value", "low", "high"),
         "n": result.pairable,
         **as_json(result, "level", "units"),
         "workers": result.raters,
         **as_json(result, "judgments", "confidence", "resamples", "seed", "reason", "note"),
-        **({"clusters": dict(result.clusters)} if result.clusters else {}),
-        **({"scope": scope_of(raters if raters > MIN_CLUSTERS else None)} if result.clusters else {}),
     }
+    if result.clusters:
+        raters = result.clusters.get(RATER, 0)
+        alpha["clusters"] = dict(result.clusters)
+        alpha["scope"] = scope_of(raters if raters > MIN_CLUSTERS else None)
+    return alpha
 
 
 def counted_ratings(
@@ -430,7 +429,7 @@ def side_bias(
 
     Return {} if the first option was always on one side. ``p`` tests the share against one half, which is expected
     if sides are random. ``images`` is as in ``measure_agreement``. ``counted_clusters`` are the clusters of all
-    included judgments, which are computed if omitted.
+    counted judgments; if it is omitted, the clusters are computed.
     """
     is_included = table.is_counted & table.has_side
     sides = table.side[is_included]
@@ -455,51 +454,9 @@ def side_bias(
     }
 
 
-def alpha_note(alpha: Mapping[str, Any]) -> str:
-    """Return the note on alpha, which is stored in English, in the reader's language."""
-    note, raters = alpha.get("note") or "", alpha.get("clusters", {}).get(RATER)
-    numbers = (
-        careless_numbers(alpha["value"], alpha["low"], raters, alpha["confidence"])
-        if note and raters and alpha["low"] is not None
-        else None
-    )
-    # The note may end with one that contains numbers, which are filled in after the translation.
-    if numbers is None or not note.endswith(careless_note := CARELESS_NOTE % numbers):
-        return _(note) if note else ""
-    other_note = note.removesuffix(careless_note).removesuffix("; ")
-    return "; ".join([*([_(other_note)] if other_note else []), _(CARELESS_NOTE) % numbers])
-
-
-def side_sentence(bias: Mapping[str, Any], *, random_sides: bool) -> str:
-    """Return sentences on the share of choices of the left option, with p if ``random_sides``; "" without data."""
-    if not bias:
-        return ""
-    placeholders = {
-        "share": percent(bias["value"]),
-        "answers": npgettext("of", "%(n)s answer", "%(n)s answers", bias["n"]) % {"n": thousands(bias["n"])},
-        "ends": interval_in_text(bias, percent),
-    }
-    sentence = (
-        _("The left side was chosen in %(share)s of %(answers)s (95 %% interval %(ends)s).") % placeholders
-    )
-    if random_sides and bias["p"] is not None:
-        sentence = _(
-            "The left side was chosen in %(share)s of %(answers)s (95 %% interval %(ends)s, %(p)s). Sides "
-            "are random, so 50 %% is expected."
-        ) % (placeholders | {"p": p_in_text(bias["p"])})
-    return f"{sentence} {scope_sentence(bias)}".strip()
-
-
-def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> tuple[Ints, dict[int, str]]:
-    """Return the (U,) codes of the kinds of units, given by row id, and the names of these kinds by code, in order."""
-    if not len(unit):
-        return unit, {}
-    units = Units.from_rows(units)
-    codes = units.kind[places_in(units.pk, unit)]
-    names_and_codes = sorted(
-        (units.kinds[code], code) for code in np.flatnonzero(np.bincount(codes)).tolist()
-    )
-    return codes, {code: name for name, code in names_and_codes if name}
+def preference_scores(side: Floats) -> Floats:
+    """Return (N,) scores of answers: 1 for the first of two candidates, 0 for the second, 0.5 for neither."""
+    return np.select([side == 1, side == 2], [1.0, 0.0], default=0.5)
 
 
 def one_against_rest(
@@ -510,79 +467,9 @@ def one_against_rest(
     images: Ints | None = None,
     anonymous: bool = False,
 ) -> dict[str, Any]:
-    """Return how often a judge agrees with the majority of the unit's other judges, by pair kind and overall.
+    """Return the same as ``one_against_rest_of_ratings`` for the judgments that ``is_included`` flags.
 
-    If the other judgments are tied or missing, a judgment is left out and counted in ``left_out``. ``is_included``
-    flags the judgments to use. ``images`` is as in ``measure_agreement``.
+    ``images`` is as in ``measure_agreement``.
     """
     ratings, clusters = counted_ratings(table, units, is_included, images, anonymous=anonymous)
-    return _one_against_rest(PatternedRatings.from_ratings(ratings), units, clusters)
-
-
-def _one_against_rest(
-    patterned: PatternedRatings, units: Sequence[UnitRow], clusters: Clusters | None
-) -> dict[str, Any]:
-    ratings = patterned.ratings
-    kind_codes, kind_names = _kinds_of(ratings.units, units)
-    has_majority, agrees = (
-        patterned.judgment_values(flags) > 0 for flags in _agreement_with_others(patterned.patterns)
-    )
-    figures = {}
-    for code, name in (*kind_names.items(), (None, "all")):
-        is_of_kind = (
-            np.ones(len(has_majority), dtype=bool) if code is None else (kind_codes == code)[ratings.unit]
-        )
-        n = int((has_majority & is_of_kind).sum())
-        left_out = {"left_out": int(is_of_kind.sum()) - n}
-        if clusters is not None:
-            figures[name] = clustered_share(agrees, has_majority & is_of_kind, clusters) | left_out
-        else:
-            figures[name] = share_with_interval(int((agrees & is_of_kind).sum()), n) | left_out
-    return figures
-
-
-def _agreement_with_others(patterns: UnitPatterns) -> tuple[Floats, Floats]:
-    """Return two columns of 0 and 1, one for each cell of ``patterns.counts``.
-
-    They say whether a unit's judges have a majority without one judge who gave the answer, and whether the judge agrees
-    with this majority.
-    """
-    counts, starts, pattern = patterns.counts.data, patterns.counts.indptr[:-1], patterns.cells()[0]
-    if not len(counts):
-        return counts, counts
-    largest = np.maximum.reduceat(counts, starts)[pattern]
-    # The number of most frequent answers.
-    leader_count = np.add.reduceat((counts == largest) * 1.0, starts)[pattern]
-    second = np.maximum.reduceat(np.where(counts < largest, counts, 0), starts)[pattern]
-    agrees = (counts == largest) & (leader_count == 1) & (counts - 1 > second)
-    # Another answer is the most frequent one, or becomes so when one of two equally frequent answers loses a judge.
-    differs = leader_count == np.where(counts < largest, 1, 2)
-    return (agrees | differs) * 1.0, agrees * 1.0
-
-
-def clustered_share(
-    values: Flags, is_included: Flags, clusters: Mapping[str, Ints] | Clusters
-) -> dict[str, Any]:
-    """Return the share of the included ``values`` that are true, with its interval, as JSON."""
-    n = int(is_included.sum())
-    if not n:
-        return share_with_interval(0, 0)
-    interval = share_of_rows(values.astype(np.float64), clusters, CONFIDENCE, keep=is_included)
-    return {
-        "value": float(values[is_included].mean()),
-        **as_json(interval, "low", "high"),
-        "n": n,
-        "clusters": dict(interval.clusters.counts),
-        **({"reason": interval.clusters.reason} if interval.clusters.reason else {}),
-    }
-
-
-def share_with_interval(count: int, n: int) -> dict[str, Any]:
-    """Return the share ``count / n`` with Wilson's 95 % interval as JSON. Values are null if ``n`` is 0."""
-    low, high = wilson_interval(count, n)
-    return {"value": count / n if n else None, "low": json_float(low), "high": json_float(high), "n": n}
-
-
-def preference_scores(side: Floats) -> Floats:
-    """Return (N,) scores of answers: 1 for the first of two candidates, 0 for the second, 0.5 for neither."""
-    return np.where(side == 1, 1.0, np.where(side == 2, 0.0, 0.5))
+    return one_against_rest_of_ratings(PatternedRatings.from_ratings(ratings), units, clusters)

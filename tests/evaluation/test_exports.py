@@ -411,7 +411,7 @@ import threading
 from django.db import connection, transaction
 from annotation.models import Assignment, Judgment
 from django.test.utils import CaptureQueriesContext
-from evaluation.data.export import parts as moments
+from evaluation.data.export import snapshots as moments
 from evaluation.data.judgment_sets import blocks
 from evaluation.models import ColumnBlock
 from judgments.models import Unit

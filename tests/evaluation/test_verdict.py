@@ -22,8 +22,8 @@ from evaluation.data.releases.rows import ReleaseSettings
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.agreement import share_with_interval
 from evaluation.results.metrics.storage import evaluate_study
+from evaluation.results.one_against_rest import share_with_interval
 from evaluation.results.verdict import Verdict, correlation_verdict, pair_verdict
 from judgments.models import Study
 from quorum.statistics.correlation import correlation

@@ -16,7 +16,7 @@ from django.utils import timezone
 from annotation.snapshots import snapshot_from_json
 from common.errors import DataConflict, WrongState
 from evaluation.data.export.formats.credits import CreditFinder
-from evaluation.data.export.parts import take_snapshot
+from evaluation.data.export.snapshots import take_snapshot
 from judgments.access.dataset_roles import give_dataset_role, publish_system, share_dataset, take_dataset_role
 from judgments.access.roles import give_role
 from judgments.datasets.importing import import_candidates, import_dataset

@@ -1,8 +1,8 @@
-"""Take a snapshot of a study, and write long files in parts, so that a stopped export can be resumed.
+"""Write the file of an export in parts, so that a stopped export can be resumed.
 
-A part has the judgments of thousands of units. Its content depends only on the snapshot, which consists of row ids and
-sets of ids, so several processes may write parts, in any order and at any time. Parts are written atomically to a
-hidden folder next to the file, and then joined into the file.
+A part has the judgments of thousands of units. Its content depends only on the snapshot, so several processes may write
+parts, in any order and at any time. Parts are written atomically to a hidden folder next to the file, and then joined
+into the file.
 """
 
 from __future__ import annotations
@@ -13,283 +13,35 @@ import os
 import secrets
 import shutil
 import time
-from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
-from django.db import OperationalError, connection, transaction
-from django.db.models import Count, QuerySet
-from django.utils import timezone
+from django.db.models import QuerySet
 
-from annotation.models import Assignment, Judgment
-from annotation.models.assignments import EXCLUDED_BY_PERSON, EXCLUDED_STATES, UNKNOWN_TO_CROWD
-from annotation.snapshots import Snapshot, snapshot_from_json
 from common.errors import ServiceBusy
 from common.files import FileProblem, HashedFile, atomic_write
-from common.rows.batches import batched
-from common.rows.loads import last_row
+from evaluation.data.export.encodings import Encoding, ExportWork, Stage
+from evaluation.data.export.snapshots import ExportSnapshot, export_snapshot_from_json, take_export_snapshot
 from evaluation.data.judgment_sets.data_hash import hash_of_files
-from evaluation.data.judgment_sets.loaders import (
-    decisions_of,
-    excluded_workers,
-    included_votes,
-    unconfirmed_work,
-)
-from evaluation.data.judgment_sets.signatures import MaterialCounts
-from evaluation.data.judgment_sets.study_signatures import material_of, signature_from, uncommon_fields
 from evaluation.data.judgment_sets.tallies import JudgmentTally, VoteCounts, sum_of_counts
 from evaluation.errors import ExportError
-from judgments.models import Dataset, Output, Study, System, Unit
+from judgments.models import Study
 from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
-from quorum.numeric.signatures import Signature, Value, quorum_version
+from quorum.numeric.signatures import quorum_version
 
-# Number of tries to take a snapshot, and seconds between them. On PostgreSQL, a try fails while a long transaction
-# writes judgments.
-SNAPSHOT_TRIES, PAUSE_SECONDS = 60, 0.5
 UNITS_PER_PART = 20_000
-UNITS_PER_BATCH = 500  # units per query when only some units are requested
-COPY_BYTES = 1 << 20  # bytes (1 MiB) copied at once
-STATE_FILE = "state.json"  # name of the file with the request, the snapshot and the list of parts
-EPOCH = (1980, 1, 1, 0, 0, 0)  # time of all files in a ZIP archive, so that equal files give equal archives
+STATE_FILE = "state.json"  # name of the file with the state of the export, as ``begin_parts`` writes it
 FOLDER_FORMAT = 5  # version of the format of the folder; exports with another version are not resumed
 VOTES_SUFFIX = ".votes"  # suffix of a part's file with lines about its judgments, which are hashed
 JOINED_NAME = "joined"  # name of the joined file before it is moved to its place
 
-
-@dataclass(frozen=True, slots=True)
-class ExportSnapshot:
-    """The state of a study at the start of its export, stored with the parts.
-
-    Attributes:
-        moment: the snapshot of judgments, which says which of them exist and are included.
-        material: counts of the judged material, for the judgment signature.
-        uncommon_fields: the fields of the judgment signature that not every study has.
-        texts_read: versions of the consent text and instructions that participants of finished work read.
-    """
-
-    study: Study
-    moment: Snapshot
-    material: MaterialCounts
-    uncommon_fields: Mapping[str, Value]
-    texts_read: list[dict[str, Any]]
-
-    def signature(self, vote_counts: VoteCounts) -> Signature:
-        return signature_from(self.study, self.material, vote_counts, self.uncommon_fields)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "moment": self.moment.as_json(),
-            "material": asdict(self.material),
-            "circumstances": dict(self.uncommon_fields),
-            "texts_read": self.texts_read,
-        }
-
-
-def take_export_snapshot(study: Study) -> ExportSnapshot:
-    """Return a snapshot to export. Raise ExportError if a long transaction is storing judgments."""
-    moment = take_snapshot(study)
-    return ExportSnapshot(
-        study, moment, material_of(study), uncommon_fields(study, moment=moment), _read_texts(study)
-    )
-
-
-def export_snapshot_from_json(study: Study, stored: Mapping[str, Any]) -> ExportSnapshot:
-    material = stored["material"]
-    return ExportSnapshot(
-        study,
-        moment=snapshot_from_json(stored["moment"]),
-        material=MaterialCounts(**material | {"references": tuple(material["references"])}),
-        uncommon_fields=stored["circumstances"],
-        texts_read=stored["texts_read"],
-    )
-
-
-def _read_texts(study: Study) -> list[dict[str, Any]]:
-    """Return the versions of the texts that participants read, with the number of finished assignments of each."""
-    work = (
-        Assignment.objects.filter(study=study).finished().order_by("consent_version", "instructions_version")
-    )
-    rows = work.values("consent_version", "instructions_version").annotate(assignments=Count("pk"))
-    return [dict(row) for row in rows]
-
-
-def take_snapshot(study: Study) -> Snapshot:
-    """Return a snapshot of which judgments of ``study`` exist and are included, read in one transaction.
-
-    Raises:
-        ExportError: a long transaction that writes judgments does not end in time.
-    """
-    for _ in range(SNAPSHOT_TRIES):
-        try:
-            moment = _read_snapshot(study)
-        except OperationalError as error:
-            if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
-                raise
-            time.sleep(PAUSE_SECONDS)
-        else:
-            # This uses only the values read above, without a lock, because it may take long.
-            return replace(moment, excluded_workers=excluded_workers(study, moment=moment))
-    raise ExportError(
-        "Judgments or systems are being stored in one long step, such as an import; export again when it is over."
-    )
-
-
-def _read_snapshot(study: Study) -> Snapshot:
-    # On PostgreSQL, the isolation level makes all queries see the same state; it cannot change within a transaction.
-    # On SQLite, every transaction sees one state.
-    sets_isolation_level = connection.vendor == "postgresql" and not connection.in_atomic_block
-    with transaction.atomic():
-        if sets_isolation_level:
-            with connection.cursor() as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        last_judgment, last_output = last_row(Judgment), last_row(Output)
-        excluded_work = Assignment.objects.filter(study=study, state__in=EXCLUDED_STATES)
-        rules: dict[UUID, str] = {
-            pk: UNKNOWN_TO_CROWD if state == Assignment.State.APART else rule or EXCLUDED_BY_PERSON
-            for pk, state, rule in excluded_work.values_list("pk", "state", "exclusion__rule")
-        }
-        return Snapshot(
-            time=timezone.now(),
-            last_judgment=last_judgment,
-            invalidating_rules=rules,
-            unconfirmed_assignments=frozenset(unconfirmed_work(study).values_list("pk", flat=True)),
-            withdrawn_items=frozenset(
-                Unit.objects.filter(study=study, withdrawn=True).values_list("pk", flat=True)
-            ),
-            decisions={unit: decision.value for unit, decision in decisions_of(study).items()},
-            systems=frozenset(System.objects.of_study(study).values_list("pk", flat=True)),
-            outputs=last_output,
-            has_found_images=Output.objects.of_study(study).searches().exists(),
-            in_part=Dataset.objects.get(pk=study.dataset_id).known_in_part,
-        )
-
-
-@declare
-@dataclass(slots=True)
-class ExportWork:
-    """An export in progress, or a part of it: what an encoding reads, and the counts and tally that it updates.
-
-    Attributes:
-        folder: the folder of the parts.
-        revisions: whether to include answers that were revised later.
-        task: for qrels, whether the query is an image ("annotation") or a caption ("search").
-        preparation: data about the whole study, from ``Encoding.prepare``.
-        counts: numbers of written rows, for the manifest.
-        stage: number of the encoding's stage, from 0.
-        pieces: row ids of the part's pieces, in order.
-        tally: counts and hashes of the part's judgments, for the judgment signature.
-    """
-
-    study: Study
-    moment: Snapshot
-    folder: Path
-    task: str
-    revisions: bool = False
-    preparation: Mapping[str, Any] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    stage: int = 0
-    pieces: Sequence[int] = ()
-    tally: JudgmentTally = field(init=False)
-
-    def votes(self) -> Iterator[tuple[list[int], dict[int, list[tuple[int, Any]]]]]:
-        """Yield batches of units: their row ids, and by unit the included judgments as (worker's row id, answer).
-
-        Judgments are sorted by worker name.
-        """
-        for ids in batched(self.pieces, UNITS_PER_BATCH):
-            votes: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
-            for unit, worker, _, answer in included_votes(self.study, self.moment, self.tally, units=ids):
-                votes[unit].append((worker, answer))
-            yield ids, dict(votes)
-
-    def answers(self) -> Iterator[tuple[list[int], dict[int, list[Any]]]]:
-        """Yield batches of units: their row ids, and by unit the included answers, sorted by worker name."""
-        for unit_ids, votes in self.votes():
-            yield unit_ids, {unit: [answer for _, answer in unit_votes] for unit, unit_votes in votes.items()}
-
-
-def all_units(study: Study) -> QuerySet[Any]:
-    return Unit.objects.filter(study=study)
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A pass over pieces (rows such as units), ordered by ``position`` and row id.
-
-    Most encodings have one stage. The file is joined from the parts of the last stage.
-
-    Attributes:
-        suffix: suffix of a part's file.
-        pieces: function that returns the queryset of the pieces.
-        pieces_noun: noun for the pieces in the progress message.
-        units_per_piece: time that a piece takes, as a multiple of the time for a unit.
-    """
-
-    suffix: str
-    pieces: Callable[[Study], QuerySet[Any]] = all_units
-    pieces_noun: str = "units"
-    units_per_piece: int = 1
-
-
 # A pass that reads the judgments for the signature. It is added as the first pass if the encoding does not tally them.
-READING_STAGE, READING_STAGE_NUMBER = Stage("none"), -1
-
-
-class Encoding(ABC):
-    """Base class of the formats' encodings, which encode pieces as parts, and join parts to a file.
-
-    Both steps depend only on the snapshot, so an export that is repeated after a kill writes the same bytes.
-
-    Attributes:
-        suffix: suffix of a part's file.
-        counts: counts before the first row, usually 0, by their names in the manifest.
-        tallies: whether ``write_part`` adds every judgment to ``ExportWork.tally``.
-        progress_count: name of the count to show as progress; "" for the number of pieces.
-    """
-
-    suffix = "lines"
-    counts: Mapping[str, int]
-    tallies = False
-    progress_count = ""
-
-    def __init_subclass__(cls) -> None:
-        declare(cls)
-
-    def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
-        """Return data about the whole study, which must be serialisable as JSON and are stored with the parts."""
-        return {}
-
-    def stages(self, work: ExportWork) -> Sequence[Stage]:
-        return (Stage(self.suffix),)
-
-    def load(self, work: ExportWork) -> None:  # noqa: B027 - most load nothing
-        """Load the data that all parts of ``work.stage`` share."""
-
-    @abstractmethod
-    def write_part(self, work: ExportWork, file: HashedFile) -> None:
-        """Write ``work.pieces`` to the part's file, and update ``work.counts``."""
-
-    def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
-        """Write the file from the parts of the last stage. ``parts`` yields each part as soon as it is written."""
-        for path in parts:
-            with path.open("rb") as part:
-                shutil.copyfileobj(part, file, COPY_BYTES)
-
-
-def write_line(file: HashedFile, row: Mapping[str, Any]) -> None:
-    file.write_text(f"{json.dumps(row, ensure_ascii=False)}\n")
-
-
-def read_part_lines(parts: Iterable[Path]) -> Iterator[Any]:
-    for path in parts:
-        with path.open(encoding="utf-8") as lines:
-            yield from map(json.loads, lines)
+READING_STAGE = Stage("none")
+READING_STAGE_NUMBER = -1
 
 
 @declare
@@ -398,7 +150,9 @@ def begin_parts(
 ) -> StartedExport:
     """Resume a stopped export, or take a new snapshot and divide the export into parts.
 
-    Call this within ``lock_output``.
+    Call this within ``lock_output``. The state of the export is stored as JSON: ``asked`` is the request, ``held`` the
+    snapshot, ``kept`` the result of ``Encoding.prepare``, ``folder`` the name of the folder of the parts' files, and
+    ``parts`` has the fields of each ``ExportPart`` as a list.
 
     Raises:
         ExportError: with ``resume``, the parts belong to another request; or a long transaction is storing judgments.
@@ -444,13 +198,17 @@ def begin_parts(
 def _divide_into_parts(work: ExportWork, encoding: Encoding) -> Iterator[ExportPart]:
     part_number = 0
     for stage_number, stage in _stages(work, encoding).items():
-        pieces, after = stage.pieces(work.study), None
-        remaining, size = pieces.count(), max(1, UNITS_PER_PART // stage.units_per_piece)
+        pieces = stage.pieces(work.study)
+        remaining = pieces.count()
+        size = max(1, UNITS_PER_PART // stage.units_per_piece)
+        after = None
         while remaining > 0:
-            part_number, size = part_number + 1, min(size, remaining)
+            part_number += 1
+            size = min(size, remaining)
             last = _pieces_between(pieces, after).values_list("position", "pk")[size - 1]
             yield ExportPart(part_number, stage_number, after, last, size)
-            remaining, after = remaining - size, last
+            remaining -= size
+            after = last
 
 
 def _stages(work: ExportWork, encoding: Encoding) -> dict[int, Stage]:
@@ -487,7 +245,7 @@ def write_in_parts(
     with _raise_file_problems(parts_folder(output)):
         for stage_number in earlier_stages:
             for _ in writer.write_stage(stage_number):
-                continue
+                continue  # only the parts of the last stage are joined
         joined_path = work.folder / JOINED_NAME
         with atomic_write(joined_path) as file, closing(writer.write_stage(last_stage)) as paths:
             encoding.join(work, file, paths)
@@ -581,8 +339,8 @@ def _status_path(work: ExportWork, part: ExportPart) -> Path:
 class _ProgressMessages:
     """Messages about the progress of a stage and its speed since this object was made.
 
-    They say the count of ``ExportWork.counts`` that is named ``count_name``, or the number of finished pieces if the
-    name is "".
+    A message has the entry ``count_name`` of ``ExportWork.counts``, or the number of finished pieces if ``count_name``
+    is "".
     """
 
     def __init__(self, work: ExportWork, stage: Stage, count_name: str, done_count: int) -> None:

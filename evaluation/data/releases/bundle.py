@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
-from common.files import HashedFile, NanAsNullEncoder, indented_json
-from evaluation.data.export.parts import EPOCH
+from common.files import ZIP_EPOCH, HashedFile, NanAsNullEncoder, indented_json
 from evaluation.errors import VerificationError
 
 SUMS = "SHA256SUMS"  # name of the file with the checksums
@@ -44,7 +43,7 @@ class BundleWriter:
     @contextmanager
     def member(self, name: str) -> Iterator[HashedFile]:
         """Open a file of the bundle for writing."""
-        info = ZipInfo(name, EPOCH)
+        info = ZipInfo(name, ZIP_EPOCH)
         # Permissions of Unix are in the upper 16 bits of the attributes.
         info.compress_type, info.external_attr = ZIP_DEFLATED, 0o644 << 16
         with self._zip.open(info, "w", force_zip64=True) as raw_file:

@@ -15,7 +15,7 @@ from annotation.models import Worker
 from annotation.snapshots import Snapshot
 from common.rows.batches import batched
 from evaluation.data.export.formats.judgment_rows import JudgmentRows
-from evaluation.data.export.parts import take_snapshot
+from evaluation.data.export.snapshots import take_snapshot
 from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH
 from evaluation.data.releases.rows import ANONYMOUS_PREFIX, TEXTS, TIMES, to_the_minute
 from judgments.models import Study, Unit

@@ -22,7 +22,8 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.people import MAX_WORKERS, rank_workers
-from evaluation.results.agreement import agreement_rows, exchange_of, side_sentence
+from evaluation.results.agreement import agreement_rows, exchange_of
+from evaluation.results.agreement_sentences import side_sentence
 from quorum.statistics.agreement import agreement_by_pair, ratings_of_judgments
 from quorum.statistics.agreement.both_orders import in_both_orders
 from quorum.statistics.crossed import RATER

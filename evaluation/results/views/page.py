@@ -27,7 +27,7 @@ from evaluation.data.ranked_lists import scored_rows
 from evaluation.data.releases.erasure import precedes_erasure
 from evaluation.models import Analysis, Consensus
 from evaluation.results.aggregation import scale_sentence
-from evaluation.results.agreement import alpha_note, components_sentence, side_sentence
+from evaluation.results.agreement_sentences import alpha_note, components_sentence, side_sentence
 from evaluation.results.consensus.counts import unused_context
 from evaluation.results.consensus.tables import captions_table, consensus_tables, questions_tables
 from evaluation.results.metrics.options import CAPTION_OPTIONS, PAIR_OPTIONS

@@ -11,6 +11,7 @@ from functools import partial
 
 from common.errors import did_you_mean
 from common.features import of_features
+from evaluation.data.export.encodings import Encoding
 from evaluation.data.export.formats import (
     consensus,
     demographics,
@@ -26,7 +27,6 @@ from evaluation.data.export.formats.requirements import (
     why_not_single_captions,
     why_wrong_kind,
 )
-from evaluation.data.export.parts import Encoding
 from evaluation.errors import ExportError
 from judgments.access.rights import Right
 from judgments.models import Study

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from common.files import HashedFile
-from evaluation.data.export.parts import Encoding, ExportWork, write_line
+from evaluation.data.export.encodings import Encoding, ExportWork, write_line
 from judgments.kinds import Consensus
 from judgments.kinds.grounding import box_numbers, boxes_named
 from judgments.kinds.keywords import sum_by_stem

@@ -10,8 +10,8 @@ from django.db.models import Exists, IntegerField, OuterRef, QuerySet, Value
 
 from annotation.models import Assignment, Demographics
 from common.files import HashedFile, guard_formula
+from evaluation.data.export.encodings import Encoding, ExportWork, Stage
 from evaluation.data.export.formats.judgments import csv_writer
-from evaluation.data.export.parts import Encoding, ExportWork, Stage
 from judgments.models import Study
 from judgments.studies.designs import design_of
 

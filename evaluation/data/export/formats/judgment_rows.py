@@ -15,6 +15,7 @@ from annotation.models.judgments import IMPORTED_REVISION
 from annotation.snapshots import Snapshot
 from common.rows.batches import batched
 from common.rows.reading import converted_rows
+from evaluation.data.export.encodings import UNITS_PER_BATCH
 from evaluation.data.export.formats.credits import CreditFinder
 from evaluation.data.export.formats.judgment_columns import (
     ANSWERS,
@@ -26,7 +27,6 @@ from evaluation.data.export.formats.judgment_columns import (
     columns_left_out,
     study_scale,
 )
-from evaluation.data.export.parts import UNITS_PER_BATCH
 from evaluation.data.judgment_sets.loaders import by_unit_and_name
 from evaluation.data.judgment_sets.tallies import JudgmentTally
 from judgments.drawing.documents import document_in

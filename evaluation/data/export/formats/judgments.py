@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from common.files import HashedFile, guard_formula
 from common.rows.batches import batched
+from evaluation.data.export.encodings import Encoding, ExportWork
 from evaluation.data.export.formats.judgment_columns import file_columns, study_scale
 from evaluation.data.export.formats.judgment_rows import JudgmentRows, zero_counts
-from evaluation.data.export.parts import Encoding, ExportWork
 from judgments.kinds.base import answer_cell
 from judgments.models import Study
 from quorum.numeric.signatures import quorum_version

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from common.files import HashedFile
-from evaluation.data.export.parts import Encoding, ExportWork
+from evaluation.data.export.encodings import Encoding, ExportWork
 from evaluation.errors import ExportError
 from judgments.models import Unit
 from judgments.studies.designs import kind_of

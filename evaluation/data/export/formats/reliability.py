@@ -12,8 +12,8 @@ from pathlib import Path
 
 from common.files import HashedFile, csv_line, guard_formula
 from common.rows.batches import batched
+from evaluation.data.export.encodings import Encoding, ExportWork, read_part_lines
 from evaluation.data.export.formats.written_captions import ROWS_PER_BATCH, names_in_order
-from evaluation.data.export.parts import Encoding, ExportWork, read_part_lines
 from judgments.kinds import KINDS
 from judgments.models import Unit
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.files import HashedFile
-from evaluation.data.export.parts import Encoding, ExportWork, write_line
+from evaluation.data.export.encodings import Encoding, ExportWork, write_line
 from evaluation.data.judgment_sets.records import MAX_OUTCOMES
 from judgments.design.numbers import number_text
 from judgments.models import Study, Unit

@@ -10,7 +10,13 @@ from annotation.models import Worker
 from annotation.snapshots import Snapshot
 from common.files import HashedFile
 from common.rows.batches import batched
-from evaluation.data.export.parts import UNITS_PER_BATCH, Encoding, ExportWork, read_part_lines, write_line
+from evaluation.data.export.encodings import (
+    UNITS_PER_BATCH,
+    Encoding,
+    ExportWork,
+    read_part_lines,
+    write_line,
+)
 from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH, by_unit_and_name
 from judgments.drawing.keys import content_key
 from judgments.models import Study
