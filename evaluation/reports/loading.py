@@ -1,4 +1,4 @@
-"""Load a report's inputs from a study. ``evaluation.reports.releases.findings`` loads them from a release."""
+"""Load a report's inputs from a study. ``evaluation.reports.releases.inputs`` computes them from a release."""
 
 from __future__ import annotations
 
