@@ -300,7 +300,8 @@ class Estimate(NamedTuple):
 
 @lru_cache(maxsize=2)  # one entry for systems, and one for their differences
 def standings(data: Data, at: int) -> Any:
-    from evaluation.results.standings import MEAN, Outputs
+    from evaluation.results.outputs import Outputs
+    from evaluation.results.standings import MEAN
 
     items, systems = data.answer.shape[1:3]
     return Outputs(

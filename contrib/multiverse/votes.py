@@ -213,7 +213,7 @@ class StudyVotes:
         table = self.table_under(specification)
         if None in {caption.unit for caption in captions}:
             assert results is not None
-            scores = results.caption_scores(loaders.judged_answers(self.study, table)) or []
+            scores = results.caption_scores(loaders.included_judgments(self.study, table)) or []
             score_of = {(score.item, score.key, score.systems): score.score for score in scores}
             return np.array(
                 [score_of.get((row.item, row.key, row.systems), np.nan) for row in captions], dtype=np.float64
@@ -262,7 +262,7 @@ class StudyVotes:
         images = None if clustering == NAIVE else self.images
         anonymous = self.anonymous or clustering == ITEM
         if kind.is_open:
-            answers = loaders.judged_answers(self.study, table) if kind.results else []
+            answers = loaders.included_judgments(self.study, table) if kind.results else []
             return alpha_of_open_answers(
                 kind, answers, self.units, images, seed=self.seed, anonymous=anonymous
             )

@@ -15,7 +15,8 @@ from common.amounts import as_json
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision
 from evaluation.data.ranked_lists import Proposals, proposals_of
-from evaluation.results.standings import MEAN, outputs_of_answers
+from evaluation.results.outputs import outputs_of_answers
+from evaluation.results.standings import MEAN
 from judgments.kinds import RelevanceScale
 from judgments.models import Study
 from quorum.numeric.arrays import Floats

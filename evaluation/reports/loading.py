@@ -24,13 +24,8 @@ from evaluation.results.metrics.evaluation import compute_evaluation
 from evaluation.results.metrics.study_texts import judged_pairs, values_of_units
 from evaluation.results.metrics.tables import generalises_to_raters
 from evaluation.results.metrics.texts import PairMaterial
-from evaluation.results.standings import (
-    Outputs,
-    Standings,
-    measure_of,
-    outputs_of_answers,
-    standings_of_pairs,
-)
+from evaluation.results.outputs import Outputs, outputs_of_answers
+from evaluation.results.standings import Standings, measure_of, standings_of_pairs
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Study
 from judgments.studies.designs import design_of, draws_at_claim, kind_of

@@ -46,7 +46,7 @@ from evaluation.reports.parts import ReportPart, optional_parts
 from evaluation.reports.sections import sections_of
 from evaluation.reports.sections.ceilings import SPLITS
 from evaluation.reports.sections.registration import find_registered, registration_section
-from evaluation.results.rankings import audit_sentence
+from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.systems import systems_sentence
 from judgments.models import Study
 from judgments.operations import background_operation

@@ -37,8 +37,9 @@ from evaluation.results.consensus.study import (
     StudyConsensus,
     consensus_of,
 )
-from evaluation.results.rankings import NO_RANKINGS, audit_filter, judged_outputs, judged_systems, rankings_of
-from evaluation.results.standings import outputs_of_answers
+from evaluation.results.filter_audit import audit_filter
+from evaluation.results.outputs import outputs_of_answers
+from evaluation.results.rankings import NO_RANKINGS, judged_outputs, judged_systems, rankings_of
 from evaluation.results.systems import SystemsVerdict, verdict_of_systems
 from evaluation.results.worker_models import ModelInput, fit_dawid_skene, fit_worker_model, without_units
 from judgments.access.study_log import note_event
@@ -173,7 +174,7 @@ def _audit_filter_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str,
     relevance, notes = kind_of(study).relevance, study.notes
     if not notes.get("audited") or relevance is None:
         return {}, frozenset()
-    passed_units, audited_units = loaders.units_by_filter(study)
+    passed_units, audited_units = loaders.passed_and_audited_units(study)
     audit = audit_filter(
         relevance,
         consensus.of_unit,
@@ -254,7 +255,7 @@ def compute_aggregation(
     judged_units = study_units.judged_units  # a copy, without control items
     del study_units  # to free memory
     pa.default_memory_pool().release_unused()
-    judgments = loaders.judged_answers(study, table) if kind.results else []
+    judgments = loaders.included_judgments(study, table) if kind.results else []
     progress(0.35, "measuring agreement")  # before the consensus is computed, to save memory
     workers = loaders.worker_rows(study)
     agreement = measure_agreement(

@@ -1,4 +1,4 @@
-"""Evaluate systems' ranked lists by people's judgments, and audit the filter applied before judging.
+"""Evaluate systems' ranked lists by people's judgments.
 
 For annotation, an image is the query and captions are ranked; for search, a caption is the query and images are ranked.
 The measures are those of Hodosh et al. 2013 (H13), section 4.3. The original of a query is the caption that was written
@@ -8,27 +8,24 @@ for the image, or the image for which the caption was written.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from django.utils.translation import gettext as _
 
-from common.amounts import interval_in_text, json_float, percent, thousands
+from common.amounts import json_float
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, Proposals
-from evaluation.presentation import rendering
-from evaluation.presentation.content import Table, estimate_of
 from evaluation.results.consensus.groups import GroupValues, consensus_of_groups, first_of_groups
 from evaluation.results.consensus.study import StudyConsensus, values_at
-from evaluation.results.standings import DESCRIBES, MEAN, Outputs, figures_of, map_distinct_values, measure_of
-from judgments.kinds import Consensus, Kind, RelevanceScale
-from quorum.numeric.arrays import Floats, Ints
+from evaluation.results.outputs import Outputs, map_distinct_values
+from evaluation.results.standings import DESCRIBES, MEAN, figures_of, measure_of
+from judgments.kinds import Kind, RelevanceScale
+from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.crossed import CONFIDENCE, ITEM, CrossedEstimate, share_of_rows
-from quorum.statistics.meta import wilson_interval
 from quorum.statistics.ranking import (
     MEDIAN_RANK,
     ORDER_COEFFICIENTS,
@@ -42,39 +39,17 @@ from quorum.statistics.ranking import (
 )
 from quorum.statistics.significance import LEVEL
 
-
-class TaskWords(NamedTuple):
-    """What tables and sentences call a task, its queries and the ranked items."""
-
-    table_name: str
-    title_suffix: str
-    description: str
-    query: str
-    ranked_item: str
-
-
-TASKS = {
-    ANNOTATION: TaskWords(
-        table_name="rankings",
-        title_suffix="",
-        description="Annotation: an item asks, captions are ranked.",
-        query="item",
-        ranked_item="caption",
-    ),
-    SEARCH: TaskWords(
-        table_name="rankings-search",
-        title_suffix=": search",
-        description="Search: a caption asks, items are ranked.",
-        query="caption",
-        ranked_item="item",
-    ),
-}
-CUTS = (1, 5, 10)  # numbers of first items, k, in S@k and R@k
+CUTS = (1, 5, 10)  # values of k in S@k and R@k
 UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1  # codes as in `JudgedRankings.codes`
 # Pairs of measures whose orders of systems H13's Table 7 compares: by people's judgments, and by the original.
 COMPARED_MEASURES = (
-    *((f"S@{k}", f"R@{k}") for k in CUTS),
-    *(("R-precision", automatic) for automatic in (*(f"R@{k}" for k in CUTS), MEDIAN_RANK)),
+    ("S@1", "R@1"),
+    ("S@5", "R@5"),
+    ("S@10", "R@10"),
+    ("R-precision", "R@1"),
+    ("R-precision", "R@5"),
+    ("R-precision", "R@10"),
+    ("R-precision", MEDIAN_RANK),
 )
 NO_RANKINGS: dict[str, dict[str, Any]] = {"rankings": {}, "system_orders": {}}
 # Why a median rank is undefined.
@@ -89,10 +64,10 @@ def rankings_of(
     *,
     with_unjudged_systems: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """Return ``rankings``: for each task, a row for each system, best first. It is {} if no list has two items.
+    """Return the rankings of systems as JSON, with two keys.
 
-    Also return ``system_orders``: for each task, rank correlations between the orders of systems by people's measures
-    and by measures of the original.
+    ``rankings`` has a row for each system by task, best first. It is {} if no list has two items. ``system_orders`` has
+    rank correlations by task, between the orders of systems by people's measures and by measures of the original.
 
     S@k and R-precision leave out queries that are ``not_judged`` (no item was judged) or have ``nothing_relevant``.
     With an ``audit`` of the filter, ``audited`` has S@k over all queries. If lists can contain the original,
@@ -110,21 +85,11 @@ def rankings_of(
         # The query of each relevant item: the image, or the text of the query caption.
         query = relevant_keys // width if task == ANNOTATION else relevant_keys % width
         relevant_counts = np.bincount(query, minlength=max(len(proposals.images), len(proposals.texts)))
-        system_of_row = proposals.system[rows]
         table, figures = [], {}
-        for system in np.unique(system_of_row).tolist():
-            system_rows = rows[system_of_row == system]
-            if (
-                not with_unjudged_systems
-                and (codes[system_rows] == UNJUDGED).all()
-                and (codes[rows] != UNJUDGED).any()
-            ):
-                continue  # the system is in the dataset, but not in the study
-            name = proposals.systems[system]
-            row, figures[name] = _system_row(
-                proposals, system_rows, codes[system_rows], relevant_counts, audit, task=task
-            )
-            table.append({"system": name, **row})
+        for system, system_rows in _rows_by_system(proposals, rows, codes, with_unjudged_systems):
+            lists = _SystemLists.from_proposals(proposals, system_rows, codes[system_rows], task)
+            row, figures[system] = _system_row(lists, relevant_counts, audit)
+            table.append({"system": system, **row})
         p_values = _compare_with_best(figures)
         rankings[task] = [
             row | {"p": p_values.get(row["system"])}
@@ -132,8 +97,28 @@ def rankings_of(
         ]
         figures_with_original = [system for system in figures.values() if MEDIAN_RANK in system.measures]
         if len(figures_with_original) > 1:
-            orders[task] = [_order_row(figures_with_original, *pair) for pair in COMPARED_MEASURES]
+            orders[task] = [
+                _order_row(figures_with_original, people, automatic)
+                for people, automatic in COMPARED_MEASURES
+            ]
     return {"rankings": rankings, "system_orders": orders}
+
+
+def _rows_by_system(
+    proposals: Proposals, rows: Ints, codes: npt.NDArray[np.int8], with_unjudged_systems: bool
+) -> Iterator[tuple[str, Ints]]:
+    """Yield each system's name, and the positions of its entries among those at ``rows``.
+
+    A system without a judged entry is skipped unless ``with_unjudged_systems``, because it is in the dataset, but not
+    in the study. If no system has a judged entry, none is skipped.
+    """
+    system_of_row = proposals.system[rows]
+    is_any_judged = (codes[rows] != UNJUDGED).any()
+    for system in np.unique(system_of_row).tolist():
+        system_rows = rows[system_of_row == system]
+        is_judged = (codes[system_rows] != UNJUDGED).any()
+        if is_judged or with_unjudged_systems or not is_any_judged:
+            yield proposals.systems[system], system_rows
 
 
 class SystemFigures(NamedTuple):
@@ -146,7 +131,8 @@ class SystemFigures(NamedTuple):
 
 def _order_row(systems: Sequence[SystemFigures], people: str, automatic: str) -> dict[str, Any]:
     """Return rho and tau-b between the orders of systems by two measures, given by name, as JSON (H13 Table 7)."""
-    first, second = ([system.measures[name] for system in systems] for name in (people, automatic))
+    first = [system.measures[people] for system in systems]
+    second = [system.measures[automatic] for system in systems]
     orders = {name: order_correlation(first, second, name) for name in ORDER_COEFFICIENTS}
     values = {name: json_float(order.value) for name, order in orders.items()}
     return {"people": people, "automatic": automatic, **values, "systems": orders["spearman"].systems}
@@ -157,22 +143,21 @@ def _compare_with_best(figures: Mapping[str, SystemFigures]) -> Mapping[str, flo
     names = list(figures)
     if len(names) < 2:
         return {}
-    columns = [
-        (system_figures.queries, system_figures.documents, system_figures.measures["R-precision"].per_query)
-        for system_figures in figures.values()
-    ]
-    query, document, precision = (np.concatenate(column) for column in zip(*columns, strict=True))
-    system = np.repeat(np.arange(len(names)), [len(queries) for queries, *_ in columns])
+    query = np.concatenate([system.queries for system in figures.values()])
+    document = np.concatenate([system.documents for system in figures.values()])
+    precision = np.concatenate([system.measures["R-precision"].per_query for system in figures.values()])
+    system_code = np.repeat(np.arange(len(names)), [len(system.queries) for system in figures.values()])
     is_defined = ~np.isnan(precision)
+    # Each query is an item, and its R-precision is the score of the system's output for it.
     queries, item = np.unique(query, return_inverse=True)
     cluster = np.zeros(len(queries), dtype=np.int64)
     cluster[item] = document
-    outputs = Outputs(names, item, system, cluster, precision, None).subset(is_defined)
+    outputs = Outputs(names, item, system_code, cluster, precision, None).subset(is_defined)
     return outputs.standings(MEAN).compare().compared if is_defined.any() else {}
 
 
 def leading_systems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the first system of a task, and the systems that are not significantly worse."""
+    """Return the names of a task's first system, and of the systems that are not significantly worse."""
     defined_rows = [row for row in rows if row["R-precision"]["value"] is not None]
     best = defined_rows[0]["R-precision"]["value"] if defined_rows else 0.0
     return [
@@ -190,6 +175,7 @@ class JudgedOutputs:
         value: (N,) consensus on entries; nan if not judged.
         pair_keys: (M,) ascending numbers of pairs: image * ``width`` + text.
         pair_value: (M,) consensus on the pairs.
+        width: a number that is larger than every text's number.
     """
 
     value: Floats
@@ -239,80 +225,131 @@ def judged_outputs(
     return JudgedOutputs.from_proposals(proposals, group_values)
 
 
+@dataclass(frozen=True, slots=True)
+class _SystemLists:
+    """The Q lists of a system for a task, with E entries of known items.
+
+    Lists are concatenated, and positions without a known item are part of them.
+
+    Attributes:
+        queries: (Q,) numbers of the queries: images or query captions.
+        query_items: (Q,) positions of the queries in ``Proposals``: images, or texts of query captions.
+        documents: (Q,) documents of the images that are queries, or the query captions themselves.
+        starts: (Q + 1,) start of each list, up to its last known item.
+        list_index: (E,) list of each entry, ascending.
+        positions: (E,) position of each entry in the concatenated lists.
+        codes: (E,) relevance of each entry.
+        original: (E,) as ``Proposals.original``.
+    """
+
+    queries: Ints
+    query_items: Ints
+    documents: Ints
+    starts: Ints
+    list_index: Ints
+    positions: Ints
+    codes: npt.NDArray[np.int8]
+    original: Ints
+
+    @classmethod
+    def from_proposals(
+        cls, proposals: Proposals, rows: Ints, codes: npt.NDArray[np.int8], task: str
+    ) -> _SystemLists:
+        """Return the lists with the entries at ``rows``, which are of one system and task, and sorted by list."""
+        query, rank = proposals.query[rows], proposals.position[rows]
+        queries, first = np.unique(query, return_index=True)
+        list_index = np.searchsorted(queries, query)
+        lengths = np.maximum.reduceat(rank, first)
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        return cls(
+            queries=queries,
+            query_items=queries if task == ANNOTATION else proposals.text[rows][first],
+            documents=proposals.document[queries] if task == ANNOTATION else queries,
+            starts=starts,
+            list_index=list_index,
+            positions=starts[list_index] + rank - 1,
+            codes=codes,
+            original=proposals.original[rows],
+        )
+
+    def rankings(
+        self, item_codes: npt.NDArray[np.int8], relevant_counts: Ints, code_elsewhere: int
+    ) -> JudgedRankings:
+        """Return the lists with (E,) codes of the known items, and one code for all other positions."""
+        codes = np.full(int(self.starts[-1]), code_elsewhere, dtype=np.int8)
+        codes[self.positions] = item_codes
+        return JudgedRankings(self.starts, codes, relevant_counts, knows_unjudged=code_elsewhere == UNJUDGED)
+
+    def has_original(self) -> Flags:
+        """Return (Q,) flags of lists that can contain the original of the query."""
+        first_entries = np.searchsorted(self.list_index, np.arange(len(self.queries)))
+        return np.minimum.reduceat(self.original, first_entries) > NO_ORIGINAL
+
+    def rankings_of_original(self) -> JudgedRankings:
+        """Return the lists with the original as the only relevant item.
+
+        If several captions were written for the image, the original is the first of them.
+        """
+        is_first = np.zeros(len(self.original), dtype=bool)
+        hits = np.flatnonzero(self.original == 1)
+        _, first_hits = np.unique(self.list_index[hits], return_index=True)
+        is_first[hits[first_hits]] = True
+        return self.rankings(is_first.astype(np.int8), self.has_original().astype(np.int64), IRRELEVANT)
+
+
 def _system_row(
-    proposals: Proposals,
-    rows: Ints,
-    codes: npt.NDArray[np.int8],
-    relevant_counts: Ints,
-    audit: Mapping[str, Any],
-    *,
-    task: str,
+    lists: _SystemLists, relevant_counts: Ints, audit: Mapping[str, Any]
 ) -> tuple[dict[str, Any], SystemFigures]:
     """Return a system's row in the table of a task, and its figures.
 
-    Args:
-        rows: the system's entries for the task, sorted by list.
-        codes: relevance of these entries.
-        relevant_counts: number of known relevant items by query.
+    ``relevant_counts`` has the number of known relevant items by query.
     """
-    query, rank = proposals.query[rows], proposals.position[rows]
-    queries, first = np.unique(query, return_index=True)  # entries are sorted by query
-    list_index = np.searchsorted(queries, query)
-    lengths = np.maximum.reduceat(rank, first)  # lengths up to the last known item
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    positions = starts[list_index] + rank - 1
-
-    def make_lists(item_codes: npt.NDArray[np.int8], total: Ints, unknown: int) -> JudgedRankings:
-        """Return the lists with codes of the known items, and the code ``unknown`` at the other positions."""
-        codes_of_lists = np.full(int(starts[-1]), unknown, dtype=np.int8)
-        codes_of_lists[positions] = item_codes
-        return JudgedRankings(starts, codes_of_lists, total, knows_unjudged=unknown == UNJUDGED)
-
-    query_ids = queries if task == ANNOTATION else proposals.text[rows][first]
-    documents = proposals.document[queries] if task == ANNOTATION else queries
-    judged_lists = make_lists(codes, relevant_counts[query_ids], UNJUDGED)
+    query_count = len(lists.queries)
+    judged_lists = lists.rankings(lists.codes, relevant_counts[lists.query_items], UNJUDGED)
     precision = r_precision(judged_lists)
     results = [*(success_at_k(judged_lists, k=k) for k in CUTS), precision]
-    has_judged = np.bincount(list_index[codes != UNJUDGED], minlength=len(queries)) > 0
+    has_judged = np.bincount(lists.list_index[lists.codes != UNJUDGED], minlength=query_count) > 0
     is_undefined = np.isnan(precision.per_query)
     row: dict[str, Any] = {
-        "queries": len(queries),
+        "queries": query_count,
         "not_judged": int((is_undefined & ~has_judged).sum()),
         "nothing_relevant": int((is_undefined & has_judged).sum()),
-        **{result.measure: _share(result, documents) for result in results},
+        **{result.measure: _share(result, lists.documents) for result in results},
     }
     if audit and audit["share"] is not None:
         row["audited"] = {}
         for k in CUTS:
             corrected = corrected_success(judged_lists, k, audit)
             bounds = {"value": corrected.value, "low": corrected.low, "high": corrected.high}
-            row["audited"][f"S@{k}"] = bounds | {"n": len(queries)}
-    original = proposals.original[rows]
-    has_original = np.minimum.reduceat(original, first) > NO_ORIGINAL
-    if has_original.any():
-        # If several captions were written for the image, use the first.
-        is_first = np.zeros(len(rows), dtype=bool)
-        hits = np.flatnonzero(original == 1)
-        is_first[hits[np.unique(list_index[hits], return_index=True)[1]]] = True
-        original_lists = make_lists(is_first.astype(np.int8), has_original.astype(np.int64), IRRELEVANT)
+            row["audited"][f"S@{k}"] = bounds | {"n": query_count}
+    if lists.has_original().any():
+        original_lists = lists.rankings_of_original()
         recalls = [recall_at_k(original_lists, k=k) for k in CUTS]
         median = median_rank(original_lists)
         results += [*recalls, median]
-        is_beyond = not np.isfinite(median.value)
-        row["original"] = {
-            "queries": int(has_original.sum()),
-            **{result.measure: _share(result, documents) for result in recalls},
-            "median_rank": {
-                "value": None if is_beyond else median.value,
-                "n": int(has_original.sum()),
-                "reason": NOT_RETURNED if is_beyond else "",
-            },
-        }
-    return row, SystemFigures(queries, documents, {result.measure: result for result in results})
+        row["original"] = _original_figures(recalls, median, lists)
+    return row, SystemFigures(lists.queries, lists.documents, {result.measure: result for result in results})
+
+
+def _original_figures(
+    recalls: Sequence[RankingResult], median: RankingResult, lists: _SystemLists
+) -> dict[str, Any]:
+    """Return the measures of the original (H13 §4.3.1) as JSON."""
+    query_count = int(lists.has_original().sum())
+    is_beyond = not np.isfinite(median.value)  # the median original is in no list
+    return {
+        "queries": query_count,
+        **{result.measure: _share(result, lists.documents) for result in recalls},
+        "median_rank": {
+            "value": None if is_beyond else median.value,
+            "n": query_count,
+            "reason": NOT_RETURNED if is_beyond else "",
+        },
+    }
 
 
 def _share(result: RankingResult, documents: Ints) -> dict[str, Any]:
-    """Return the mean of a measure from 0 to 1 over (Q,) queries, with an interval clustered by `documents`."""
+    """Return the mean of a measure from 0 to 1 over queries, with an interval clustered by (Q,) ``documents``."""
     is_defined = ~np.isnan(result.per_query)
     interval = share_of_rows(result.per_query, {ITEM: documents}, CONFIDENCE, keep=is_defined)
     figure = figures_of(result.value, interval.low, interval.high, int(is_defined.sum()))
@@ -365,186 +402,3 @@ def judged_systems(
         }
         for code, name in enumerate(outputs.names)
     ]
-
-
-def audit_filter(
-    relevance: RelevanceScale,
-    consensus: Mapping[int, Consensus],
-    *,
-    passed_units: Collection[int],
-    audited_units: Collection[int],
-    pair_count: int,
-    passed_pair_count: int,
-) -> dict[str, Any]:
-    """Estimate the share, and the number, of good captions among those that the filter rejected.
-
-    Args:
-        consensus: consensus of units by row id.
-        passed_units, audited_units: row ids of units that passed the filter, and of sampled rejected units.
-        pair_count, passed_pair_count: number of all image-caption pairs, and of those that passed.
-
-    Returns:
-        Counts; ``share`` of judged rejected pairs that describe their image; ``weight``: number of rejected pairs for
-        each sampled pair; ``missed_in_all``: estimated number of missed pairs; ``recall`` of the filter. Undefined
-        values are None.
-    """
-    values = {unit: consensus[unit].value for unit in audited_units if unit in consensus}
-    judged_audits = [unit for unit, value in values.items() if value is not None]
-    missed_count = sum(relevance.is_relevant(value) for value in values.values() if value is not None)
-    dropped_count = pair_count - passed_pair_count
-    share = low = high = None
-    if judged_audits:
-        share = missed_count / len(judged_audits)
-        low, high = wilson_interval(missed_count, len(judged_audits), CONFIDENCE)
-    unanimous_count = 0
-    for unit in judged_audits:
-        votes = consensus[unit].votes.items()
-        # Nobody gave an answer by which the text describes the item.
-        unanimous_count += not any(count and relevance.is_relevant(float(answer)) for answer, count in votes)
-    consensus_values = [consensus[unit].value for unit in passed_units if unit in consensus]
-    is_good = [relevance.is_relevant(value) for value in consensus_values if value is not None]
-    # The number of good pairs among those that passed, by the share among the judged ones.
-    good_count = sum(is_good) / len(is_good) * passed_pair_count if is_good else None
-    return {
-        "dropped": dropped_count,
-        "sampled": len(audited_units),
-        "judged": len(judged_audits),
-        "missed": missed_count,
-        "share": json_float(share),
-        "low": json_float(low),
-        "high": json_float(high),
-        "confidence": CONFIDENCE,
-        "unanimous_no": unanimous_count,
-        "weight": dropped_count / len(audited_units) if audited_units else None,
-        "missed_in_all": {
-            name: None if bound is None else bound * dropped_count
-            for name, bound in (("value", share), ("low", low), ("high", high))
-        },
-        "recall": {
-            name: _weighted_recall(good_count, bound, dropped_count)
-            # The more good pairs were rejected, the lower the recall.
-            for name, bound in (("value", share), ("low", high), ("high", low))
-        },
-    }
-
-
-def _weighted_recall(
-    good_count: float | None, missed_share: float | None, dropped_count: int
-) -> float | None:
-    """Return the recall of the filter, or None if it is undefined."""
-    if good_count is None or missed_share is None or not good_count + missed_share * dropped_count:
-        return None
-    return good_count / (good_count + missed_share * dropped_count)
-
-
-def audit_sentence(audit: Mapping[str, Any]) -> str:
-    if not audit["judged"]:
-        return _(
-            "None of the pairs that the filter left out has been judged yet. Pairs to be judged: %(n)s."
-        ) % {"n": thousands(audit["sampled"])}
-    sentence = _(
-        "Pairs of item and text that the filter left out: %(dropped)s. Random pairs of these that were judged: "
-        "%(judged)s. Judged pairs in which the text describes the item: %(missed)s, or %(share)s (95 %% interval "
-        "%(ends)s). Judged pairs in which it does not, according to all participants: %(unanimous)s."
-    ) % {
-        "dropped": thousands(audit["dropped"]),
-        "judged": thousands(audit["judged"]),
-        "missed": thousands(audit["missed"]),
-        "share": percent(audit["share"]),
-        "ends": interval_in_text(audit, percent),
-        "unanimous": thousands(audit["unanimous_no"]),
-    }
-    recall = audit["recall"]
-    if recall["value"] is None:
-        return sentence
-    missed = _(
-        "Good texts that the filter misses: about %(missed)s. Share of all good texts that pass the filter: %(share)s "
-        "(95 %% interval %(ends)s)."
-    ) % {
-        "missed": thousands(round(audit["missed_in_all"]["value"])),
-        "share": percent(recall["value"]),
-        "ends": interval_in_text(recall, percent),
-    }
-    return f"{sentence} {missed}"
-
-
-def rankings_tables(result: Mapping[str, Any], *, audit_decimals: int = 0) -> list[Table]:
-    """Return the tables of rankings of an aggregation, for each task.
-
-    The note on the audit of the filter has its share in per cent with ``audit_decimals`` decimals.
-    """
-    audit, orders = result.get("filter_audit", {}), result.get("system_orders", {})
-    tables = []
-    for task, rows in result["rankings"].items():
-        tables.append(_relevance_table(task, rows, audit, audit_decimals))
-        original_rows = [row for row in rows if "original" in row]
-        if original_rows:
-            tables.append(_original_table(task, original_rows))
-        if task in orders:
-            tables.append(_orders_table(task, orders[task]))
-    return tables
-
-
-def _relevance_table(
-    task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[str, Any], audit_decimals: int
-) -> Table:
-    words, has_audit = TASKS[task], "audited" in rows[0]
-    columns = [("system", "text"), *((f"S@{k}, %", "share") for k in CUTS)]
-    columns += [(f"S@{k} with the audit, %", "share") for k in CUTS] if has_audit else []
-    columns += [("R-precision, %", "share"), ("at best, %", "share"), (f"{words.query}s", "count")]
-    columns += [("nothing relevant", "count"), ("p, Holm", "p")]
-    cells = [
-        (
-            row["system"],
-            *(_cell(row[f"S@{k}"]) for k in CUTS),
-            *(_cell(row["audited"][f"S@{k}"]) for k in CUTS if has_audit),
-            _cell(row["R-precision"]),
-            row["R-precision"]["best_case"],
-            row["R-precision"]["n"],
-            row["nothing_relevant"],
-            row.get("p"),
-        )
-        for row in rows
-    ]
-    return rendering.table(
-        "rankings", cells, columns, name=words.table_name, task_title=words.title_suffix, task=words.description,
-        query=words.query, item=words.ranked_item, audit=audit if has_audit else None, audit_decimals=audit_decimals,
-    )  # fmt: skip
-
-
-def _original_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    words = TASKS[task]
-    columns = [("system", "text"), *((f"R@{k}, %", "share") for k in CUTS)]
-    columns += [("median rank", "number"), (f"{words.query}s", "count")]
-    cells = [
-        (
-            row["system"],
-            *(_cell(row["original"][f"R@{k}"]) for k in CUTS),
-            row["original"]["median_rank"]["value"],
-            row["original"]["queries"],
-        )
-        for row in rows
-    ]
-    incomplete = any(row["original"]["median_rank"]["value"] is None for row in rows)
-    return rendering.table(
-        "originals", cells, columns, name=f"{words.table_name}-originals", task_title=words.title_suffix,
-        query=words.query, item=words.ranked_item, incomplete=incomplete,
-    )  # fmt: skip
-
-
-def _orders_table(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    words = TASKS[task]
-    keys = ("people", "automatic", *ORDER_COEFFICIENTS, "systems")
-    cells = [tuple(row[key] for key in keys) for row in rows]
-    return rendering.table(
-        "orders",
-        cells,
-        name=f"{words.table_name}-orders",
-        task_title=words.title_suffix,
-        item=words.ranked_item,
-    )
-
-
-def _cell(figure: Mapping[str, Any]) -> Any:
-    """Return a figure as an estimate. Figures of old releases are numbers without an interval."""
-    return figure["value"] if figure.get("low") is None else estimate_of(figure)

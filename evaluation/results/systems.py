@@ -28,6 +28,7 @@ from evaluation.results.larger_studies import (
     larger_study,
     larger_study_sentence,
 )
+from evaluation.results.outputs import Outputs
 from evaluation.results.standings import (
     BEST,
     F1,
@@ -35,7 +36,6 @@ from evaluation.results.standings import (
     OOT,
     WON,
     YES,
-    Outputs,
     Standings,
     measure_of,
     standings_of_pairs,

@@ -8,7 +8,8 @@ import pytest
 import scipy
 
 from evaluation.results.larger_studies import LargerStudy, larger_study, larger_study_sentence
-from evaluation.results.standings import MEAN, Outputs
+from evaluation.results.outputs import Outputs
+from evaluation.results.standings import MEAN
 from evaluation.results.systems import verdict_on_systems
 from quorum.statistics.correlation import means_without_raters
 from quorum.statistics.crossed import Contrast, Spread

@@ -15,7 +15,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.results.aggregation import compute_aggregation
-from evaluation.results.standings import MEAN, Outputs
+from evaluation.results.outputs import Outputs
+from evaluation.results.standings import MEAN
 from evaluation.results.systems import SystemsVerdict, verdict_on_systems
 from judgments.models import Study
 from quorum.statistics.correlation import means_without_raters

@@ -21,7 +21,8 @@ from contrib.error_spans.kind.mqm import MQM, MqmScheme, score_of
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.results.consensus.clusters import scope_of
-from evaluation.results.standings import MEAN, Outputs, Standings, rater_count_of
+from evaluation.results.outputs import Outputs
+from evaluation.results.standings import MEAN, Standings, rater_count_of
 from judgments.figures import FiguresDefinition, add_figures
 from judgments.models import Output, Study
 from judgments.models.credits import credited_systems
@@ -98,7 +99,7 @@ def segments_of(study: Study) -> Segments:
     """
     if not marks_errors(study):
         raise EvaluationError(WRONG_PROTOCOL.format(slug=study.slug, protocol=study.protocol))
-    included = loaders.judged_answers(study, loaders.load_judgments(study))
+    included = loaders.included_judgments(study, loaders.load_judgments(study))
     indices_by_text: defaultdict[Key, list[int]] = defaultdict(list)
     for index, judgment in enumerate(included):
         indices_by_text[judgment.unit.item_id, judgment.unit.first.text_key].append(index)

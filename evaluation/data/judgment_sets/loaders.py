@@ -61,7 +61,7 @@ def worker_rows(study: Study) -> list[WorkerRow]:
 
 
 def is_anonymous(study: Study) -> bool:
-    """Return whether the names of some workers identify nobody, as in published totals."""
+    """Return whether some workers are anonymous: their names identify nobody, as in published totals."""
     finished = Assignment.objects.filter(study=study, worker=OuterRef("pk")).finished()
     return Worker.objects.filter(Exists(finished), anonymous=True).exists()
 
@@ -103,15 +103,17 @@ def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> li
     type_by_unit = {pk: (expected, kind) for pk, expected, kind in rows}
     types = list(dict.fromkeys(type_by_unit.values()))
     code_by_type = {item_type: code for code, item_type in enumerate(types)}
-    type_codes = np.array([code_by_type[item_type] for item_type in type_by_unit.values()], dtype=np.int64)
-    type_code = type_codes[places_in(np.fromiter(type_by_unit, dtype=np.int64), unit)]
+    code_of_control = np.array(
+        [code_by_type[item_type] for item_type in type_by_unit.values()], dtype=np.int64
+    )
+    type_code = code_of_control[places_in(np.fromiter(type_by_unit, dtype=np.int64), unit)]
     # Count equal combinations of worker, type and answer, which are combined to one number.
     answer_code = np.unique(value, return_inverse=True)[1]
     worker_code = places_in(np.unique(worker), worker)
     combination = (worker_code * len(types) + type_code) * (answer_code.max() + 1) + answer_code
-    _, first, counts = np.unique(combination, return_index=True, return_counts=True)
+    _, first_rows, counts = np.unique(combination, return_index=True, return_counts=True)
     tallies, has_repeated = [], False
-    for row, n in zip(first.tolist(), counts.tolist(), strict=True):
+    for row, n in zip(first_rows.tolist(), counts.tolist(), strict=True):
         expected_json, control_kind = types[type_code[row]]
         expected = None if expected_json is None else json.loads(expected_json)
         if control_kind == REPEATED:
@@ -204,12 +206,14 @@ def load_judgments(
     # Sort by name in Python, because the collations of databases differ.
     worker_ids = np.array(sorted(names, key=names.__getitem__), dtype=np.int64)
     worker_names = [names[worker_id] for worker_id in worker_ids.tolist()]
-    if not (is_current := _are_current(study, columns["pk"], columns.pop("replaces"), newest)).all():
+    # Leave out judgments that are not current. Columns are deleted as soon as possible, because they can be large.
+    is_current = _are_current(study, columns["pk"], columns.pop("replaces"), newest)
+    if not is_current.all():
         columns = {name: column[is_current] for name, column in columns.items()}
+    del is_current
     if (np.diff(columns["pk"]) < 0).any():
         by_arrival = np.argsort(columns["pk"])
         columns = {name: column[by_arrival] for name, column in columns.items()}
-    del is_current
     unit_index = places_in(units.all_units.pk, columns["unit"])
     worker_index = places_in(worker_ids, columns["worker"])
     assert not (unit_index < 0).any(), "judgments are of the study's own units"
@@ -219,18 +223,21 @@ def load_judgments(
     fields = "pk", "unit", "worker", "value", "seconds", "flags"
     pk, unit, worker, value, seconds, flags = (columns.pop(field)[order] for field in fields)
     del order
-    if (flags >= OPEN).any():
-        records = _control_records(study, control_tallies(study), rule)
+    # Apply the rule on control items.
+    has_open_answers = (flags >= OPEN).any()
+    if has_open_answers:
+        tallies = control_tallies(study)
     else:
         on_controls = np.flatnonzero(units.control[unit_index] & ~units.is_withdrawn[unit_index])
         tallies = _tally_controls(study, unit[on_controls], worker[on_controls], value[on_controls])
-        records = _control_records(study, tallies, rule)
+    records = _control_records(study, tallies, rule)
     excluded_ids = [worker_id for worker_id, record in records.items() if not record.is_used]
-    is_used = (flags // SET_ASIDE % 2 == 0) & ~units.is_withdrawn[unit_index] & ~np.isin(worker, excluded_ids)
+    is_set_aside = flags // SET_ASIDE % 2 == 1
+    is_used = ~is_set_aside & ~units.is_withdrawn[unit_index] & ~np.isin(worker, excluded_ids)
     unconfirmed = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
     is_used &= ~np.isin(pk, list(unconfirmed.values_list("pk", flat=True)))
     answer: tuple[Any, ...] = ()
-    if (flags >= OPEN).any():
+    if has_open_answers:
         answers = _open_answers(study, newest)
         answer = tuple(answers.get(judgment) for judgment in pk.tolist())
     # With two candidates, a value of MUCH or more has a strength or confidence, and its last digit is the side.
@@ -320,20 +327,17 @@ def counted_answers(study: Study, moment: Snapshot) -> Iterator[tuple[int, list[
             "unit_id", "assignment__worker__name", "assignment__worker_id", "assignment_id", "value", "answer"
         )
     )
-    for unit, group in groupby(
-        by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1), key=itemgetter(0)
-    ):
-        yield (
-            unit,
-            [
-                value if answer is None else answer
-                for _, _, worker, assignment, value, answer in group
-                if moment.includes(assignment, worker)
-            ],
-        )
+    sorted_rows = by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1)
+    for unit, unit_rows in groupby(sorted_rows, key=itemgetter(0)):
+        included_answers = [
+            value if answer is None else answer
+            for _, _, worker, assignment, value, answer in unit_rows
+            if moment.includes(assignment, worker)
+        ]
+        yield unit, included_answers
 
 
-def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]:
+def included_judgments(study: Study, table: JudgmentTable) -> list[IncludedJudgment]:
     """Return the counted judgments with their units, in the order of the table."""
     is_counted = table.is_counted
     units = {
@@ -360,7 +364,9 @@ def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]
         .values_list("worker_id", "accepted_at", "submitted_at", "count")
     )
     times: dict[int, list[float]] = {}
-    for worker, accepted, submitted, count in rows.iterator(ROWS_PER_BATCH) if workers else ():
+    if not workers:
+        return times
+    for worker, accepted, submitted, count in rows.iterator(ROWS_PER_BATCH):
         if count and submitted is not None and submitted > accepted:
             times.setdefault(worker, []).append((submitted - accepted).total_seconds() / count)
     return times
@@ -390,9 +396,9 @@ def documents_of(study: Study) -> dict[int, int]:
 
 
 def documents_of_items(items: QuerySet[Item], only: Container[int] | None = None) -> dict[int, int]:
-    """Return the same as ``documents_of`` for the items, in order.
+    """Return the same as ``documents_of``, but for the given items, in order.
 
-    ``only`` has the row ids of the items to use; None for all.
+    If ``only`` is given, the items without these row ids are left out.
     """
     rows = items.values_list("pk", "fields").iterator(ROWS_PER_BATCH)
     return first_of_documents((pk, document_in(fields)) for pk, fields in rows if only is None or pk in only)
@@ -417,13 +423,14 @@ def clusters_of_units(study: Study, units: Sequence[UnitRow]) -> Ints:
     return clusters_of_items(study, item[places_in(pk, units.pair if by_pair else units.pk)])
 
 
-def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
+def passed_and_audited_units(study: Study) -> tuple[set[int], set[int]]:
     """Return the row ids of judged units that passed the filter, and of audited units, which it had rejected."""
     rows = Unit.objects.filter(study=study, control=False, filtered=False).values_list("pk", "audited")
-    passed_and_audited: tuple[set[int], set[int]] = set(), set()
-    for pk, audited in rows.iterator(ROWS_PER_BATCH):
-        passed_and_audited[audited].add(pk)  # False is position 0, True is position 1
-    return passed_and_audited
+    passed: set[int] = set()
+    audited: set[int] = set()
+    for pk, is_audited in rows.iterator(ROWS_PER_BATCH):
+        (audited if is_audited else passed).add(pk)
+    return passed, audited
 
 
 def weights_of_units(study: Study) -> dict[int, float]:
@@ -433,7 +440,9 @@ def weights_of_units(study: Study) -> dict[int, float]:
     that the unit represents. Other units have the weight 1.
     """
     notes = study.notes
-    audited = units_by_filter(study)[1] if notes.get("audited") else set()
+    if not notes.get("audited"):
+        return {}
+    _, audited = passed_and_audited_units(study)
     return {unit: (notes["candidate_pairs"] - notes["passed_filter"]) / len(audited) for unit in audited}
 
 
@@ -533,7 +542,7 @@ def included_votes(
     They are ordered by unit and worker name. Every judgment, included or not, is added to ``tally``.
 
     Args:
-        moment: the time of the judgments to read; None for now.
+        moment: the snapshot of judgments to read; None for the present judgments.
         units: row ids of the units to read; None for all.
     """
     if moment is None:

@@ -39,8 +39,9 @@ class JudgmentTable:
         control: (N,) bool, whether the unit is a control item.
         used: (N,) bool, false if excluded by an import or by the rule on control items.
         side: (N,) int8, the option shown on the left, 1 or 2; 0 without sides.
-        seconds: (N,) float64; nan if unknown.
-        records: results on control items by worker; empty if not loaded.
+        seconds: (N,) float64, the time that the judgment took; nan if unknown.
+        data_hash: the hash of the judgments.
+        records: results on control items by the worker's row id; empty if not loaded.
     """
 
     pk: Ints
@@ -89,6 +90,8 @@ class JudgmentTable:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
+    """A worker. The name of an ``anonymous`` worker identifies nobody."""
+
     pk: int
     name: str
     anonymous: bool
@@ -96,6 +99,8 @@ class WorkerRow:
 
 
 class UnitRow(NamedTuple):
+    """A judged unit. ``kind`` is the pair kind, "" without one; ``pair`` is the row id of its pair."""
+
     pk: int
     key: str
     kind: str
@@ -185,7 +190,7 @@ class Decision:
     Attributes:
         value: the decision, for the unit's order of options.
         by: name of the adjudicator.
-        at: time in ISO 8601.
+        at: time of the decision in ISO 8601.
         votes: number of votes for each answer at that time.
     """
 
@@ -198,6 +203,8 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
+    """A candidate pair. ``first`` and ``second`` are the ids of its captions."""
+
     pk: int
     key: str
     kind: str

@@ -123,7 +123,7 @@ def judged_captions(
 def captions_of_several_units(study: Study, table: JudgmentTable) -> list[CaptionConsensus] | None:
     """Return the captions with their scores, if several units judge each. Return None if each has a unit of its own."""
     kind = kind_of(study)
-    scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
+    scores = kind.results.caption_scores(loaders.included_judgments(study, table)) if kind.results else None
     if scores is None:
         return None
     return [

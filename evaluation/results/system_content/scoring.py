@@ -18,7 +18,8 @@ import numpy as np
 from django.utils.translation import gettext_noop
 
 from evaluation.results.consensus.clusters import scope_of
-from evaluation.results.standings import MEAN, Outputs, rater_count_of
+from evaluation.results.outputs import Outputs
+from evaluation.results.standings import MEAN, rater_count_of
 from evaluation.results.system_content.baselines import PEOPLE, ROLES, SYSTEM, People, SelectionSource
 from evaluation.results.system_content.measures import MODES, BoxMeasures, KeywordMeasures
 from evaluation.results.systems import SystemsVerdict, verdict_on_systems

@@ -30,11 +30,11 @@ from evaluation.results.aggregation import scale_sentence
 from evaluation.results.agreement_sentences import alpha_note, components_sentence, side_sentence
 from evaluation.results.consensus.counts import unused_context
 from evaluation.results.consensus.tables import captions_table, consensus_tables, questions_tables
+from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.metrics.options import CAPTION_OPTIONS, PAIR_OPTIONS
 from evaluation.results.metrics.tables import accuracy_table, correlation_table, within_items_sentence
 from evaluation.results.metrics.variant_tables import tables_beside_metrics
 from evaluation.results.operations import EvaluateRequest, start_aggregation, start_evaluation
-from evaluation.results.rankings import audit_sentence
 from evaluation.results.reopening import reopen
 from evaluation.results.systems import verdict_context
 from evaluation.results.verdict import (
