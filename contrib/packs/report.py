@@ -13,7 +13,7 @@ from common.files import indented_json
 from contrib.packs.running import Replication
 from contrib.packs.verdict_tables import describe_verdict_counts, verdict_markdown, verdict_table
 from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table, text_templates
-from evaluation.reports.storage import check_folder, write_folder
+from evaluation.reports.files import check_folder, write_folder
 from quorum.numeric.signatures import quorum_version
 
 VERDICTS_FILE = "verdicts.json"

@@ -131,7 +131,8 @@ class MakeReport(OperationCommand):
         parser.add_argument("--tokenizer", default="", metavar="NAME", help="how texts are cut into words")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.reports.storage import build_report, check_folder, write_report
+        from evaluation.reports.files import check_folder, write_report
+        from evaluation.reports.storage import build_report
 
         study, values = self.study_and_values(options)
         folder = options["output"]

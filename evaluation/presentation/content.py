@@ -66,8 +66,11 @@ class Column:
 
         A translated name is capitalised unless its first word is a single letter, as in "n of people" and "p, Holm".
         """
-        text = self.name if self.verbatim else gettext(HEADINGS.get(self.name, self.name))
-        return capfirst(text) if text[1:2].isalpha() and not self.verbatim else text
+        if self.verbatim:
+            return self.name
+        text = gettext(HEADINGS.get(self.name, self.name))
+        has_longer_first_word = text[1:2].isalpha()
+        return capfirst(text) if has_longer_first_word else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +98,12 @@ class Table:
     def lines(self) -> list[str]:
         """Return lines for a terminal, with the first column aligned left and the others right."""
         rows = [[column.name for column in self.columns], *self.texts()]
-        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-        return [
-            "  ".join(
-                cell.ljust(width) if index == 0 else cell.rjust(width)
-                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        ]
+        first_width, *other_widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+        lines = []
+        for first_cell, *other_cells in rows:
+            aligned_right = [cell.rjust(width) for cell, width in zip(other_cells, other_widths, strict=True)]
+            lines.append("  ".join([first_cell.ljust(first_width), *aligned_right]).rstrip())
+        return lines
 
     def translated_headings(self) -> list[tuple[str, bool]]:
         """Return the translated headings for a page, each with a flag that says whether its column has text."""
@@ -300,7 +301,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with sentences, plots and tables. If there are none, ``empty`` says why."""
+    """A section of a report, with sentences, plots and tables. If it has none, ``empty`` says why."""
 
     name: str
     title: str
@@ -320,7 +321,7 @@ class Section:
         return [text for text in (self.empty, *self.sentences) if text]
 
     @property
-    def own_sentences(self) -> list[str]:
+    def sentences_without_captions(self) -> list[str]:
         """The sentences that are not captions of plots."""
         captions = {plot.sentence for plot in self.plots}
         return [text for text in self.shown_sentences if text not in captions]
@@ -338,7 +339,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report. Its fields are the keys of ``report.json``.
+    """A report. Its fields, except ``parts``, are the keys of ``report.json``.
 
     Attributes:
         signature: signature of the judgments.
@@ -370,7 +371,7 @@ class Report:
         return {member.name: getattr(self, member.name) for member in fields(self) if member.name != "parts"}
 
     @property
-    def verdict_first(self) -> list[Section]:
+    def sections_for_page(self) -> list[Section]:
         """The sections in the order of pages. In files, they are in the order of ``sections``."""
         return sorted(self.sections, key=lambda section: reading_order(section.name))
 
@@ -451,7 +452,10 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def estimate_of(figure: Mapping[str, Any] | None, *, with_n: bool = True) -> Estimate:
-    """Return a figure as an estimate. Leave out n if not ``with_n``, for example because n has a column of its own."""
+    """Return a figure, which is a dict with ``value``, ``low``, ``high`` and ``n``, as an estimate.
+
+    Missing keys are None, and so is ``n`` unless ``with_n``, for example because n has a column of its own.
+    """
     figure = figure or {}
     n = figure.get("n") if with_n else None
     return Estimate(figure.get("value"), figure.get("low"), figure.get("high"), n)

@@ -13,7 +13,7 @@ CAST = """
 from django.contrib.auth.models import User
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.voting import always_first, joined, work
-from evaluation.reports.storage import report_for_download, store_report
+from evaluation.reports.storage import (report_for_download, store_report)
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
 

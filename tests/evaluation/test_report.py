@@ -25,14 +25,16 @@ from evaluation.errors import ExportError
 from evaluation.models import Analysis
 from evaluation.presentation.content import Column, DotPlot, Estimate, Heatmap, LinePlot, Plot, Report, Table
 from evaluation.presentation.rendering import render_report, render_table
-from evaluation.reports import storage
+from evaluation.reports import methods
+from evaluation.reports.files import write_folder
 from evaluation.reports.loading import load_inputs
+from evaluation.reports.methods import BIBLIOGRAPHY, bibtex, bibtex_fields_of
 from evaluation.reports.sections.ceilings import (
     agreement_of_halves,
     judge_vs_rest_correlation,
     judge_vs_rest_kappa,
 )
-from evaluation.reports.storage import BIBLIOGRAPHY, bibtex, bibtex_fields_of, build_report, write_folder
+from evaluation.reports.storage import build_report
 from evaluation.reports.views import figure_environment
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
@@ -223,7 +225,7 @@ def test_the_papers_behind_the_protocols_are_cited_as_they_call_themselves(share
     for key, name in names.items():
         text = (shared / "papers" / f"{name}.txt").read_text(encoding="utf-8")
         head = re.sub(r"[^a-z0-9]+", " ", text[:6000].lower())
-        fields = storage.bibtex_fields_of(key)
+        fields = methods.bibtex_fields_of(key)
         assert re.sub(r"[^a-z0-9]+", " ", fields["title"].lower()).strip() in head, key
         for author in fields["author"].split(" and "):
             assert author.split(",")[0].lower() in head, author
@@ -274,12 +276,12 @@ def test_latex_is_balanced_and_holds_no_letter_that_its_fonts_lack() -> None:
 
 
 def test_every_work_that_can_be_cited_has_an_entry() -> None:
-    papers = set[str]().union(*storage.PAPERS_BY_METRIC.values(), *storage.PAPERS_BY_FORMAT.values())
-    assert papers | set(storage.PAPER_BY_PRESET.values()) <= storage.BIBLIOGRAPHY.keys()
-    assert storage.sources_of_metric("bleu-h13|x:1") == ("hodosh2013", "papineni2002")
-    assert storage.cite_in_text("mcnemar1947") == "McNemar, 1947"
-    assert storage.cite_in_text("vedantam2015") == "Vedantam et al., 2015"
-    assert storage.bibtex(["holm1979", "cohen1960"]).index("cohen1960") == len("@article{")
+    papers = set[str]().union(*methods.PAPERS_BY_METRIC.values(), *methods.PAPERS_BY_FORMAT.values())
+    assert papers | set(methods.PAPER_BY_PRESET.values()) <= methods.BIBLIOGRAPHY.keys()
+    assert methods.sources_of_metric("bleu-h13|x:1") == ("hodosh2013", "papineni2002")
+    assert methods.cite_in_text("mcnemar1947") == "McNemar, 1947"
+    assert methods.cite_in_text("vedantam2015") == "Vedantam et al., 2015"
+    assert methods.bibtex(["holm1979", "cohen1960"]).index("cohen1960") == len("@article{")
 
 
 def test_people_reach_one_where_all_agree_and_chance_where_halves_are_opposite() -> None:

@@ -72,11 +72,11 @@ def judgment_columns(study: Study) -> dict[str, NDArray[Any]]:
     A missing ``value`` or ``seconds`` is nan, a missing ``replaces`` is 0. ``flags`` is the sum of the option on the
     left (0 for none), SET_ASIDE and OPEN.
     """
-    what = ColumnBlock.Kind.JUDGMENTS
-    stored, after = _usable_blocks(study, what)
-    newer = _read_rows(study, what, after, None)
-    rows = sum(block.rows for block in stored) + len(newer)
-    columns = {name: np.empty(rows, dtype=kind) for name, kind in COLUMNS[what].items()}
+    block_kind = ColumnBlock.Kind.JUDGMENTS
+    stored, after = _usable_blocks(study, block_kind)
+    newer = _read_rows(study, block_kind, after, None)
+    row_count = sum(block.rows for block in stored) + len(newer)
+    columns = {name: np.empty(row_count, dtype=data_type) for name, data_type in COLUMNS[block_kind].items()}
     start = 0
     # Copy the values of one block after the other, because a table of all blocks would take as much memory again.
     for table in chain((deserialize_table(block.columns) for block in stored), [newer]):
@@ -87,9 +87,10 @@ def judgment_columns(study: Study) -> dict[str, NDArray[Any]]:
 
 
 def unit_columns(study: Study, names: Collection[str], *, from_blocks: bool = True) -> pa.Table:
-    """Return columns of all units, in no order, ``from_blocks`` and newer rows, or from their rows alone.
+    """Return the named columns of all units, in no order.
 
     ``pair``, ``reference``, ``first``, ``second`` and ``expected`` are null if missing. ``expected`` is JSON text.
+    If ``from_blocks`` is false, the blocks are not used, and all rows are read.
     """
     if not from_blocks:
         return _read_rows(study, ColumnBlock.Kind.UNITS, 0, None).select(names)
@@ -108,44 +109,56 @@ def last_judgment_bound(study: Study) -> int:
 
 def extend_blocks(study: Study) -> None:
     """Store new rows as a block if there are enough of them, and rebuild incomplete blocks."""
-    for what, model in MODELS.items():
+    for block_kind, model in MODELS.items():
         newest = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
-        # Check without the lock, because submissions would have to wait for it.
-        if newest < IDS_PER_BLOCK or newest - (stored := _read_totals(study, what)).last_row < IDS_PER_BLOCK:
+        if newest < IDS_PER_BLOCK:
             continue
-        last = stored.last_row if _are_complete(study, what, stored) else 0  # 0: store all rows again
+        # Check without the lock, because submissions would have to wait for it.
+        stored = _read_totals(study, block_kind)
+        if newest - stored.last_row < IDS_PER_BLOCK:
+            continue
+        last = stored.last_row if _are_complete(study, block_kind, stored) else 0  # 0: store all rows again
         upto = _last_row(model)
         if upto is None:
             continue
-        table = _read_rows(study, what, last, upto)
+        table = _read_rows(study, block_kind, last, upto)
         if not (np.diff(table["pk"].to_numpy()) > 0).all():
             table = table.sort_by("pk")
-        blocks, first = [], last
-        for start in range(0, max(len(table), 1), MAX_ROWS):
-            part = table.slice(start, MAX_ROWS)
-            end = upto if start + MAX_ROWS >= len(table) else part["pk"][-1].as_py()
-            blocks.append(
-                ColumnBlock(
-                    study=study,
-                    what=what,
-                    format=FORMAT,
-                    first=first,
-                    last=end,
-                    rows=len(part),
-                    columns=serialize_table(part),
-                )
-            )
-            first = end
+        blocks = _make_blocks(study, block_kind, table, last, upto)
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
             stored_rows = stored.rows if last else 0
-            is_unchanged = _read_totals(study, what) == stored  # no other job has stored blocks
-            is_complete = _are_complete(study, what, _BlockTotals(upto, stored_rows + len(table)))
+            is_unchanged = _read_totals(study, block_kind) == stored  # no other job has stored blocks
+            is_complete = _are_complete(study, block_kind, _BlockTotals(upto, stored_rows + len(table)))
             # A person may have been erased since the rows were read.
             if is_unchanged and is_complete and _workers_are_present(study, table):
                 if not last:
-                    ColumnBlock.objects.filter(study=study, what=what).delete()
+                    ColumnBlock.objects.filter(study=study, what=block_kind).delete()
                 ColumnBlock.objects.bulk_create(blocks, batch_size=1)
+
+
+def _make_blocks(study: Study, block_kind: str, table: pa.Table, after: int, upto: int) -> list[ColumnBlock]:
+    """Return unsaved blocks of at most MAX_ROWS rows, which together cover the row ids above ``after`` up to ``upto``.
+
+    ``table`` has all rows of the study in this range, sorted by row id. Without rows, return one empty block.
+    """
+    blocks, first = [], after
+    for start in range(0, max(len(table), 1), MAX_ROWS):
+        part = table.slice(start, MAX_ROWS)
+        last = upto if start + MAX_ROWS >= len(table) else part["pk"][-1].as_py()
+        blocks.append(
+            ColumnBlock(
+                study=study,
+                what=block_kind,
+                format=FORMAT,
+                first=first,
+                last=last,
+                rows=len(part),
+                columns=serialize_table(part),
+            )
+        )
+        first = last
+    return blocks
 
 
 def extend_recent_blocks() -> None:
@@ -162,7 +175,7 @@ def extend_recent_blocks() -> None:
 
 
 def _workers_are_present(study: Study, table: pa.Table) -> bool:
-    """Return whether all workers of the rows still have work in the study. Erased workers have none."""
+    """Return whether all workers in the table still have work in the study. Erased workers have none."""
     if "worker" not in table.column_names:
         return True
     workers = Assignment.objects.filter(study=study).order_by().values_list("worker_id", flat=True).distinct()
@@ -262,16 +275,16 @@ class _BlockTotals:
     rows: int
 
 
-def _read_totals(study: Study, what: str) -> _BlockTotals:
-    totals = _blocks(study, what).aggregate(last=Max("last"), rows=Sum("rows"))
+def _read_totals(study: Study, block_kind: str) -> _BlockTotals:
+    totals = _blocks(study, block_kind).aggregate(last=Max("last"), rows=Sum("rows"))
     return _BlockTotals(totals["last"] or 0, totals["rows"] or 0)
 
 
-def _blocks(study: Study, what: str) -> QuerySet[ColumnBlock]:
-    return ColumnBlock.objects.filter(study=study, what=what, format=FORMAT).order_by("first")
+def _blocks(study: Study, block_kind: str) -> QuerySet[ColumnBlock]:
+    return ColumnBlock.objects.filter(study=study, what=block_kind, format=FORMAT).order_by("first")
 
 
-def _are_complete(study: Study, what: str, stored: _BlockTotals) -> bool:
+def _are_complete(study: Study, block_kind: str, stored: _BlockTotals) -> bool:
     """Return whether the blocks have all rows of the study up to their last row id.
 
     They have fewer if a later row got a lower id: on SQLite, a migration that recreates a table frees the ids of
@@ -281,7 +294,7 @@ def _are_complete(study: Study, what: str, stored: _BlockTotals) -> bool:
         return True
     rows = (
         Unit.objects.filter(study=study)
-        if what == ColumnBlock.Kind.UNITS
+        if block_kind == ColumnBlock.Kind.UNITS
         else Judgment.objects.of_study(study)
     )
     return rows.filter(pk__lte=stored.last_row).count() == stored.rows
@@ -303,52 +316,53 @@ def deserialize_table(columns: bytes | memoryview, fields: list[int] | None = No
     return pa.ipc.open_stream(columns, options=options).read_all()
 
 
-def _read_columns(study: Study, what: str, names: Collection[str]) -> pa.Table:
+def _read_columns(study: Study, block_kind: str, names: Collection[str]) -> pa.Table:
     """Return the columns with these names from the usable blocks, and from newer rows."""
     import pyarrow as pa
 
-    fields = [index for index, name in enumerate(COLUMNS[what]) if name in names]
-    blocks, after = _usable_blocks(study, what)
+    fields = [index for index, name in enumerate(COLUMNS[block_kind]) if name in names]
+    blocks, after = _usable_blocks(study, block_kind)
     tables = [deserialize_table(block.columns, fields) for block in blocks]
-    tables.append(_read_rows(study, what, after, None))
+    tables.append(_read_rows(study, block_kind, after, None))
     return pa.concat_tables([table.select(names) for table in tables])
 
 
-def _usable_blocks(study: Study, what: str) -> tuple[list[ColumnBlock], int]:
+def _usable_blocks(study: Study, block_kind: str) -> tuple[list[ColumnBlock], int]:
     """Return the study's blocks that have rows, and the last row id that the blocks cover.
 
     Return no blocks and 0 if the blocks have a gap, or if a later row got an id within their range. Unlike
     `_are_complete`, this function does not count the rows.
     """
-    blocks = list(_blocks(study, what))
+    blocks = list(_blocks(study, block_kind))
     last_covered = blocks[-1].last if blocks else 0
+    # The first block starts at 0, and each other one where the block before it ends.
     are_consecutive = [block.first for block in blocks] == [0, *(block.last for block in blocks)][:-1]
     filled_blocks = [block for block in blocks if block.rows]
     last_stored = deserialize_table(filled_blocks[-1].columns, [0])["pk"][-1].as_py() if filled_blocks else 0
     # A row of the study after the last stored one, but within the range of the blocks, got its low id later (see
     # `_are_complete`). `_rows_after` looks the rows up by row id, or, with 0, by study. If the blocks cover many ids
     # after the last stored row, most of them belong to other studies, so looking up by study is faster.
-    later = _rows_after(study, what, last_stored if last_covered - last_stored < IDS_PER_BLOCK else 0)
+    later = _rows_after(study, block_kind, last_stored if last_covered - last_stored < IDS_PER_BLOCK else 0)
     if not are_consecutive or (blocks and later.filter(pk__gt=last_stored, pk__lte=last_covered).exists()):
         return [], 0
     return filled_blocks, last_covered
 
 
-def _read_rows(study: Study, what: str, after: int, upto: int | None) -> pa.Table:
+def _read_rows(study: Study, block_kind: str, after: int, upto: int | None) -> pa.Table:
     """Return COLUMNS of the rows with ids above ``after`` and up to ``upto``, read one by one."""
     import pyarrow as pa
 
-    rows = _rows_after(study, what, after)
+    rows = _rows_after(study, block_kind, after)
     if upto is not None:
         rows = rows.filter(pk__lte=upto)
-    parts = _unit_parts(rows) if what == ColumnBlock.Kind.UNITS else _judgment_parts(rows)
-    schema = pa.schema(list(COLUMNS[what].items()))
+    parts = _unit_parts(rows) if block_kind == ColumnBlock.Kind.UNITS else _judgment_parts(rows)
+    schema = pa.schema(list(COLUMNS[block_kind].items()))
     return pa.Table.from_batches([pa.record_batch(columns, schema=schema) for columns in parts], schema)
 
 
-def _rows_after(study: Study, what: str, after: int) -> QuerySet[Any]:
+def _rows_after(study: Study, block_kind: str, after: int) -> QuerySet[Any]:
     """Return the study's rows with ids above ``after``, or all of its rows if ``after`` is 0."""
-    of_units = what == ColumnBlock.Kind.UNITS
+    of_units = block_kind == ColumnBlock.Kind.UNITS
     rows: QuerySet[Any] = Unit.objects.order_by() if of_units else Judgment.objects.order_by()
     study_field = "study" if of_units else "assignment__study"
     if not after:
@@ -397,4 +411,4 @@ def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
         seconds_part[seconds_part < 0] = float("nan")
         worker, flag_part = np.divmod(packed, FLAGS_BASE)
         in_order = pk, unit, worker, value_part, seconds_part, flag_part, replaced  # of COLUMNS
-        yield [column.astype(kind) for column, kind in zip(in_order, types, strict=True)]
+        yield [column.astype(data_type) for column, data_type in zip(in_order, types, strict=True)]

@@ -62,7 +62,7 @@ from evaluation.presentation.plots.heat import heat_figure, is_narrow
 # Colours that people with colour blindness can distinguish: six of Okabe and Ito 2008, and a dark yellow and a grey in
 # place of the palette's yellow and black.
 LINE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F7700", "#7F7F7F")
-# The y coordinate of the line's end, its label, colour and marker ("": none).
+# The end of a line, which gets a label: its y coordinate, label, colour and marker ("": none).
 LineEnd = tuple[float, str, str, str]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # Least ratio of two neighbouring labelled ticks on a logarithmic axis, so that the labels do not touch.
@@ -88,7 +88,7 @@ logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs every step o
 def draw_plot(plot: Plot, *, signature: str) -> Figure:
     """Return a plot as a figure, with the report's signature below it."""
     is_narrow_plot = isinstance(plot.drawing, Heatmap) and is_narrow(plot.drawing)
-    lines, signature_height = _signature_lines(signature, is_narrow_plot)
+    signature_lines, signature_height = _signature_lines(signature, is_narrow_plot)
     match plot.drawing:
         case DotPlot() as drawing:
             figure = dots_figure(drawing, signature_height)
@@ -99,10 +99,11 @@ def draw_plot(plot: Plot, *, signature: str) -> Figure:
         case Specifications() as drawing:
             figure = specifications_figure(drawing, signature_height)
     height = figure.get_size_inches()[1]
-    for index, line in enumerate(lines):
+    for index, line in enumerate(signature_lines):
+        lines_below = len(signature_lines) - 1 - index
         figure.text(
             0.01,
-            (0.04 + SIGNATURE_LINE_HEIGHT * (len(lines) - 1 - index)) / height,
+            (0.04 + SIGNATURE_LINE_HEIGHT * lines_below) / height,
             line,
             fontsize=SIGNATURE_POINTS,
             color=INK,
@@ -128,9 +129,8 @@ def svg_for_page(svg: str, signature: str) -> str:
 
 def _signature_lines(signature: str, narrow: bool) -> tuple[list[str], float]:
     """Return the lines of the signature, and their height in inches with the gap above."""
-    lines = wrap_signature(
-        signature, int(SIGNATURE_LINE_LENGTH * COLUMN_WIDTH / WIDTH) if narrow else SIGNATURE_LINE_LENGTH
-    )
+    line_length = int(SIGNATURE_LINE_LENGTH * COLUMN_WIDTH / WIDTH) if narrow else SIGNATURE_LINE_LENGTH
+    lines = wrap_signature(signature, line_length)
     return lines, SIGNATURE_LINE_HEIGHT * len(lines) + (0.1 if lines else 0.0)
 
 
@@ -189,7 +189,10 @@ def curves_figure(drawing: LinePlot, signature_height: float) -> Figure:
 
 
 def _draw_curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> None:
-    """Draw a panel. ``log`` says whether the horizontal axis is logarithmic, and ``single`` whether it is alone."""
+    """Draw a panel.
+
+    ``log`` says whether its horizontal axis is logarithmic, and ``single`` whether it is the only panel of the figure.
+    """
     style_axes(axes, grid="y")
     axes.set_title(panel.title, fontsize=NORMAL, color=INK, loc="left", fontweight="bold", parse_math=False)
     _set_panel_scale(axes, panel, log)
@@ -335,14 +338,12 @@ def _points_of_extra_labels(panel: DotPanel) -> int:
 
 def _x_range(drawing: DotPlot) -> tuple[float, float]:
     """Return the limits of the horizontal axis, which all panels share."""
-    values = [
-        value
-        for panel in drawing.panels
-        for estimate in panel.estimates
-        for value in (estimate.value, estimate.low, estimate.high)
-        if value is not None
-    ]
-    values += [level.value for panel in drawing.panels for level in panel.levels]
+    values: list[float] = []
+    for panel in drawing.panels:
+        for estimate in panel.estimates:
+            bounds = (estimate.value, estimate.low, estimate.high)
+            values += [bound for bound in bounds if bound is not None]
+        values += [level.value for level in panel.levels]
     low, high = min(values, default=0.0), max(values, default=1.0)
     if drawing.shows == "share":
         high = 1.0
@@ -381,13 +382,24 @@ def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool
         if is_labelled:
             low, high = axes.get_xlim()
             share = (level.value - low) / (high - low)
-            align = "left" if share < 0.2 else "right" if share > (0.5 if many_panels else 0.8) else "center"
-            solid_offset += 0 if level.dashed else LABEL_LINE_HEIGHT
+            align = _label_alignment(share, left_below=0.2, right_above=0.5 if many_panels else 0.8)
+            if not level.dashed:
+                solid_offset += LABEL_LINE_HEIGHT
             offset = dashed_offset if level.dashed else solid_offset
             write_beside(
                 axes, level.label, (level.value, 1.0), (0, offset), ha=align, va="bottom",
                 xycoords=axes.get_xaxis_transform(), fontsize=SMALL - 1, alpha=SOFT_OPACITY,
             )  # fmt: skip
+
+
+def _label_alignment(share: float, *, left_below: float, right_above: float) -> str:
+    """Return the alignment of a label, so that it stays within the axes.
+
+    ``share`` is the position of the labelled point, from 0 at the left end of the axes to 1 at the right end.
+    """
+    if share < left_below:
+        return "left"
+    return "right" if share > right_above else "center"
 
 
 def _write_heading(axes: Axes, panel: DotPanel, extra_points: int) -> None:
@@ -449,7 +461,7 @@ def _draw_curve(axes: Axes, drawing: Specifications) -> None:
         axes.axvline(reported, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
         axes.plot([reported], [values[reported]], "o", color=ACCENT, markersize=size + 1.5, markeredgewidth=0)
         share = reported / max(1, len(values) - 1)
-        align = "left" if share < 0.1 else "right" if share > 0.9 else "center"
+        align = _label_alignment(share, left_below=0.1, right_above=0.9)
         write_beside(
             axes, "as reported", (reported, 1.0), (0, -1), xycoords=axes.get_xaxis_transform(), ha=align, va="bottom",
             fontsize=SMALL - 1.5, color=ACCENT,

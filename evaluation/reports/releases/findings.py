@@ -133,7 +133,7 @@ def report_of_release(
 ) -> Report:
     """Return the report of a release.
 
-    ``methods`` and ``citations`` are the texts of ``evaluation.reports.storage.methods``, which the rows do not have.
+    ``methods`` and ``citations`` are the results of ``methods_with_citations``, which cannot be computed from the rows.
     """
     inputs, evaluation = findings.inputs, findings.inputs.evaluation
     settings = {MANIFEST_COPY: {name: value for name, value in manifest.items() if name != "files"}}

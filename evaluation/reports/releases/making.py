@@ -36,7 +36,9 @@ from evaluation.data.releases.terms import ReleaseTerms, check_terms
 from evaluation.errors import ReleaseError
 from evaluation.models import Release
 from evaluation.presentation.rendering import WORDING_VERSION
+from evaluation.reports.files import files_of
 from evaluation.reports.loading import EvaluationResult, load_evaluation
+from evaluation.reports.methods import methods_with_citations
 from evaluation.reports.releases.findings import Findings, compute_findings, report_of_release
 from evaluation.reports.releases.pseudonymous_judgments import Pseudonyms, released_judgments
 from evaluation.reports.releases.released_rows import (
@@ -49,7 +51,6 @@ from evaluation.reports.releases.released_rows import (
 )
 from evaluation.reports.releases.verification import FORMAT, OUTCOMES, REGISTRATION, REPORT
 from evaluation.reports.sections.registration import find_registered
-from evaluation.reports.storage import files_of, methods
 from evaluation.results.consensus.study import consensus_of
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -174,7 +175,9 @@ def _write_files(
     writer.write_json("analyses.json", as_json(findings.analyses()))
     progress(0.8, "drawing figures")
     manifest = _manifest(study, about, terms, rows.settings, plan.sha256 if plan is not None else None)
-    report = report_of_release(manifest, findings, *methods(findings.inputs, study, findings.sections))
+    report = report_of_release(
+        manifest, findings, *methods_with_citations(findings.inputs, study, findings.sections)
+    )
     for name, content in files_of(report):
         writer.write_bytes(f"{REPORT}{name}", content)
     design_file = tomli_w.dumps(shareable_design(study), multiline_strings=True)

@@ -28,9 +28,9 @@ from evaluation.errors import VerificationError
 from evaluation.models import Analysis
 from evaluation.presentation.content import Report
 from evaluation.presentation.rendering import WORDING_TEMPLATES, WORDING_VERSION, csv_of
+from evaluation.reports.files import texts_of_report
 from evaluation.reports.releases.findings import MANIFEST_COPY, Findings, compute_findings, report_of_release
 from evaluation.reports.sections.registration import Deviation, RegisteredPlan, plan_hash
-from evaluation.reports.storage import texts_of_report
 from evaluation.results.aggregation import compute_aggregation
 from judgments.design.tables.plan import RegistrationPlan
 from judgments.models import Study
