@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,26 +92,32 @@ class StudyAggregation:
         consensus, result = self.consensus, self.result
         pair_keys = {pair.pk: pair.key for pair in consensus.pairs}
         adjudicated_pairs = consensus.adjudicated_pairs()
-        models = {name: _model_json(model, with_units) for name, model in self.other_models.items()}
-        return {
-            "units": [self._unit_dict(unit, pair_keys) for unit in consensus.units] if with_units else [],
-            "pairs": [
-                _pair_dict(pair, consensus.of_pair[pair.pk])
-                | ({"source": ADJUDICATED} if pair.pk in adjudicated_pairs else {})
-                for pair in consensus.pairs
-            ],
+        pairs = []
+        for pair in consensus.pairs:
+            row = _pair_as_json(pair, consensus.of_pair[pair.pk])
+            if pair.pk in adjudicated_pairs:
+                row["source"] = ADJUDICATED
+            pairs.append(row)
+        content = {
+            "units": [self._unit_as_json(unit, pair_keys) for unit in consensus.units] if with_units else [],
+            "pairs": pairs,
             "agreement": result["agreement"],
             "workers": result["workers"],
             **{name: result[name] for name in OPTIONAL_KEYS if result.get(name)},
             "signature": self.judgments,
-            **({"dawid_skene": _model_json(self.model, with_units)} if self.model else {}),
-            **({"models": models} if models else {}),
         }
+        if self.model:
+            content["dawid_skene"] = _model_as_json(self.model, with_units)
+        if self.other_models:
+            content["models"] = {
+                name: _model_as_json(model, with_units) for name, model in self.other_models.items()
+            }
+        return content
 
-    def _unit_dict(self, unit: UnitRow, pair_keys: Mapping[int, str]) -> dict[str, Any]:
+    def _unit_as_json(self, unit: UnitRow, pair_keys: Mapping[int, str]) -> dict[str, Any]:
         kind = KINDS[self.study.protocol]
         outcome = self.consensus.of_unit.get(unit.pk, EMPTY_CONSENSUS)
-        row = {
+        row: dict[str, Any] = {
             "unit": unit.key,
             "protocol": self.study.protocol,
             "kind": unit.kind or None,
@@ -134,11 +139,11 @@ class StudyAggregation:
         return row
 
 
-def _model_json(model: Mapping[str, Any], with_units: bool) -> Any:
+def _model_as_json(model: Mapping[str, Any], with_units: bool) -> Any:
     return as_json(model if with_units else without_units(model))
 
 
-def _pair_dict(pair: PairRow, outcome: PairConsensus) -> dict[str, Any]:
+def _pair_as_json(pair: PairRow, outcome: PairConsensus) -> dict[str, Any]:
     return {
         "pair": pair.key,
         "kind": pair.kind or None,
@@ -148,7 +153,7 @@ def _pair_dict(pair: PairRow, outcome: PairConsensus) -> dict[str, Any]:
     }
 
 
-def _scale_dict(scale: Scale) -> dict[str, float]:
+def _scale_as_json(scale: Scale) -> dict[str, float]:
     """Return a study's own scale as JSON.
 
     A mean above ``describes_above``, the middle of the scale, counts as "the text describes the item".
@@ -190,19 +195,23 @@ def _systems_of(
     study: Study, kind: Kind, table: JudgmentTable, consensus: StudyConsensus, audit: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, Any], SystemsVerdict | None]:
     """Return the systems' figures, further results on them (such as rankings), and the verdict on systems."""
-    if (relevance := kind.relevance) is not None:
-        proposals, anonymous = proposals_of(study), loaders.is_anonymous(study)
-        outputs_with = partial(outputs_of_answers, proposals, table, consensus.decisions, anonymous=anonymous)
-        outputs = outputs_with(scale_ends=relevance.ends)
-        rankings = rankings_of(relevance, proposals, judged_outputs(kind, proposals, table, consensus), audit)
-        standardised = (
-            outputs_with(answers=_standardised_answers(table)) if kind.results is not None else None
+    relevance = kind.relevance
+    if relevance is None:
+        systems_of_pairs = loaders.systems_of_pairs(study)
+        verdict = verdict_of_systems(study, table, consensus, systems_of_pairs=systems_of_pairs)
+        return system_tallies(consensus, systems_of_pairs), NO_RANKINGS, verdict
+    proposals, anonymous = proposals_of(study), loaders.is_anonymous(study)
+    outputs = outputs_of_answers(
+        proposals, table, consensus.decisions, anonymous=anonymous, scale_ends=relevance.ends
+    )
+    rankings = rankings_of(relevance, proposals, judged_outputs(kind, proposals, table, consensus), audit)
+    standardised = None
+    if kind.results is not None:
+        standardised = outputs_of_answers(
+            proposals, table, consensus.decisions, anonymous=anonymous, answers=_standardised_answers(table)
         )
-        systems = [] if outputs is None else judged_systems(relevance, outputs, standardised)
-        return systems, rankings, verdict_of_systems(study, table, consensus, outputs)
-    systems_of_pairs = loaders.systems_of_pairs(study)
-    verdict = verdict_of_systems(study, table, consensus, systems_of_pairs=systems_of_pairs)
-    return system_tallies(consensus, systems_of_pairs), NO_RANKINGS, verdict
+    systems = [] if outputs is None else judged_systems(relevance, outputs, standardised)
+    return systems, rankings, verdict_of_systems(study, table, consensus, outputs)
 
 
 def _score_selections(
@@ -273,13 +282,13 @@ def compute_aggregation(
     model_input = ModelInput(kind, table, workers, consensus, agreement["per_worker"]["reason"])
     model = fit_dawid_skene(model_input)
     other_models = {}
-    for name in method:
-        progress(0.55, f"fitting {name}")
-        other_models[name] = fit_worker_model(name, model_input)
+    for model_name in method:
+        progress(0.55, f"fitting {model_name}")
+        other_models[model_name] = fit_worker_model(model_name, model_input)
     audit, audited_units = _audit_filter_of(study, consensus)
-    figures = (
-        kind.results.figures(judgments, seed=design.seed) if judgments and kind.results else KindResults()
-    )
+    figures = KindResults()
+    if judgments and kind.results:
+        figures = kind.results.figures(judgments, seed=design.seed)
     systems, rankings, verdict = _systems_of(study, kind, table, consensus, audit)
     content, content_verdict = _score_selections(study, kind, judgments, design.seed)
     settings = {
@@ -289,10 +298,33 @@ def compute_aggregation(
         "alpha": kind.aggregation.level,
         "resamples": RESAMPLES,
         "seed": design.seed,
-        **({"clusters": NAIVE} if clusters == NAIVE else {}),
-        **({"stopping": describe_stopping(design)} if stops_early(study) else {}),
     }
+    if clusters == NAIVE:
+        settings["clusters"] = NAIVE
+    if stops_early(study):
+        settings["stopping"] = describe_stopping(design)
     times = loaders.work_times(study, loaders.workers_without_times(table, workers))
+    result = {
+        "agreement": agreement,
+        "workers": worker_figures(table, workers, table.records, times),
+        "counts": count_judgments(table, consensus, len(workers)),
+        "unused": unused_answers(study, table),
+        "systems": systems,
+        "systems_verdict": content_verdict or verdict,
+        **rankings,
+        "outputs": newest_output(study) if kind.judges_one_caption or kind.system_content else None,
+    }
+    if design.scale and kind.scale:
+        result["scale"] = _scale_as_json(kind.scale)
+    result["figures"] = {**figures.study, **({"system_content": content} if content else {})}
+    if clusters == NAIVE:
+        result["clusters"] = NAIVE
+    if model:
+        result["dawid_skene"] = without_units(model)
+    if other_models:
+        result["models"] = {name: without_units(other) for name, other in other_models.items()}
+    if audit:
+        result["filter_audit"] = audit
     return StudyAggregation(
         study=study,
         consensus=consensus,
@@ -301,26 +333,7 @@ def compute_aggregation(
         model=model,
         other_models=other_models,
         audited_units=audited_units,
-        result={
-            "agreement": agreement,
-            "workers": worker_figures(table, workers, table.records, times),
-            "counts": count_judgments(table, consensus, len(workers)),
-            "unused": unused_answers(study, table),
-            "systems": systems,
-            "systems_verdict": content_verdict or verdict,
-            **rankings,
-            "outputs": newest_output(study) if kind.judges_one_caption or kind.system_content else None,
-            **({"scale": _scale_dict(kind.scale)} if design.scale and kind.scale else {}),
-            "figures": {**figures.study, **({"system_content": content} if content else {})},
-            **({"clusters": NAIVE} if clusters == NAIVE else {}),
-            **({"dawid_skene": without_units(model)} if model else {}),
-            **(
-                {"models": {name: without_units(other) for name, other in other_models.items()}}
-                if other_models
-                else {}
-            ),
-            **({"filter_audit": audit} if audit else {}),
-        },
+        result=result,
         settings=settings,
         signature=signature("aggregation", settings),
         judgments=str(signature_of_study(study, table=table, material=material)),

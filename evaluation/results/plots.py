@@ -92,19 +92,15 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
 def _label_times(axes: Axes, start: float, span: float, zone: str) -> None:
     """Label the axis of times, which begins at ``start`` and is ``span`` seconds long, by days or by hours."""
     with_dates = span > 2 * DAY_SECONDS
-    moments = [start + share * span for share in ((0, 1 / 3, 2 / 3, 1) if span > HOUR_SECONDS else (0, 1))]
-    times = [datetime.fromtimestamp(moment, tz=ZoneInfo(zone)) for moment in moments]
-    labels = [
-        date_format(moment, "MONTH_DAY_FORMAT") if with_dates else f"{moment:%H:%M}" for moment in times
-    ]
-    axes.set_xticks(moments, labels)
+    tick_shares = (0, 1 / 3, 2 / 3, 1) if span > HOUR_SECONDS else (0, 1)
+    ticks = [start + share * span for share in tick_shares]
+    times = [datetime.fromtimestamp(tick, tz=ZoneInfo(zone)) for tick in ticks]
+    labels = [date_format(time, "MONTH_DAY_FORMAT") if with_dates else f"{time:%H:%M}" for time in times]
+    axes.set_xticks(ticks, labels)
     first, last = times[0].date(), times[-1].date()
-    last_text = date_format(last)
-    label = (
-        last_text
-        if first == last
-        else _("%(first)s to %(last)s") % {"first": date_format(first, "MONTH_DAY_FORMAT"), "last": last_text}
-    )
+    label = date_format(last)
+    if first != last:
+        label = _("%(first)s to %(last)s") % {"first": date_format(first, "MONTH_DAY_FORMAT"), "last": label}
     axes.set_xlabel(f"{label} ({zone})", **SOFT_STYLE)
 
 
@@ -139,12 +135,10 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
     timed_workers = [row for row in workers if row["seconds"] is not None]
     if not tested_workers and not timed_workers:
         return ""
-    rows = (
-        sorted(tested_workers, key=lambda row: (-row["controls_share"], row["worker"]))
-        if tested_workers
-        else []
-    )
-    rows = rows or sorted(timed_workers, key=lambda row: (row["seconds"], row["worker"]))
+    if tested_workers:
+        rows = sorted(tested_workers, key=lambda row: (-row["controls_share"], row["worker"]))
+    else:
+        rows = sorted(timed_workers, key=lambda row: (row["seconds"], row["worker"]))
     has_names = len(rows) <= MAX_NAMED_WORKERS
     height = min(0.85 + (ROW_HEIGHT if has_names else 0.07) * len(rows), 12.0)
     figure, axes = new_plot(height)
@@ -300,7 +294,8 @@ def _rows_height(names: Sequence[str]) -> float:
 
 def _left_margin(names: Sequence[str]) -> float:
     """Return the width of the metrics' names as a share of the figure's width."""
-    return 0.04 + 0.0115 * max(len(line) for name in names for line in metric_label_of(name).split("\n"))
+    labels = "\n".join(metric_label_of(name) for name in names)
+    return 0.04 + 0.0115 * max(map(len, labels.split("\n")))
 
 
 def _describe_accuracies(metrics: Mapping[str, Any]) -> str:

@@ -132,12 +132,13 @@ def pair_verdict(
         if is_decided.any()
         else []
     )
-    best = compare_with_best(
-        accuracies,
-        names,
-        lambda first, second: people.difference(winners[names[first]], winners[names[second]], is_of_kind).p,
-    )
-    by, raters = name_of_test(people.has_clusters, people.deletions), rater_count_of(people.deletions)
+
+    def p_of_difference(first: int, second: int) -> float:
+        return people.difference(winners[names[first]], winners[names[second]], is_of_kind).p
+
+    best = compare_with_best(accuracies, names, p_of_difference)
+    test_name = name_of_test(people.has_clusters, people.deletions)
+    raters = rater_count_of(people.deletions)
     larger = NO_LARGER_STUDY
     if people.columns and not is_settled(best):
         contrasts = [
@@ -145,7 +146,7 @@ def pair_verdict(
         ]
         items = len(np.unique(people.columns[ITEM][is_decided]))
         larger = larger_study(contrasts, items, raters)
-    return _make_verdict(best, int(is_decided.sum()), by, estimates, raters, larger)
+    return _make_verdict(best, int(is_decided.sum()), test_name, estimates, raters, larger)
 
 
 def pair_verdicts(
@@ -197,19 +198,21 @@ def correlation_verdict(
             scores[first], scores[second], people, missing="leave-out", weights=weights, clusters=clusters
         )
 
-    best = compare_with_best(
-        [estimates[name]["value"] for name in names],
-        names,
-        lambda first, second: difference(names[first], names[second]).p,
-    )
+    def p_of_difference(first: int, second: int) -> float:
+        return difference(names[first], names[second]).p
+
+    best = compare_with_best([estimates[name]["value"] for name in names], names, p_of_difference)
     columns, deletions = columns_and_deletions(clusters)
-    by, raters = TAU + name_of_test(columns != NAIVE, deletions), rater_count_of(deletions)
+    test_name = TAU + name_of_test(columns != NAIVE, deletions)
+    raters = rater_count_of(deletions)
     larger = NO_LARGER_STUDY
     if isinstance(columns, Mapping) and not is_settled(best):
         differences = [difference(best.names[0], name) for name in best.leaders[1:]]
-        contrasts = [Contrast(each.difference, each.spread) for each in differences]
-        larger = larger_study(contrasts, max(each.clusters.get(ITEM, 0) for each in differences), raters)
-    return _make_verdict(best, estimates[best.names[0]]["n"] if names else 0, by, estimates, raters, larger)
+        contrasts = [Contrast(result.difference, result.spread) for result in differences]
+        item_count = max(result.clusters.get(ITEM, 0) for result in differences)
+        larger = larger_study(contrasts, item_count, raters)
+    caption_count = estimates[best.names[0]]["n"] if names else 0
+    return _make_verdict(best, caption_count, test_name, estimates, raters, larger)
 
 
 def is_settled(best: BestResult) -> bool:
@@ -221,10 +224,11 @@ def verdict_sentence(verdict: Verdict, estimates: Estimates) -> str:
     """Return the verdict as a sentence in the reader's language. ``estimates`` are those of the metrics."""
     # Naive tests do not cluster by item, so they cannot say how many items are needed.
     larger = "" if verdict["by"].endswith(NAIVE_TESTS) else larger_study_sentence(verdict)
-    return " ".join(filter(None, (_sentence(verdict, estimates), larger)))
+    return " ".join(filter(None, (_sentence_on_leaders(verdict, estimates), larger)))
 
 
-def _sentence(verdict: Verdict, estimates: Estimates) -> str:
+def _sentence_on_leaders(verdict: Verdict, estimates: Estimates) -> str:
+    """Return a sentence on the leading metrics, or on why no metric leads."""
     leaders, rest = verdict["leaders"], verdict["rest"]
     reasons = {
         name: cell["reason"]
@@ -320,19 +324,20 @@ def estimates_of_metrics(result: Mapping[str, Any]) -> Estimates:
 
 
 def scope_fields(deletions: RaterDeletions | None) -> dict[str, Any]:
-    """Return the fields ``scope`` and ``raters`` of a verdict. ``raters`` is missing if tests are not over raters."""
+    """Return the fields ``scope`` and ``raters`` of a verdict. ``raters`` is missing if raters are unknown."""
     raters = rater_count_of(deletions)
-    return {**({} if raters is None else {"raters": raters}), "scope": scope_of(raters)}
+    scope = {"scope": scope_of(raters)}
+    return scope if raters is None else {"raters": raters, **scope}
 
 
 def levels_sentence(result: Mapping[str, Any]) -> str:
     """Return sentences on levels to compare a verdict with (chance, one judge), and on the verdict's limits."""
     if not result["verdict"]["all"]["leaders"]:
         return ""
-    return " ".join(filter(None, (_levels(result), scope_sentence(result))))
+    return " ".join(filter(None, (_levels_to_compare(result), scope_sentence(result))))
 
 
-def _levels(result: Mapping[str, Any]) -> str:
+def _levels_to_compare(result: Mapping[str, Any]) -> str:
     if result["verdict"]["all"]["by"] in CAPTION_TESTS:
         return _("0 is chance, and 1 is the same order as people.")
     if "halves" in result:
@@ -366,7 +371,7 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
 
 
 def _make_verdict(
-    best: BestResult, n: int, by: str, estimates: Estimates, raters: int | None, larger: LargerStudy
+    best: BestResult, n: int, test_name: str, estimates: Estimates, raters: int | None, larger: LargerStudy
 ) -> Verdict:
     leaders, rest = best.leaders, best.significantly_worse
     verdict = Verdict(
@@ -376,7 +381,7 @@ def _make_verdict(
         p=best.p_of_rest if rest else best.p_of_leaders,
         compared=best.compared,
         n=n,
-        by=by,
+        by=test_name,
         raters=raters,
         scope=scope_of(raters),
         **larger,

@@ -111,9 +111,10 @@ class OpenJudgments:
 
 
 class _CheckedColumns(Columns):
-    """Columns of a table, of which ``check`` refuses a table without the required ones."""
+    """Columns of a table that refuse a table without the required ones."""
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
+        """Raise ImportProblem if a required column is not among the ``names`` of the table's columns."""
         for needed in self.required:
             if needed not in names:
                 near = nearest_name(needed, names)
@@ -165,8 +166,9 @@ def read_judgment_table(
         has_answers_column = has_answers_column or record.get("answers") is not None
         scale = scale or str(record.get("scale") or "")
         if unit not in unit_index:
-            items.append(image := read_optional(record, "image", read_name))
-            if image is not None and (document := read_document(record)):
+            image, document = read_optional(record, "image", read_name), read_document(record)
+            items.append(image)
+            if image is not None and document:
                 document_by_image.setdefault(image, document)
             if read_content is not None:
                 contents.append(read_content(record))
@@ -263,19 +265,27 @@ def read_open_judgments(
         kind = kind.for_design(design)
         own_page = kind if kind.page.custom else None
     source = TableJudgments(path, read_table, protocol=kind.name, encoding=encoding, own_page=own_page)
-    codes: list[tuple[str, str, str, float, str | None]] = []
+    units: list[str] = []
+    parts: list[str] = []
+    workers: list[str] = []
+    values: list[float] = []
+    images: list[str | None] = []
     document_by_image: dict[str, str] = {}
     excluded_counts: Counter[str] = Counter()
     judgment_count, is_anonymous = 0, False
     for row in included_rows(source.judgments(), excluded_counts, progress):
-        judgment_count, is_anonymous = judgment_count + 1, is_anonymous or row.anonymous
+        judgment_count += 1
+        is_anonymous = is_anonymous or row.anonymous
         # The attributes of a unit that `codes` reads.
         unit = SimpleNamespace(content=row.content or {}, first=SimpleNamespace(text=row.first_text))
-        part_codes = kind.aggregation.codes(unit, row.stored).items()
-        codes += [(row.unit, part, row.worker, code, row.image) for part, code in part_codes]
+        for part, code in kind.aggregation.codes(unit, row.stored).items():
+            units.append(row.unit)
+            parts.append(part)
+            workers.append(row.worker)
+            values.append(code)
+            images.append(row.image)
         if row.image is not None and row.document is not None:
             document_by_image.setdefault(row.image, row.document)
-    units, parts, workers, values, images = map(list, zip(*codes, strict=True)) if codes else ([],) * 5
     return OpenJudgments(
         units,
         parts,
@@ -329,13 +339,15 @@ def _with_equal_numbers(values: Sequence[float | str]) -> tuple[list[float | str
         f"{quote_value(text)} is a text in some rows and a number in others, and counts as the number"
         for text in equal_numbers
     ]
-    labels = Lookalikes()
-    other_texts = [text for text in texts if text not in equal_numbers]
-    for text in other_texts if len(texts) <= MAX_LABELS else []:
-        if (first := labels.earlier_label(text)) is not None:
-            warnings.append(
-                f"{quote_value(first)} and {quote_value(text)} differ in case or blanks alone, and count as two"
-            )
+    if len(texts) <= MAX_LABELS:
+        labels = Lookalikes()
+        for text in texts:
+            if text in equal_numbers:
+                continue
+            earlier_label = labels.earlier_label(text)
+            if earlier_label is not None:
+                both = f"{quote_value(earlier_label)} and {quote_value(text)}"
+                warnings.append(f"{both} differ in case or blanks alone, and count as two")
     typed_values = [equal_numbers.get(value, value) if isinstance(value, str) else value for value in values]
     return typed_values, warnings
 
@@ -381,15 +393,12 @@ def _read_value(record: Record, numeric: bool) -> float | str | None:
         return float(value)
     if isinstance(value, str):
         text = unguard_formula(value).strip() if record.textual else value.strip()
-        if record.textual:
-            try:
-                value = float(text)
-            except ValueError:
-                value = text
-        if isinstance(value, str):
+        number = _parse_number(text) if record.textual else None  # CSV has numbers as text, and JSON does not
+        if number is None:
             if numeric or text in ("", "nan", "NaN"):
-                raise record.problem("value", quote_value(value), expected)
+                raise record.problem("value", quote_value(text if record.textual else value), expected)
             return text
+        value = number
     if not isinstance(value, (int, float)) or math.isnan(value):
         raise record.problem("value", quote_value(value), expected)
     if abs(value) > MAX_NUMBER:
@@ -398,18 +407,20 @@ def _read_value(record: Record, numeric: bool) -> float | str | None:
 
 
 def _refuse_duplicates(path: Path, table: FileJudgments, lines: NDArray[np.int64]) -> None:
-    """Raise ImportProblem if a worker judged a unit twice. ``lines`` are the (N,) numbers of the rows' lines."""
+    """Raise ImportProblem if a worker judged a unit twice, with the first repeated row of the file.
+
+    ``lines`` are the (N,) numbers of the rows' lines.
+    """
+    # Compare pairs of a unit and a worker as one number.
     keys = table.units * max(len(table.worker_names), 1) + table.workers
     sorted_keys = np.sort(keys)
     repeats = np.flatnonzero(sorted_keys[1:] == sorted_keys[:-1])
-    if repeats.size:
-        # The first repeated row in file order.
-        rows = np.flatnonzero(np.isin(keys, sorted_keys[repeats]))
-        first_rows: dict[int, int] = {}
-        for row in rows.tolist():
-            first_row = first_rows.setdefault(int(keys[row]), row)
-            if first_row != row:
-                unit, worker = table.unit_names[table.units[row]], table.worker_names[table.workers[row]]
-                actual = f"a second answer of {quote_value(worker)} on unit {quote_value(unit)}"
-                expected = f"one answer a participant and unit (the first is on line {lines[first_row]})"
-                raise ImportProblem(path, int(lines[row]), "worker", actual, expected)
+    rows = np.flatnonzero(np.isin(keys, sorted_keys[repeats]))
+    first_rows: dict[int, int] = {}
+    for row in rows.tolist():
+        first_row = first_rows.setdefault(int(keys[row]), row)
+        if first_row != row:
+            unit, worker = table.unit_names[table.units[row]], table.worker_names[table.workers[row]]
+            actual = f"a second answer of {quote_value(worker)} on unit {quote_value(unit)}"
+            expected = f"one answer a participant and unit (the first is on line {lines[first_row]})"
+            raise ImportProblem(path, int(lines[row]), "worker", actual, expected)

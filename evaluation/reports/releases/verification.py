@@ -183,7 +183,8 @@ def _verify_bundle(reader: BundleReader) -> Verification:
         checked += checked_rows
         differences += row_differences
         changed_files: list[str] = []
-        if wording := bundle.rows.settings.wording:
+        wording = bundle.rows.settings.wording
+        if wording:
             new_report, texts = _render_again(reader, bundle, report)
             compared_values[f"{REPORT}report.json"] = (_reword(report, wording), as_json(new_report))
             changed_files = [
@@ -191,10 +192,12 @@ def _verify_bundle(reader: BundleReader) -> Verification:
                 for name, text in texts.items()
                 if _reword(reader.text(name), wording) != text
             ]
-        else:
+        else:  # only the sections of these old reports can be computed again
+            stated_sections = _reword(_sections(report), wording)
+            computed_sections = _reword(as_json(findings.sections), wording)
             compared_values[f"{REPORT}report.json"] = (
-                _reword(_sections(report), wording),
-                [_without_added_tables(section) for section in _reword(as_json(findings.sections), wording)],
+                stated_sections,
+                [_without_added_tables(section) for section in computed_sections],
             )
     except VerificationError as error:
         differences.append(str(error))
@@ -207,7 +210,7 @@ def _verify_bundle(reader: BundleReader) -> Verification:
 
 
 def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> list[str]:
-    """Return differences of the manifest from the files, from computed values, and from its copy in the report.
+    """Return sentences on differences of the manifest from the files, computed values, and its copy in the report.
 
     Older reports have no copy of the manifest.
     """
@@ -221,11 +224,10 @@ def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> li
     manifest_copy = report.get("settings", {}).get(MANIFEST_COPY, {}) if isinstance(report, dict) else {}
     seed = bundle.rows.settings.seed
     expected_values = {**manifest_copy, "signature": bundle.findings.signature, "files": files, "seed": seed}
-    return [
-        line
-        for name, expected in expected_values.items()
-        for line in describe_differences(manifest.get(name), expected, f"{MANIFEST}.{name}")
-    ]
+    differences: list[str] = []
+    for name, expected in expected_values.items():
+        differences += describe_differences(manifest.get(name), expected, f"{MANIFEST}.{name}")
+    return differences
 
 
 def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tuple[Report, dict[str, str]]:
@@ -281,8 +283,9 @@ def _reword(value: Any, wording: int) -> Any:
     if isinstance(value, str) and wording < WORDING_VERSION:
         for earlier, current in WORDING_TEMPLATES["reworded"].items():
             value = value.replace(earlier, current)
-        for pattern, current in () if wording else REWORDED_PATTERNS.items():
-            value = re.sub(pattern, current, value)
+        if wording == 0:
+            for pattern, current in REWORDED_PATTERNS.items():
+                value = re.sub(pattern, current, value)
     return value
 
 
@@ -296,14 +299,13 @@ def _sections(report: Any) -> Any:
 
 def _check_files_of_report(reader: BundleReader, sections: Any) -> list[str]:
     """Return a sentence for each CSV file that differs from the numbers in report.json."""
+    expected: dict[str, str] = {}
     try:
-        parts = [
-            (kind, part) for section in sections for kind in ("figures", "tables") for part in section[kind]
-        ]
-        expected = {
-            f"{REPORT}{kind}/{part['name']}.csv": csv_of(part["columns"], part["rows"])
-            for kind, part in parts
-        }
+        for section in sections:
+            for folder in ("figures", "tables"):
+                for table in section[folder]:
+                    name = f"{REPORT}{folder}/{table['name']}.csv"
+                    expected[name] = csv_of(table["columns"], table["rows"])
     except MALFORMED_ROW_ERRORS as error:
         raise VerificationError(f"{REPORT}report.json of {reader.path} is no report.") from error
     return [
@@ -315,8 +317,10 @@ def _check_files_of_report(reader: BundleReader, sections: Any) -> list[str]:
 
 def scalars_in(value: Any) -> Iterator[Any]:
     """Yield the numbers, texts and null values in a JSON value."""
-    if isinstance(value, (dict, list, tuple)):
-        for part in value.values() if isinstance(value, dict) else value:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for part in value:
             yield from scalars_in(part)
     else:
         yield value
@@ -327,27 +331,25 @@ def describe_differences(stated: Any, computed: Any, where: str) -> list[str]:
 
     ``where`` is the path to the values, for the sentences.
     """
+    differences: list[str] = []
     if isinstance(stated, dict) and isinstance(computed, dict):
-        keys = [key for key in dict.fromkeys((*stated, *computed)) if key in stated or key not in ADDED_KEYS]
-        return [
-            line
-            for key in keys
-            for line in describe_differences(stated.get(key), computed.get(key), f"{where}.{key}")
-        ]
+        for key in dict.fromkeys((*stated, *computed)):
+            if key in stated or key not in ADDED_KEYS:
+                differences += describe_differences(stated.get(key), computed.get(key), f"{where}.{key}")
+        return differences
     if isinstance(stated, (list, tuple)) and isinstance(computed, (list, tuple)):
         if len(stated) != len(computed):
             return [f"{where}: stated {len(stated):,} entries, found {len(computed):,}"]
-        return [
-            line
-            for index, (stated_part, computed_part) in enumerate(zip(stated, computed, strict=True))
-            for line in describe_differences(stated_part, computed_part, f"{where}[{index}]")
-        ]
+        for index, (stated_part, computed_part) in enumerate(zip(stated, computed, strict=True)):
+            differences += describe_differences(stated_part, computed_part, f"{where}[{index}]")
+        return differences
     if _is_same_value(stated, computed) or (where.endswith(REWORDED_KEYS) and stated and computed):
         return []
     return [f"{where}: stated {stated!r}, found {computed!r}"]
 
 
 def _is_same_value(stated: Any, computed: Any) -> bool:
+    """Return whether two scalars are equal. Numbers may differ slightly, and true and false are no numbers."""
     are_numbers = isinstance(stated, (int, float)) and isinstance(computed, (int, float))
     if are_numbers and bool not in (type(stated), type(computed)):
         return math.isclose(stated, computed, rel_tol=RELATIVE_TOLERANCE, abs_tol=RELATIVE_TOLERANCE)

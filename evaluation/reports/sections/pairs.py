@@ -48,7 +48,7 @@ REFERENCE_COUNTS = (1, 2, 3, 5, 10, 20, 30, 48)  # numbers of references for whi
 MAX_DRAWS = 20  # random subsets of references for each number of references
 MAX_TEXTS_SCORED = 40_000  # texts that are scored for each number of references
 MAX_CURVES = 8  # metrics in a plot
-# Name of the human level, and the level, by pair kind ("all" for all pairs).
+# The human level that a plot of accuracy shows for each pair kind ("all" for all pairs): its label and estimate.
 HumanLevels = Mapping[str, tuple[str, Estimate]]
 MAX_SYSTEMS = 40  # systems in a plot
 HUMAN_NAMES = ("people", "human")  # names of the "system" of people's captions, here and in PASCAL-50S
@@ -85,7 +85,7 @@ def pair_metrics_section(inputs: ReportInputs, human_levels: HumanLevels) -> Sec
         return section("metrics", empty=inputs.no_evaluation_reason)
     result = inputs.evaluation.result
     kinds, accuracy = accuracy_by_metric(result["metrics"])
-    names, all_kinds = list(accuracy), kinds[-1]
+    names, all_kinds = list(accuracy), kinds[-1]  # the last kind is "all"
     data = accuracy_table(result, human_levels, clustered=inputs.method.is_clustered)
     label, human_level = human_levels.get(all_kinds, ("", Estimate(None)))
     best = accuracy[names[0]][all_kinds]
@@ -109,21 +109,12 @@ def pair_metrics_section(inputs: ReportInputs, human_levels: HumanLevels) -> Sec
     drawing = DotPlot(
         tuple(names), panels, "accuracy in %, 95 % interval", shows="share", accent=tuple(verdict["leaders"])
     )
-    counts = ("n", "correct", "metric_ties", "value_ties_half", "no_consensus")
-    ties = table(
-        "ties",
-        [
-            (name, kind, *(accuracy[name][kind][count] for count in counts))
-            for name in names
-            for kind in kinds
-        ],
-    )
     verdicts = {kind: result["verdict"][kind] for kind in kinds}
-    cells = {kind: {name: accuracy[name][kind] for name in names} for kind in kinds}
+    estimates = {kind: {name: accuracy[name][kind] for name in names} for kind in kinds}
     compared = comparison_tables(
-        verdicts, cells, headings=("pair kind", "metric"), column=("accuracy, %", "share")
+        verdicts, estimates, headings=("pair kind", "metric"), column=("accuracy, %", "share")
     )
-    tables = [data, *compared, ties, *longer_tables(result)]
+    tables = [data, *compared, _ties_table(accuracy, kinds), *longer_tables(result)]
     plots = [plot(sentence, drawing, data)]
     if halves:
         kinds_with_halves = [kind for kind in kinds if kind in halves]
@@ -132,6 +123,26 @@ def pair_metrics_section(inputs: ReportInputs, human_levels: HumanLevels) -> Sec
         plots.append(halves_plot)
         tables.insert(1, halves_plot.data)
     return section("metrics", [sentence, scope_sentence(result)], plots, tables)
+
+
+def _ties_table(accuracy: Mapping[str, Mapping[str, Mapping[str, int]]], kinds: Sequence[str]) -> Table:
+    """Return the table of the counts behind each accuracy, which are by metric and pair kind."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, by_kind in accuracy.items():
+        for kind in kinds:
+            counts = by_kind[kind]
+            rows.append(
+                (
+                    name,
+                    kind,
+                    counts["n"],
+                    counts["correct"],
+                    counts["metric_ties"],
+                    counts["value_ties_half"],
+                    counts["no_consensus"],
+                )
+            )
+    return table("ties", rows)
 
 
 def _same_halves_plot(
@@ -157,10 +168,8 @@ def _same_halves_plot(
     rows: list[tuple[Cell, ...]] = [
         (name, *(estimate_of(halves[kind]["metrics"][name]) for kind in kinds)) for name in names
     ]
-    rows += [
-        (label, *(estimate_of(halves[kind][key]) for kind in kinds))
-        for label, key in ((HALVES, "people"), (CEILING, "ceiling"))
-    ]
+    rows.append((HALVES, *(estimate_of(halves[kind]["people"]) for kind in kinds)))
+    rows.append((CEILING, *(estimate_of(halves[kind]["ceiling"]) for kind in kinds)))
     columns = [("who", "text"), *((f"{kind}, %", "share") for kind in kinds)]
     data = table("halves", rows, columns, raters=raters)
     halves_of_all = halves[kinds[-1]]
@@ -264,15 +273,24 @@ def _make_references_section(
         panels.append(CurvePanel(kind, tuple(lines), _levels(human_levels.get(kind))))
     curves_of_all = {name: by_kind[kinds[-1]] for name, by_kind in curves.items()}
     best = max(curves_of_all, key=lambda name: curves_of_all[name].value[-1])
-    # Accuracies with the fewest references, and with the most.
-    first = [curve.value[0] for curve in curves_of_all.values()]
-    last = [curve.value[-1] for curve in curves_of_all.values()]
     best_curve = curves_of_all[best]
+    # Accuracies with the fewest references, and with the most. Reports of wording 0 name those of the best metric.
+    first: Any = best_curve.value[0]
+    last: Any = best_curve.value[-1]
+    if wording:
+        first_values = [curve.value[0] for curve in curves_of_all.values()]
+        last_values = [curve.value[-1] for curve in curves_of_all.values()]
+        first, last = (min(first_values), max(first_values)), (min(last_values), max(last_values))
     sentence = render_sentence(
-        "references", wording=wording, name=best, first=(min(first), max(first)) if wording else best_curve.value[0],
-        last=(min(last), max(last)) if wording else best_curve.value[-1], most=best_curve.references[-1],
-        left=hidden_metrics, drawn=len(curves),
-    )  # fmt: skip
+        "references",
+        wording=wording,
+        name=best,
+        first=first,
+        last=last,
+        most=best_curve.references[-1],
+        left=hidden_metrics,
+        drawn=len(curves),
+    )
     if not human_levels and not inputs.method.is_clustered:
         sentence = f"{sentence} {render_sentence('pairs-no-ceiling', wording=inputs.method.wording)}"
     data = table("references", rows, clustered=inputs.method.is_clustered, raters=inputs.covers_new_raters)
@@ -331,9 +349,13 @@ def systems_section(inputs: ReportInputs) -> Section | None:
         caption = render_sentence("strengths", stronger=1 / (1 + np.exp(-1)), ceiling=ceiling)
         drawing = _strengths_drawing(strength_by_name, leaders)
         plots.append(plot(caption, drawing, data, "strengths", "Strengths of systems"))
+    sentences, tables = [sentence], [data]
+    if inputs.draws_at_claim:
+        sentences.append(render_sentence("tournament-live"))
     metrics_table = _wins_by_metrics_table(inputs, pair_ids, first, second, people)
-    sentences = [sentence, *([render_sentence("tournament-live")] if inputs.draws_at_claim else [])]
-    return section("tournament", sentences, plots, [data, *([metrics_table] if metrics_table else [])])
+    if metrics_table is not None:
+        tables.append(metrics_table)
+    return section("tournament", sentences, plots, tables)
 
 
 def _decided_comparisons(inputs: ReportInputs) -> list[tuple[int, str, str, int]]:
@@ -363,18 +385,19 @@ def _strengths_drawing(strength_by_name: Mapping[str, Estimate], leaders: Sequen
 
 def _levels_of_human_captions(estimates: Mapping[str, Estimate]) -> list[Level]:
     """Return the levels of the "systems" of people's captions. ``estimates`` are by name of the system."""
-    return [
-        level
-        for name, estimate in estimates.items()
-        if name in HUMAN_NAMES
-        for level in levels_of("human captions", estimate)
-    ]
+    levels: list[Level] = []
+    for name, estimate in estimates.items():
+        if name in HUMAN_NAMES:
+            levels += levels_of("human captions", estimate)
+    return levels
 
 
 def _wins_by_metrics_table(
     inputs: ReportInputs, pair_ids: list[int], first: list[str], second: list[str], people: TournamentResult
 ) -> Table | None:
-    """Return the table of wins if the metrics were the judges, and their correlation with people's.
+    """Return the table of the wins that systems would have if metrics were the judges, or None without metrics.
+
+    The table has the correlation of these wins with those of the ``people``.
 
     Args:
         pair_ids, first, second: row ids, first systems and second systems of the compared pairs.
