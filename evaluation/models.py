@@ -159,13 +159,13 @@ class MetricScore(models.Model):
 class ScoreKeys(models.Model):
     """Captions, systems or pairs that were scored, as Arrow columns. Metrics that were imported together share them."""
 
-    class Per(models.TextChoices):
+    class Subject(models.TextChoices):
         CAPTIONS = "captions", gettext_lazy("captions")
         SYSTEMS = "systems", gettext_lazy("systems")
         PAIRS = "pairs", gettext_lazy("pairs")
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="score_keys")
-    per = models.CharField(max_length=8, choices=Per)
+    per = models.CharField(max_length=8, choices=Subject)
     rows = models.PositiveIntegerField()
     columns = models.BinaryField()
     sha256 = models.CharField(max_length=64, help_text="Of the names of what was scored, in order.")
@@ -192,7 +192,7 @@ class ImportedMetric(models.Model):
     name = models.CharField(max_length=MAX_METRIC_LENGTH)
     better = models.CharField(max_length=6, choices=Better, default=Better.HIGHER)
     keys = models.ForeignKey(ScoreKeys, on_delete=models.CASCADE, related_name="metrics")
-    per = models.CharField(max_length=8, choices=ScoreKeys.Per, help_text="As that of its keys.")
+    per = models.CharField(max_length=8, choices=ScoreKeys.Subject, help_text="As that of its keys.")
     scores = models.BinaryField(help_text="A float64, little-endian, for each key; nan where there is none.")
     known = models.PositiveIntegerField(help_text="How many keys have a score.")
     source = models.CharField(max_length=200, help_text="The name of the file.")

@@ -26,7 +26,7 @@ from evaluation.results.metrics.study_texts import (
     judged_pairs,
     pair_clusters,
 )
-from evaluation.results.metrics.texts import CaptionTexts, named_kinds, weights_of_captions
+from evaluation.results.metrics.texts import CaptionTexts, kinds_with_unknown, weights_of_captions
 from evaluation.results.verdict import scope_fields
 from judgments.models import Output, Study
 from judgments.models.credits import credited_systems
@@ -78,14 +78,14 @@ def compare_metrics(
             "rows": compare_on_pairs(
                 [scores[name] for name in names],
                 np.array([pair.winner for pair in pairs], dtype=np.float64),
-                named_kinds(pair.kind for pair in pairs),
+                kinds_with_unknown(pair.kind for pair in pairs),
                 clusters,
             ),
         }
     captions, _counts = judged_captions(study, consensus, table, references)
     # imported metrics that have a score of each system, and none of single captions
     system_metrics = [
-        name for name in names if set(imported.columns.get(name, ())) == {ScoreKeys.Per.SYSTEMS}
+        name for name in names if set(imported.columns.get(name, ())) == {ScoreKeys.Subject.SYSTEMS}
     ]
     rows: list[dict[str, Any]] = []
     signatures = {name: imported.signature(name) for name in system_metrics}
@@ -154,7 +154,7 @@ def _compare_on_systems(
     scores: list[Floats] = []
     for name in names:
         if name not in caption_scores:
-            system_scores = imported.columns[name][ScoreKeys.Per.SYSTEMS]
+            system_scores = imported.columns[name][ScoreKeys.Subject.SYSTEMS]
             score_of_system = dict(
                 zip(system_scores.keys["system"].tolist(), system_scores.scores.tolist(), strict=True)
             )

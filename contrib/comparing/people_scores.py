@@ -59,12 +59,12 @@ def compare_with_scores(
     imported = load_imported(dataset, [*names, people])
     computed = [name for name in names if name not in imported.columns]
     for name in {*names, people}.difference(computed):
-        if ScoreKeys.Per.CAPTIONS not in imported.columns.get(name, {}):
+        if ScoreKeys.Subject.CAPTIONS not in imported.columns.get(name, {}):
             raise EvaluationError(
                 f"Dataset {dataset.name!r} has no scores of {name!r} by caption; expected them to be imported first."
             )
     signatures = {name: imported.signature(name) for name in imported.columns}
-    columns = {name: imported.columns[name][ScoreKeys.Per.CAPTIONS] for name in imported.columns}
+    columns = {name: imported.columns[name][ScoreKeys.Subject.CAPTIONS] for name in imported.columns}
     outputs = _read_outputs(dataset)
     columns = {name: _credit_systems(column, outputs) for name, column in columns.items()}
     notes = []

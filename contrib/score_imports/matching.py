@@ -22,7 +22,7 @@ from quorum.numeric.arrays import Ints
 if TYPE_CHECKING:
     from contrib.score_imports.reading import ScoreRows
 
-Per = ScoreKeys.Per
+Subject = ScoreKeys.Subject
 
 UNMATCHED = -1  # stands in place of a system's row id
 NO_MATCH = (NO_ROW_ID, NO_ROW_ID, UNMATCHED)  # the entry of a row about something that is not in the dataset
@@ -93,10 +93,10 @@ class RowMatcher:
             EvaluationError: no row matches.
         """
         entries = {
-            Per.CAPTIONS: self._match_captions,
-            Per.SYSTEMS: self._match_systems,
-            Per.PAIRS: self._match_pairs,
-        }[Per(rows.per)](rows, leave_out)
+            Subject.CAPTIONS: self._match_captions,
+            Subject.SYSTEMS: self._match_systems,
+            Subject.PAIRS: self._match_pairs,
+        }[Subject(rows.per)](rows, leave_out)
         # three columns: what is scored, its item and its system
         numbers = np.frombuffer(entries, dtype=np.int64).reshape(-1, 3)
         matched_rows = np.flatnonzero(numbers[:, 2] != UNMATCHED)

@@ -37,7 +37,7 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 from quorum.numeric.arrays import Floats
 from quorum.statistics.inputs import MAX_NUMBER
 
-Per = ScoreKeys.Per
+Subject = ScoreKeys.Subject
 
 SCORE = "score"
 WMT_FORMAT = "mt-metrics-eval"
@@ -81,7 +81,7 @@ class ScoreRows:
     """N rows of one file, with scores by one or more metrics.
 
     Attributes:
-        per: what a row scores, a value of ``ScoreKeys.Per``.
+        per: what a row scores, a value of ``ScoreKeys.Subject``.
         keys: (N,) values of each key column; of mt-metrics-eval only `system`.
         scores: (N,) float64 scores of each metric, nan if missing.
         lines: (N,) line on which each row begins, 0 for a row of a request; () if every row is a line.
@@ -198,7 +198,7 @@ def _check_size(path: Path, byte_count: int) -> None:
 
 
 def _key_columns(record: Record) -> tuple[str, tuple[str, ...]]:
-    """Return what a table scores, a value of ``ScoreKeys.Per``, and the columns that name it, by its first record."""
+    """Return what a table scores (a ``ScoreKeys.Subject``), and the columns that name it, by its first record."""
     present_columns = {name for name in KEY_COLUMNS if record.get(name) is not None}
     # without a system, an empty cell is an empty caption; otherwise the caption is the system's
     if "system" not in present_columns:
@@ -208,12 +208,16 @@ def _key_columns(record: Record) -> tuple[str, tuple[str, ...]]:
         for name, key in ID_COLUMNS.items()
     }
     if sides["first"] and sides["second"] and "image" in present_columns:
-        return Per.PAIRS, ("image", sides["first"], sides["second"])
+        return Subject.PAIRS, ("image", sides["first"], sides["second"])
     if "image" in present_columns and (sides["caption"] or "system" in present_columns):
         system_columns = ("system",) if "system" in present_columns else ()
-        return Per.CAPTIONS, ("image", *((sides["caption"],) if sides["caption"] else ()), *system_columns)
+        return Subject.CAPTIONS, (
+            "image",
+            *((sides["caption"],) if sides["caption"] else ()),
+            *system_columns,
+        )
     if "system" in present_columns and not present_columns & {"image", *ID_COLUMNS, *ID_COLUMNS.values()}:
-        return Per.SYSTEMS, ("system",)
+        return Subject.SYSTEMS, ("system",)
     raise record.problem(
         None,
         f"the columns {', '.join(sorted(present_columns)) or quote_value('')}",
@@ -285,9 +289,9 @@ def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreR
         file, systems = entries[0].file, entries[0].systems
         keys, scores = {"system": systems}, {entry.metric: entry.scores for entry in entries}
         if _has_whole_systems(file):
-            yield ScoreRows(file, Per.SYSTEMS, keys, scores)
+            yield ScoreRows(file, Subject.SYSTEMS, keys, scores)
         else:
-            yield ScoreRows(file, Per.CAPTIONS, keys, scores, segments=_number_segments(systems))
+            yield ScoreRows(file, Subject.CAPTIONS, keys, scores, segments=_number_segments(systems))
 
 
 def _has_whole_systems(file: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,20 +18,21 @@ from judgments.models import Dataset, Item, System
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.numeric.signatures import Signature
 
-Per = ScoreKeys.Per  # what a score is of: a caption, a system or a pair
+Subject = ScoreKeys.Subject  # what a score is of: a caption, a system or a pair
 
 VERSION = "1.0"  # version of the signatures of imported metrics
 SUBJECT_FIELD = "imported"  # field of the signature that says whether captions, systems or pairs are scored
 HASH_DIGITS = 12  # digits of the hash in a signature
 NO_ROW_ID = 0  # stands in for a row id where there is none
 
-KeyColumns = dict[str, Ints]  # the columns of `ScoreKeys`: "place" (the subject's stable number) and "system"
+# The columns of `ScoreKeys`: "place" is the subject's stable number, and "system" the row id of its system, if known.
+KeyColumns = dict[str, Ints]
 
 
 def stable_number(*names: str) -> int:
-    """Return a hash of a subject: of a system's name, or of an image's name with one or two captions.
+    """Return a number that identifies a subject: a hash of a system's name, or of an image's name and its captions.
 
-    The hash is the same in every installation, unlike row ids.
+    Unlike row ids, it is the same in every installation.
     """
     digest = hashlib.blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "little", signed=True)
@@ -103,7 +104,7 @@ class ScoreColumn:
 class ImportedScores:
     """The imported scores of a dataset.
 
-    ``columns`` has the scores by the name of the metric, and then by the kind of subject (``Per``).
+    ``columns`` has the scores by the name of the metric, and then by the kind of subject (``Subject``).
     """
 
     def __init__(self, dataset: Dataset | None, columns: Mapping[str, Mapping[str, ScoreColumn]]) -> None:
@@ -115,11 +116,11 @@ class ImportedScores:
         return set(self.columns)
 
     def signature(self, name: str) -> str:
-        """Return the metric's signature. If it scores several kinds of subjects, captions come first, then pairs."""
-        by_per = self.columns[name]
-        return signature_of(
-            next(by_per[per] for per in (Per.CAPTIONS, Per.PAIRS, Per.SYSTEMS) if per in by_per).metric
-        )
+        """Return the signature of the metric's scores of captions, or else of pairs, or else of systems."""
+        by_subject = self.columns[name]
+        subjects = (Subject.CAPTIONS, Subject.PAIRS, Subject.SYSTEMS)
+        first_subject = next(subject for subject in subjects if subject in by_subject)
+        return signature_of(by_subject[first_subject].metric)
 
     @cached_property
     def _images(self) -> dict[int, str]:
@@ -136,15 +137,16 @@ class ImportedScores:
 
         Raise EvaluationError if a score is missing, or if the metric does not score captions.
         """
-        column = self.columns[name].get(Per.CAPTIONS)
+        column = self.columns[name].get(Subject.CAPTIONS)
         if column is None:
             raise self._refusal(name, "captions one by one")
         scores = self._scores_of(column, captions, systems)
-        return self._require_complete(name, scores, lambda row: captions[row])
+        return self._require_complete(name, scores, captions)
 
     def has_scores(self, captions: Sequence[tuple[int, str]]) -> Flags:
         """Return (N,) flags that say whether all metrics which score captions have a score of the caption."""
-        columns = [by_per[Per.CAPTIONS] for by_per in self.columns.values() if Per.CAPTIONS in by_per]
+        metrics = self.columns.values()
+        columns = [by_subject[Subject.CAPTIONS] for by_subject in metrics if Subject.CAPTIONS in by_subject]
         is_scored: Flags = np.ones(len(captions), dtype=np.bool_)
         if columns:
             is_scored = np.all([~np.isnan(self._scores_of(column, captions)) for column in columns], axis=0)
@@ -190,35 +192,39 @@ class ImportedScores:
         Raises:
             EvaluationError: a score is missing, or the metric scores neither captions nor pairs.
         """
-        by_per = self.columns[name]
-        if Per.CAPTIONS in by_per:
-            captions = [(item, text) for item, *texts in pairs for text in texts]
-            system_ids = [self._systems.get(system) for pair in systems for system in pair]
-            credits = [[] if system_id is None else [system_id] for system_id in system_ids]
+        by_subject = self.columns[name]
+        if Subject.CAPTIONS in by_subject:
+            captions: list[tuple[int, str]] = []
+            credits: list[list[int]] = []
+            for (item, *texts), pair_systems in zip(pairs, systems, strict=True):
+                for text, system in zip(texts, pair_systems, strict=True):
+                    system_id = self._systems.get(system)
+                    captions.append((item, text))
+                    credits.append([] if system_id is None else [system_id])
             return self.of_captions(name, captions, credits).reshape(-1, 2)
-        if Per.PAIRS not in by_per:
+        if Subject.PAIRS not in by_subject:
             raise self._refusal(name, "pairs")
         subjects = [(self._images[item], first, second) for item, first, second in pairs]
         swapped_subjects = [(image, second, first) for image, first, second in subjects]
-        column = by_per[Per.PAIRS]
+        column = by_subject[Subject.PAIRS]
         preferences = self._scores_by_names(column, subjects)
         from_swapped = -self._scores_by_names(column, swapped_subjects)
         has_both = ~np.isnan(preferences) & ~np.isnan(from_swapped)
-        means = (preferences + from_swapped) / 2
-        preferences = np.where(np.isnan(preferences), from_swapped, np.where(has_both, means, preferences))
-        self._require_complete(name, preferences, lambda row: (pairs[row][0], " / ".join(pairs[row][1:])))
+        preferences = np.where(np.isnan(preferences), from_swapped, preferences)
+        preferences[has_both] = (preferences[has_both] + from_swapped[has_both]) / 2
+        self._require_complete(
+            name, preferences, [(item, f"{first} / {second}") for item, first, second in pairs]
+        )
         return np.stack([preferences, -preferences], axis=1) / 2
 
-    def _require_complete(
-        self, name: str, scores: Floats, subject_of: Callable[[int], tuple[int, str]]
-    ) -> Floats:
+    def _require_complete(self, name: str, scores: Floats, subjects: Sequence[tuple[int, str]]) -> Floats:
         """Return the scores. Raise EvaluationError if one is nan.
 
-        ``subject_of`` returns the image's row id and the text of a row, for the message.
+        ``subjects`` has the image's row id and the text of each scored subject, for the message.
         """
         missing_rows = np.flatnonzero(np.isnan(scores))
         if len(missing_rows):
-            item, text = subject_of(int(missing_rows[0]))
+            item, text = subjects[int(missing_rows[0])]
             raise EvaluationError(
                 f"Metric {name!r} has no score of {len(missing_rows):,} of {len(scores):,}; the first is "
                 f"{quote_value(text)} of item {quote_value(self._images[item])}. Expected one of each that was judged."
@@ -227,8 +233,8 @@ class ImportedScores:
 
     def _refusal(self, name: str, judged: str) -> EvaluationError:
         """Return the error that a metric does not score what the study judges (``judged``, a plural noun)."""
-        subjects = ", ".join(Per(per).value for per in self.columns[name])
-        if Per.SYSTEMS in self.columns[name]:
+        subjects = ", ".join(Subject(subject).value for subject in self.columns[name])
+        if Subject.SYSTEMS in self.columns[name]:
             hint = "it can be compared over systems alone (`metrics compare`)"
         else:
             hint = "expected scores of captions"
@@ -275,6 +281,6 @@ def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
 
 
 def imported_hashes(dataset: Dataset, names: Iterable[str]) -> str:
-    """Return the names of imported metrics with short hashes, for the settings of an evaluation."""
+    """Return the names of imported metrics with short hashes of their scores, such as "spice-1f0c…,bert-98a2…"."""
     rows = ImportedMetric.objects.filter(dataset=dataset, name__in=list(names)).order_by("name", "per")
     return ",".join(f"{name}-{sha256[:HASH_DIGITS]}" for name, sha256 in rows.values_list("name", "sha256"))

@@ -38,15 +38,22 @@ from judgments.importers.options import add_options, mapping_of
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS, Kind
 from quorum.statistics.aggregation.pair_answers import FIRST, NEITHER, NO_DIFFERENCE, SECOND
-from quorum.statistics.agreement import LEVELS, Alpha, AlphaOfParts, agreement, ratings_of_judgments
+from quorum.statistics.agreement import (
+    LEVELS,
+    AgreementResult,
+    Alpha,
+    AlphaOfParts,
+    agreement,
+    ratings_of_judgments,
+)
 from quorum.statistics.crossed import BOTH, ITEM, NAIVE, RATER, Clusters
 from quorum.statistics.inputs import StatisticsError, encode
 from quorum.statistics.resampling import RESAMPLES
 
+BLOCK_BYTES = 1 << 20  # bytes (1 MiB) read at once to count lines
 _PROTOCOLS = ", ".join(f"{protocol} {kind.aggregation.level}" for protocol, kind in KINDS.items())
-EXCLUDED_ROWS = {
-    CONTROL_ITEMS: "check questions"
-}  # names of excluded rows, where they differ from the file's
+# Names of excluded rows in messages, if they differ from those in ``FileJudgments.excluded_counts``.
+EXCLUDED_ROWS = {CONTROL_ITEMS: "check questions"}
 
 HELP = f"""\
 Krippendorff's alpha of a judgments file, with a 95 % interval by item and by participant. Items are those of the
@@ -65,7 +72,7 @@ Without --level, values are compared at the level of the file's protocol, else n
 
 
 class AgreementExtension(Protocol):
-    """An extension of the command by a feature: options, and the work that they ask for.
+    """An extension of the command by a feature: further options, and the work that these options request.
 
     Attributes:
         help: a paragraph of the command's help.
@@ -78,7 +85,7 @@ class AgreementExtension(Protocol):
     def add_arguments(self, parser: CommandParser) -> None: ...
 
     def handle(self, command: Agreement, options: dict[str, Any]) -> bool:
-        """Do the extension's work if the options ask for it. Return whether they do."""
+        """Do the extension's work if the options request it, and return whether they do."""
 
 
 class Agreement(QuorumCommand):
@@ -134,46 +141,44 @@ class Agreement(QuorumCommand):
             self._measure(options)
 
     def _measure(self, options: dict[str, Any]) -> None:
-        given_level: str | None = options["level"]
+        """Measure the agreement of the answers in the file, which are open answers or values."""
         names = _read_coefficient_names(options["coefficient"])
-        mapped = mapping_of(options, options["path"]) is not None
-        kind = None if mapped else open_kind_of(options["path"], encoding=options["encoding"])
-        if kind is not None:
-            self._measure_open(kind, options)
-            return
-        if options["design"] is not None:
+        has_mapping = mapping_of(options, options["path"]) is not None
+        open_kind = None if has_mapping else open_kind_of(options["path"], encoding=options["encoding"])
+        if open_kind is not None:
+            self._measure_open_answers(open_kind, options)
+        elif options["design"] is not None:
             raise EvaluationError("--design is about open answers, expected a file that has some.")
-        table = self._read_judgments(options, given_level)
-        level = given_level or table.level
+        else:
+            self._measure_values(names, options)
+
+    def _measure_values(self, names: Sequence[str], options: dict[str, Any]) -> None:
+        """Measure alpha, and the coefficients with these ``names``, of answers that are values."""
+        table = self._read_judgments(options, options["level"])
+        level = options["level"] or table.level
         if level != "nominal" and table.values.dtype == object:
             # The protocol needs numbers, but the file has a text: read it again, for an error that names the line.
             table = self._read_judgments(options, level)
-        drawing_options = {"resamples": options["resamples"], "seed": options["seed"]}
+        bootstrap_options = {"resamples": options["resamples"], "seed": options["seed"]}
         ratings = ratings_of_judgments(table.units, table.workers, table.values)
         items: Any = encode(table.items, "items")[1][table.units] if table.items else []
         clusters = _clusters(table, items, naive=options["naive"])
         if isinstance(clusters, Mapping):  # convert once for several coefficients
             clusters = Clusters.of_codes(clusters)
-        sides = set(table.values.tolist()) <= {NO_DIFFERENCE, FIRST, SECOND, NEITHER}
-        exchange = exchange_of(KINDS.get(table.protocol or "")) if sides else None
-        control_items = CONTROL_ITEMS in table.excluded_counts
+        kind = KINDS.get(table.protocol or "")
+        are_sides = set(table.values.tolist()) <= {NO_DIFFERENCE, FIRST, SECOND, NEITHER}
+        exchange = exchange_of(kind) if are_sides else None
         result = agreement(
             ratings,
             coefficient_in_both_orders(Alpha(level), exchange),
-            **drawing_options,
+            **bootstrap_options,
             clusters=clusters,
-            control_items=control_items,
+            control_items=CONTROL_ITEMS in table.excluded_counts,
         )
-        figures: dict[str, Any] = {
-            "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
-            "level": level,
-            "units": result.units,
-            "workers": result.raters,
-            "judgments": result.judgments,
-            **({"coding": BOTH_ORDERS} if exchange else {}),
-        }
+        figures = _alpha_figures(result, level, result.judgments)
+        if exchange:
+            figures["coding"] = BOTH_ORDERS
         if names:
-            kind = KINDS.get(table.protocol or "")
             if kind is not None and (table.has_answers_column or kind.scale):
                 kind = checked_kind(options["path"], table, kind)
             figures["coefficients"] = agreement_coefficients(
@@ -181,25 +186,29 @@ class Agreement(QuorumCommand):
                 level,
                 names=names,
                 categories=kind.outcomes if kind is not None else (),
-                **drawing_options,
+                **bootstrap_options,
                 clusters=clusters,
                 exchange=exchange,
             )
         for sentence in table.similar_labels:
             self.stderr.write(f"Note: {sentence}.")
-        self._say_notes(table.excluded_counts, result.reason, result.note, math.isnan(result.value))
+        self._write_notes(table.excluded_counts, result, result.reason)
         self.write_figures(figures, options["output"])
 
-    def _measure_open(self, kind: Kind, options: dict[str, Any]) -> None:
+    def _measure_open_answers(self, kind: Kind, options: dict[str, Any]) -> None:
+        """Measure alpha of the parts of open answers of this kind."""
         if options["coefficient"]:
             raise EvaluationError(
                 f"--coefficient is about answers of a scale, and those of protocol {kind.name} are open; "
                 "expected alpha alone."
             )
-        path, file = options["path"], options["design"]
-        design = None if file is None else make_design(toml_values(read_whole(file), source=str(file)))
-        if design is not None and design.protocol != kind.name:
-            raise EvaluationError(f"{file} is of protocol {design.protocol}, and {path} of {kind.name}.")
+        path, design_path, design = options["path"], options["design"], None
+        if design_path is not None:
+            design = make_design(toml_values(read_whole(design_path), source=str(design_path)))
+            if design.protocol != kind.name:
+                raise EvaluationError(
+                    f"{design_path} is of protocol {design.protocol}, and {path} of {kind.name}."
+                )
         with progress_bar() as progress:
             table = read_open_judgments(
                 path,
@@ -217,16 +226,9 @@ class Agreement(QuorumCommand):
             clusters=_clusters(table, table.items, naive=options["naive"]),
             control_items=CONTROL_ITEMS in table.excluded_counts,
         )
-        figures = {
-            "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
-            "level": level,
-            "units": result.units,
-            "workers": result.raters,
-            "judgments": table.judgments if kind.aggregation.no_alpha else result.judgments,
-        }
-        reason = kind.aggregation.no_alpha or result.reason
-        self._say_notes(table.excluded_counts, reason, result.note, math.isnan(result.value))
-        self.write_figures(figures, options["output"])
+        judgment_count = table.judgments if kind.aggregation.no_alpha else result.judgments
+        self._write_notes(table.excluded_counts, result, kind.aggregation.no_alpha or result.reason)
+        self.write_figures(_alpha_figures(result, level, judgment_count), options["output"])
 
     def _read_judgments(self, options: dict[str, Any], level: str | None) -> FileJudgments:
         path, numeric = options["path"], level not in (None, "nominal")
@@ -239,13 +241,15 @@ class Agreement(QuorumCommand):
                 progress=lambda line: progress(line / line_count(path), "Reading judgments"),
             )
 
-    def _say_notes(self, left_out: Mapping[str, int], reason: str, note: str, undefined: bool) -> None:
-        for why, count in left_out.items():
+    def _write_notes(self, excluded_counts: Mapping[str, int], result: AgreementResult, reason: str) -> None:
+        """Write the excluded rows, and why alpha or its interval is undefined, to standard error."""
+        for why, count in excluded_counts.items():
             self.stderr.write(f"Left out: {count:,} ({EXCLUDED_ROWS.get(why, why)}).")
         if reason:
-            self.stderr.write(f"{'Alpha' if undefined else 'Its interval'} is undefined: {reason}.")
-        if note:
-            self.stderr.write(f"Note: {note}.")
+            subject = "Alpha" if math.isnan(result.value) else "Its interval"
+            self.stderr.write(f"{subject} is undefined: {reason}.")
+        if result.note:
+            self.stderr.write(f"Note: {result.note}.")
 
     def write_figures(self, figures: dict[str, Any], output: Path | None) -> None:
         if output is None:
@@ -255,8 +259,22 @@ class Agreement(QuorumCommand):
             self.stdout.write(f"Written to {output}.")
 
 
+def _alpha_figures(result: AgreementResult, level: str, judgment_count: int) -> dict[str, Any]:
+    """Return alpha and the counts that belong to it as JSON."""
+    return {
+        "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
+        "level": level,
+        "units": result.units,
+        "workers": result.raters,
+        "judgments": judgment_count,
+    }
+
+
 def _clusters(table: FileJudgments | OpenJudgments, items: Sequence[Any], *, naive: bool) -> Any:
-    """Return the clusters of judgments, as in a study's results: by (N,) `items`, or by unit if there are no items."""
+    """Return the clusters of judgments, as ``agreement`` takes them: by item and, unless anonymous, by worker.
+
+    ``items`` are the (N,) items of the judgments; if it is empty, units are the items.
+    """
     if naive:
         return NAIVE
     if not len(items):
@@ -277,17 +295,14 @@ def _read_coefficient_names(text: str | None) -> list[str]:
 
 @cache
 def line_count(path: Path) -> int:
-    """Return an estimate of the number of lines, for the progress bar.
-
-    For a folder, return that of its largest file.
-    """
+    """Return the number of lines of a file, or of the largest file of a folder, at least 1, for the progress bar."""
     if path.is_dir():
-        path = max(
-            (file for file in path.iterdir() if file.is_file()),
-            key=lambda file: file.stat().st_size,
-            default=path,
-        )
+        files = [file for file in path.iterdir() if file.is_file()]
+        path = max(files, key=lambda file: file.stat().st_size, default=path)
     if not path.is_file():
         return 1
+    count = 0
     with path.open("rb") as stream:
-        return max(1, sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b"")))
+        while block := stream.read(BLOCK_BYTES):
+            count += block.count(b"\n")
+    return max(1, count)

@@ -58,7 +58,7 @@ def _shared_file(request: HttpRequest, entry: int, mark: str, name: str) -> Http
     if report is None:
         raise Http404
     try:
-        response = archived_file(request, report_archive(report), name, what="report")
+        response = archived_file(request, report_archive(report), name, archive_noun="report")
     except ObjectNotFound as error:
         raise Http404(str(error)) from None
     if name == PAGE:

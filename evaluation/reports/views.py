@@ -121,7 +121,7 @@ def download_report(request: HttpRequest, study: Study, context: Context) -> Htt
     try:
         path = report_archive(analysis)
         if name:
-            return archived_file(request, path, name, what="report")
+            return archived_file(request, path, name, archive_noun="report")
     except ObjectNotFound as error:
         raise Http404(str(error)) from None
     return file_download(request, path, name=path.name, content_type="application/zip")

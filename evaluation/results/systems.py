@@ -101,8 +101,7 @@ def verdict_of_systems(
     elif kind.relevance is not None:
         standings = None if outputs is None else outputs.standings(measure_of(kind.relevance))
     else:
-        feature_standings = (standings_of(study) for standings_of in of_features("standings"))
-        standings = next((standing for standing in feature_standings if standing is not None), None)
+        standings = _feature_standings(study)
     if standings is None or len(standings.names) < 2:
         return None
     return verdict_on_systems(standings)
@@ -251,3 +250,12 @@ def _choice_standings(study: Study) -> Standings | None:
         return standings_of_choices(fit_choices(study))
     except NothingToRank:
         return None
+
+
+def _feature_standings(study: Study) -> Standings | None:
+    """Return the comparison of systems by the first feature that has one for the study, or None."""
+    for standings_of in of_features("standings"):
+        standings: Standings | None = standings_of(study)
+        if standings is not None:
+            return standings
+    return None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +43,7 @@ WORKER_MODELS = {
     "confidence": gettext_noop("Votes weighted by confidence"),
 }
 # Why a model has no results.
-NOT_ASKED = "Nobody was asked how sure they are."
+NO_CONFIDENCES = "Nobody was asked how sure they are."
 NO_COMPARABLE_ITEM = "No item has enough judgments to compare one judgment with the majority of the others."
 
 
@@ -75,7 +74,10 @@ class ModelRows:
 
 
 def _largest_positions(values: Floats, candidates: Ints, count: int) -> Ints:
-    """Return those of the positions ``candidates`` that have the ``count`` largest values, with ties of the last."""
+    """Return those of the positions ``candidates`` that have the ``count`` largest values.
+
+    If several positions have the smallest of these values, all of them are returned.
+    """
     if len(candidates) <= count:
         return candidates
     threshold = np.partition(values[candidates], -count)[-count]
@@ -110,7 +112,7 @@ def fit_dawid_skene(model_input: ModelInput) -> dict[str, Any]:
     """Fit Dawid and Skene's model, as ``_fit_answer_model`` does. Return {} if answers are not categories."""
     if not model_input.has_categories:
         return {}
-    return _fit_answer_model(model_input, partial(dawid_skene, smoothing=SMOOTHING), ("accuracy",))
+    return _fit_answer_model(model_input, dawid_skene, ("accuracy",), smoothing=SMOOTHING)
 
 
 def fit_worker_model(name: str, model_input: ModelInput) -> dict[str, Any]:
@@ -119,13 +121,22 @@ def fit_worker_model(name: str, model_input: ModelInput) -> dict[str, Any]:
         return {
             "reason": f"Answers of protocol {model_input.kind.name} are no categories, which these models need."
         }
-    return _FITS[name](model_input)
+    match name:
+        case "mace":
+            return _fit_answer_model(model_input, mace, ("competence",))
+        case "glad":
+            return _fit_answer_model(model_input, glad, ("ability", "accuracy"))
+        case "response":
+            return _fit_item_response(model_input)
+        case "confidence":
+            return _fit_confidence_vote(model_input)
+    raise KeyError(name)
 
 
 def _fit_answer_model(
-    model_input: ModelInput, fit: Callable[..., Any], parameters: Sequence[str]
+    model_input: ModelInput, fit: Callable[..., Any], parameters: Sequence[str], **options: Any
 ) -> dict[str, Any]:
-    """Fit a model by the function ``fit``, and compare its values of units with the consensus.
+    """Fit a model by the function ``fit`` with its ``options``, and compare its values of units with the consensus.
 
     The keys of the result are ``reason``: why there are no results, or ""; ``units``: ``ModelRows``; ``workers``: the
     model's ``parameters`` of workers; ``compared``: number of units that are not adjudicated; ``differ``: number of
@@ -134,11 +145,11 @@ def _fit_answer_model(
     """
     if model_input.no_model_reason:
         return {"reason": model_input.no_model_reason}
-    return _compare_with_consensus(model_input, _fit_to_answers(model_input, fit), parameters)
+    return _compare_with_consensus(model_input, _fit_to_answers(model_input, fit, **options), parameters)
 
 
-def _fit_to_answers(model_input: ModelInput, fit: Callable[..., Any], *columns: Any) -> Any:
-    """Return the model fitted to the answers that count, with further ``columns`` of these answers."""
+def _fit_to_answers(model_input: ModelInput, fit: Callable[..., Any], *columns: Any, **options: Any) -> Any:
+    """Return the model that ``fit`` fits to the answers that count, and to further ``columns`` of these answers."""
     table, is_counted = model_input.table, model_input.table.is_counted
     return fit(
         table.unit[is_counted],
@@ -146,10 +157,12 @@ def _fit_to_answers(model_input: ModelInput, fit: Callable[..., Any], *columns: 
         table.value[is_counted],
         *columns,
         labels=model_input.kind.outcomes,
+        **options,
     )
 
 
 def _compare_with_consensus(model_input: ModelInput, model: Any, parameters: Sequence[str]) -> dict[str, Any]:
+    """Return the result of ``_fit_answer_model`` for a fitted model."""
     consensus = model_input.consensus
     keys = consensus.units.key.take(places_in(consensus.units.pk, model.units))
     rows = ModelRows(keys, model.values(), model.posterior.max(axis=1))
@@ -180,11 +193,11 @@ def _worker_rows(
 ) -> list[dict[str, Any]]:
     """Return the (W,) parameters of workers as rows, sorted by the worker's name."""
     names = {worker.pk: worker.name for worker in model_input.workers}
-    columns = [getattr(model, name).tolist() for name in parameters]
-    rows = (
-        {"worker": names[pk], **dict(zip(parameters, cells, strict=True))}
-        for pk, *cells in zip(workers.tolist(), *columns, strict=True)
-    )
+    columns = {name: getattr(model, name).tolist() for name in parameters}
+    rows = [
+        {"worker": names[pk], **{name: column[index] for name, column in columns.items()}}
+        for index, pk in enumerate(workers.tolist())
+    ]
     return sorted(rows, key=lambda row: row["worker"])
 
 
@@ -224,10 +237,10 @@ def _fit_confidence_vote(model_input: ModelInput) -> dict[str, Any]:
     agree with most others, and its weight.
     """
     if not model_input.kind.two_sided:
-        return {"reason": NOT_ASKED}
+        return {"reason": NO_CONFIDENCES}
     confidences = confidences_of(model_input.table.full_value[model_input.table.is_counted])
     if len(confidences) and np.isnan(confidences).all():
-        return {"reason": NOT_ASKED}
+        return {"reason": NO_CONFIDENCES}
     if model_input.no_model_reason:
         return {"reason": model_input.no_model_reason}
     model = _fit_to_answers(model_input, confidence_vote, confidences)
@@ -238,15 +251,6 @@ def _fit_confidence_vote(model_input: ModelInput) -> dict[str, Any]:
         **_compare_with_consensus(model_input, model, ("confidence",)),
         "levels": [dict(zip(names, row, strict=True)) for row in rows],
     }
-
-
-# The function that fits each of WORKER_MODELS.
-_FITS: dict[str, Callable[[ModelInput], dict[str, Any]]] = {
-    "mace": partial(_fit_answer_model, fit=mace, parameters=("competence",)),
-    "glad": partial(_fit_answer_model, fit=glad, parameters=("ability", "accuracy")),
-    "response": _fit_item_response,
-    "confidence": _fit_confidence_vote,
-}
 
 
 def without_units(model: Mapping[str, Any]) -> dict[str, Any]:

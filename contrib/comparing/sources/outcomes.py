@@ -12,7 +12,7 @@ from common.amounts import as_json
 from contrib.comparing.sources.judgments import UnitContent
 from contrib.comparing.sources.matching import TWO_SCALES, MatchedSources
 from contrib.comparing.sources.raters import Resampling, items_of_units
-from evaluation.results.metrics.texts import known_kinds
+from evaluation.results.metrics.texts import kinds_or_none
 from quorum.numeric.arrays import Flags
 from quorum.statistics.agreement import kappa_interval
 from quorum.statistics.crossed import CONFIDENCE, ITEM, share_of_rows
@@ -92,7 +92,7 @@ def compare_winners(matched: MatchedSources, resampling: Resampling) -> dict[str
     is_same = first_choices == second_choices
     chooses_longer = first_choices == np.where(length_differences > 0, 1, 2)
     has_longer = length_differences != 0
-    by_kind = kinds_of(known_kinds(kinds), len(units))
+    by_kind = kinds_of(kinds_or_none(kinds), len(units))
     return {
         "pairs": {
             kind: {

@@ -26,7 +26,7 @@ from rest_framework.reverse import reverse
 from common.downloads import bytes_download, file_download
 from common.errors import ObjectNotFound
 from evaluation.data.export.downloads import JOB_KIND, exported_file
-from evaluation.data.export.formats import FORMATS, formats_for
+from evaluation.data.export.formats import FORMATS, Format, formats_for
 from evaluation.data.export.operations import ExportRequest, start_export
 from judgments.access.permissions import staff_of
 from judgments.admin.base import signed_in
@@ -184,17 +184,17 @@ class ArchiveFiles(ABC):
     @action(detail=True, methods=["get"], url_path=FILE_PATH_PATTERN, url_name="file")
     def file(self, request: Request, pk: str, name: str) -> HttpResponseBase:
         path, _ = self.archive(self.get_object())
-        return archived_file(request._request, path, name, what=self.row_name)
+        return archived_file(request._request, path, name, archive_noun=self.row_name)
 
 
-def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> HttpResponseBase:
+def archived_file(request: HttpRequest, path: Path, name: str, *, archive_noun: str) -> HttpResponseBase:
     """Return a file of a ZIP archive as an attachment, so that a browser never runs it as a page of this server.
 
-    ``what`` is the noun for the archive in the message of ObjectNotFound, which is raised if it has no such file.
+    Raise ObjectNotFound if the archive has no such file. ``archive_noun`` names the archive in its message.
     """
     with ZipFile(path) as archive:
         if name not in archive.namelist():
-            raise ObjectNotFound(f"The {what} has no file {name!r}.")
+            raise ObjectNotFound(f"The {archive_noun} has no file {name!r}.")
         content = archive.read(name)
     return bytes_download(
         request,
@@ -219,15 +219,16 @@ def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpRe
     withheld_formats = [name for name, file_format in FORMATS.items() if file_format.right not in rights]
     context |= {
         "exports": list(finished_jobs.exclude(args__format__in=withheld_formats)[:MAX_EXPORTS]),
-        # The name, the purpose and the content of each format.
-        "formats": [
-            (file_format.name, *gettext(file_format.what).partition(": ")[::2])
-            for file_format in formats_for(study)
-            if file_format.right in rights
-        ],
+        "formats": [_describe_format(entry) for entry in formats_for(study) if entry.right in rights],
         "has_answers": was_opened(study),
     }
     return TemplateResponse(request, "evaluation/study_exports.html", context)
+
+
+def _describe_format(file_format: Format) -> tuple[str, str, str]:
+    """Return the name, the purpose and the content of a format, for the page."""
+    purpose, _, content = gettext(file_format.what).partition(": ")
+    return file_format.name, purpose, content
 
 
 @study_page("download", order=66)

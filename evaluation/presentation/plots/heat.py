@@ -186,13 +186,13 @@ def _draw_matrix(axes: Axes, panel: HeatmapPanel, drawing: Heatmap, sizes: _Size
     tops = [row + (ROW_GAP if row >= first_separate_row else 0.0) for row in range(len(panel.rows))]
     axes.set_xlim(0, len(panel.columns))
     axes.set_ylim(tops[-1] + 1, 0)
-    cells: list[tuple[float, float, float, str]] = []
+    cells: list[_Cell] = []
     for top, values in zip(tops, panel.values, strict=True):
         for column, value in enumerate(values):
             if value is None:
                 continue
             colour = _colour(value, drawing.scale_min)
-            cells.append((column, top, 1, colour))
+            cells.append(_Cell(column, top, 1, colour))
             if sizes.number_points < MIN_FONT_POINTS:
                 continue
             axes.text(
@@ -227,11 +227,23 @@ def _draw_matrix(axes: Axes, panel: HeatmapPanel, drawing: Heatmap, sizes: _Size
         axes.set_ylabel(drawing.y_axis, **small, labelpad=3)
 
 
-def _draw_cells(axes: Axes, cells: Sequence[tuple[float, float, float, str]]) -> None:
-    """Draw cells of height 1, given as (left, top, width, colour)."""
+class _Cell(NamedTuple):
+    """A coloured rectangle of height 1, in the coordinates of its axes."""
+
+    left: float
+    top: float
+    width: float
+    colour: str
+
+    def corners(self) -> list[tuple[float, float]]:
+        right, bottom = self.left + self.width, self.top + 1
+        return [(self.left, self.top), (right, self.top), (right, bottom), (self.left, bottom)]
+
+
+def _draw_cells(axes: Axes, cells: Sequence[_Cell]) -> None:
     # Use a single artist, because one for each cell takes many times as long.
-    corners = [[(x, y), (x + wide, y), (x + wide, y + 1), (x, y + 1)] for x, y, wide, _ in cells]
-    colours = [colour for *_, colour in cells]
+    corners = [cell.corners() for cell in cells]
+    colours = [cell.colour for cell in cells]
     axes.add_collection(PolyCollection(corners, facecolors=colours, linewidths=0), autolim=False)
 
 
@@ -244,7 +256,18 @@ def _format_cell(value: float, shows: str) -> str:
 
 
 def _format_level(level: Level, shows: str) -> str:
-    return f"{level.label} {percent(level.value) if shows == 'share' else _format_cell(level.value, shows)}"
+    value = percent(level.value) if shows == "share" else _format_cell(level.value, shows)
+    return f"{level.label} {value}"
+
+
+def _label_alignment(share: float, length: float) -> str:
+    """Return the alignment of a label at a position of the scale, so that it does not project beyond the scale.
+
+    ``share`` is the position, and ``length`` that of the label, both as shares of the scale.
+    """
+    if share < length / 2:
+        return "left"
+    return "right" if share > 1 - length / 2 else "center"
 
 
 class _ScaleMark(NamedTuple):
@@ -272,7 +295,7 @@ def _scale_marks(panel: HeatmapPanel, scale_min: float, scale_width: float) -> l
         label = _format_level(level, panel.shows)
         share = min(1.0, max(0.0, (level.value - scale_min) / (1.0 - scale_min)))
         length = LETTER_WIDTH * (SMALL - 1.5) * len(label) / scale_width
-        align = "left" if share < length / 2 else "right" if share > 1 - length / 2 else "center"
+        align = _label_alignment(share, length)
         start = share - {"left": 0.0, "center": length / 2, "right": length}[align]
         line = next((index for index, end in enumerate(text_ends) if start >= end + 0.03), len(text_ends))
         if line == len(text_ends):
@@ -295,11 +318,11 @@ def _draw_scale(axes: Axes, panel: HeatmapPanel, scale_min: float, scale_width: 
     axes.set_yticks([])
     for spine in axes.spines.values():
         spine.set(color=INK, alpha=FAINT_OPACITY)
-    steps: list[tuple[float, float, float, str]] = []
+    steps: list[_Cell] = []
     for step in range(BAR_STEPS):
         value = scale_min + (step + 0.5) / BAR_STEPS * (1.0 - scale_min)
         step_width = 1.2 if step < BAR_STEPS - 1 else 1.0  # overlap, so that no gap shows
-        steps.append((step / BAR_STEPS, 0, step_width / BAR_STEPS, _colour(value, scale_min)))
+        steps.append(_Cell(step / BAR_STEPS, 0, step_width / BAR_STEPS, _colour(value, scale_min)))
     _draw_cells(axes, steps)
     for mark in _scale_marks(panel, scale_min, scale_width):
         style = DASH if mark.dashed else "solid"
@@ -332,8 +355,10 @@ def _channels(colour: str) -> list[int]:
 
 def _is_bright(colour: str) -> bool:
     """Return whether dark text has more contrast than light text on the colour (WCAG 2.2, relative luminance)."""
-    shares = [channel / 255 for channel in _channels(colour)]
-    red, green, blue = (
-        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
-    )
+    red, green, blue = (_linear_intensity(channel / 255) for channel in _channels(colour))
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue > EQUAL_CONTRAST
+
+
+def _linear_intensity(share: float) -> float:
+    """Return the linear light intensity of an sRGB channel, both from 0 to 1."""
+    return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -161,8 +161,10 @@ def _write_files(
     writer.write_rows("scores.jsonl", _pass_rows_through(scores, rows.scores.append))
     del evaluation  # from now on, use only the written rows
     if terms.texts:
-        add_caption = rows.captions.append if kind.compares_pairs else lambda row: None
-        writer.write_rows("captions.jsonl", _pass_rows_through(released_captions(study), add_caption))
+        captions: Iterable[dict[str, Any]] = released_captions(study)
+        if kind.compares_pairs:  # results of other kinds do not depend on captions
+            captions = _pass_rows_through(captions, rows.captions.append)
+        writer.write_rows("captions.jsonl", captions)
     progress(0.2, "writing judgments")
     judged_rows = released_judgments(study, pseudonyms, texts=terms.texts, comments=terms.comments)
     writer.write_rows("judgments.jsonl", _pass_rows_through(judged_rows, rows.add_judgment))
@@ -201,7 +203,7 @@ def _write_files(
 
 
 def _release_settings(study: Study, evaluation: EvaluationResult | None, why_not: str) -> ReleaseSettings:
-    """Return what the computation of results from the rows alone needs to know about the study."""
+    """Return the settings of the study that the computation of results from the rows alone depends on."""
     design, kind = design_of(study), KINDS[study.protocol]
     rule: Any = control_rule(study)
     return ReleaseSettings(
@@ -253,8 +255,10 @@ def _manifest(
     }
 
 
-def _pass_rows_through(rows: Iterable[dict[str, Any]], collect: Any) -> Iterator[dict[str, Any]]:
-    """Yield the rows, each after a call of ``collect`` with it."""
+def _pass_rows_through(
+    rows: Iterable[dict[str, Any]], collect: Callable[[Mapping[str, Any]], None]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows, each after a call of ``collect`` with it, so that rows are written and collected in one pass."""
     for row in rows:
         collect(row)
         yield row
@@ -294,5 +298,5 @@ def _datasheet_facts(study: Study) -> Mapping[str, Any]:
         "collected": f"From {first.date()} to {last.date()}." if first and last else "",
         "minutes": median(minutes) if minutes else None,
         "exclusions": dict(sorted(Counter(rules).items())),
-        "consents": consents[::-1],
+        "consents": consents[::-1],  # oldest version first
     }

@@ -23,7 +23,7 @@ from evaluation.results.metrics.figures import (
 )
 from evaluation.results.metrics.halves import compare_on_same_halves, halves_of_pairs
 from evaluation.results.metrics.study_texts import values_of_units
-from evaluation.results.metrics.texts import named_kinds
+from evaluation.results.metrics.texts import kinds_with_unknown
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
 from judgments.kinds import CaptionScore, IncludedJudgment
 from quorum.numeric.arrays import Flags, Floats
@@ -89,7 +89,7 @@ def _evaluate_pairs(
         images=inputs.unit_images,
         anonymous=any(person.anonymous for person in rows.people()),
     )
-    kind_names = named_kinds(pair_kinds)
+    kind_names = kinds_with_unknown(pair_kinds)
     accuracy = {metric: figures["accuracy"] for metric, figures in metrics.items()}
     result = {
         **_pair_comparisons(rows, inputs, scores, kinds_of(kind_names, len(names))),

@@ -35,7 +35,7 @@ from evaluation.reports.sections.correlations import UNDEFINED_SORT_KEY
 from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.metrics.pair_variants import scores_by_random_subsets
 from evaluation.results.metrics.tables import ONE_JUDGE, accuracy_by_metric, accuracy_table, longer_tables
-from evaluation.results.metrics.texts import known_kinds
+from evaluation.results.metrics.texts import kinds_or_none
 from evaluation.results.standings import comparison_tables
 from quorum.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from quorum.statistics.correlation import correlation
@@ -233,7 +233,7 @@ def references_section(inputs: ReportInputs, human_levels: HumanLevels) -> Secti
         tokenizer=inputs.tokenizer,
         seed=np.random.default_rng(inputs.seed),
     )
-    labels = known_kinds(inputs.kinds.tolist())
+    labels = kinds_or_none(inputs.kinds.tolist())
     clusters = inputs.item_clusters_of(pair.pk for pair in pairs)
     curves = {
         name: accuracy_by_references(scores[name], inputs.winners, labels, clusters=clusters)

@@ -23,8 +23,8 @@ from evaluation.results.consensus.study import StudyConsensus, consensus_of
 from evaluation.results.metrics.caption_variants import compute_caption_variants
 from evaluation.results.metrics.figures import (
     MetricResults,
-    judge_captions,
-    judge_pairs,
+    evaluate_on_captions,
+    evaluate_on_pairs,
     preference_for_longer,
 )
 from evaluation.results.metrics.halves import compare_on_same_halves, halves_of_pairs
@@ -36,7 +36,7 @@ from evaluation.results.metrics.study_texts import (
     judged_pairs,
     pair_clusters,
 )
-from evaluation.results.metrics.texts import named_kinds, weights_of_captions
+from evaluation.results.metrics.texts import kinds_with_unknown, weights_of_captions
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
 from judgments.kinds import Kind
 from judgments.models import Study
@@ -125,8 +125,10 @@ def compute_evaluation(
         imported_scores=imported,
         is_clustered=clustered,
     )
-    compare = _compare_on_pairs if kind.compares_pairs else _compare_on_captions
-    metric_results, kind_settings, result = compare(inputs)
+    if kind.compares_pairs:
+        metric_results, kind_settings, result = _compare_on_pairs(inputs)
+    else:
+        metric_results, kind_settings, result = _compare_on_captions(inputs)
     settings |= kind_settings | options.settings() | ({} if clustered else {"clusters": NAIVE})
     settings["split"] = "+".join(split or "all" for split in references.splits)
     notes = [NOTE_ON_CHOSEN_ITEMS] if design_of(study).chosen else []
@@ -177,12 +179,12 @@ def _compare_on_pairs(inputs: _EvaluationInputs) -> tuple[MetricResults, dict[st
     study, table, consensus, clustered = inputs.study, inputs.table, inputs.consensus, inputs.is_clustered
     material = judged_pairs(study, consensus, inputs.references)
     pairs, documents, leading_count = material.pairs, material.documents, material.leading_count
-    kinds = named_kinds(pair.kind for pair in pairs)
+    kinds = kinds_with_unknown(pair.kind for pair in pairs)
     clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
     images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None
     winners = PeoplesWinners.from_winners([pair.winner for pair in pairs], clusters=clusters_by_name)
     shared_options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "people": winners}
-    metric_results = judge_pairs(
+    metric_results = evaluate_on_pairs(
         pairs, documents, metrics=inputs.metrics, imported=inputs.imported_scores, **shared_options
     )
     refs = f"first-{leading_count}" if leading_count else "all"
@@ -237,7 +239,7 @@ def _compare_on_captions(inputs: _EvaluationInputs) -> tuple[MetricResults, dict
         "seed": seed,
         "clusters": clusters,
     }
-    metric_results = judge_captions(
+    metric_results = evaluate_on_captions(
         captions,
         documents,
         metrics=inputs.metrics,
@@ -265,7 +267,7 @@ def _compare_on_captions(inputs: _EvaluationInputs) -> tuple[MetricResults, dict
             replace(caption, references=[text for _, text in inputs.references.of_item[caption.item]])
             for caption in captions
         ]
-        with_own = judge_captions(
+        with_own = evaluate_on_captions(
             captions_with_all_references,
             documents,
             metrics=inputs.computed_metrics,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from evaluation.results.metrics.texts import (
     CaptionTexts,
     PairTexts,
     References,
-    known_kinds,
+    kinds_or_none,
     weights_of_captions,
 )
 from quorum.numeric.arrays import Flags, Floats, Ints
@@ -73,7 +74,7 @@ class MetricResults:
     captions: tuple[tuple[int, str], ...] = ()
 
 
-def judge_pairs(
+def evaluate_on_pairs(
     pairs: Sequence[PairTexts],
     documents: Sequence[References],
     *,
@@ -105,7 +106,7 @@ def accuracy_of_pairs(scores: Floats, people: PeoplesWinners, kinds: Sequence[st
     Without clusters, pairs are regarded as independent (Wilson's interval).
     """
     fields = (*ACCURACY_FIELDS, "clusters", "reason") if people.has_clusters else ACCURACY_FIELDS
-    accuracies = people.accuracy(metric_winners(scores[:, 0], scores[:, 1]), known_kinds(kinds))
+    accuracies = people.accuracy(metric_winners(scores[:, 0], scores[:, 1]), kinds_or_none(kinds))
     return {"accuracy": {kind: as_json(accuracy, *fields) for kind, accuracy in accuracies.items()}}
 
 
@@ -117,18 +118,19 @@ def preference_for_longer(
     ``liked`` is over pairs of texts with different numbers of words. ``rule`` is the accuracy of naming the longer
     text. If both have equally many words, the rule has a tie, which is wrong.
     """
-    word_counts = np.array([[len(text.split()) for text in pair] for pair in texts], dtype=np.float64)
-    longer_sides = metric_winners(*word_counts.reshape(-1, 2).T)
-    return {
-        kind: {
-            name: as_json(people.accuracy_of(longer_sides, pairs), "value", "low", "high", "n")
-            for name, pairs in (("liked", is_of_kind & (longer_sides != 0)), ("rule", is_of_kind))
-        }
-        for kind, is_of_kind in kinds.items()
-    }
+    first_lengths = np.array([len(first.split()) for first, _ in texts], dtype=np.float64)
+    second_lengths = np.array([len(second.split()) for _, second in texts], dtype=np.float64)
+    longer_sides = metric_winners(first_lengths, second_lengths)  # 0 if both texts are equally long
+    fields = ("value", "low", "high", "n")
+    preferences = {}
+    for kind, is_of_kind in kinds.items():
+        liked = people.accuracy_of(longer_sides, is_of_kind & (longer_sides != 0))
+        rule = people.accuracy_of(longer_sides, is_of_kind)
+        preferences[kind] = {"liked": as_json(liked, *fields), "rule": as_json(rule, *fields)}
+    return preferences
 
 
-def judge_captions(
+def evaluate_on_captions(
     captions: Sequence[CaptionTexts],
     documents: Sequence[References],
     *,
@@ -155,8 +157,12 @@ def judge_captions(
     texts = [caption.key for caption in captions]
     units = [caption.unit for caption in captions]
     weights = weights_of_captions(captions)
-    figures, scores = {}, {}
+    figures, scores, signatures = {}, {}, {}
     for name, result in scored.scores.items():
+        signatures[name] = result.signature
+        if name not in imported.names:
+            # The scored caption was not among its own references.
+            signatures[name] = str(parse(result.signature).with_field("own", "dropped"))
         figures[name] = correlation_of_captions(
             result.images,
             people,
@@ -171,12 +177,7 @@ def judge_captions(
         scores[name] = result.images[:, np.newaxis]
     return MetricResults(
         metrics=figures,
-        signatures={
-            name: result.signature
-            if name in imported.names
-            else str(parse(result.signature).with_field("own", "dropped"))
-            for name, result in scored.scores.items()
-        },
+        signatures=signatures,
         pks=None if None in units else np.array(units, dtype=np.int64),
         scores=scores,
         notes=tuple(map(as_sentence, scored.warnings)),
@@ -202,7 +203,7 @@ def correlation_of_captions(
     Args:
         metric, people: (N,) scores of captions.
         images, texts: row ids of the captions' images, and ids of the captions.
-        cuts, per_image: see ``judge_captions``.
+        cuts, per_image: see ``evaluate_on_captions``.
         clusters: a result of ``clusters_of_captions``, or "naive", which regards captions as independent.
         weights: (N,) how many captions each caption stands for. In tau, a pair of captions has the product of both
             weights.
@@ -213,19 +214,22 @@ def correlation_of_captions(
     figures: dict[str, Any] = {
         key: as_json(correlation(metric, people, coefficient, **options), *fields)
         for key, coefficient in COEFFICIENTS.items()
-    } | {"kappa": kappa_at_cuts(metric, people, cuts, seed, clusters, weights=weights)}
+    }
+    figures["kappa"] = kappa_at_cuts(metric, people, cuts, seed, clusters, weights=weights)
     if per_image:
         figures["per_image"] = {
-            key: _grouped_json(grouped_correlation(metric, people, images, texts, coefficient, **options))
+            key: _grouped_correlation_as_json(
+                grouped_correlation(metric, people, images, texts, coefficient, **options)
+            )
             for key, coefficient in COEFFICIENTS.items()
         }
     return figures
 
 
 def resample_count_for(n: int, *, drawn: int, fewest: int) -> int:
-    """Return a number of resamples of ``n`` observations, which together draw about ``drawn`` observations.
+    """Return the number of resamples of ``n`` observations that together draw about ``drawn`` observations.
 
-    The number is between ``fewest`` and RESAMPLES.
+    The number is at least ``fewest`` and at most RESAMPLES.
     """
     return int(np.clip(drawn // n, fewest, RESAMPLES))
 
@@ -257,8 +261,7 @@ def kappa_at_cuts(
                 **as_json(weighted_kappa(metric, people, metric_cut, people_cut, weights, clusters)),
                 "n": len(metric),
             }
-            for metric_cut in metric_cuts
-            for people_cut in cuts
+            for metric_cut, people_cut in product(metric_cuts, cuts)
         ]
     grid = kappa_grid(metric, people, metric_cuts, cuts, resamples=RESAMPLES, seed=seed, clusters=clusters)
     return [
@@ -272,7 +275,7 @@ def kappa_at_cuts(
     ]
 
 
-def _grouped_json(result: GroupedCorrelationResult) -> dict[str, Any]:
+def _grouped_correlation_as_json(result: GroupedCorrelationResult) -> dict[str, Any]:
     return {
         **as_json(result, "value", "low", "high", "n"),
         "images": result.groups - result.undefined_groups,

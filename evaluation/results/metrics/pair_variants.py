@@ -19,7 +19,7 @@ from evaluation.errors import EvaluationError
 from evaluation.results.metrics.figures import MetricResults
 from evaluation.results.metrics.options import EvaluationOptions
 from evaluation.results.metrics.scoring import score_pairs
-from evaluation.results.metrics.texts import PairTexts, References, known_kinds
+from evaluation.results.metrics.texts import PairTexts, References, kinds_or_none
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.crossed import ClusterColumns
 from quorum.statistics.inference import Inference
@@ -157,7 +157,7 @@ def compute_pair_variants(
     Args:
         metrics: metrics that can be computed with fewer references; imported ones cannot.
     """
-    kinds = known_kinds([pair.kind for pair in pairs])
+    kinds = kinds_or_none([pair.kind for pair in pairs])
     variants: dict[str, Any] = {}
     if options.all_pairs:
         variants["all_pairs"] = {

@@ -68,7 +68,7 @@ class CaptionTexts:
 class PairMaterial:
     """Pairs, and the documents from which metrics compute the frequency of words, one for each image.
 
-    leading_count: number of the image's first references that a document has; 0 if it has all references.
+    ``leading_count`` is the number of the image's first references that a document has; 0 if it has all references.
     """
 
     pairs: list[PairTexts]
@@ -92,10 +92,9 @@ def find_references_of_pairs(
     for pk, kind, image, first, second, reference_ids in pairs:
         image_references = references_by_image.get(image, [])
         text_by_id = dict(image_references)
-        # Pairs without known reference ids use all references of their image.
-        pair_references = [text_by_id[key] for key in reference_ids if key in text_by_id] or [
-            text for _, text in image_references
-        ]
+        pair_references = [text_by_id[key] for key in reference_ids if key in text_by_id]
+        if not pair_references:  # the pair uses all references of its image
+            pair_references = [text for _, text in image_references]
         if not pair_references:
             return None
         # The number of references, if the pair uses the first ones of its image, else 0.
@@ -116,14 +115,14 @@ def pair_kinds(names: Iterable[str]) -> list[str]:
     return [kind for kind in PAIR_KINDS if kind in kinds] + sorted(kinds.difference(PAIR_KINDS))
 
 
-def named_kinds(kinds: Iterable[str]) -> list[str]:
+def kinds_with_unknown(kinds: Iterable[str]) -> list[str]:
     """Return the kinds of pairs, with UNKNOWN_KIND for a pair without a kind."""
     return [kind or UNKNOWN_KIND for kind in kinds]
 
 
-def known_kinds(kinds: Sequence[str]) -> list[str] | None:
-    """Return ``named_kinds``, or None if no pair has a kind."""
-    return named_kinds(kinds) if any(kinds) else None
+def kinds_or_none(kinds: Sequence[str]) -> list[str] | None:
+    """Return the same as ``kinds_with_unknown``, or None if no pair has a kind."""
+    return kinds_with_unknown(kinds) if any(kinds) else None
 
 
 def weights_of_captions(captions: Sequence[CaptionTexts]) -> Floats | None:
