@@ -158,12 +158,12 @@ def plot(
     return Plot(name or data.name, title or data.title, sentence, drawing, data)
 
 
-def markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Return a text escaped for Markdown, on one line."""
     return re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", re.sub(r"\s+", " ", text))
 
 
-def tex(text: str) -> str:
+def escape_tex(text: str) -> str:
     """Return a text escaped for LaTeX. Characters that Latin fonts lack are written as code points."""
     letters = []
     for letter in re.sub(r"[^\S\u00a0]", " ", text):
@@ -178,9 +178,9 @@ def tex(text: str) -> str:
     return "".join(letters)
 
 
-def _breakable(signature: str) -> Markup:
+def _breakable_signature(signature: str) -> Markup:
     """Return a signature for LaTeX, with possible line breaks after its separators."""
-    text = re.sub(r"(\\textbar\{\}|,|:|-)", r"\1\\allowbreak{}", tex(signature))
+    text = re.sub(r"(\\textbar\{\}|,|:|-)", r"\1\\allowbreak{}", escape_tex(signature))
     return Markup(rf"{{\raggedright\tiny\ttfamily {text}\par}}")  # noqa: S704 (escaped above)
 
 
@@ -189,14 +189,14 @@ def _environments() -> dict[str, Environment]:
     templates = FOLDER / "templates"
     environments = {
         "html": text_templates(templates, escape=escape),
-        "md": text_templates(templates, escape=markdown),
-        "tex": text_templates(templates, escape=tex).overlay(
+        "md": text_templates(templates, escape=escape_markdown),
+        "tex": text_templates(templates, escape=escape_tex).overlay(
             block_start_string="<%", block_end_string="%>", variable_start_string="<<", variable_end_string=">>",
             comment_start_string="<#", comment_end_string="#>",
         ),
     }  # fmt: skip
-    environments["md"].filters["escaped"] = markdown
-    environments["tex"].filters |= {"escaped": tex, "breakable": _breakable}
+    environments["md"].filters["escaped"] = escape_markdown
+    environments["tex"].filters |= {"escaped": escape_tex, "breakable": _breakable_signature}
     return environments
 
 
@@ -228,7 +228,8 @@ def render_methods(report: Report, form: str) -> str:
 
 def csv_of(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return CSV with unrounded values. A cell that looks like a formula gets a leading '."""
-    return "".join(
-        f"{csv_line(guard_formula(cell) if isinstance(cell, str) else cell for cell in row)}\n"
-        for row in (headings, *rows)
-    )
+    lines = []
+    for row in (headings, *rows):
+        cells = [guard_formula(cell) if isinstance(cell, str) else cell for cell in row]
+        lines.append(f"{csv_line(cells)}\n")
+    return "".join(lines)

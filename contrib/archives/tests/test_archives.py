@@ -77,8 +77,8 @@ def releases(module_db: None, tmp_path_factory: pytest.TempPathFactory) -> tuple
     with ZipFile(later, "a") as archive:
         archive.comment = b"1.1"
     digest = hashlib.sha256(later.read_bytes()).hexdigest()
-    about = replace(bundle.about, version="1.1")
-    bundle = replace(bundle, path=later, about=about, sha256=digest, size=later.stat().st_size)
+    description = replace(bundle.description, version="1.1")
+    bundle = replace(bundle, path=later, description=description, sha256=digest, size=later.stat().st_size)
     found.append(record_release(study=made.study, bundle=bundle, file=later.name))
     return folder, found
 

@@ -77,7 +77,7 @@ def spdx_id_of(name: str) -> str:
 
 
 def make_documents(
-    about: ReleaseDescription,
+    release: ReleaseDescription,
     files: Mapping[str, Any],
     agreement: Mapping[str, Any],
     counts: Mapping[str, int],
@@ -94,24 +94,24 @@ def make_documents(
         facts: facts about the collection of the judgments (``format_datasheet``).
     """
     return {
-        "datasheet.md": format_datasheet(about, agreement, counts, design, facts),
-        "croissant.json": f"{indented_json(croissant_metadata(about, files))}\n",
-        "CITATION.cff": citation_cff(about),
-        "LICENSE": licence_text(about),
-        "README.md": format_readme(about, files, quorum_version),
+        "datasheet.md": format_datasheet(release, agreement, counts, design, facts),
+        "croissant.json": f"{indented_json(croissant_metadata(release, files))}\n",
+        "CITATION.cff": citation_cff(release),
+        "LICENSE": licence_text(release),
+        "README.md": format_readme(release, files, quorum_version),
     }
 
 
-def licence_text(about: ReleaseDescription) -> str:
-    return TEMPLATES.get_template("LICENSE.j2").render(about=about, **LICENCES[about.licence])
+def licence_text(release: ReleaseDescription) -> str:
+    return TEMPLATES.get_template("LICENSE.j2").render(release=release, **LICENCES[release.licence])
 
 
-def citation_cff(about: ReleaseDescription) -> str:
+def citation_cff(release: ReleaseDescription) -> str:
     """Return a citation file of format 1.2.0 (https://citation-file-format.github.io)."""
-    return TEMPLATES.get_template("CITATION.cff.j2").render(about=about)
+    return TEMPLATES.get_template("CITATION.cff.j2").render(release=release)
 
 
-def format_readme(about: ReleaseDescription, files: Mapping[str, Any], quorum_version: str) -> str:
+def format_readme(release: ReleaseDescription, files: Mapping[str, Any], quorum_version: str) -> str:
     """Return the README of a release, which describes its tables with their columns, and its other files."""
     other_files = {
         name: description
@@ -119,12 +119,16 @@ def format_readme(about: ReleaseDescription, files: Mapping[str, Any], quorum_ve
         if name in FILES_OF_EVERY_BUNDLE or any(file.startswith(name) for file in files)
     }
     return TEMPLATES.get_template("README.md.j2").render(
-        about=about, files=files, quorum_version=quorum_version, tables=_FILES["tables"], others=other_files
+        release=release,
+        files=files,
+        quorum_version=quorum_version,
+        tables=_FILES["tables"],
+        others=other_files,
     )
 
 
 def format_datasheet(
-    about: ReleaseDescription,
+    release: ReleaseDescription,
     agreement: Mapping[str, Any],
     counts: Mapping[str, int],
     design: Mapping[str, Any],
@@ -137,9 +141,9 @@ def format_datasheet(
     text).
     """
     sampling = (design.get("sampling") or {}).items()
-    sides = next((part for part in about.signature.split("|") if part.startswith("sides:")), "sides:none")
+    sides = next((part for part in release.signature.split("|") if part.startswith("sides:")), "sides:none")
     return TEMPLATES.get_template("datasheet.md.j2").render(
-        about=about,
+        release=release,
         alpha=agreement.get("alpha", {}),
         counts=counts,
         anonymous=not agreement["per_worker"]["available"],
@@ -150,19 +154,20 @@ def format_datasheet(
     )
 
 
-def croissant_metadata(about: ReleaseDescription, files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def croissant_metadata(release: ReleaseDescription, files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the metadata of the bundle and its tables in the format Croissant."""
     return {
         "@context": CROISSANT_CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": CROISSANT_VERSION,
-        "name": about.study,
-        "description": f"{about.title}. {'Simulated answers. ' if about.simulated else ''}{about.signature}",
-        "license": LICENCES[about.licence]["address"],
-        "url": f"urn:quorum:{about.study}:{about.version}",
-        "version": about.version if about.version.count(".") == 2 else f"{about.version}.0",
-        "datePublished": about.released_on.isoformat(),
-        "citeAs": about.citation or f"{about.title}, version {about.version}, {about.released_on.year}.",
+        "name": release.study,
+        "description": f"{release.title}. {'Simulated answers. ' if release.simulated else ''}{release.signature}",
+        "license": LICENCES[release.licence]["address"],
+        "url": f"urn:quorum:{release.study}:{release.version}",
+        "version": release.version if release.version.count(".") == 2 else f"{release.version}.0",
+        "datePublished": release.released_on.isoformat(),
+        "citeAs": release.citation
+        or f"{release.title}, version {release.version}, {release.released_on.year}.",
         "distribution": [
             {
                 "@type": "cr:FileObject",

@@ -27,7 +27,7 @@ class WrittenBundle:
     """A bundle that was written, with the number of its judgments, and the size and SHA-256 of its file."""
 
     path: Path
-    about: ReleaseDescription
+    description: ReleaseDescription
     judgments: int
     size: int
     sha256: str
@@ -87,17 +87,17 @@ def record_release(*, study: Study, bundle: WrittenBundle, file: str = "") -> Re
 
     ``file`` is the name of the bundle in the export folder; "" if it is stored elsewhere.
     """
-    about, by = bundle.about, acting_person()
+    description, by = bundle.description, acting_person()
     try:
         with transaction.atomic():
             release = Release.objects.create(
                 study=study,
-                version=about.version,
-                title=about.title[:300],
-                licence=about.licence,
-                citation=about.citation,
-                texts=about.texts,
-                signature=about.signature,
+                version=description.version,
+                title=description.title[:300],
+                licence=description.licence,
+                citation=description.citation,
+                texts=description.texts,
+                signature=description.signature,
                 sha256=bundle.sha256,
                 size=bundle.size,
                 file=file,
@@ -106,12 +106,12 @@ def record_release(*, study: Study, bundle: WrittenBundle, file: str = "") -> Re
             note_event(
                 study=study,
                 what="released",
-                sentence=f"Released {with_noun(bundle.judgments, 'judgment')} as version {about.version} under "
-                f"{about.licence}.",
+                sentence=f"Released {with_noun(bundle.judgments, 'judgment')} as version {description.version} under "
+                f"{description.licence}.",
                 by=by,
-                version=about.version,
+                version=description.version,
                 sha256=bundle.sha256,
             )
     except IntegrityError:
-        raise NotReleasable(describe_earlier_release(study, about.version)) from None
+        raise NotReleasable(describe_earlier_release(study, description.version)) from None
     return release

@@ -212,8 +212,11 @@ def wrap_signature(signature: str, width: int) -> list[str]:
         if len(lines[-1]) + len(field) > width and lines[-1]:
             lines.append("")
         lines[-1] += field
-    # A field may be longer than a line.
-    return [row for line in lines for row in textwrap.wrap(line, width, break_on_hyphens=False)]
+    # A field may be longer than a line, so wrap each line again.
+    wrapped_lines: list[str] = []
+    for line in lines:
+        wrapped_lines += textwrap.wrap(line, width, break_on_hyphens=False)
+    return wrapped_lines
 
 
 def _as_attributes(match: re.Match[str]) -> str:

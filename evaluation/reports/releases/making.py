@@ -109,7 +109,7 @@ def write_release(
     check_writable_path(path)
     if path.exists():
         raise ReleaseError(_("%(path)s already exists; a release is never overwritten.") % {"path": path})
-    about = ReleaseDescription(
+    description = ReleaseDescription(
         study=study.slug,
         title=terms.title or study.name,
         version=terms.version,
@@ -125,17 +125,17 @@ def write_release(
         writer = BundleWriter(file)
         try:
             pseudonyms = Pseudonyms(salt or secrets.token_bytes(SALT_BYTES))
-            findings = _write_files(study, about, terms, writer, pseudonyms, progress)
+            findings = _write_files(study, description, terms, writer, pseudonyms, progress)
         finally:
             writer.finish()
         size, digest = file.size, file.hexdigest()
-    about = replace(about, signature=findings.signature)
-    return WrittenBundle(path, about, findings.counts["judgments"], size=size, sha256=digest)
+    description = replace(description, signature=findings.signature)
+    return WrittenBundle(path, description, findings.counts["judgments"], size=size, sha256=digest)
 
 
 def _write_files(
     study: Study,
-    about: ReleaseDescription,
+    description: ReleaseDescription,
     terms: ReleaseTerms,
     writer: BundleWriter,
     pseudonyms: Pseudonyms,
@@ -171,12 +171,12 @@ def _write_files(
     progress(0.6, "computing what they say")
     plan = find_registered(study, with_sentences=False)
     findings = compute_findings(rows, plan)
-    about = replace(about, signature=findings.signature)
+    description = replace(description, signature=findings.signature)
     writer.write_rows("consensus.jsonl", findings.consensus())
     writer.write_rows("workers.jsonl", findings.workers)
     writer.write_json("analyses.json", as_json(findings.analyses()))
     progress(0.8, "drawing figures")
-    manifest = _manifest(study, about, terms, rows.settings, plan.sha256 if plan is not None else None)
+    manifest = _manifest(study, description, terms, rows.settings, plan.sha256 if plan is not None else None)
     report = report_of_release(
         manifest, findings, *methods_with_citations(findings.inputs, study, findings.sections)
     )
@@ -188,7 +188,7 @@ def _write_files(
         writer.write_json(REGISTRATION, {"sha256": plan.sha256, **plan.content})
         writer.write_json(OUTCOMES, findings.outcomes)
     documents = make_documents(
-        about,
+        description,
         writer.files,
         agreement=findings.agreement,
         counts=findings.counts,
@@ -228,7 +228,7 @@ def _release_settings(study: Study, evaluation: EvaluationResult | None, why_not
 
 def _manifest(
     study: Study,
-    about: ReleaseDescription,
+    description: ReleaseDescription,
     terms: ReleaseTerms,
     settings: ReleaseSettings,
     registration: str | None,
@@ -237,18 +237,18 @@ def _manifest(
     return {
         "format": FORMAT,
         "study": study.slug,
-        "title": about.title,
-        "version": about.version,
-        "licence": about.licence,
-        "citation": about.citation,
-        "released_on": about.released_on.isoformat(),
+        "title": description.title,
+        "version": description.version,
+        "licence": description.licence,
+        "citation": description.citation,
+        "released_on": description.released_on.isoformat(),
         "simulated": study.simulated,
-        "attribution": about.attribution,
+        "attribution": description.attribution,
         "texts": terms.texts,
         "comments": terms.comments,
         "settings": settings.as_json(),
         "seed": design_of(study).seed,
-        "signature": about.signature,
+        "signature": description.signature,
         "versions": versions(),
         "registration": registration,
         "facts": _datasheet_facts(study),

@@ -236,14 +236,14 @@ def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tupl
     try:
         report = report_of_release(manifest, findings, stated["methods"], stated["citations"])
         svgs = {plot.name: reader.text(f"{REPORT}figures/{plot.name}.page.svg") for plot in report.plots}
-        about = ReleaseDescription(
+        description = ReleaseDescription(
             **{name: manifest[name] for name in DESCRIPTIVE_KEYS},
             released_on=date.fromisoformat(manifest["released_on"]),
             signature=findings.signature,
         )
         texts = {f"{REPORT}{name}": text for name, text in texts_of_report(report, svgs)}
         return report, texts | make_documents(
-            about,
+            description,
             manifest["files"],
             agreement=findings.agreement,
             counts=findings.counts,

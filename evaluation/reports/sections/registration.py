@@ -10,8 +10,8 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.utils.translation import gettext_noop
@@ -114,8 +114,26 @@ def find_registered(study: Study, *, with_sentences: bool = True) -> RegisteredP
 
     If ``with_sentences`` is false, deviations quote nothing from the log, which may name people.
     """
-    plans = (find(study, with_sentences=with_sentences) for find in of_features("registered_plans"))
-    return next((plan for plan in plans if plan is not None), None)
+    for find_plan in of_features("registered_plans"):
+        plan: RegisteredPlan | None = find_plan(study, with_sentences=with_sentences)
+        if plan is not None:
+            return plan
+    return None
+
+
+class _TestedHypothesis(NamedTuple):
+    """A test of a hypothesis.
+
+    Attributes:
+        index: position of the hypothesis in the plan.
+        only_better, only_worse: number of pairs on which only the metric that is claimed to be better is right, and
+            only the other one.
+    """
+
+    index: int
+    only_better: int
+    only_worse: int
+    p: float
 
 
 def check_hypotheses(
@@ -128,15 +146,14 @@ def check_hypotheses(
         people: people's (N,) winners; None if there are none yet.
         kinds: (N,) kinds of the pairs.
     """
-    tested: list[tuple[int, int, int, float]] = []  # index of the hypothesis, differing pairs, p
+    tests: list[_TestedHypothesis] = []
     outcomes = []
-    for index, planned in enumerate(plan.hypotheses):
-        outcomes.append(
-            HypothesisOutcome(planned.text, planned.claim, UNDECIDED if planned.claim else FOR_PEOPLE)
-        )
-        if not planned.claim:
+    for index, hypothesis in enumerate(plan.hypotheses):
+        verdict = UNDECIDED if hypothesis.claim else FOR_PEOPLE
+        outcomes.append(HypothesisOutcome(hypothesis.text, hypothesis.claim, verdict))
+        if not hypothesis.claim:
             continue
-        claim = read_claim(planned.claim)
+        claim = read_claim(hypothesis.claim)
         if people is None or claim.better not in winners or claim.worse not in winners:
             continue
         is_of_kind = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
@@ -145,15 +162,20 @@ def check_hypotheses(
             better, worse = winners[claim.better], winners[claim.worse]
             only_better = int(((better == people.winners) & (worse != people.winners))[is_decided].sum())
             only_worse = int(((worse == people.winners) & (better != people.winners))[is_decided].sum())
-            tested.append((index, only_better, only_worse, people.difference(better, worse, is_of_kind).p))
-    adjusted = holm([p for *_, p in tested]).tolist() if tested else []
-    for (index, only_better, only_worse, p), adjusted_p in zip(tested, adjusted, strict=True):
+            p = people.difference(better, worse, is_of_kind).p
+            tests.append(_TestedHypothesis(index, only_better, only_worse, p))
+    adjusted_ps = holm([test.p for test in tests]).tolist() if tests else []
+    for test, adjusted_p in zip(tests, adjusted_ps, strict=True):
         verdict = UNDECIDED
         if adjusted_p <= plan.level:
-            verdict = SUPPORTED if only_better > only_worse else NOT_SUPPORTED
-        planned = plan.hypotheses[index]
-        outcomes[index] = HypothesisOutcome(
-            planned.text, planned.claim, verdict, only_better, only_worse, p, adjusted_p
+            verdict = SUPPORTED if test.only_better > test.only_worse else NOT_SUPPORTED
+        outcomes[test.index] = replace(
+            outcomes[test.index],
+            verdict=verdict,
+            first_only=test.only_better,
+            second_only=test.only_worse,
+            p=test.p,
+            adjusted=adjusted_p,
         )
     return outcomes
 

@@ -147,15 +147,16 @@ def worker_figures(
     order = order_of(table.worker)
     sorted_workers = table.worker[order]
     # The rows of each worker are order[start:end].
-    starts, ends = (
-        np.searchsorted(sorted_workers, [worker.pk for worker in workers], side) for side in ("left", "right")
-    )
+    worker_ids = [worker.pk for worker in workers]
+    starts = np.searchsorted(sorted_workers, worker_ids, "left")
+    ends = np.searchsorted(sorted_workers, worker_ids, "right")
     has_side, chose_left = table.has_side, table.chose_left
     for worker, start, end in zip(workers, starts.tolist(), ends.tolist(), strict=True):
         if worker.anonymous:
             continue
         indexes = order[start:end]
         record = records.get(worker.pk)
+        counts_by_kind = record.by_kind if record else {}
         seconds = table.seconds[indexes]
         seconds = seconds[~np.isnan(seconds)]
         times = seconds if len(seconds) else np.array(wall_times.get(worker.pk, ()), dtype=np.float64)
@@ -171,7 +172,7 @@ def worker_figures(
                 "controls_share": record.share if record else None,
                 "controls_by_kind": {
                     name: {"seen": seen_count, "right": right}
-                    for name, (seen_count, right) in (record.by_kind if record else {}).items()
+                    for name, (seen_count, right) in counts_by_kind.items()
                 },
                 "used": bool(table.used[indexes].any()) or not len(indexes),
                 "seconds": float(np.median(times)) if len(times) else None,
@@ -188,20 +189,18 @@ def system_tallies(consensus: StudyConsensus, systems: Mapping[str, tuple[str, s
     ``systems`` has the names of both captions' systems, by pair key.
     """
     tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    judged_systems = ((*systems[pair.key], consensus.of_pair[pair.pk]) for pair in consensus.pairs)
-    outcomes = Counter(
-        (first, second, outcome.value, outcome.tie) for first, second, outcome in judged_systems
-    )
-    for (first, second, winner, is_tie), count in outcomes.items():
+    for pair in consensus.pairs:
+        first, second = systems[pair.key]
         if first == second:
             continue
+        outcome = consensus.of_pair[pair.pk]
         for name, side in ((first, 1), (second, 2)):
-            tallies[name]["pairs"] += count
-            if winner is not None:
-                tallies[name]["wins" if winner == side else "losses"] += count
-            elif is_tie:
-                tallies[name]["ties"] += count
+            tallies[name]["pairs"] += 1
+            if outcome.value is not None:
+                tallies[name]["wins" if outcome.value == side else "losses"] += 1
+            elif outcome.tie:
+                tallies[name]["ties"] += 1
     return [
-        {"system": name, **{counted: tallies[name][counted] for counted in SYSTEM_COUNTS}}
+        {"system": name, **{count_name: tallies[name][count_name] for count_name in SYSTEM_COUNTS}}
         for name in sorted(tallies)
     ]

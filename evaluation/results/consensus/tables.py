@@ -114,16 +114,12 @@ def rank_correlations_table(orders: Mapping[str, Any]) -> Table:
 
     ``orders`` has the ``names`` of the rows, and the coefficients ``rho`` of each row with all rows.
     """
-    rows: list[tuple[Cell, ...]] = [
-        (
-            _(name),
-            *(
-                figure["value"] if column == row else estimate_of(figure, with_n=False)
-                for column, figure in enumerate(figures)
-            ),
-        )
-        for row, (name, figures) in enumerate(zip(orders["names"], orders["rho"], strict=True))
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for row_index, (name, figures) in enumerate(zip(orders["names"], orders["rho"], strict=True)):
+        cells: list[Cell] = [estimate_of(figure, with_n=False) for figure in figures]
+        if row_index < len(cells):
+            cells[row_index] = figures[row_index]["value"]  # of a metric with itself, which has no interval
+        rows.append((_(name), *cells))
     names = orders["names"][:-1]  # the last row is not a metric
     return rendering.table(
         "rank-correlations", rows, [("metric", "text"), *((name, "coefficient", True) for name in names)]
@@ -132,19 +128,14 @@ def rank_correlations_table(orders: Mapping[str, Any]) -> Table:
 
 def content_table(content: Mapping[str, Any]) -> Table:
     """Return the table of boxes or keywords by systems, people and baselines, best first, with all measures."""
-    rows = [
-        (
-            row["name"] if row["who"] == "system" else _(row["name"]),
-            _(row["who"]),
-            *(
-                # The mode measures have fewer images: those with a single most frequent tag.
-                estimate_of(figure, with_n=figure["n"] != row["figures"][content["decides"]]["n"])
-                for figure in map(row["figures"].get, content["measures"])
-            ),
-            row["figures"][content["decides"]]["n"],
-        )
-        for row in content["rows"]
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for row in content["rows"]:
+        n = row["figures"][content["decides"]]["n"]
+        name = row["name"] if row["who"] == "system" else _(row["name"])
+        figures = [row["figures"][measure] for measure in content["measures"]]
+        # The mode measures have fewer images: those with a single most frequent tag.
+        estimates = [estimate_of(figure, with_n=figure["n"] != n) for figure in figures]
+        rows.append((name, _(row["who"]), *estimates, n))
     values = {name: content[name] for name in ("scope", "left_out", "signatures")}
     return rendering.table(f"system-{content['kind']}", rows, name="system-content", **values)
 
@@ -165,35 +156,19 @@ def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
 
 def questions_tables(questions: Iterable[Mapping[str, Any]]) -> list[Table]:
     """Return the tables on a form's questions: agreement, votes, numbers and texts. Empty tables are left out."""
-    questions = list(questions)  # to read them several times
-    agreement = [
-        (
-            question["name"],
-            question["answered"],
-            question["alpha"]["level"],
-            estimate_of(question["alpha"]),
-            question["alpha"]["n"],
-        )
-        for question in questions
-        if "alpha" in question
-    ]
-    columns = ("name", "answered", "mean", "median", "deviation", "low", "high")
-    tables = [
-        rendering.table("questions", agreement),
-        rendering.table(
-            "answers",
-            [
-                (question["name"], *vote)
-                for question in questions
-                for vote in question.get("votes", {}).items()
-            ],
-        ),
-        rendering.table(
-            "numbers", [[question[name] for name in columns] for question in questions if "mean" in question]
-        ),
-        rendering.table(
-            "texts",
-            [(question["name"], text) for question in questions for text in question.get("texts", ())],
-        ),
-    ]
-    return [nonempty for nonempty in tables if nonempty.rows]
+    agreement: list[tuple[Cell, ...]] = []
+    votes: list[tuple[Cell, ...]] = []
+    numbers: list[tuple[Cell, ...]] = []
+    texts: list[tuple[Cell, ...]] = []
+    for question in questions:
+        name = question["name"]
+        if "alpha" in question:
+            alpha = question["alpha"]
+            agreement.append((name, question["answered"], alpha["level"], estimate_of(alpha), alpha["n"]))
+        votes += [(name, answer, count) for answer, count in question.get("votes", {}).items()]
+        if "mean" in question:
+            columns = ("answered", "mean", "median", "deviation", "low", "high")
+            numbers.append((name, *(question[column] for column in columns)))
+        texts += [(name, text) for text in question.get("texts", ())]
+    rows_by_table = {"questions": agreement, "answers": votes, "numbers": numbers, "texts": texts}
+    return [rendering.table(table_name, rows) for table_name, rows in rows_by_table.items() if rows]

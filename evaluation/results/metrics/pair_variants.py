@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from common.amounts import as_json, json_float
 from evaluation.errors import EvaluationError
+from evaluation.presentation.content import rows_as_json
 from evaluation.results.metrics.figures import MetricResults
 from evaluation.results.metrics.options import EvaluationOptions
 from evaluation.results.metrics.scoring import score_pairs
@@ -91,8 +91,7 @@ def accuracy_with_ties(
             resamples=0,
             seed=seed,
         )
-        outcomes = metric_outcomes(scores, accuracy.epsilon)
-        estimate = people.share(partial(_credit_of_outcomes, outcomes), is_judged, undecided=True)
+        estimate = _share_of_right_outcomes(metric_outcomes(scores, accuracy.epsilon), people, is_judged)
         accuracies[name] = {
             "value": json_float(accuracy.value),
             **as_json(estimate, "low", "high"),
@@ -115,9 +114,13 @@ def accuracy_with_ties(
     return accuracies
 
 
-def _credit_of_outcomes(outcomes: Ints, pairs: Ints, peoples_winners: Floats) -> Floats:
-    """Return 1 for each of the ``pairs`` for which the metric's outcome is people's winner or their tie, else 0."""
-    return (outcomes[pairs] == peoples_winners).astype(np.float64)
+def _share_of_right_outcomes(outcomes: Ints, people: PeoplesWinners, is_judged: Flags) -> Inference:
+    """Return the share of judged pairs for which a metric's outcome is people's winner or their tie."""
+
+    def credit(pairs: Ints, peoples_winners: Floats) -> Floats:
+        return (outcomes[pairs] == peoples_winners).astype(np.float64)
+
+    return people.share(credit, is_judged, undecided=True)
 
 
 def metric_outcomes(scores: Floats, epsilon: float) -> Ints:
@@ -125,19 +128,22 @@ def metric_outcomes(scores: Floats, epsilon: float) -> Ints:
     gap = scores[:, 0] - scores[:, 1]
     # An error of rounding must not make a gap of epsilon larger than epsilon.
     slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
-    return np.where(np.abs(gap) <= epsilon + slack, 0, np.where(gap > 0, 1, 2)).astype(np.int64)
+    return np.select([np.abs(gap) <= epsilon + slack, gap > 0], [0, 1], default=2).astype(np.int64)
 
 
 def curves_as_json(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[str, Any]]]:
     """Return accuracy by number of references as JSON, by pair kind, with a row for each number of references."""
-    names = ("references", "draws", "value", "low", "high")
-    return {
-        kind: [
-            as_json(dict(zip(names, row, strict=True)) | {"n": curve.n})
-            for row in zip(*(getattr(curve, name).tolist() for name in names), strict=True)
-        ]
-        for kind, curve in curves.items()
-    }
+    rows_by_kind: dict[str, list[dict[str, Any]]] = {}
+    for kind, curve in curves.items():
+        rows = rows_as_json(
+            references=curve.references.tolist(),
+            draws=curve.draws.tolist(),
+            value=curve.value.tolist(),
+            low=curve.low.tolist(),
+            high=curve.high.tolist(),
+        )
+        rows_by_kind[kind] = [row | {"n": curve.n} for row in rows]
+    return rows_by_kind
 
 
 def compute_pair_variants(
@@ -216,16 +222,23 @@ def scores_by_random_subsets(
         ]
         scores_by_draw = []
         for draw in range(draw_count):
-            pairs_of_draw = []
-            for pair, subsets in zip(pairs, subsets_by_pair, strict=True):
-                # A pair with exactly `size` references has one subset, which it uses in each draw.
-                subset = subsets[min(draw, len(subsets) - 1)]
-                pairs_of_draw.append(replace(pair, references=[pair.references[index] for index in subset]))
-            scores_by_draw.append(
-                score_pairs(pairs_of_draw, documents, metrics=metrics, tokenizer=tokenizer)[1]
-            )
+            pairs_of_draw = [
+                _with_subset(pair, subsets, draw)
+                for pair, subsets in zip(pairs, subsets_by_pair, strict=True)
+            ]
+            _, scores_of_draw = score_pairs(pairs_of_draw, documents, metrics=metrics, tokenizer=tokenizer)
+            scores_by_draw.append(scores_of_draw)
         for name in metrics:
             # From D times (N, 2) scores to the (D, N) scores of the first and of the second texts.
             first, second = np.stack([draw_scores[name] for draw_scores in scores_by_draw]).transpose(2, 0, 1)
             scores[name][size] = first, second
     return scores
+
+
+def _with_subset(pair: PairTexts, subsets: Ints, draw: int) -> PairTexts:
+    """Return the pair with the references of one of its random subsets, which are positions in its references.
+
+    A pair with a single subset, which has all its references, uses it in each draw.
+    """
+    subset = subsets[min(draw, len(subsets) - 1)]
+    return replace(pair, references=[pair.references[index] for index in subset])

@@ -40,10 +40,12 @@ from quorum.metrics.keyword_baselines import (
 )
 from quorum.metrics.keywords import keyword_terms
 from quorum.metrics.text.word_lists import smart_stop_words
-from quorum.numeric.arrays import Ints
+from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.signatures import Value, parse
 
-ROLES = SYSTEM, PEOPLE, BASELINE = gettext_noop("system"), gettext_noop("people"), gettext_noop("baseline")
+# Roles of the sources of boxes or keywords, in the order of tables.
+SYSTEM, PEOPLE, BASELINE = gettext_noop("system"), gettext_noop("people"), gettext_noop("baseline")
+ROLES = (SYSTEM, PEOPLE, BASELINE)
 DRAWS = 20  # number of draws of random boxes
 # Baselines that rank by a prior (WG15 section 5.1): the function that ranks, the prior, and whether its ranks are
 # averaged with the ranks by distance from the centre.
@@ -54,8 +56,9 @@ PRIORS: dict[str, tuple[Any, Any, bool]] = {
     gettext_noop("labels in people's order, near the centre"): (bigram_ranks, BigramPrior, True),
 }
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+# The boxes or keywords that a source names for each image.
 Selections = Sequence[Sequence[Any]]
-# By image, the boxes or keywords that each description or person names.
+# The boxes that each description of an image names, or the keywords that each person names, for each image.
 People = Sequence[Sequence[Sequence[Any]]]
 
 
@@ -70,20 +73,17 @@ class SelectionSource(NamedTuple):
 
 def mean_box_count(people: People) -> int:
     """Return the mean number of boxes that a description names, rounded, and at least 1."""
-    return max(1, round(float(np.mean([len(boxes) for image in people for boxes in image if boxes]))))
+    box_counts = [len(boxes) for boxes in chain.from_iterable(people) if boxes]
+    return max(1, round(float(np.mean(box_counts))))
 
 
 def box_baselines(
     units: Sequence[Any], people: People, cluster: Ints, seed: int
 ) -> Iterator[SelectionSource]:
+    """Yield the baselines that name boxes. Those with a prior need images of two documents at least."""
     k = mean_box_count(people)  # number of boxes to name
     labels = [[box["label"] for box in unit.content["boxes"]] for unit in units]
-    sides = [
-        np.array(
-            [[box[side] for side in ("x", "y", "width", "height")] for box in unit.content["boxes"]]
-        ).reshape(-1, BOX_COLUMNS)  # also if there are no boxes
-        for unit in units
-    ]
+    sides = [_sides_of_boxes(unit.content["boxes"]) for unit in units]
     ranks = [random_ranks(list(map(len, labels)), seed=seed + draw) for draw in range(DRAWS)]
     yield _make_source(gettext_noop("random boxes"), ranks, k, draws=DRAWS)
     yield _make_source(gettext_noop("larger boxes"), [size_ranks(sides)], k)
@@ -103,9 +103,15 @@ def box_baselines(
             if near_centre:
                 box_ranks = mean_ranks(box_ranks, _rank_by_centre([sides[image] for image in half_images]))
             source = _make_source(name, [box_ranks], k, fit="half")
-            for image, selected in zip(half_images, source.draws[0], strict=True):
-                boxes_by_image[image] = selected
+            for image, selected_boxes in zip(half_images, source.draws[0], strict=True):
+                boxes_by_image[image] = selected_boxes
         yield source._replace(draws=[boxes_by_image])
+
+
+def _sides_of_boxes(boxes: Sequence[Any]) -> Floats:
+    """Return the (B, 4) left, top, width and height of boxes, as shares of the image's size."""
+    sides = [[box["x"], box["y"], box["width"], box["height"]] for box in boxes]
+    return np.array(sides).reshape(-1, BOX_COLUMNS)  # also if there are no boxes
 
 
 def _rank_by_centre(sides: Sequence[Any]) -> BoxRanks:
@@ -113,6 +119,7 @@ def _rank_by_centre(sides: Sequence[Any]) -> BoxRanks:
 
 
 def _make_source(name: str, ranks: Sequence[BoxRanks], k: int, **fields: Value) -> SelectionSource:
+    """Return the source that names the first ``k`` boxes of each ranking. ``fields`` are added to its signature."""
     signature = parse(ranks[0].signature)
     for field, value in {"boxes": k, **fields}.items():
         signature = signature.with_field(field, value)

@@ -36,7 +36,8 @@ UnitsWithAnswers = Iterable[tuple[Any, Sequence[Any]]]  # units, each with the a
 Scores = list[Floats]  # for each measure, (images,) scores, nan if undefined
 
 # Measures that are the share of images whose most frequent tag is named.
-MODES = BEST_MODE, OOT_MODE = "best-mode", "oot-mode"
+BEST_MODE, OOT_MODE = "best-mode", "oot-mode"
+MODES = (BEST_MODE, OOT_MODE)
 
 
 class BoxMeasures:
@@ -49,19 +50,20 @@ class BoxMeasures:
         baselines: a function that yields the baselines.
     """
 
-    names, deciding_measure = ("precision", "recall", F1), F1
+    names = ("precision", "recall", F1)
+    deciding_measure = F1
     means = False  # because people's boxes of a description are the majority of their answers
     baselines = staticmethod(box_baselines)
 
     def selections_of_people(self, kind: Kind, answers: UnitsWithAnswers) -> list[list[int]]:
         """Return the numbers of the boxes that most people link to each description of an image."""
-        return [
-            box_numbers(
-                kind.aggregation.consensus([0] * len(values), values)[0].answer, unit.content["boxes"]
-            )
-            for unit, values in answers
-            if values
-        ]
+        selections = []
+        for unit, unit_answers in answers:
+            if unit_answers:
+                # The consensus of one group of answers, which has the number 0.
+                consensus = kind.aggregation.consensus([0] * len(unit_answers), unit_answers)[0]
+                selections.append(box_numbers(consensus.answer, unit.content["boxes"]))
+        return selections
 
     def selection_of_system(self, unit: Any, names: Sequence[str]) -> list[int]:
         """Return the positions of the boxes that a system names by their ids."""
@@ -91,14 +93,19 @@ class BoxMeasures:
 class KeywordMeasures:
     """Measures of keywords that are named for images. The attributes are those of ``BoxMeasures``."""
 
-    names, deciding_measure = ("best", OOT, BEST_MODE, OOT_MODE, "precision", "recall", F1), OOT
+    names = ("best", OOT, BEST_MODE, OOT_MODE, "precision", "recall", F1)
+    deciding_measure = OOT
     means = True
     baselines = staticmethod(keyword_baselines)
 
     def selections_of_people(self, kind: Kind, answers: UnitsWithAnswers) -> list[list[str]]:
         """Return the keywords that each person gives an image."""
-        all_answers = chain.from_iterable(unit_answers for _, unit_answers in answers)
-        return [keyword_forms(list(dict.fromkeys(map(normalise_phrase, answer)))) for answer in all_answers]
+        selections = []
+        for _, unit_answers in answers:
+            for keywords in unit_answers:
+                distinct_keywords = dict.fromkeys(normalise_phrase(keyword) for keyword in keywords)
+                selections.append(keyword_forms(list(distinct_keywords)))
+        return selections
 
     def selection_of_system(self, unit: Any, names: Sequence[str]) -> list[str]:
         """Return the forms of the keywords that a system names, in which they are compared with people's."""
@@ -115,6 +122,7 @@ class KeywordMeasures:
     def _measure_keywords(
         self, selections: Selections, people: People
     ) -> tuple[tuple[KeywordScore, ...], KeywordOverlap]:
+        """Return the scores by best, oot and their mode variants, and the overlap, from which the others follow."""
         tags = [Counter(chain.from_iterable(image)) for image in people]
         first_keywords = [keywords[:1] for keywords in selections]
         credits = (
@@ -143,6 +151,7 @@ class KeywordMeasures:
 
 
 def _mean_by_image(image: Ints, scores: Floats, image_count: int) -> Floats:
+    """Return the (images,) means of (N,) scores, of which ``image`` has the images. Undefined scores are left out."""
     is_defined = ~np.isnan(scores)
     counts = np.bincount(image[is_defined], minlength=image_count)
     return ratio(np.bincount(image[is_defined], scores[is_defined], minlength=image_count), counts)

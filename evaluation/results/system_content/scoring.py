@@ -67,7 +67,7 @@ def score_selections(
     Figures are {} if no system names anything for a judged item.
 
     Args:
-        selections: (system, row id of an item, boxes or keywords that the system names for it).
+        selections: (system, row id of an item, the boxes or keywords that the system names for the item).
         documents: row id of the first item of each item's document; an item that is missing is its own document.
         anonymous: whether people cannot be distinguished.
     """
@@ -76,48 +76,48 @@ def score_selections(
     for system, item, selection in selections:
         if item in items:
             selections_by_system[system][item] = selection
+    if not selections_by_system:
+        return {}, None
     measures = MEASURES[kind.system_content]
-    reference = (
-        _selections_of_people(kind, measures, judgments, documents, anonymous=anonymous)
-        if selections_by_system
-        else None
-    )
-    if reference is None or not reference.units:
+    reference = _selections_of_people(kind, measures, judgments, documents, anonymous=anonymous)
+    if not reference.units:
         return {}, None
     sources = list(_sources(measures, reference, selections_by_system, seed))
     scores = [_scores_of(measures, reference, source) for source in sources]
-    outputs = [_outputs(measures, reference, scores, measure) for measure in range(len(measures.names))]
-    figures = [
-        measure_outputs.figures(name if name in MODES else MEAN)
-        for measure_outputs, name in zip(outputs, measures.names, strict=True)
-    ]
-    rows: list[dict[str, Any]] = [
-        {
-            "who": source.role,
-            "name": source.name,
-            "figures": {name: figures[index][str(position)] for index, name in enumerate(measures.names)},
-            "signature": source.signature,
-        }
-        for position, source in enumerate(sources)
-    ]
+    outputs_by_measure = {
+        name: _outputs(measures, reference, scores, index) for index, name in enumerate(measures.names)
+    }
+    figures = {
+        name: outputs.figures(name if name in MODES else MEAN) for name, outputs in outputs_by_measure.items()
+    }
+    rows: list[dict[str, Any]] = []
+    for position, source in enumerate(sources):
+        # Figures are by the position of the source, as text (see `_outputs`).
+        figures_of_source = {name: figures[name][str(position)] for name in measures.names}
+        rows.append(
+            {
+                "who": source.role,
+                "name": source.name,
+                "figures": figures_of_source,
+                "signature": source.signature,
+            }
+        )
     deciding_measure = measures.deciding_measure
     rows.sort(key=lambda row: (ROLES.index(row["who"]), -(row["figures"][deciding_measure]["value"] or 0.0)))
-    deciding_index = measures.names.index(deciding_measure)
     verdict = None
     if len(selections_by_system) > 1:
         # The first sources are the systems, sorted by name.
         system_scores = scores[: len(selections_by_system)]
-        system_outputs = replace(
-            _outputs(measures, reference, system_scores, deciding_index), names=sorted(selections_by_system)
-        )
-        verdict = verdict_on_systems(replace(system_outputs.standings(MEAN), measure=deciding_measure))
+        system_outputs = _outputs(measures, reference, system_scores, measures.names.index(deciding_measure))
+        standings = replace(system_outputs, names=sorted(selections_by_system)).standings(MEAN)
+        verdict = verdict_on_systems(replace(standings, measure=deciding_measure))
     return {
         "kind": kind.system_content,
         "measures": list(measures.names),
         "decides": deciding_measure,
         "images": len(reference.units),
         "left_out": reference.empty_images,
-        "scope": scope_of(rater_count_of(outputs[deciding_index].deletions)),
+        "scope": scope_of(rater_count_of(outputs_by_measure[deciding_measure].deletions)),
         "rows": rows,
         "signatures": measures.signatures(),
     }, verdict
@@ -131,38 +131,44 @@ def _selections_of_people(
     *,
     anonymous: bool,
 ) -> PeoplesSelections:
-    by_image: dict[int, dict[int, list[IncludedJudgment]]] = {}
+    # The judgments of each unit, by row id of the image and of the unit.
+    units_by_item: dict[int, dict[int, list[IncludedJudgment]]] = {}
     for judgment in sorted(judgments, key=lambda row: (row.unit.position, row.unit.pk)):  # as in a release
-        by_image.setdefault(judgment.unit.item_id, {}).setdefault(judgment.unit.pk, []).append(judgment)
+        units = units_by_item.setdefault(judgment.unit.item_id, {})
+        units.setdefault(judgment.unit.pk, []).append(judgment)
 
-    def selections_of(units: Iterable[list[IncludedJudgment]], rater: int | None = None) -> list[list[Any]]:
-        """Return what people select for the units of an image, without the answers of ``rater``."""
-        answers = ((rows[0].unit, [row.answer for row in rows if row.worker != rater]) for rows in units)
+    def selections_of(item: int, without_rater: int | None = None) -> list[list[Any]]:
+        """Return what people select for the units of an image."""
+        answers = [
+            (rows[0].unit, [row.answer for row in rows if row.worker != without_rater])
+            for rows in units_by_item[item].values()
+        ]
         return measures.selections_of_people(kind, answers)
 
-    units_by_image = {item: units for item, units in by_image.items() if any(selections_of(units.values()))}
+    items = [item for item in units_by_item if any(selections_of(item))]
     codes_by_document: dict[Hashable, int] = {}
-    # (image, rater, selections without the rater)
-    rows_without_rater = [
-        (image, rater, selections_of(units.values(), rater))
-        for image, units in enumerate(units_by_image.values())
-        for rater in sorted({row.worker for row in chain.from_iterable(units.values())})
-        if not anonymous
+    cluster = [
+        codes_by_document.setdefault(documents.get(item, item), len(codes_by_document)) for item in items
     ]
+    images: list[int] = []
+    raters: list[int] = []
+    selections_without_rater: list[list[list[Any]]] = []
+    if not anonymous:
+        for image, item in enumerate(items):
+            item_judgments = chain.from_iterable(units_by_item[item].values())
+            for rater in sorted({judgment.worker for judgment in item_judgments}):
+                images.append(image)
+                raters.append(rater)
+                selections_without_rater.append(selections_of(item, rater))
+    first_judgments = [next(iter(units_by_item[item].values()))[0] for item in items]
     return PeoplesSelections(
-        units=[next(iter(units.values()))[0].unit for units in units_by_image.values()],
-        cluster=np.array(
-            [
-                codes_by_document.setdefault(documents.get(item, item), len(codes_by_document))
-                for item in units_by_image
-            ],
-            dtype=np.int64,
-        ),
-        by_all=[selections_of(units.values()) for units in units_by_image.values()],
-        image=np.array([row[0] for row in rows_without_rater], dtype=np.int64),
-        rater=np.array([row[1] for row in rows_without_rater], dtype=np.int64),
-        without_rater=[row[2] for row in rows_without_rater],
-        empty_images=len(by_image) - len(units_by_image),
+        units=[judgment.unit for judgment in first_judgments],
+        cluster=np.array(cluster, dtype=np.int64),
+        by_all=[selections_of(item) for item in items],
+        image=np.array(images, dtype=np.int64),
+        rater=np.array(raters, dtype=np.int64),
+        without_rater=selections_without_rater,
+        empty_images=len(units_by_item) - len(items),
     )
 
 
@@ -185,7 +191,7 @@ def _sources(
 
 
 def _scores_of(measures: ContentMeasures, reference: PeoplesSelections, source: SelectionSource) -> Floats:
-    """Return (measures, N + V) scores of a source: against all people, then without a rater."""
+    """Return the scores of a source by measure: (N,) scores against all people, then (V,) scores without a rater."""
     people = [*reference.by_all, *reference.without_rater]
     images = [*range(len(reference.by_all)), *reference.image.tolist()]
     if source.role == PEOPLE:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,14 +31,26 @@ MAX_CACHED_HASHES = 100_000  # captions whose hashes are cached between look-ups
 HASH_FACTOR = 2_654_435_761
 
 ImageText = tuple[int, str]  # row id of an image, and a text
-RankedOutput = tuple[str, int, int]  # task, row id of the system, and rank
-CreditsByCaption = dict[str, list[dict[str, Any]]]  # credits as in a file, by caption id
+# Credits as in a file, such as {"system": "a", "rank": 1}, by caption id.
+CreditsByCaption = dict[str, list[dict[str, Any]]]
+
+
+class RankedOutput(NamedTuple):
+    """A rank of a text in a list of the system with the row id ``system``."""
+
+    task: str
+    system: int
+    rank: int
 
 
 class ShownCaption(NamedTuple):
     """A caption that a unit shows.
 
-    system: the compared system, if the unit is a pair. file_systems: row ids of the systems that a file credits.
+    Attributes:
+        key: id of the caption.
+        image_text: the unit's image, and the caption's text.
+        system: name of the compared system, if the unit is a pair.
+        file_systems: row ids of the systems that a file credits.
     """
 
     key: str
@@ -54,6 +67,7 @@ class CreditFinder:
     moment: Snapshot
     _systems: dict[int, str] = field(default_factory=dict)  # names of systems by row id
     _hashes: dict[int, int] = field(default_factory=dict)  # hashes of texts by row id of the caption
+    # Credits by task, system name and rank.
     _credits: dict[tuple[str, str, int], dict[str, Any]] = field(default_factory=dict)
 
     def systems_of(self, unit_ids: Sequence[int]) -> dict[int, CreditsByCaption]:
@@ -68,9 +82,8 @@ class CreditFinder:
             return {}
         self._systems = self._systems or self._systems_in_snapshot()
         self._credits.clear()
-        outputs = self._ranked_outputs(
-            {caption.image_text for captions in captions_by_unit.values() for caption in captions}
-        )
+        all_captions = chain.from_iterable(captions_by_unit.values())
+        outputs = self._ranked_outputs({caption.image_text for caption in all_captions})
         systems_by_unit: dict[int, CreditsByCaption] = {}
         for pk, captions in captions_by_unit.items():
             systems: CreditsByCaption = {}
@@ -86,19 +99,24 @@ class CreditFinder:
 
     def _credits_of(self, caption: ShownCaption, outputs: Sequence[RankedOutput]) -> list[dict[str, Any]]:
         """Return credits with ranks for the outputs that count, then credits without ranks for the other systems."""
-        ranked = [
-            (task, self._systems[pk], rank)
-            for task, pk, rank in outputs
-            if pk in credited_systems(caption.file_systems, (pk,))
+        outputs = [
+            output
+            for output in outputs
+            if output.system in credited_systems(caption.file_systems, (output.system,))
         ]
         if caption.system is None:
             names = [self._systems.get(pk) for pk in credited_systems(caption.file_systems, ())]
         else:
             names = [caption.system]
-            ranked = [entry for entry in ranked if entry[:2] == (ANNOTATION, caption.system)]
-        ranked_names = {name for _, name, _ in ranked}
-        unranked_names = [name for name in names if name is not None and name not in ranked_names]
-        return [self._credit(*entry) for entry in ranked] + [{"system": name} for name in unranked_names]
+            outputs = [
+                output
+                for output in outputs
+                if output.task == ANNOTATION and self._systems[output.system] == caption.system
+            ]
+        credits = [self._credit(output.task, self._systems[output.system], output.rank) for output in outputs]
+        ranked_names = {self._systems[output.system] for output in outputs}
+        credits += [{"system": name} for name in names if name is not None and name not in ranked_names]
+        return credits
 
     def _systems_in_snapshot(self) -> dict[int, str]:
         """Return the names of the systems by row id. Systems published after the snapshot are left out."""
@@ -116,13 +134,13 @@ class CreditFinder:
         # Filter only by image, and do not sort, because otherwise SQLite scans the whole index.
         outputs = Output.objects.order_by()
         ranks: defaultdict[ImageText, list[RankedOutput]] = defaultdict(list)
-        by_hash: defaultdict[tuple[int, int], list[ImageText]] = defaultdict(list)
+        texts_by_hash: defaultdict[tuple[int, int], list[ImageText]] = defaultdict(list)
         for image, text in image_texts:
-            by_hash[image, hash(one_text(text))].append((image, text))
-        text_hashes = [text_hash for _, text_hash in by_hash]
+            texts_by_hash[image, hash(one_text(text))].append((image, text))
+        text_hashes = [text_hash for _, text_hash in texts_by_hash]
         query_captions: set[int] = set()
         for images in batched(sorted({image for image, _ in image_texts}), KEYS_PER_QUERY):
-            self._add_ranks(ANNOTATION, outputs.annotations().filter(item__in=images), by_hash, ranks)
+            self._add_ranks(ANNOTATION, outputs.annotations().filter(item__in=images), texts_by_hash, ranks)
             if self.moment.has_found_images:
                 rows = outputs.searches().filter(item__in=images).values_list("caption", flat=True)
                 captions = np.array(list(rows), dtype=np.int64)
@@ -130,9 +148,11 @@ class CreditFinder:
         # Use a constant, not a parameter, because otherwise SQLite ignores the partial index of searches.
         searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
         for batch in batched(sorted(query_captions), KEYS_PER_QUERY):
-            self._add_ranks(SEARCH, searches.filter(caption__in=batch), by_hash, ranks)
+            self._add_ranks(SEARCH, searches.filter(caption__in=batch), texts_by_hash, ranks)
         return {
-            image_text: sorted(_best_ranks(entries), key=lambda entry: (entry[0], self._systems[entry[1]]))
+            image_text: sorted(
+                _best_ranks(entries), key=lambda output: (output.task, self._systems[output.system])
+            )
             for image_text, entries in ranks.items()
         }
 
@@ -140,12 +160,13 @@ class CreditFinder:
         self,
         task: str,
         outputs: QuerySet[Output],
-        by_hash: Mapping[tuple[int, int], Sequence[ImageText]],
+        texts_by_hash: Mapping[tuple[int, int], Sequence[ImageText]],
         ranks: defaultdict[ImageText, list[RankedOutput]],
     ) -> None:
-        """Add the ranks of the texts in ``by_hash`` to ``ranks``; its keys are (image, hash of the text).
+        """Add the ranks of texts in the lists of ``outputs`` to ``ranks``.
 
-        Whole lists are read, because a rank depends on all outputs before it.
+        ``texts_by_hash`` has the texts by (image, hash of the text). Whole lists are read, because a rank depends on
+        all outputs before it.
         """
         columns = columns_of(outputs.values_list("pk", "system_id", "item_id", "caption_id", "rank"), 5)
         in_snapshot = (columns[0] <= self.moment.outputs) & np.isin(columns[1], list(self._systems))
@@ -167,15 +188,15 @@ class CreditFinder:
             (), (), (), (), {}, JudgedUnits.from_rows([]),
         )  # fmt: skip
         # Select rows by a hash of image and text, and then compare image and text, because hashes may collide.
-        keys = np.array(list(by_hash), dtype=np.int64).reshape(-1, 2)
+        keys = np.array(list(texts_by_hash), dtype=np.int64).reshape(-1, 2)
         row_hashes = _hash_pairs(lists.image, text_hashes[lists.text])
         rows = np.flatnonzero(np.isin(row_hashes, _hash_pairs(keys[:, 0], keys[:, 1])))
         matching_columns = (lists.system, lists.image, text_hashes[lists.text], lists.position)
         for system_id, image_id, text_hash, position in zip(
             *(column[rows].tolist() for column in matching_columns), strict=True
         ):
-            for image_text in by_hash.get((image_id, text_hash), ()):
-                ranks[image_text].append((task, system_id, position))
+            for image_text in texts_by_hash.get((image_id, text_hash), ()):
+                ranks[image_text].append(RankedOutput(task, system_id, position))
 
     def _hashes_of(self, captions: Ints) -> Ints:
         """Return (N,) hashes of the normalised texts of captions, given by (N,) row ids."""
@@ -226,4 +247,4 @@ def _best_ranks(ranks: list[RankedOutput]) -> list[RankedOutput]:
     best_ranks: dict[tuple[str, int], int] = {}
     for task, system, rank in sorted(ranks):  # the lowest rank comes first
         best_ranks.setdefault((task, system), rank)
-    return [(task, system, rank) for (task, system), rank in best_ranks.items()]
+    return [RankedOutput(task, system, rank) for (task, system), rank in best_ranks.items()]

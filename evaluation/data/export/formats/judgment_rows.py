@@ -92,6 +92,7 @@ class JudgmentRows:
                 yield from self._rows(unit_ids, systems_by_unit)
 
     def _rows(self, unit_ids: Sequence[int] | None, systems: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the judgments of these units. ``systems`` has the value of ``systems`` by unit row id."""
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         is_imported = study.source == Study.Source.IMPORTED
         left_out, setting, scale = columns_left_out(study), answers_setting(study), study_scale(study)
@@ -102,7 +103,7 @@ class JudgmentRows:
         replaced_ids = self._replaced_ids(unit_ids)
         assignment_columns = lru_cache(MAX_CACHED_ASSIGNMENTS)(self._assignment_columns)
         revision_numbers, revised_ids = _revision_numbers(replaced_ids), set(replaced_ids.values())
-        for (
+        for (  # in the order of STORED_COLUMNS
             unit_id, pk, assignment, external_id, worker_id, worker, set_aside, signals, unit, image, reference, first,
             second, reference_text, first_text, second_text, pair_kind, pair, hit, value, answer, control, expected,
             presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, *optional_columns,
@@ -169,15 +170,19 @@ class JudgmentRows:
         self, unit_ids: Sequence[int] | None, *, has_documents: bool, has_draws: bool
     ) -> Iterator[tuple[Any, ...]]:
         """Yield STORED_COLUMNS of each judgment, and up to three columns that only some studies have."""
-        moment = self.moment
-        read = moment.all_judgments if self.revisions else moment.judgments
-        judgments = read(self.study, units=unit_ids)
-        stored = judgments.order_by("unit__position", "unit_id", "pk").values_list(
-            *STORED_COLUMNS,
-            *(("unit__item__fields",) if has_documents else ()),
-            *(("unit__content",) if KINDS[self.study.protocol].is_open else ()),
-            *((Subquery(DRAW_CHANCE),) if has_draws else ()),
-        )
+        if self.revisions:
+            judgments = self.moment.all_judgments(self.study, units=unit_ids)
+        else:
+            judgments = self.moment.judgments(self.study, units=unit_ids)
+        optional_columns: list[str | Subquery] = []
+        if has_documents:
+            optional_columns.append("unit__item__fields")
+        if KINDS[self.study.protocol].is_open:
+            optional_columns.append("unit__content")
+        if has_draws:
+            optional_columns.append(Subquery(DRAW_CHANCE))
+        judgments = judgments.order_by("unit__position", "unit_id", "pk")
+        stored = judgments.values_list(*STORED_COLUMNS, *optional_columns)
         return by_unit_and_name(
             converted_rows(stored),
             unit=STORED_COLUMNS.index("unit_id"),
@@ -199,7 +204,7 @@ class JudgmentRows:
 
 
 def _revision_numbers(replaced_ids: Mapping[int, int]) -> dict[int, int]:
-    """Return how often the answer was revised up to each revision, by the revision's row id."""
+    """Return the number of each revision by its row id: 1 for the first revision of an answer, 2 for the next."""
     numbers: dict[int, int] = {}
     for pk in sorted(replaced_ids):  # a replaced judgment has a lower row id
         numbers[pk] = numbers.get(replaced_ids[pk], 0) + 1
