@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
-from itertools import accumulate
 from typing import Any
 
 from django.db.models import Count, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
@@ -149,13 +148,26 @@ def _count_work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime
     last_revision = answers.annotate(last=Max("made_at", filter=Q(replaces__isnull=False))).values("last")
     rows = Assignment.objects.filter(study=study).order_by("submitted_at", "pk")
     subqueries = Subquery(first_answers, output_field=IntegerField()), Subquery(last_revision)
-    assignments = list(rows.values_list("state", "submitted_at", *subqueries).iterator(ROWS_PER_BATCH))
-    finished = [row for row in assignments if row[0] in FINISHED_STATES]
-    totals = list(accumulate(count or 0 for _, _, count, _ in finished))
+    state_counts: Counter[str] = Counter()
+    times: list[datetime | None] = []  # of submission of the finished assignments
+    totals: list[int] = []  # number of judgments up to each finished assignment
+    revised_at: datetime | None = None
+    judgment_count = 0
+    work = rows.values_list("state", "submitted_at", *subqueries).iterator(ROWS_PER_BATCH)
+    for state, submitted_at, answer_count, revision_time in work:
+        state_counts[state] += 1
+        if state not in FINISHED_STATES:
+            continue
+        judgment_count += answer_count or 0
+        times.append(submitted_at)
+        totals.append(judgment_count)
+        if revision_time is not None and (revised_at is None or revision_time > revised_at):
+            revised_at = revision_time
     # The timeline has every n-th assignment, and the last one.
-    step = max(1, math.ceil(len(finished) / MAX_POINTS))
-    positions = [n for n in range(len(finished)) if (n + 1) % step == 0 or n == len(finished) - 1]
-    timeline = [[timestamp(finished[n][1]), totals[n]] for n in positions]
-    counts = Counter(state for state, _, _, _ in assignments)
-    revised_at = max((revised for _, _, _, revised in finished if revised is not None), default=None)
-    return {state: counts[state] for state in sorted(counts)}, timeline, revised_at
+    step = max(1, math.ceil(len(times) / MAX_POINTS))
+    timeline = [
+        [timestamp(times[index]), totals[index]]
+        for index in range(len(times))
+        if (index + 1) % step == 0 or index == len(times) - 1
+    ]
+    return {state: state_counts[state] for state in sorted(state_counts)}, timeline, revised_at

@@ -90,16 +90,16 @@ class Verify(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         from evaluation.reports.releases.verification import verify_bundle, verify_signature, verify_study
 
-        what = options["what"]
+        argument = options["what"]
         with progress_bar() as progress:
-            if "|" in what:
+            if "|" in argument:  # a signature
                 if not options["study"]:
                     raise VerificationError("A signature names no study; expected --study SLUG with it.")
-                verification = verify_signature(text=what, study=find_study(options["study"]))
-            elif what.endswith(".zip") or Path(what).is_file():
-                verification = verify_bundle(Path(what))
+                verification = verify_signature(text=argument, study=find_study(options["study"]))
+            elif argument.endswith(".zip") or Path(argument).is_file():
+                verification = verify_bundle(Path(argument))
             else:
-                verification = verify_study(study=find_study(what), progress=progress)
+                verification = verify_study(study=find_study(argument), progress=progress)
         for line in verification.differences:
             self.say(f"  {line}")
         if verification.differences:
@@ -138,16 +138,17 @@ class MakeReport(OperationCommand):
         folder = options["output"]
         check_folder(folder)
         metrics = [name.strip() for name in options["metrics"].split(",") if name.strip()]
-        parts = [name for name, asked in values.items() if asked]
+        parts = [name for name, is_requested in values.items() if is_requested]
         with progress_bar() as progress:
             report = build_report(
                 study, metrics=metrics, tokenizer=options["tokenizer"], parts=parts, progress=progress
             )
             write_report(report, folder, progress=progress)
         for section in report.sections:
-            for sentence in (section.empty, *section.sentences[:1]):
-                if sentence:
-                    self.say(f"{section.title}: {sentence}")
+            if section.empty:
+                self.say(f"{section.title}: {section.empty}")
+            if section.sentences and section.sentences[0]:
+                self.say(f"{section.title}: {section.sentences[0]}")
         simulated = " The answers are simulated." if report.simulated else ""
         self.say(
             f"{folder / 'index.html'}: {len(report.plots)} figures, {len(report.tables)} tables.{simulated}"

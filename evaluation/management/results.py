@@ -64,17 +64,18 @@ class Aggregate(OperationCommand):
         self.say_tables(tables)
         if sentence := scale_sentence(result):
             self.say(sentence)
-        self._print_remarks(result, drawn=study.source == Study.Source.DESIGNED)
+        self._print_remarks(result, random_sides=study.source == Study.Source.DESIGNED)
 
-    def _print_remarks(self, result: dict[str, Any], *, drawn: bool) -> None:
+    def _print_remarks(self, result: dict[str, Any], *, random_sides: bool) -> None:
+        """Print what is undefined, how models differ from the consensus, and how often the left side was chosen."""
         from evaluation.results.agreement_sentences import side_sentence
         from evaluation.results.consensus.tables import COEFFICIENT_NAMES
 
         agreement = result["agreement"]
-        undefined = {"Alpha": agreement["alpha"]} | {
-            COEFFICIENT_NAMES[name]: figure for name, figure in agreement.get("coefficients", {}).items()
-        }
-        for name, figure in undefined.items():
+        coefficients = {"Alpha": agreement["alpha"]}
+        for name, figure in agreement.get("coefficients", {}).items():
+            coefficients[COEFFICIENT_NAMES[name]] = figure
+        for name, figure in coefficients.items():
             if figure["reason"]:
                 of_interval = "" if figure["value"] is None else "'s interval"
                 self.say(f"{name}{of_interval} is undefined: {figure['reason']}.")
@@ -89,7 +90,7 @@ class Aggregate(OperationCommand):
         for name, model_result in result.get("models", {}).items():
             self._print_other_model(name, model_result)
         if bias := agreement.get("side_bias"):
-            self.say(side_sentence(bias, random_sides=drawn))
+            self.say(side_sentence(bias, random_sides=random_sides))
         if not agreement["per_worker"]["available"]:
             self.say(agreement["per_worker"]["reason"])
 
@@ -140,8 +141,9 @@ class Evaluate(OperationCommand):
         self.say()
         if of_pairs:
             counts = next(iter(result["metrics"].values()))["accuracy"]["all"]
-            without = counts["no_consensus"]
-            left_out = f"{without:,} without a consensus {'was' if without == 1 else 'were'} left out"
+            undecided_count = counts["no_consensus"]
+            verb = "was" if undecided_count == 1 else "were"
+            left_out = f"{undecided_count:,} without a consensus {verb} left out"
             self.say(f"{with_noun(counts['n'], 'pair')}; {left_out}.")
         self.say_tables(tables_beside_metrics(result))
         if "clusters" in result:

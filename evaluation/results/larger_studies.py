@@ -59,11 +59,16 @@ def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) 
             _expected_power(contrast, item_factor, rater_factor, level) >= POWER for contrast in contrasts
         )
 
-    factor = smallest_factor(lambda factor: decides_all(factor, factor), MAX_SIZE_FACTOR)
+    def is_enough_with_more_people(factor: float) -> bool:
+        return decides_all(factor, factor)
+
+    def is_enough_with_same_people(factor: float) -> bool:
+        return decides_all(factor, 1.0)
+
+    factor = smallest_factor(is_enough_with_more_people, MAX_SIZE_FACTOR)
     if factor is None:
         return NO_LARGER_STUDY
-    # The factor of items if the same people judge.
-    factor_of_same = smallest_factor(lambda factor: decides_all(factor, 1.0), MAX_FACTOR)
+    factor_of_same = smallest_factor(is_enough_with_same_people, MAX_FACTOR)
     max_factor_of_same = min(SAME_PEOPLE_FACTOR * factor, MAX_SIZE_FACTOR)
     if raters is None or (factor_of_same is not None and factor_of_same <= max_factor_of_same):
         return LargerStudy(
@@ -100,9 +105,9 @@ def _plausible_spreads(spread: Spread) -> list[Spread]:
 
 def _scales(df: float) -> list[float]:
     """Return VARIANCE_QUANTILES of the ratio of the true variance to an estimate with these degrees of freedom."""
-    scales: list[float] = (
-        (df / scipy.special.chdtri(df, VARIANCE_QUANTILES)).tolist() if df < math.inf else [1.0]
-    )
+    if not math.isfinite(df):
+        return [1.0]
+    scales: list[float] = (df / scipy.special.chdtri(df, VARIANCE_QUANTILES)).tolist()
     return scales
 
 
@@ -111,14 +116,17 @@ def smallest_factor(is_enough: Callable[[float], bool], max_factor: float) -> fl
 
     Return None if it is above `max_factor`. The factor is at most about 0.1 % too large.
     """
-    low, high = 0.0, math.log(max_factor)
     if not is_enough(max_factor):
         return None
     if is_enough(1.0):
         return 1.0
+    low, high = 0.0, math.log(max_factor)  # search on a logarithmic scale
     while high - low > 1e-3:
         middle = (low + high) / 2
-        low, high = (low, middle) if is_enough(math.exp(middle)) else (middle, high)
+        if is_enough(math.exp(middle)):
+            high = middle
+        else:
+            low = middle
     return math.exp(high)
 
 

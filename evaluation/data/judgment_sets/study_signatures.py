@@ -78,7 +78,10 @@ def compare_signature(study: Study, stated: Signature) -> list[Difference]:
 
 
 def material_of(study: Study, *, from_blocks: bool = False) -> MaterialCounts:
-    """Return counts of the judged material, read ``from_blocks`` of units and newer rows, or from their rows alone."""
+    """Return counts of the judged material.
+
+    With ``from_blocks``, units are read from stored blocks and newer rows, else all are read from their rows.
+    """
     import pyarrow.compute as pc
 
     units = unit_columns(study, ("pair", "item", "reference", "control"), from_blocks=from_blocks)
@@ -147,14 +150,17 @@ def uncommon_fields(
         "material": material or digest_of_material(study),
     }
     kind = KINDS[study.protocol]
-    if answers := kind.setting(design_of(study)) if kind.two_sided or kind.scale else "":
-        # In a signature, a colon separates a field from its value.
-        fields["answers" if kind.two_sided else "scale"] = answers.replace(":", "/")
+    if kind.two_sided or kind.scale:
+        answers = kind.setting(design_of(study))
+        if answers:
+            # In a signature, a colon separates a field from its value.
+            fields["answers" if kind.two_sided else "scale"] = answers.replace(":", "/")
     if draws_at_claim(study):
         fields["drawn"] = f"live,even-{design_of(study).arena.even:g}"
     if sample := design_of(study).chosen:
         fields["chosen"] = f"{sample.method},{sample.budget}-of-{sample.population}-{sample.per}"
-    if (least := rule_of_controls(study).least) > 1:
+    least = rule_of_controls(study).least
+    if least > 1:
         fields["least"] = least
     if stops_early(study):
         fields["stopping"] = describe_stopping(design_of(study))

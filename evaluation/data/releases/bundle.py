@@ -44,8 +44,8 @@ class BundleWriter:
     def member(self, name: str) -> Iterator[HashedFile]:
         """Open a file of the bundle for writing."""
         info = ZipInfo(name, ZIP_EPOCH)
-        # Permissions of Unix are in the upper 16 bits of the attributes.
-        info.compress_type, info.external_attr = ZIP_DEFLATED, 0o644 << 16
+        info.compress_type = ZIP_DEFLATED
+        info.external_attr = 0o644 << 16  # permissions of Unix are in the upper 16 bits
         with self._zip.open(info, "w", force_zip64=True) as raw_file:
             file = HashedFile(cast("Any", raw_file))
             yield file
@@ -120,8 +120,10 @@ class BundleReader:
         if SUMS not in self.names:
             return [*problems, f"{SUMS} is missing."]
         text = self.text(SUMS)
-        lines = [line.partition("  ") for line in text.split("\n")[:-1]]
-        sums = {name: digest for digest, _, name in lines}
+        sums: dict[str, str] = {}  # the stated hashes, by name
+        for line in text.split("\n")[:-1]:
+            digest, _, name = line.partition("  ")
+            sums[name] = digest
         if _format_sums(sums) != text:
             problems.append(
                 f"{SUMS} was changed: expected a hash, two blanks and a file's name a line, by name."
@@ -132,7 +134,8 @@ class BundleReader:
             elif name not in self.names:
                 problems.append(f"{name} is missing.")
             else:
-                digest = self.digests[name] = self._digest(name) or "it cannot be read"
+                digest = self._digest(name) or "it cannot be read"
+                self.digests[name] = digest
                 if digest != sums[name]:
                     problems.append(f"{name} was changed: {digest}, stated {sums[name]}.")
         if MANIFEST not in sums:

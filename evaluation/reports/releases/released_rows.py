@@ -64,7 +64,8 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
     rows = units.order_by("position", "pk").values_list("pk", *FIELDS_OF_UNITS.values())
     for pk, *values in rows.iterator(ROWS_PER_BATCH):
         row = dict(zip(FIELDS_OF_UNITS, values, strict=True))
-        first, expected, content = row["first"], row["expected"], row["repeats"]  # see FIELDS_OF_UNITS
+        first, expected = row["first"], row["expected"]
+        content = row["repeats"]  # see FIELDS_OF_UNITS
         credits = _names_of_systems(row.pop("systems"), system_names)
         document = document_in(row.pop("document"))
         decision = decisions.get(pk)
@@ -107,8 +108,8 @@ def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
 
 def released_captions(study: Study) -> Iterator[dict[str, Any]]:
     """Yield judged captions and references, sorted by id. For pairs, yield all references of the judged splits."""
-    compares = KINDS[study.protocol].compares_pairs
-    splits = load_references(study).splits if compares else []
+    compares_pairs = KINDS[study.protocol].compares_pairs
+    splits = load_references(study).splits if compares_pairs else []
     images = Q(item__split__in=splits, dataset=study.dataset_id)
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     rows = (
@@ -124,13 +125,14 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
         .values_list("key", "text", "role", "item__name", "item__split")
     )
     for key, text, role, image, split in rows.iterator(ROWS_PER_BATCH):
-        is_counted = role == Caption.Role.REFERENCE and split in splits
-        yield {"caption": key, "text": text, "role": role, "image": image, "document": is_counted}
+        # Whether the caption counts for the document frequencies of words.
+        is_in_document = role == Caption.Role.REFERENCE and split in splits
+        yield {"caption": key, "text": text, "role": role, "image": image, "document": is_in_document}
 
 
 def released_scores(study: Study, evaluation: EvaluationResult) -> Iterator[dict[str, Any]]:
     """Yield the metrics' scores, which are of a pair, of a unit, or, if they are of no unit, of an image's caption."""
-    compares = KINDS[study.protocol].compares_pairs
+    compares_pairs = KINDS[study.protocol].compares_pairs
     keys: dict[Any, str] = {}
     images: dict[Hashable, str] = {}
     if evaluation.scored_ids is None:
@@ -138,23 +140,23 @@ def released_scores(study: Study, evaluation: EvaluationResult) -> Iterator[dict
         images = dict(Item.objects.filter(pk__in=items).values_list("pk", "name"))
     else:
         rows: Any = (
-            CandidatePair.objects.filter(study=study) if compares else Unit.objects.filter(study=study)
+            CandidatePair.objects.filter(study=study) if compares_pairs else Unit.objects.filter(study=study)
         )
         keys = dict(rows.values_list("pk", "key"))
     # Use the order in which metrics were requested, which tied metrics keep in all tables.
     order = {name: position for position, name in enumerate(evaluation.settings["metrics"])}
     for metric in sorted(evaluation.scores, key=lambda name: (order.get(name, len(order)), name)):
-        for index, row in enumerate(evaluation.scores[metric].tolist()):
+        for index, (first, *others) in enumerate(evaluation.scores[metric].tolist()):
             key = None if evaluation.scored_ids is None else keys[evaluation.scored_ids[index]]
             image, caption = evaluation.captions[index] if key is None else (None, None)
             yield {
                 "metric": metric,
-                "pair": key if compares else None,
-                "unit": None if compares else key,
+                "pair": key if compares_pairs else None,
+                "unit": None if compares_pairs else key,
                 "image": None if image is None else images[image],
                 "caption": caption,
-                "first": row[0],
-                "second": row[1] if compares else None,
+                "first": first,
+                "second": others[0] if compares_pairs else None,
             }
 
 

@@ -89,7 +89,7 @@ MAX_RELEASES_SHOWN = 100  # newest releases that the page lists
 
 @dataclass(frozen=True, slots=True)
 class ReleasesPart:
-    """What a feature adds to the page "Releases", by appending it to ``RELEASES_PARTS``.
+    """A part that a feature adds to the page "Releases", by appending it to ``RELEASES_PARTS``.
 
     Attributes:
         section: template of a section; ``stored_versions`` are the versions whose file is on this server.
@@ -147,8 +147,9 @@ def download_release(request: HttpRequest, study: Study, context: Context) -> Ht
     return file_download(request, path, name=name, content_type="application/zip")
 
 
-for _operation, _label in (
-    (start_release, "Make the release"),
-    (verify, "Verify"),
-):
-    add_operation(_operation, label=_label, leads_to=lambda study: "releases")
+def _page_after_start(study: Study) -> str:
+    return "releases"
+
+
+add_operation(start_release, label="Make the release", leads_to=_page_after_start)
+add_operation(verify, label="Verify", leads_to=_page_after_start)

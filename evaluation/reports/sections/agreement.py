@@ -24,8 +24,10 @@ from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.people import MAX_WORKERS, rank_workers
 from evaluation.results.agreement import agreement_rows, exchange_of
 from evaluation.results.agreement_sentences import side_sentence
+from quorum.numeric.arrays import Ints
 from quorum.statistics.agreement import agreement_by_pair, ratings_of_judgments
 from quorum.statistics.agreement.both_orders import in_both_orders
+from quorum.statistics.agreement.rater_pairs import PairAgreement
 from quorum.statistics.crossed import RATER
 
 RELIABLE_ALPHA = 0.8  # Krippendorff's threshold for reliable data
@@ -102,49 +104,65 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     if exchange:
         ratings = in_both_orders(ratings, exchange)
     pairs = agreement_by_pair(ratings, inputs.kind.aggregation.level)
-    # In both orders, each unit counts twice.
-    pairs = replace(pairs, units=pairs.units // (2 if exchange else 1))
+    if exchange:  # each unit counted twice
+        pairs = replace(pairs, units=pairs.units // 2)
     if not len(pairs.units):
         return None
     rank_by_name = {row["worker"]: rank for rank, row in enumerate(rank_workers(inputs), start=1)}
-    rank = np.array([rank_by_name[inputs.names[worker_id]] for worker_id in pairs.raters.tolist()])
-    # Rows and columns of the matrix are the first workers by rank, and one for all others.
-    shown_workers = np.argsort(rank)[:MAX_WORKERS]
-    row_by_worker = {code: row for row, code in enumerate(shown_workers.tolist())}
-    others = max(0, len(rank) - MAX_WORKERS)
-    size = len(shown_workers) + bool(others)
-    equal_answers, units = np.zeros((size, size)), np.zeros((size, size), dtype=np.int64)
-    rows: list[tuple[Any, ...]] = []
-    columns = (pairs.first, pairs.second, pairs.units, pairs.percent, pairs.kappa, pairs.alpha)
-    for first, second, n, percent, kappa, alpha in zip(*(column.tolist() for column in columns), strict=True):
-        row, column = row_by_worker.get(first, size - 1), row_by_worker.get(second, size - 1)
-        # The matrix is symmetric. Pairs of workers who share the last row are added once.
-        for a, b in {(row, column), (column, row)}:
-            equal_answers[a, b] += percent * n
-            units[a, b] += n
-        if first in row_by_worker and second in row_by_worker:
-            low_rank, high_rank = sorted((rank[first], rank[second]))
-            rows.append((low_rank, high_rank, n, json_float(percent), json_float(kappa), json_float(alpha)))
-    rows.sort(key=lambda row: row[:2])
+    ranks = np.array([rank_by_name[inputs.names[worker_id]] for worker_id in pairs.raters.tolist()])
+    shown_workers = np.argsort(ranks)[:MAX_WORKERS]
+    hidden_worker_count = max(0, len(ranks) - MAX_WORKERS)
+    rows = _rows_of_worker_pairs(pairs, ranks, set(shown_workers.tolist()))
     data = table(
         "worker-pairs",
         [(f"W{first}", f"W{second}", *figures) for first, second, *figures in rows],
         left=len(pairs.units) - len(rows),
         most=MAX_WORKERS,
     )
-    labels = (*(f"W{number}" for number in rank[shown_workers].tolist()), *([OTHERS_LABEL] if others else []))
-    values = tuple(
-        tuple(json_float(equal_answers[a, b] / units[a, b]) if units[a, b] else None for b in range(size))
-        for a in range(size)
-    )
+    labels = [f"W{rank}" for rank in ranks[shown_workers].tolist()]
+    if hidden_worker_count:
+        labels.append(OTHERS_LABEL)
+    values = _matrix_of_workers(pairs, shown_workers, len(labels))
     shares = [value for row in values for value in row if value is not None]
     # Two answers drawn at random from all answers are equal with this probability.
     chance = float(((np.bincount(ratings.code) / len(ratings.code)) ** 2).sum())
     mean = float(np.average(pairs.percent, weights=pairs.units))
     sentence = render_sentence(
         "worker-pairs", wording=inputs.method.wording, pairs=len(pairs.units), least=min(shares), most=max(shares),
-        others=others, rest=OTHERS_LABEL, chance=chance, mean=mean,
+        others=hidden_worker_count, rest=OTHERS_LABEL, chance=chance, mean=mean,
     )  # fmt: skip
     levels = (Level("chance", chance), Level("all together", mean, dashed=False))
-    panel = HeatmapPanel("equal answers, %", labels, labels, values, levels=levels, shows="share")
+    panel = HeatmapPanel(
+        "equal answers, %", tuple(labels), tuple(labels), values, levels=levels, shows="share"
+    )
     return plot(sentence, Heatmap((panel,), "worker", "worker"), data)
+
+
+def _rows_of_worker_pairs(
+    pairs: PairAgreement, ranks: Ints, shown_workers: set[int]
+) -> list[tuple[Any, ...]]:
+    """Return (rank, rank, units, percent agreement, kappa, alpha) of every two of the shown workers, by rank."""
+    rows: list[tuple[Any, ...]] = []
+    columns = (pairs.first, pairs.second, pairs.units, pairs.percent, pairs.kappa, pairs.alpha)
+    for first, second, n, percent, kappa, alpha in zip(*(column.tolist() for column in columns), strict=True):
+        if first in shown_workers and second in shown_workers:
+            low_rank, high_rank = sorted((int(ranks[first]), int(ranks[second])))
+            rows.append((low_rank, high_rank, n, json_float(percent), json_float(kappa), json_float(alpha)))
+    return sorted(rows, key=lambda row: row[:2])
+
+
+def _matrix_of_workers(
+    pairs: PairAgreement, shown_workers: Ints, size: int
+) -> tuple[tuple[float | None, ...], ...]:
+    """Return the (size, size) shares of equal answers of the shown workers, and of all others in the last row."""
+    row_by_worker = {worker: row for row, worker in enumerate(shown_workers.tolist())}
+    equal_answers, units = np.zeros((size, size)), np.zeros((size, size), dtype=np.int64)
+    columns = (pairs.first, pairs.second, pairs.units, pairs.percent)
+    for first, second, n, percent in zip(*(column.tolist() for column in columns), strict=True):
+        row, column = row_by_worker.get(first, size - 1), row_by_worker.get(second, size - 1)
+        # The matrix is symmetric. Pairs of workers who share the last row are added once.
+        for row_index, column_index in {(row, column), (column, row)}:
+            equal_answers[row_index, column_index] += percent * n
+            units[row_index, column_index] += n
+    shares = np.divide(equal_answers, units, out=np.full((size, size), np.nan), where=units > 0)
+    return tuple(tuple(map(json_float, row)) for row in shares.tolist())

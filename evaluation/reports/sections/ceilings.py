@@ -53,33 +53,34 @@ def agreement_of_halves(
     else:
         votes, pair_of_vote = vote, pair_of_unit[rows]
     kinds = np.array([kind_by_pair[pk] for pk in pairs.tolist()], dtype=np.str_)
-    kind_masks = {"all": np.ones(len(pairs), dtype=bool)} | {
-        str(name): kinds == name for name in np.unique(kinds) if name
-    }
+    pairs_of_kind = {"all": np.ones(len(pairs), dtype=bool)}
+    pairs_of_kind |= {str(name): kinds == name for name in np.unique(kinds) if name}
     generator = np.random.default_rng(seed)
     # By kind, for each split, the number of pairs on which both halves agree, and of pairs with two winners.
-    agreements: dict[str, list[tuple[int, int]]] = {name: [] for name in kind_masks}
+    agreements: dict[str, list[tuple[int, int]]] = {name: [] for name in pairs_of_kind}
     for _ in range(SPLITS):
-        # Split each pair: one half is the first half of a random order, the other half is the rest.
-        order = np.lexsort((generator.random(len(votes)), pair_of_vote))
-        starts = np.searchsorted(pair_of_vote[order], np.arange(len(pairs)))
-        sizes = np.bincount(pair_of_vote, minlength=len(pairs))
-        position = np.arange(len(votes)) - starts[pair_of_vote[order]]
-        in_first = position < (sizes // 2)[pair_of_vote[order]]
-        votes_in_order, pair = votes[order], pair_of_vote[order]
-        first_winner, second_winner = (
-            _sign(np.bincount(pair[half], weights=votes_in_order[half], minlength=len(pairs)))
-            for half in (in_first, ~in_first)
-        )
+        first_winner, second_winner = _split_votes(votes, pair_of_vote, len(pairs), generator)
         is_decided = (first_winner != 0) & (second_winner != 0)
-        for name, is_of_kind in kind_masks.items():
-            agreements[name].append(
-                (
-                    int((is_decided & is_of_kind & (first_winner == second_winner)).sum()),
-                    int((is_decided & is_of_kind).sum()),
-                )
-            )
+        agrees = is_decided & (first_winner == second_winner)
+        for name, is_of_kind in pairs_of_kind.items():
+            counts = int((agrees & is_of_kind).sum()), int((is_decided & is_of_kind).sum())
+            agreements[name].append(counts)
     return {name: _mean_share(counts) for name, counts in agreements.items()}
+
+
+def _split_votes(
+    votes: Floats, pair_of_vote: Ints, pair_count: int, generator: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Split the votes on each pair at random, and return the (P,) winners of both halves: 1, -1, or 0 for a tie."""
+    # One half is the first half of a random order, the other half is the rest.
+    order = np.lexsort((generator.random(len(votes)), pair_of_vote))
+    votes, pair = votes[order], pair_of_vote[order]
+    starts = np.searchsorted(pair, np.arange(pair_count))
+    half_sizes = np.bincount(pair, minlength=pair_count) // 2
+    is_in_first = np.arange(len(votes)) - starts[pair] < half_sizes[pair]
+    first_sums = np.bincount(pair[is_in_first], weights=votes[is_in_first], minlength=pair_count)
+    second_sums = np.bincount(pair[~is_in_first], weights=votes[~is_in_first], minlength=pair_count)
+    return _sign(first_sums), _sign(second_sums)
 
 
 def _sign(values: NDArray[Any]) -> Ints:
@@ -88,11 +89,14 @@ def _sign(values: NDArray[Any]) -> Ints:
 
 
 def _mean_share(counts: Sequence[tuple[int, int]]) -> Estimate:
-    """Return the mean share of (right, n) of splits. Splits with n = 0 are left out."""
-    defined_counts = [(right, n) for right, n in counts if n]
+    """Return the mean over splits of the share of agreeing pairs, from (agreeing pairs, n) of each split.
+
+    Splits with n = 0 are left out.
+    """
+    defined_counts = [(agreeing, n) for agreeing, n in counts if n]
     if not defined_counts:
         return Estimate(None)
-    share = sum(right / n for right, n in defined_counts) / len(defined_counts)
+    share = sum(agreeing / n for agreeing, n in defined_counts) / len(defined_counts)
     n = round(sum(n for _, n in defined_counts) / len(defined_counts))
     low, high = wilson_interval(share * n, n)
     return Estimate(share, low, high, n)

@@ -6,7 +6,6 @@ MC12 is Mason and Charniak 2012, WG15 and WG16 are Wang and Gaizauskas 2015 and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from django.utils.module_loading import import_string
@@ -40,12 +39,17 @@ EXTREME_CAPTIONS_SHOWN = 25  # captions shown from each end of the list, which i
 def protocol_sections(inputs: ReportInputs) -> list[Section]:
     """Return the sections of the kind's own figures that the aggregation has. Features may add some."""
     figures: Mapping[str, Any] = inputs.aggregation.result.get("figures", {})
+
+    def system_content_section(figures: Mapping[str, Any]) -> Section:
+        return _system_content_section(figures, inputs.aggregation.result.get("systems_verdict"))
+
+    # The function that makes the section on a figure, by the figure's key.
     sections: dict[str, Callable[[Mapping[str, Any]], Section]] = {
         "leave_one_out": _leave_one_out_section,
         "captions": _captions_section,
         "pairwise_f1": _keywords_section,
         "content_selection": _content_section,
-        "system_content": partial(_system_content_section, inputs.aggregation.result.get("systems_verdict")),
+        "system_content": system_content_section,
         "questions": _questions_section,
         **{name: import_string(path) for name, path in declared_by_features("figure_sections").items()},
     }
@@ -61,17 +65,21 @@ def _leave_one_out_section(figures: Mapping[str, Any]) -> Section:
     sentence = render_sentence("leave-one-out", captions=leave_one_out["captions"])
     plots: list[Plot] = []
     # Metrics have different scales. Plot only scores from 0 to 1, on one axis.
-    rows = [
-        (str(name), mean, floor)
-        for name, mean, floor, *_ in data.rows
-        if isinstance(mean, Estimate) and isinstance(floor, Estimate) and mean.value is not None
-        if mean.value <= 1
-    ]
-    if rows:
-        people = DotPanel("one person", tuple(row[1] for row in rows))
-        floor = DotPanel("a caption of another item", tuple(row[2] for row in rows))
-        panels = _panels_with_floor(people, floor)
-        drawing = DotPlot(tuple(row[0] for row in rows), panels, "mean score over items, 95 % interval")
+    names: list[str] = []
+    means: list[Estimate] = []
+    floors: list[Estimate] = []
+    for name, mean, floor, *_other_cells in data.rows:
+        if not (isinstance(mean, Estimate) and isinstance(floor, Estimate)):
+            continue
+        if mean.value is not None and mean.value <= 1:
+            names.append(str(name))
+            means.append(mean)
+            floors.append(floor)
+    if names:
+        people_panel = DotPanel("one person", tuple(means))
+        floor_panel = DotPanel("a caption of another item", tuple(floors))
+        panels = _panels_with_floor(people_panel, floor_panel)
+        drawing = DotPlot(tuple(names), panels, "mean score over items, 95 % interval")
         floor_name = "leave-one-out-floor" if len(panels) > 1 else "leave-one-out-no-floor"
         caption = f"{sentence} {render_sentence(floor_name)}"
         plots.append(plot(caption, drawing, data, title="What people reach by the metrics"))
@@ -86,17 +94,17 @@ def _panels_with_floor(people: DotPanel, floor: DotPanel) -> tuple[DotPanel, ...
 def _captions_section(figures: Mapping[str, Any]) -> Section:
     data = captions_table(figures["captions"], ends=EXTREME_CAPTIONS_SHOWN)
     split_half = figures.get("split_half", {})
-    split_half = split_half if split_half.get("spearman") is not None else None
-    sentence = render_sentence("captions", captions=len(figures["captions"]), half=split_half)
+    half = split_half if split_half.get("spearman") is not None else None
+    sentence = render_sentence("captions", captions=len(figures["captions"]), half=half)
     return section("captions", [sentence], tables=[data])
 
 
 def _keywords_section(figures: Mapping[str, Any]) -> Section:
-    labels = {"keywords as words": "pairwise_f1", "one stem merged": "pairwise_f1_of_stems"}
-    scores = {name: figures[key] for name, key in labels.items() if key in figures}
-    of_words = figures["pairwise_f1"]
-    if of_words["value"] is None:
-        return section("keywords", empty=of_words["reason"])
+    key_by_label = {"keywords as words": "pairwise_f1", "one stem merged": "pairwise_f1_of_stems"}
+    scores = {label: figures[key] for label, key in key_by_label.items() if key in figures}
+    score_of_words = figures["pairwise_f1"]
+    if score_of_words["value"] is None:
+        return section("keywords", empty=score_of_words["reason"])
     data = table(
         "keywords",
         [
@@ -104,7 +112,8 @@ def _keywords_section(figures: Mapping[str, Any]) -> Section:
             for name, score in scores.items()
         ],
     )
-    sentence, floor = render_sentence("keywords", value=of_words["value"]), of_words.get("floor")
+    sentence = render_sentence("keywords", value=score_of_words["value"])
+    floor = score_of_words.get("floor")
     levels = [] if floor is None else [Level("another item's", floor)]
     levels.append(Level("the same keywords", 1.0, dashed=False))
     panel = DotPanel("", tuple(estimate_of(score) for score in scores.values()), tuple(levels))
@@ -135,7 +144,7 @@ def _content_section(figures: Mapping[str, Any]) -> Section:
     return section("content", [sentence], [plot(caption, drawing, data)], [data])
 
 
-def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[str, Any]) -> Section:
+def _system_content_section(figures: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> Section:
     """Return the section on boxes or keywords of systems, compared with people's (WG15 §5, MC12 §6.2)."""
     content = figures["system_content"]
     data, deciding_figure = content_table(content), content["decides"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,32 +58,52 @@ def halves_of_pairs(
     unit, pair = unit[is_in_pair], pair[is_in_pair]
     worker, side = table.worker[is_counted][is_in_pair], table.value[is_counted][is_in_pair]
     vote = (side == 1) * 1 - (side == 2)
-    # What is split: here the votes, of which each without its rater is one less.
-    split_votes, pair_of_split = _sides_of(vote), pair
-    decrease = split_votes
-    is_known = units.pair != NO_PAIR
+    is_of_a_pair = units.pair != NO_PAIR
     # The numbers of units of each pair. The first count, which is left out, is of units of other pairs.
-    unit_counts = np.bincount(places_in(pairs, units.pair[is_known]) + 1, minlength=1)[1:]
+    unit_counts = np.bincount(places_in(pairs, units.pair[is_of_a_pair]) + 1, minlength=1)[1:]
     if unit_counts.max(initial=0) > 1:
-        # Split units. Without a vote, a unit has the winner of its other votes; without its only vote, it is missing.
-        vote_counts, balance = np.bincount(unit), np.bincount(unit, weights=vote)
-        judged_units = np.flatnonzero(vote_counts)
-        split_votes = _sides_of(np.sign(balance[judged_units]))
-        pair_of_split = places_in(pairs, units.pair[judged_units])
-        winner_without = _sides_of(np.sign(balance[unit] - vote))
-        decrease = _sides_of(np.sign(balance[unit]))
-        decrease = decrease - np.where(vote_counts[unit, np.newaxis] > 1, winner_without, 0)
+        split = _split_units(unit, vote, places_in(pairs, units.pair))
+    else:
+        split = _SplitVotes(pair, _sides_of(vote), _sides_of(vote))
     votes_by_side = np.zeros((len(pairs), len(SIDES)), dtype=np.int64)
-    np.add.at(votes_by_side, pair_of_split, split_votes)
+    np.add.at(votes_by_side, split.pair, split.votes)
     halves = halves_of_votes(*votes_by_side.T)
     if anonymous or not len(pair):
         return halves, None
     _, rater = encode(worker, "workers")
     first, cell = answers_by_cell(pair, rater)
     votes_left = votes_by_side[pair[first]]
-    np.subtract.at(votes_left, cell, decrease)
+    np.subtract.at(votes_left, cell, split.decrease)
     deletions = RaterDeletions(pair[first], rater[first], votes_left.sum(axis=1).astype(np.float64))
     return halves, HalvesWithoutRaters(deletions, halves_of_votes(*votes_left.T))
+
+
+class _SplitVotes(NamedTuple):
+    """The M votes that are split into halves: those of people, or of units by their majority.
+
+    Attributes:
+        pair: (M,) pairs.
+        votes: (M, 3) indicators of the voted side (``_sides_of``).
+        decrease: (N, 3) for each judgment, how much fewer votes each side has without it.
+    """
+
+    pair: Ints
+    votes: Ints
+    decrease: Ints
+
+
+def _split_units(unit: Ints, vote: Ints, pair_of_unit: Ints) -> _SplitVotes:
+    """Return the votes of units, given (N,) units and votes of people, and the pair of each unit.
+
+    Without a person's vote, a unit votes as its other votes; without its only vote, it has no vote.
+    """
+    vote_counts, balance = np.bincount(unit), np.bincount(unit, weights=vote)
+    judged_units = np.flatnonzero(vote_counts)
+    votes = _sides_of(np.sign(balance[judged_units]))
+    winner = _sides_of(np.sign(balance[unit]))
+    winner_without = _sides_of(np.sign(balance[unit] - vote))
+    decrease = winner - np.where(vote_counts[unit, np.newaxis] > 1, winner_without, 0)
+    return _SplitVotes(pair_of_unit[judged_units], votes, decrease)
 
 
 def _sides_of(votes: Ints | Floats) -> Ints:
@@ -106,51 +126,67 @@ def compare_on_same_halves(
         images: (P,) images of the pairs; if None, pairs are regarded as independent.
     """
     is_known = halves.decided_chances > 0
-    columns = {ITEM: np.arange(len(is_known)) if images is None else np.array(images, dtype=object)}
+    images = np.arange(len(is_known)) if images is None else np.array(images, dtype=object)
+    measure = _SharesOfHalves(halves, without_raters, {ITEM: images})
     winners_by_metric = {
         name: metric_winners(pair_scores[:, 0], pair_scores[:, 1]) for name, pair_scores in scores.items()
     }
+    figures: dict[str, Any] = {}
+    for kind, is_of_kind in kinds.items():
+        is_included = is_known & is_of_kind
+        if is_included.any():
+            figures[kind] = {
+                "people": measure.share(halves.agree, is_included),
+                "ceiling": measure.share(halves.ceiling(is_included), is_included),
+                "metrics": {
+                    name: measure.share(halves.chances_of(winners), is_included, winners)
+                    for name, winners in winners_by_metric.items()
+                },
+            }
+    return figures
 
-    def share_with_interval(
-        chances: Floats, is_included: Flags, winners: Ints | None = None
-    ) -> dict[str, Any]:
-        """Return the share of decided halves, from the (P,) chances of agreement. ``winners`` are a metric's."""
-        decided_sum = float(halves.decided_chances[is_included].sum())
+
+@dataclass(frozen=True, slots=True)
+class _SharesOfHalves:
+    """Computes shares of decided halves whose winner is named, with intervals.
+
+    Attributes:
+        halves: halves of the votes on (P,) pairs.
+        without_raters: the halves without each rater; None if raters are anonymous.
+        clusters: clusters of the pairs, as columns.
+    """
+
+    halves: Halves
+    without_raters: HalvesWithoutRaters | None
+    clusters: Mapping[str, Any]
+
+    def share(self, chances: Floats, is_included: Flags, winners: Ints | None = None) -> dict[str, Any]:
+        """Return the share over the included pairs as JSON.
+
+        Args:
+            chances: (P,) chances that a half is decided, and that its winner is named.
+            winners: (P,) winners that a metric names. If they are given, the interval covers other raters, too. How
+                often two halves agree depends on the number of votes, so leaving out a vote does not show the rater's
+                influence on ``people`` and ``ceiling``.
+        """
+        decided_chances = self.halves.decided_chances
+        decided_sum = float(decided_chances[is_included].sum())
         share = float(chances[is_included].sum()) / decided_sum
 
         def widen(spread: Spread, clusters: Clusters) -> tuple[Spread, Clusters]:
-            # How often halves agree depends on the number of votes, so leaving out a vote does not show the rater's
-            # influence.
-            if winners is None or without_raters is None:
+            if winners is None or self.without_raters is None:
                 return spread, clusters
-            pair, halves_left = without_raters.deletions.row, without_raters.halves
+            pair, halves_left = self.without_raters.deletions.row, self.without_raters.halves
             # The excess of agreement over the share, with all votes and without the rater's.
-            excess = chances - share * halves.decided_chances
+            excess = chances - share * decided_chances
             excess_left = np.nan_to_num(
                 halves_left.chances_of(winners[pair]) - share * halves_left.decided_chances
             )
-            return without_raters.deletions.subset(is_included).widen(
-                spread, clusters, lambda: (excess[pair] - excess_left)[is_included[pair]] / decided_sum
-            )
+            changes = (excess[pair] - excess_left)[is_included[pair]] / decided_sum
+            return self.without_raters.deletions.subset(is_included).widen(spread, clusters, lambda: changes)
 
-        shares = np.divide(chances, halves.decided_chances, out=np.zeros(len(chances)), where=is_known)
+        shares = np.divide(chances, decided_chances, out=np.zeros(len(chances)), where=decided_chances > 0)
         interval = share_of_rows(
-            shares, columns, CONFIDENCE, keep=is_included, weights=halves.decided_chances, widen=widen
+            shares, self.clusters, CONFIDENCE, keep=is_included, weights=decided_chances, widen=widen
         )
         return {"value": share, **as_json(interval, "low", "high"), "n": int(is_included.sum())}
-
-    def shares_of_kind(is_included: Flags) -> dict[str, Any]:
-        return {
-            "people": share_with_interval(halves.agree, is_included),
-            "ceiling": share_with_interval(halves.ceiling(is_included), is_included),
-            "metrics": {
-                name: share_with_interval(halves.chances_of(winners), is_included, winners)
-                for name, winners in winners_by_metric.items()
-            },
-        }
-
-    return {
-        kind: shares_of_kind(is_known & is_of_kind)
-        for kind, is_of_kind in kinds.items()
-        if (is_known & is_of_kind).any()
-    }

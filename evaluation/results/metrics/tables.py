@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -32,7 +33,7 @@ def accuracy_by_metric(
 ) -> tuple[list[str], dict[str, Mapping[str, Any]]]:
     """Return the pair kinds, with "all" last, and accuracy by metric and kind, best metric first."""
     accuracy = {name: figures["accuracy"] for name, figures in metrics.items()}
-    kinds = kinds_with_all(pair_kinds(kind for by_kind in accuracy.values() for kind in by_kind))
+    kinds = kinds_with_all(pair_kinds(chain.from_iterable(accuracy.values())))
     best_first = sorted(accuracy, key=lambda name: -(accuracy[name][kinds[-1]]["value"] or 0.0))
     return kinds, {name: accuracy[name] for name in best_first}
 
@@ -118,21 +119,17 @@ def correlation_table(result: Mapping[str, Any]) -> Table:
     rows: list[tuple[Any, ...]] = []
     for name in sorted(metrics, key=lambda name: -(metrics[name]["kendall_tau_b"]["value"] or 0.0)):
         figures = metrics[name]
-        cells = [estimate_of(figures[key], with_n=False) for key in headings]
-        cells += [estimate_of(figures["per_image"]["kendall_tau_b"])] if has_within_items else []
-        rows.append(
-            (
-                name,
-                *cells,
-                *(_highest_kappa(figures["kappa"]) if has_kappas else ()),
-                figures["kendall_tau_b"]["n"],
-            )
-        )
+        cells: list[Any] = [estimate_of(figures[key], with_n=False) for key in headings]
+        if has_within_items:
+            cells.append(estimate_of(figures["per_image"]["kendall_tau_b"]))
+        if has_kappas:
+            cells += _highest_kappa(figures["kappa"])
+        rows.append((name, *cells, figures["kendall_tau_b"]["n"]))
     columns = [("metric", "text"), *((heading, "coefficient") for heading in headings.values())]
-    columns += [("tau-b within items", "coefficient")] if has_within_items else []
-    columns += (
-        [("best kappa", "coefficient"), ("thresholds of metric / people", "text")] if has_kappas else []
-    )
+    if has_within_items:
+        columns.append(("tau-b within items", "coefficient"))
+    if has_kappas:
+        columns += [("best kappa", "coefficient"), ("thresholds of metric / people", "text")]
     return rendering.table("correlation-in-short", rows, [*columns, ("n", "count")])
 
 
@@ -163,8 +160,8 @@ def _highest_kappa(cells: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:
 
 def generalises_to_raters(result: Mapping[str, Any]) -> bool:
     """Return whether an evaluation's intervals generalise to other people."""
-    cells = (
-        figures["accuracy"].get("all", {}) if "accuracy" in figures else figures["kendall_tau_b"]
-        for figures in result["metrics"].values()
-    )
-    return any(RATER in cell.get("clusters", ()) for cell in cells)
+    for figures in result["metrics"].values():
+        figure = figures["accuracy"].get("all", {}) if "accuracy" in figures else figures["kendall_tau_b"]
+        if RATER in figure.get("clusters", ()):
+            return True
+    return False

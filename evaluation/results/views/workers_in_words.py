@@ -17,10 +17,9 @@ from judgments.kinds.pairs.answers import CONFIDENCE_CHOICES
 from judgments.models import Study
 from quorum.statistics.aggregation.pair_answers import SURE
 
-MIN_JUDGMENTS_FOR_NOTE = (
-    20  # judgments from which on a note says that a worker nearly always chooses one side
-)
-SIDE_SHARE = 0.9  # share of one side from which on a note is shown
+# A note says that a worker nearly always chooses one side if the share is this high among at least so many judgments.
+SIDE_SHARE = 0.9
+MIN_JUDGMENTS_FOR_NOTE = 20
 
 
 def worker_note(row: Mapping[str, Any], pass_mark: Any) -> str:
@@ -31,15 +30,12 @@ def worker_note(row: Mapping[str, Any], pass_mark: Any) -> str:
         if isinstance(pass_mark, float | int) and row["controls_seen"] and row["controls_share"] < pass_mark:
             note = _("not used: below the pass mark of %(share)s") % {"share": percent(pass_mark)}
         notes.append(note)
-    share = row["left_share"]
-    if (
-        share is not None
-        and row["judgments"] >= MIN_JUDGMENTS_FOR_NOTE
-        and not 1 - SIDE_SHARE < share < SIDE_SHARE
-    ):
-        notes.append(
-            _("nearly always chooses left") if share >= SIDE_SHARE else _("nearly always chooses right")
-        )
+    left_share = row["left_share"]
+    if left_share is not None and row["judgments"] >= MIN_JUDGMENTS_FOR_NOTE:
+        if left_share >= SIDE_SHARE:
+            notes.append(_("nearly always chooses left"))
+        elif left_share <= 1 - SIDE_SHARE:
+            notes.append(_("nearly always chooses right"))
     return "; ".join(notes)
 
 

@@ -66,6 +66,7 @@ def write_csv(rows: JudgmentRows, file: HashedFile) -> None:
 
 
 def _expected_cell(expected: Any) -> Any:
+    """Return an expected answer, as JSON text if it is a list or an object."""
     return json.dumps(expected, ensure_ascii=False) if isinstance(expected, (list, dict)) else expected
 
 
@@ -153,6 +154,7 @@ class ParquetParts(Encoding):
 
 
 def _parquet_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Convert the row's values to the types of ``parquet_schema``, and return the row."""
     for name in ("accepted_at", "submitted_at"):
         if row[name] is not None:
             row[name] = datetime.fromisoformat(row[name])
