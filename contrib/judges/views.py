@@ -21,7 +21,7 @@ from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.operations import import_judge, remove_judge, start_judge_comparison, start_judge_run
 from contrib.judges.prompts import has_orders, is_for_judges
 from evaluation.models import Analysis
-from evaluation.results.views.api import LastAnalysisView, describe_last
+from evaluation.results.views.api import NewestAnalysisView, describe_newest_analysis
 from judgments.access.permissions import require_right, staff_of
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.resources import Related, Resource, RowSerializer
@@ -202,12 +202,12 @@ class JudgeAnswerResource(Resource):
     )
 
 
-class JudgesView(LastAnalysisView):
+class JudgesView(NewestAnalysisView):
     """GET /api/studies/{slug}/judges/"""
 
-    what = Analysis.Kind.JUDGES
+    analysis_kind = Analysis.Kind.JUDGES
 
-    @describe_last("studies_judges", "The last comparison of judges with people")
+    @describe_newest_analysis("studies_judges", "The last comparison of judges with people")
     def get(self, request: Request, slug: str) -> Response:
         """Return the last comparison, as ``compare-judges`` stored it."""
-        return self.last(request, slug)
+        return self.newest_analysis(request, slug)

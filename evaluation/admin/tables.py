@@ -108,7 +108,9 @@ class MetricFilter(KnownValuesFilter):
         They are read from analyses, of which there are fewer than scores.
         """
         rows = visible_rows(Analysis.objects.filter(what=Analysis.Kind.META_EVALUATION), request.user)
-        metrics = {name for names in rows.values_list("settings__metrics", flat=True) for name in names or ()}
+        metrics: set[str] = set()
+        for names in rows.values_list("settings__metrics", flat=True):
+            metrics.update(names or ())
         return [(name, name) for name in sorted(metrics)]
 
 

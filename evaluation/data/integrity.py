@@ -5,8 +5,9 @@ Each check is a function whose name says what must hold. It yields a sentence fo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 from django.apps import apps
 from django.utils.module_loading import import_string
@@ -65,12 +66,18 @@ class IntegrityFindings:
 
 def _checks_of_features() -> list[Callable[[], Sentences]]:
     """Return the integrity checks of all features, including features that are switched off."""
-    paths = (path for app in apps.get_app_configs() for path in getattr(app, "integrity_checks", ()))
-    return [import_string(path) for path in paths]
+    checks: list[Callable[[], Sentences]] = []
+    for app in apps.get_app_configs():
+        checks += [import_string(path) for path in getattr(app, "integrity_checks", ())]
+    return checks
 
 
 def check_integrity() -> IntegrityFindings:
+    """Run all checks."""
     return IntegrityFindings(
-        problems=[sentence for check in (*CHECKS, *_checks_of_features()) for sentence in check()],
-        notes=[sentence for check in STALENESS_CHECKS for sentence in check()],
+        problems=_run_checks((*CHECKS, *_checks_of_features())), notes=_run_checks(STALENESS_CHECKS)
     )
+
+
+def _run_checks(checks: Iterable[Callable[[], Sentences]]) -> list[str]:
+    return list(chain.from_iterable(check() for check in checks))

@@ -23,21 +23,21 @@ from judgments.models import Study, StudyEvent
 from judgments.operations import CommandHelp, Outcome, operation
 
 # Kinds of entries in the log (``StudyEvent.what``).
-MADE, TAKEN_BACK = "report-link-made", "report-link-taken-back"
+LINK_MADE, LINK_REVOKED = "report-link-made", "report-link-taken-back"
 _SIGNER = Signer(salt="report-link")
 
 
 def link_to_report(study: Study) -> str:
     """Return the address of the link that works at present, or "". It has no host if PUBLIC_URL is not set."""
     entry = _newest_entry(study)
-    if entry is None or entry.what != MADE:
+    if entry is None or entry.what != LINK_MADE:
         return ""
     path = reverse("shared-report", args=[entry.pk, _SIGNER.signature(str(entry.pk))])
     return f"{settings.PUBLIC_URL}{path}"
 
 
 def _newest_entry(study: Study) -> StudyEvent | None:
-    return StudyEvent.objects.filter(study=study, what__in=(MADE, TAKEN_BACK)).first()
+    return StudyEvent.objects.filter(study=study, what__in=(LINK_MADE, LINK_REVOKED)).first()
 
 
 class LinkRequest(Parameters):
@@ -64,12 +64,14 @@ def share_report(*, study: Study, by: User | None, take_back: bool) -> Outcome:
         if not link_to_report(study):
             raise WrongState(_("Nothing was changed: there is no link to this report."))
         note_event(
-            study=study, what=TAKEN_BACK, sentence="The link to the report shows nothing any more.", by=by
+            study=study, what=LINK_REVOKED, sentence="The link to the report shows nothing any more.", by=by
         )
         return Outcome(_("The link was revoked; its address no longer shows the report."), "")
     if not Analysis.objects.newest_first(study, Analysis.Kind.REPORT).exists():
         raise WrongState(_("Nothing was changed: make the report first."))
-    note_event(study=study, what=MADE, sentence="A link shows the newest report without an account.", by=by)
+    note_event(
+        study=study, what=LINK_MADE, sentence="A link shows the newest report without an account.", by=by
+    )
     address = link_to_report(study)
     sentence = _("Anyone with this address sees the newest report and its files: %(address)s")
     return Outcome(sentence % {"address": address}, address)
@@ -79,6 +81,7 @@ def study_of_link(entry: int, mark: str) -> Study | None:
     """Return the study of a link that works, or None. ``mark`` is the signature of the entry."""
     if not constant_time_compare(mark, _SIGNER.signature(str(entry))):
         return None
-    event = StudyEvent.objects.filter(pk=entry, what=MADE).select_related("study").first()
-    study = event.study if event is not None else None
-    return study if study is not None and event == _newest_entry(study) else None
+    event = StudyEvent.objects.filter(pk=entry, what=LINK_MADE).select_related("study").first()
+    if event is None or event != _newest_entry(event.study):
+        return None
+    return event.study

@@ -64,35 +64,40 @@ def _shown_files(sections: list[dict[str, Any]]) -> list[str]:
 def _section_context(section: dict[str, Any], texts_by_file: dict[str, str]) -> dict[str, Any]:
     """Return the context of a section: its sentences, figures and tables, with the texts of their files.
 
-    A leading section shows its first figure unfolded. Each sentence stands once: with such a figure, the sentences that
-    figures have as captions are their captions alone; else they are the section's alone.
+    A leading section shows its first figure unfolded. In such a section, the captions of figures are not repeated among
+    the section's sentences. In other sections, a figure has no caption that is among the section's sentences.
     """
-    unfolded_figures = int(section["name"] in LEADING_SECTIONS and bool(section["figures"]))
-    captions = {figure["sentence"] for figure in section["figures"]} if unfolded_figures else set()
-    sentences = [text for text in section["sentences"] if text not in captions]
-    figures = [
-        figure
-        | {
-            "svg": as_markup(texts_by_file.get(f"figures/{figure['name']}.page.svg", "")),
-            "caption": "" if figure["sentence"] in sentences else figure["sentence"],
-            "tex": figure_environment(texts_by_file.get("report.tex", ""), figure["name"]),
-        }
-        for figure in section["figures"]
-    ]
+    unfolded_count = 1 if section["name"] in LEADING_SECTIONS and section["figures"] else 0
+    sentences = section["sentences"]
+    if unfolded_count:
+        captions = {figure["sentence"] for figure in section["figures"]}
+        sentences = [text for text in sentences if text not in captions]
+    figures = [_figure_context(figure, sentences, texts_by_file) for figure in section["figures"]]
     return section | {
         "sentences": sentences,
-        "figures": figures[:unfolded_figures],
-        "folded_figures": figures[unfolded_figures:],
-        "tables": [
-            table
-            | {
-                "html": as_markup(without_stamp(texts_by_file.get(f"tables/{table['name']}.html", ""))),
-                "tex": texts_by_file.get(f"tables/{table['name']}.tex", ""),
-                "md": texts_by_file.get(f"tables/{table['name']}.md", ""),
-                "is_folded": len(table["rows"]) > MAX_UNFOLDED_ROWS,
-            }
-            for table in section["tables"]
-        ],
+        "figures": figures[:unfolded_count],
+        "folded_figures": figures[unfolded_count:],
+        "tables": [_table_context(table, texts_by_file) for table in section["tables"]],
+    }
+
+
+def _figure_context(
+    figure: dict[str, Any], sentences: list[str], texts_by_file: dict[str, str]
+) -> dict[str, Any]:
+    """Return the context of a figure. ``sentences`` are those of its section, which its caption does not repeat."""
+    return figure | {
+        "svg": as_markup(texts_by_file.get(f"figures/{figure['name']}.page.svg", "")),
+        "caption": "" if figure["sentence"] in sentences else figure["sentence"],
+        "tex": figure_environment(texts_by_file.get("report.tex", ""), figure["name"]),
+    }
+
+
+def _table_context(table: dict[str, Any], texts_by_file: dict[str, str]) -> dict[str, Any]:
+    return table | {
+        "html": as_markup(without_signature(texts_by_file.get(f"tables/{table['name']}.html", ""))),
+        "tex": texts_by_file.get(f"tables/{table['name']}.tex", ""),
+        "md": texts_by_file.get(f"tables/{table['name']}.md", ""),
+        "is_folded": len(table["rows"]) > MAX_UNFOLDED_ROWS,
     }
 
 
@@ -107,8 +112,8 @@ def figure_environment(report: str, figure: str) -> str:
     return f"{environment}{end}".replace(r"\fitted{", r"\includegraphics[width=\linewidth]{")
 
 
-def without_stamp(table: str) -> str:
-    """Return a table without its signature. The page shows the signature once, at its end."""
+def without_signature(table: str) -> str:
+    """Return the HTML of a table without its signature. The page shows the signature once, at its end."""
     return re.sub(r'<p class="stamp">.*?</p>', "", table, flags=re.DOTALL)
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from common.errors import ObjectNotFound
 from common.files import remove_stale_files
-from evaluation.data.export.exporting import export_judgments, manifest_path_of
+from evaluation.data.export.exporting import ExportedFile, export_judgments, manifest_path_of
 from evaluation.data.export.formats import FORMATS, Format, format_named
 from evaluation.data.export.parts import remove_parts
 from evaluation.errors import ExportError
@@ -37,23 +37,27 @@ def export_for_download(
     file_format = format_named(format)
     path = _download_path(study.slug, job_id, file_format)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write = partial(export_judgments, study=study, format=format, output=path, task=task, progress=progress)
+
+    def export(*, resume: bool) -> ExportedFile:
+        return export_judgments(
+            study=study, format=format, output=path, task=task, resume=resume, progress=progress
+        )
+
     try:
-        exported = write(resume=True)  # another worker may have been killed while it wrote the file
+        exported = export(resume=True)  # another worker may have been killed while it wrote the file
     except ExportError:
-        exported = write()  # Quorum was updated in the meantime
+        exported = export(resume=False)  # Quorum was updated in the meantime
     return {"file": path.name, "manifest_file": exported.manifest_path.name, "manifest": exported.manifest}
 
 
 def remove_personal_files(*, study: Study, **_signal: Any) -> None:
-    """Remove exported files with personal data once the study's raw ids are deleted (a receiver of that signal)."""
-    personal_formats = [file_format for file_format in FORMATS.values() if file_format.personal]
+    """Remove the exported files with personal data. This receives the signal that the study's raw ids are deleted."""
     jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug)
-    paths = [
-        _download_path(study.slug, pk, file_format)
-        for file_format in personal_formats
-        for pk in jobs.filter(args__format=file_format.name).values_list("pk", flat=True)
-    ]
+    paths: list[Path] = []
+    for file_format in FORMATS.values():
+        if file_format.personal:
+            job_ids = jobs.filter(args__format=file_format.name).values_list("pk", flat=True)
+            paths += [_download_path(study.slug, job_id, file_format) for job_id in job_ids]
     transaction.on_commit(partial(_remove_files, paths))
 
 

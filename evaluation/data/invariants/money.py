@@ -11,7 +11,8 @@ from annotation.money.ledger import ledger_sums, reserved_cents
 from common.amounts import spell_cents
 from evaluation.data.invariants.sentences import ROWS_PER_BATCH, Sentences, sentences_about
 
-Status, Booked = CrowdSession.Status, CrowdSession.Booked
+Status = CrowdSession.Status
+Booked = CrowdSession.Booked
 
 
 def budgets_are_what_their_ledger_says() -> Sentences:

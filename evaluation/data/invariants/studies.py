@@ -132,5 +132,7 @@ def systems_name_boxes_of_their_images() -> Sentences:
     for system, dataset, item, item_dataset, kind, names, boxes in rows.iterator(ROWS_PER_BATCH):
         if dataset != item_dataset:
             yield f"System {system} names {kind} of {item}, an image of another dataset."
-        elif kind == SystemContent.Kind.BOXES and (unknown := {*names} - {box["id"] for box in boxes}):
-            yield f"System {system} names boxes that {item} has not: {', '.join(sorted(unknown))}."
+        elif kind == SystemContent.Kind.BOXES:
+            unknown_boxes = set(names) - {box["id"] for box in boxes}
+            if unknown_boxes:
+                yield f"System {system} names boxes that {item} has not: {', '.join(sorted(unknown_boxes))}."

@@ -55,9 +55,10 @@ def slots_match_assignments() -> Sentences:
     )
     names = ("study__slug", "key", "required", "open_slots", "live", "spared")
     for slug, key, required, open_slots, live, spared in hits.values_list(*names).iterator(ROWS_PER_BATCH):
+        saved = f", {spared} spared" if spared else ""
         yield (
-            f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots"
-            f"{f', {spared} spared' if spared else ''} and {live} live assignments."
+            f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots{saved} and {live} "
+            "live assignments."
         )
     work = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED_SOURCE, state__in=LIVE_STATES)
     wrong_work = work.filter(slot__gte=F("hit__required"))

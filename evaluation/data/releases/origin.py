@@ -53,11 +53,9 @@ class BundleOrigin:
         return bool(self.version) and self.unaccounted <= self.erased - self.erased_with_receipt
 
     def summary(self) -> str:
-        identity = (
-            _("The file is identical to release %(version)s.") % {"version": self.version}
-            if self.version
-            else _("The file is not a release of this study.")
-        )
+        identity = _("The file is not a release of this study.")
+        if self.version:
+            identity = _("The file is identical to release %(version)s.") % {"version": self.version}
         counts = _(
             "Judgments in the file that are in this study: %(here)s. Judgments that were erased, "
             "as a receipt proves: %(committed)s. Unexplained judgments: %(missing)s. Judgments of "
@@ -80,9 +78,9 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
     """
     unmatched_rows = Counter(_row_key(row) for row in JudgmentRows(study, take_snapshot(study)))
     erasures = Erasure.objects.filter(study=study)
-    unmatched_commitments = Counter(
-        digest for erasure in erasures for digest in erasure.content.get("commitments", ())
-    )
+    unmatched_commitments: Counter[str] = Counter()
+    for erasure in erasures:
+        unmatched_commitments.update(erasure.content.get("commitments", ()))
     found = erased_with_receipt = unaccounted = 0
     for row in _rows_of_bundle(bundle):
         key = _row_key(row)
@@ -109,6 +107,7 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
 
 
 def _row_key(row: dict[str, Any]) -> str:
+    """Return a text that is equal for rows of the same unit, answer and minute of submission."""
     key = [row["unit"], row["value"], row.get("answer"), to_the_minute(row["submitted_at"])]
     return json.dumps(key, sort_keys=True)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -45,8 +44,9 @@ class Pseudonyms:
     def assignment(self, name: str) -> str:
         return f"a-{self._digest('assignment', name)}"
 
-    def _digest(self, what: str, name: str) -> str:
-        return hmac.new(self.salt, f"{what}\n{name}".encode(), hashlib.sha256).hexdigest()[:PSEUDONYM_DIGITS]
+    def _digest(self, kind: str, name: str) -> str:
+        digest = hmac.new(self.salt, f"{kind}\n{name}".encode(), hashlib.sha256)
+        return digest.hexdigest()[:PSEUDONYM_DIGITS]
 
 
 def scrub_comment(comment: str, name: str) -> str:
@@ -64,41 +64,50 @@ def released_judgments(
     ``texts`` and ``comments`` are those of ``ReleaseTerms``.
     """
     anonymous = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
-    make_released_row = partial(
-        _released_judgment, pseudonyms=pseudonyms, anonymous=anonymous, texts=texts, comments=comments
-    )
+    source = _ReleaseSource(study, pseudonyms, anonymous, texts, comments, moment=take_snapshot(study))
     units = Unit.objects.filter(study=study).order_by("position", "pk").values_list("pk", flat=True)
     batches = list(batched(units.iterator(ROWS_PER_BATCH), ROWS_PER_BATCH))
-    for rows in map_parts(_read_batch, (study, take_snapshot(study), make_released_row), batches):
+    for rows in map_parts(_read_batch, source, batches):
         yield from rows
 
 
 @declare
-def _read_batch(
-    shared: tuple[Study, Snapshot, Callable[[dict[str, Any]], dict[str, Any]]], unit_ids: Sequence[int]
-) -> list[dict[str, Any]]:
-    """Return the released rows of the units. ``shared`` is what all processes share."""
-    study, moment, make_released_row = shared
+@dataclass(frozen=True, slots=True)
+class _ReleaseSource:
+    """The judgments to release, and how their rows are changed. All processes share it.
+
+    ``anonymous`` are names that identify nobody. ``moment`` is the snapshot of the judgments.
+    """
+
+    study: Study
+    pseudonyms: Pseudonyms
+    anonymous: set[str]
+    texts: bool
+    comments: bool
+    moment: Snapshot
+
+
+@declare
+def _read_batch(source: _ReleaseSource, unit_ids: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the released rows of the units."""
+    rows = JudgmentRows(source.study, source.moment, unit_ids=unit_ids)
     released_rows: list[dict[str, Any]] = []
-    for _, unit_rows in groupby(JudgmentRows(study, moment, unit_ids=unit_ids), key=lambda row: row["unit"]):
+    for _, unit_rows in groupby(rows, key=lambda row: row["unit"]):
         released_rows += sorted(
-            map(make_released_row, unit_rows),
+            (_released_judgment(row, source) for row in unit_rows),
             key=lambda row: (row["worker"], row["assignment"], row["submitted_at"] or ""),
         )
     return released_rows
 
 
-@declare
-def _released_judgment(
-    row: dict[str, Any], pseudonyms: Pseudonyms, anonymous: set[str], *, texts: bool, comments: bool
-) -> dict[str, Any]:
-    """Change a row of ``JudgmentRows`` into a row of the release. ``anonymous`` are names that identify nobody."""
+def _released_judgment(row: dict[str, Any], source: _ReleaseSource) -> dict[str, Any]:
+    """Change a row of ``JudgmentRows`` into a row of the release, and return it."""
     name = row["worker"]
-    row["worker"] = pseudonyms.worker(name, anonymous=name in anonymous)
-    row["assignment"] = pseudonyms.assignment(row["assignment"])
-    row |= {name: to_the_minute(row[name]) for name in TIMES}
-    row["comment"] = scrub_comment(row["comment"], name) if comments and row["comment"] else None
-    if not texts:
+    row["worker"] = source.pseudonyms.worker(name, anonymous=name in source.anonymous)
+    row["assignment"] = source.pseudonyms.assignment(row["assignment"])
+    row |= {column: to_the_minute(row[column]) for column in TIMES}
+    row["comment"] = scrub_comment(row["comment"], name) if source.comments and row["comment"] else None
+    if not source.texts:
         row |= dict.fromkeys(TEXTS)
     row.pop("content", None)  # units.jsonl has it
     row.pop("answers", None)  # the settings of the bundle have it

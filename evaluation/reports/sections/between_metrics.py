@@ -71,26 +71,33 @@ def between_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
 
 def _correlate_all(scores: dict[str, Floats], people: Floats | None, weights: Floats) -> list[MetricPair]:
     """Return the correlations of every two metrics, and of each metric with ``people``, if given."""
-    pairs: list[tuple[str, str, Floats, Floats, Floats | None]] = [
-        (name, other, scores[name], scores[other], None) for name, other in combinations(scores, 2)
-    ]
+    rows = [_correlate(name, other, scores[name], scores[other]) for name, other in combinations(scores, 2)]
     if people is not None:
         # Weights are those of people's scores, so pairs of two metrics have none.
         is_judged = ~np.isnan(people)
         judged_weights = None if (weights == 1).all() else weights[is_judged]
-        pairs += [
-            (name, PEOPLE_LABEL, column[is_judged], people[is_judged], judged_weights)
-            for name, column in scores.items()
+        rows += [
+            _correlate(name, PEOPLE_LABEL, metric_scores[is_judged], people[is_judged], judged_weights)
+            for name, metric_scores in scores.items()
         ]
-    rows = []
-    for name, other, first, second, pair_weights in pairs:
-        tau_b, rho, r = (
-            correlation(first, second, coefficient, weights=pair_weights, resamples=0)
-            for coefficient in (TAU, RHO, R)
-        )
-        values = {"tau_b": json_float(tau_b.value), "rho": json_float(rho.value), "r": json_float(r.value)}
-        rows.append(MetricPair(name, other, n=tau_b.n, **values))
     return rows
+
+
+def _correlate(
+    name: str, other: str, first: Floats, second: Floats, weights: Floats | None = None
+) -> MetricPair:
+    """Return the coefficients of the (N,) scores ``first`` of a metric, and ``second`` of another or of people."""
+    tau_b = correlation(first, second, TAU, weights=weights, resamples=0)
+    rho = correlation(first, second, RHO, weights=weights, resamples=0)
+    r = correlation(first, second, R, weights=weights, resamples=0)
+    return MetricPair(
+        name,
+        other,
+        tau_b=json_float(tau_b.value),
+        rho=json_float(rho.value),
+        r=json_float(r.value),
+        n=tau_b.n,
+    )
 
 
 def _matrix_plot(
@@ -103,15 +110,16 @@ def _matrix_plot(
 ) -> Plot:
     """Return a heatmap of a coefficient of all metrics. ``alike`` is the sentence on the most and least alike ones."""
     field, suffix, label = COEFFICIENT_NAMES[coefficient]
-    value = {(row.metric, row.other): getattr(row, field) for row in rows}
-    cells = [
-        [1.0 if name == other else value.get((name, other), value.get((other, name))) for other in names]
-        for name in names
-    ]
+    value_by_pair: dict[tuple[str, str], float | None] = {}
+    for row in rows:
+        value_by_pair[row.metric, row.other] = getattr(row, field)
+        value_by_pair[row.other, row.metric] = getattr(row, field)
+    value_by_pair |= {(name, name): 1.0 for name in names}
+    cells = [[value_by_pair.get((name, other)) for other in names] for name in names]
     row_labels = list(names)
     with_people = any(row.other == PEOPLE_LABEL for row in rows)
     if with_people:
-        cells.append([value[name, PEOPLE_LABEL] for name in names])
+        cells.append([value_by_pair[name, PEOPLE_LABEL] for name in names])
         row_labels.append(PEOPLE_LABEL)
     ceiling = one_judge.get(coefficient, Estimate(None))
     levels = [Level("unrelated", 0.0), *levels_of(ONE_JUDGE, ceiling)]

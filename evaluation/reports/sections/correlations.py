@@ -22,7 +22,8 @@ from evaluation.results.metrics.tables import ONE_JUDGE, coefficient_headings, w
 from evaluation.results.metrics.variant_tables import variant_tables
 from evaluation.results.standings import comparison_tables
 
-TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
+TAU, RHO, R = "kendall-tau-b", "spearman", "pearson"
+COEFFICIENTS = (TAU, RHO, R)
 JudgeEstimates = Mapping[str, Estimate]  # the value for one judge, by coefficient
 UNDEFINED_SORT_KEY = -2.0  # places undefined coefficients below all others
 
@@ -68,13 +69,17 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     rows: list[tuple[Any, ...]] = []
     for name in names:
         cells = [estimate_of(metrics[name][key]) for key in headings]
-        cells += [estimate_of(metrics[name]["per_image"]["kendall_tau_b"])] if has_tau_within_items else []
+        if has_tau_within_items:
+            cells.append(estimate_of(metrics[name]["per_image"]["kendall_tau_b"]))
         rows.append((name, *cells))
+    columns = [("metric", "text"), *((heading, "coefficient") for heading in headings.values())]
+    if has_tau_within_items:
+        columns.append(("tau-b within items", "coefficient"))
     if judge_tau.value is not None:
         judge_cells = [one_judge.get(name) for name in COEFFICIENTS[: len(headings)]]
-        rows.append((ONE_JUDGE, *judge_cells, *([None] if has_tau_within_items else [])))
-    columns = [("metric", "text"), *((heading, "coefficient") for heading in headings.values())]
-    columns += [("tau-b within items", "coefficient")] if has_tau_within_items else []
+        if has_tau_within_items:
+            judge_cells.append(None)
+        rows.append((ONE_JUDGE, *judge_cells))
     raters = inputs.covers_new_raters
     data = table("correlation", rows, columns, clustered=inputs.method.is_clustered, raters=raters)
     verdict = inputs.evaluation.result["verdict"]["all"]

@@ -42,15 +42,18 @@ def collection_section(inputs: ReportInputs) -> Section:
     # Published totals do not name people, only positions in a list of votes.
     anonymous = not inputs.aggregation.result["agreement"]["per_worker"]["available"]
     left_out = {"workers"} if anonymous and inputs.method.wording else set()
+    earlier_names = {} if inputs.method.wording else EARLIER_ROW_NAMES
     rows = [
-        (name if inputs.method.wording else EARLIER_ROW_NAMES.get(name, name), counts[key])
+        (earlier_names.get(name, name), counts[key])
         for name, key in COUNT_ROWS.items()
         if (counts[key] or key in ROWS_SHOWN_IF_ZERO) and key not in left_out
     ]
     sentence = render_sentence(
         "collection", wording=inputs.method.wording, counts=counts, anonymous=anonymous
     )
-    sentences = [sentence, *([render_sentence("collection-chosen")] if inputs.samples_useful_items else [])]
+    sentences = [sentence]
+    if inputs.samples_useful_items:
+        sentences.append(render_sentence("collection-chosen"))
     return section("collection", sentences, tables=[table("collection", rows)])
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from evaluation.presentation.rendering import plot, render_sentence, section, ta
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceilings import MEAN_TOLERANCE
 from evaluation.reports.sections.thresholds import exact_cut
+from evaluation.results.outputs import Outputs
 from evaluation.results.rankings import JudgedOutputs, judged_outputs, leading_systems
 from evaluation.results.rankings_tables import TASKS, rankings_tables
 from evaluation.results.standings import MEAN as MEAN_GRADE
@@ -40,12 +40,16 @@ def grades_section(inputs: ReportInputs) -> Section | None:
         inputs.kind, proposals, inputs.table, inputs.consensus, credited=inputs.method.is_credited
     )
     outputs = inputs.outputs
-    if outputs is None or not (is_first := proposals.position[outputs.proposal] == 1).any():
+    if outputs is None:
+        return None
+    is_first = proposals.position[outputs.proposal] == 1
+    if not is_first.any():
         return None
     if not inputs.method.is_credited:
         outputs = replace(outputs, score=judged_lists.value[outputs.proposal], deletions=None)
     outputs = outputs.subset(is_first)
-    cut_shares = [outputs.map_scores(partial(_reaches_cut, cut=cut)).figures(REACHED) for cut in cuts]
+    # For each threshold, each system's share of captions that reach it.
+    cut_shares = [_shares_that_reach(outputs, cut) for cut in cuts]
     standings = outputs.standings(MEAN_GRADE)
     means = {name: figure["value"] for name, figure in standings.figures.items()}
     names = sorted(outputs.names, key=lambda name: (-means[name], name))
@@ -98,10 +102,22 @@ def _floor_and_ceiling(
     # A key is image * width + text, and keys ascend, so the captions of an image follow one another.
     _, starts = np.unique(outputs.pair_keys // outputs.width, return_index=True)
     values_by_image = np.split(outputs.pair_value, starts[1:])
-    reached_by_cut = [[_reaches_cut(values, cut) for values in values_by_image] for cut in cuts]
-    floor = tuple(float(np.mean([reached.mean() for reached in images])) for images in reached_by_cut)
-    ceiling = tuple(float(np.mean([reached.any() for reached in images])) for images in reached_by_cut)
-    return floor, ceiling
+    floor: list[float] = []
+    ceiling: list[float] = []
+    for cut in cuts:
+        reached = [_reaches_cut(values, cut) for values in values_by_image]
+        floor.append(float(np.mean([captions.mean() for captions in reached])))
+        ceiling.append(float(np.mean([captions.any() for captions in reached])))
+    return tuple(floor), tuple(ceiling)
+
+
+def _shares_that_reach(outputs: Outputs, cut: float) -> Mapping[str, Mapping[str, Any]]:
+    """Return the figures of each system's share of captions with a mean grade that reaches the threshold."""
+
+    def reaches_cut(mean_grade: float) -> float:
+        return float(_reaches_cut(mean_grade, cut))
+
+    return outputs.map_scores(reaches_cut).figures(REACHED)
 
 
 def _reaches_cut(value: Any, cut: float) -> Any:

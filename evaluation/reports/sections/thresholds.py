@@ -37,11 +37,10 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
     }
     names = sorted(grids, key=lambda name: -best_kappa[name])
     one_judge = _kappas_of_one_judge(inputs)
-    rows: list[tuple[Any, ...]] = [
-        (name, cell["metric_at_least"], cell["people_at_least"], estimate_of(cell))
-        for name in names
-        for cell in grids[name]
-    ]
+    rows: list[tuple[Any, ...]] = []
+    for name in names:
+        for cell in grids[name]:
+            rows.append((name, cell["metric_at_least"], cell["people_at_least"], estimate_of(cell)))
     rows += [(ONE_JUDGE, cut, cut, estimate) for cut, estimate in one_judge.items()]
     defined_cells = [cell for cell in grids[names[0]] if cell["value"] is not None]
     top_cell = max(defined_cells, key=lambda cell: cell["value"], default=None)

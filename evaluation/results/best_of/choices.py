@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -58,10 +58,7 @@ class Choices:
     def shares(self) -> dict[str, dict[str, Any]]:
         """Return, by system, the number of lists with one of its captions, and the share in which that was the best."""
         shares = {}
-        shown_systems = [
-            {name for caption in captions for name in self.owners[caption]}
-            for captions in self.shown_captions
-        ]
+        shown_systems = [self._systems_of(captions) for captions in self.shown_captions]
         for name in self.strengths.items.tolist():
             is_shown = np.array([name in systems for systems in shown_systems])
             is_best = np.array([float(name in systems) for systems in self.winners])
@@ -76,6 +73,9 @@ class Choices:
                 "best_high": json_float(high),
             }
         return shares
+
+    def _systems_of(self, captions: Sequence[OfferedCaption]) -> set[str]:
+        return set(chain.from_iterable(self.owners[caption] for caption in captions))
 
 
 def fit_choices(study: Study) -> Choices:
@@ -92,7 +92,8 @@ def fit_choices(study: Study) -> Choices:
         captions[answer["best"] - 1]  # answers count captions from 1
         for captions, answer in zip(shown_captions, table.answers_of(is_counted), strict=True)
     ]
-    if len({name for caption in {*chain.from_iterable(shown_captions)} for name in owners[caption]}) < 2:
+    distinct_captions = set(chain.from_iterable(shown_captions))
+    if len(set(chain.from_iterable(owners[caption] for caption in distinct_captions))) < 2:
         raise NothingToRank(NO_CAPTIONS_OF_TWO, study.slug)
     images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
     clusters = judgment_clusters(
@@ -104,7 +105,7 @@ def fit_choices(study: Study) -> Choices:
         shown_captions=shown_captions,
         owners=owners,
         clusters=clusters,
-        items=len({caption.item for caption in chain.from_iterable(shown_captions)}),
+        items=len({caption.item for caption in distinct_captions}),
     )
 
 

@@ -49,7 +49,10 @@ def standings_of_choices(choices: Choices) -> Standings:
 
 
 def _compare_two(choices: Choices, first: str, second: str) -> Contrast:
-    """Compare with a half the share of lists that the first system wins, of the lists that one of the two wins."""
+    """Compare two systems on the lists of which the best caption is of one of them, but not of both.
+
+    The difference is the share of these lists that the first system wins, minus a half.
+    """
     is_won_by_one = np.array([(first in systems) != (second in systems) for systems in choices.winners])
     if not is_won_by_one.any() or not choices.clusters:
         return NO_CONTRAST

@@ -6,7 +6,7 @@ under the key ``readings``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,41 +44,36 @@ def compute_caption_variants(
     """
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     weights = weights_of_captions(captions)
+    scores_by_metric = {name: scores[:, 0] for name, scores in metric_results.scores.items()}
     variants: dict[str, Any] = {}
-
-    def by_metric(variant: Callable[[Floats], Any]) -> dict[str, Any]:
-        return {name: variant(scores[:, 0]) for name, scores in metric_results.scores.items()}
-
-    def tau_c(metric_scores: Floats) -> Any:
-        tau = correlation(metric_scores, people, "kendall-tau-c", weights=weights, clusters=clusters)
-        return as_json(tau, *ESTIMATE_FIELDS)
-
     if options.tau_c:
-        variants["tau_c"] = by_metric(tau_c)
+        variants["tau_c"] = {}
+        for name, scores in scores_by_metric.items():
+            tau = correlation(scores, people, "kendall-tau-c", weights=weights, clusters=clusters)
+            variants["tau_c"][name] = as_json(tau, *ESTIMATE_FIELDS)
     if options.people_at_least or options.metric_at_least:
         at_least = options.metric_at_least
-        variants["thresholds"] = by_metric(
-            lambda metric_scores: kappa_at_cuts(
-                metric_scores, people, cuts, seed, clusters, at_least, weights
-            )
-        )
+        variants["thresholds"] = {
+            name: kappa_at_cuts(scores, people, cuts, seed, clusters, at_least, weights)
+            for name, scores in scores_by_metric.items()
+        }
     if options.single_grades:
         caption_index, grades, grade_clusters = _single_grades(captions, table, clusters)
-        resamples = resample_count_for(len(grades), drawn=GRADES_DRAWN, fewest=MIN_RESAMPLES)
-        bootstrap: dict[str, Any] = {
-            "resamples": resamples,
+        correlation_options: dict[str, Any] = {
+            "resamples": resample_count_for(len(grades), drawn=GRADES_DRAWN, fewest=MIN_RESAMPLES),
             "seed": seed,
             "clusters": grade_clusters,
             "weights": None if weights is None else weights[caption_index],
         }
-        variants["single_grades"] = by_metric(
-            lambda metric_scores: {
-                key: as_json(
-                    correlation(metric_scores[caption_index], grades, name, **bootstrap), *ESTIMATE_FIELDS
-                )
-                for key, name in SINGLE_COEFFICIENTS.items()
+        variants["single_grades"] = {}
+        for name, scores in scores_by_metric.items():
+            coefficients = {
+                key: correlation(scores[caption_index], grades, coefficient, **correlation_options)
+                for key, coefficient in SINGLE_COEFFICIENTS.items()
             }
-        )
+            variants["single_grades"][name] = {
+                key: as_json(estimate, *ESTIMATE_FIELDS) for key, estimate in coefficients.items()
+            }
     return variants
 
 

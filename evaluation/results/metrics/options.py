@@ -41,13 +41,13 @@ class EvaluationOptions:
     metric_at_least: Sequence[float] = ()
 
     def settings(self) -> dict[str, Any]:
-        """Return the options that were chosen, as fields of the signature."""
-        values = {name: getattr(self, name) for name in (*PAIR_OPTIONS, *CAPTION_OPTIONS)}
-        return {
-            name.replace("_", "-"): "yes" if value is True else ",".join(map(str, value))
-            for name, value in values.items()
-            if value
-        }
+        """Return the options that were chosen, as fields of the signature, such as {"tau-c": "yes"}."""
+        fields = {}
+        for name in (*PAIR_OPTIONS, *CAPTION_OPTIONS):
+            value = getattr(self, name)
+            if value:
+                fields[name.replace("_", "-")] = "yes" if value is True else ",".join(map(str, value))
+        return fields
 
     def check(self, *, compares_pairs: bool) -> None:
         """Raise EvaluationError if an option is of another protocol, or if two options exclude each other."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluation.presentation import rendering
-from evaluation.presentation.content import Table, estimate_of
+from evaluation.presentation.content import Cell, Table, estimate_of
 from evaluation.results.metrics.tables import generalises_to_raters, longer_tables, share_columns
 
 # Names of the coefficients of each variant, by their key in the result. The variant "tau_c" has a single coefficient.
@@ -50,36 +50,33 @@ def _all_pairs_table(variants: Mapping[str, Any], with_raters: bool) -> Table | 
 def _references_table(variants: Mapping[str, Any], with_raters: bool) -> Table | None:
     if "references" not in variants:
         return None
-    rows = [
-        (kind, name, row["references"], estimate_of(row), row["draws"])
-        for name, by_kind in variants["references"].items()
-        for kind, curve in by_kind.items()
-        for row in curve
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for name, curves_by_kind in variants["references"].items():
+        for kind, curve in curves_by_kind.items():
+            rows += [(kind, name, point["references"], estimate_of(point), point["draws"]) for point in curve]
     return rendering.table("readings-references", rows, raters=with_raters)
 
 
 def _coefficients_table(variants: Mapping[str, Any], with_raters: bool) -> Table | None:
-    cells = [("tau_c", metric, "tau-c", cell) for metric, cell in variants.get("tau_c", {}).items()]
-    cells += [
-        (variant, metric, coefficient, cells_by_key[key])
-        for variant, coefficients in COEFFICIENTS_BY_VARIANT.items()
-        for metric, cells_by_key in variants.get(variant, {}).items()
-        for key, coefficient in coefficients.items()
-    ]
-    rows = [
-        (metric, rendering.render_sentence("reading", name=variant), coefficient, estimate_of(cell))
-        for variant, metric, coefficient, cell in cells
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for metric, figure in variants.get("tau_c", {}).items():
+        label = rendering.render_sentence("reading", name="tau_c")
+        rows.append((metric, label, "tau-c", estimate_of(figure)))
+    for variant, coefficients in COEFFICIENTS_BY_VARIANT.items():
+        label = rendering.render_sentence("reading", name=variant)
+        for metric, figures in variants.get(variant, {}).items():
+            for key, coefficient in coefficients.items():
+                rows.append((metric, label, coefficient, estimate_of(figures[key])))
     return rendering.table("readings-coefficients", rows, raters=with_raters) if rows else None
 
 
 def _thresholds_table(variants: Mapping[str, Any], with_raters: bool) -> Table | None:
-    rows = [
-        (metric, cell["metric_at_least"], cell["people_at_least"], estimate_of(cell))
-        for metric, cells in variants.get("thresholds", {}).items()
-        for cell in cells
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for metric, kappas in variants.get("thresholds", {}).items():
+        rows += [
+            (metric, kappa["metric_at_least"], kappa["people_at_least"], estimate_of(kappa))
+            for kappa in kappas
+        ]
     return rendering.table("readings-thresholds", rows, raters=with_raters) if rows else None
 
 

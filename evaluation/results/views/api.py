@@ -79,20 +79,23 @@ class ConsensusResource(Resource):
     )
 
 
-class LastAnalysisView(APIView):
-    scope: ClassVar[str] = "reports"
-    what: ClassVar[Analysis.Kind]
+class NewestAnalysisView(APIView):
+    """Base class of views of a study's newest analysis of one kind."""
 
-    def last(self, request: Request, slug: str) -> Response:
+    scope: ClassVar[str] = "reports"
+    analysis_kind: ClassVar[Analysis.Kind]
+
+    def newest_analysis(self, request: Request, slug: str) -> Response:
         study = study_for(request, slug)
-        analysis = Analysis.objects.newest(study, self.what)
+        analysis = Analysis.objects.newest(study, self.analysis_kind)
         if analysis is None:
             raise ObjectNotFound(f"Nothing of this sort was computed for study {study.slug!r} yet.")
         names = ("settings", "signature", "data_hash", "created_at", "result")
         return Response({name: getattr(analysis, name) for name in names})
 
 
-def describe_last(name: str, summary: str) -> Any:
+def describe_newest_analysis(name: str, summary: str) -> Any:
+    """Return a decorator that describes a call in the OpenAPI schema. ``name`` is its operation id."""
     responses = {
         (200, "application/json"): OpenApiTypes.OBJECT,
         404: OpenApiResponse(description="Not computed yet."),
@@ -100,23 +103,23 @@ def describe_last(name: str, summary: str) -> Any:
     return extend_schema(responses=responses, operation_id=name, summary=summary)
 
 
-class AgreementView(LastAnalysisView):
+class AgreementView(NewestAnalysisView):
     """The newest agreement of a study: GET /api/studies/{slug}/agreement/."""
 
-    what = Analysis.Kind.AGGREGATION
+    analysis_kind = Analysis.Kind.AGGREGATION
 
-    @describe_last("studies_agreement", "The last agreement and participants' quality")
+    @describe_newest_analysis("studies_agreement", "The last agreement and participants' quality")
     def get(self, request: Request, slug: str) -> Response:
         """Return the result of the last ``aggregate``, with its settings and the hash of its judgments."""
-        return self.last(request, slug)
+        return self.newest_analysis(request, slug)
 
 
-class EvaluationView(LastAnalysisView):
+class EvaluationView(NewestAnalysisView):
     """The newest evaluation of a study: GET /api/studies/{slug}/evaluation/."""
 
-    what = Analysis.Kind.META_EVALUATION
+    analysis_kind = Analysis.Kind.META_EVALUATION
 
-    @describe_last("studies_evaluation", "The last metrics against people")
+    @describe_newest_analysis("studies_evaluation", "The last metrics against people")
     def get(self, request: Request, slug: str) -> Response:
         """Return the result of the last ``evaluate``, with its settings and the hash of its judgments."""
-        return self.last(request, slug)
+        return self.newest_analysis(request, slug)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from common.errors import did_you_mean
 from common.features import of_features
@@ -23,9 +22,12 @@ from evaluation.data.export.formats import (
 )
 from evaluation.data.export.formats.requirements import (
     accept_any_study,
+    why_no_fixed_scale,
     why_not_flickr8k,
+    why_not_grounding,
+    why_not_keywords,
     why_not_single_captions,
-    why_wrong_kind,
+    why_not_written_captions,
 )
 from evaluation.errors import ExportError
 from judgments.access.rights import Right
@@ -35,14 +37,6 @@ TASKS = ("annotation", "search")  # tasks of qrels: the query is an image, or a 
 
 JSONL, CSV, TEXT = "application/jsonl", "text/csv; charset=utf-8", "text/plain; charset=utf-8"
 PARQUET = "application/vnd.apache.parquet"
-_why_not_keywords = partial(why_wrong_kind, lambda kind: "keywords" in kind.own_formats, "it holds keywords")
-_why_not_grounding = partial(
-    why_wrong_kind, lambda kind: "grounding" in kind.own_formats, "it holds links from words to boxes"
-)
-_why_not_captions = partial(
-    why_wrong_kind, lambda kind: kind.writes_captions, "it holds captions that workers wrote (caption)"
-)
-_why_no_fixed_scale = partial(why_wrong_kind, lambda kind: kind.values, "it holds answers from a fixed scale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +83,12 @@ _FORMATS = (
     ),
     Format(
         "captions", "captions.jsonl", JSONL,
-        "Captions for a new dataset, as a file to import", _why_not_captions, written_captions.WrittenCaptions,
+        "Captions for a new dataset, as a file to import", why_not_written_captions, written_captions.WrittenCaptions,
     ),
     Format(
         "reliability", "reliability.csv", CSV,
         "Reliability table: CSV for programs that compute agreement, with participants in rows and items in columns",
-        _why_no_fixed_scale, reliability.Reliability,
+        why_no_fixed_scale, reliability.Reliability,
     ),
     Format(
         "soft-labels", "soft-labels.jsonl", JSONL,
@@ -110,12 +104,12 @@ _FORMATS = (
     Format(
         "keywords", "keywords.jsonl", JSONL,
         "Keywords for programs: the number of participants who gave each keyword, one item per line",
-        _why_not_keywords, consensus.KeywordLines,
+        why_not_keywords, consensus.KeywordLines,
     ),
     Format(
         "grounding", "grounding.jsonl", JSONL,
         "Links for programs: words and boxes that the majority linked, one caption per line",
-        _why_not_grounding, consensus.GroundingLines,
+        why_not_grounding, consensus.GroundingLines,
     ),
 )  # fmt: skip
 FORMATS = {file_format.name: file_format for file_format in (*_FORMATS, *of_features("formats"))}

@@ -32,7 +32,8 @@ class ConsensusEncoding(Encoding):
         for unit_ids, answers_by_unit in work.answers():
             line_count = 0
             for unit, consensus in _consensus_of(work.study, answers_by_unit):
-                if (row := self.row(unit, consensus)) is not None:
+                row = self.row(unit, consensus)
+                if row is not None:
                     write_line(file, row)
                     line_count += 1
             work.counts[self.count_name] += line_count
@@ -97,12 +98,14 @@ def _consensus_of(
     study: Study, answers_by_unit: Mapping[int, Sequence[Any]]
 ) -> Iterator[tuple[Unit, Consensus]]:
     """Yield the units that have a consensus, and their consensus, in the order of ``answers_by_unit``."""
-    answers = [(unit_id, answer) for unit_id, values in answers_by_unit.items() for answer in values]
+    unit_ids: list[int] = []  # the unit of each answer
+    answers: list[Any] = []
+    for unit_id, unit_answers in answers_by_unit.items():
+        unit_ids += [unit_id] * len(unit_answers)
+        answers += unit_answers
     if not answers:
         return
-    consensus = kind_of(study).aggregation.consensus(
-        [unit_id for unit_id, _ in answers], [answer for _, answer in answers]
-    )
+    consensus = kind_of(study).aggregation.consensus(unit_ids, answers)
     units = Unit.objects.select_related("item", "first", "second").in_bulk(list(answers_by_unit))
     for unit_id in answers_by_unit:
         if unit_id in consensus:

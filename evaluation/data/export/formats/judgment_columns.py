@@ -47,11 +47,17 @@ def _has_documents(study: Study) -> bool:
     return any(map(document_in, fields.iterator()))
 
 
-def columns_left_out(study: Study) -> tuple[str, ...]:
-    return (
-        *(() if KINDS[study.protocol].is_open else OPEN_COLUMNS),
-        *(() if answers_setting(study) else (ANSWERS,)),
-        *(() if study_scale(study) else (SCALE,)),
-        *(() if design_of(study).chosen or has_chances(study) else (CHANCE,)),
-        *(() if _has_documents(study) else (DOCUMENT,)),
-    )
+def columns_left_out(study: Study) -> list[str]:
+    """Return the columns of ``JUDGMENT_COLUMNS`` that the study's file does not have."""
+    left_out: list[str] = []
+    if not KINDS[study.protocol].is_open:
+        left_out += OPEN_COLUMNS
+    if not answers_setting(study):
+        left_out.append(ANSWERS)
+    if not study_scale(study):
+        left_out.append(SCALE)
+    if not (design_of(study).chosen or has_chances(study)):
+        left_out.append(CHANCE)
+    if not _has_documents(study):
+        left_out.append(DOCUMENT)
+    return left_out

@@ -36,9 +36,10 @@ def read_unit_answers(work: ExportWork) -> Iterator[list[UnitAnswers]]:
         yield [UnitAnswers(pk, image, caption, tuple(answers.get(pk, ()))) for pk, image, caption in rows]
 
 
-def _require_no_blank(text: str, *, what: str) -> str:
+def _require_no_blank(text: str, *, noun: str) -> str:
+    """Return the text. Raise ExportError, which names the text by ``noun``, if the text is empty or has a blank."""
     if not text or text.split() != [text]:
-        raise ExportError(f"The {what} {text!r} holds a blank; qrels separates its fields by blanks.")
+        raise ExportError(f"The {noun} {text!r} holds a blank; qrels separates its fields by blanks.")
     return text
 
 
@@ -73,8 +74,11 @@ class Qrels(UnitLineEncoding):
         assert kind.relevance is not None  # studies of other kinds do not fit the format
         if decisions:
             work.counts.setdefault("adjudicated", 0)
-        positions = [position for position, unit in enumerate(units) for _ in unit.values]
-        values = [value for unit in units for value in unit.values]
+        positions: list[int] = []  # for each answer, the position of its unit
+        values: list[int] = []
+        for position, unit in enumerate(units):
+            positions += [position] * len(unit.values)
+            values += unit.values
         consensus = kind.aggregation.consensus(positions, values) if values else {}
         for position, unit in enumerate(units):
             decision = decisions.get(unit.pk)
@@ -85,8 +89,8 @@ class Qrels(UnitLineEncoding):
                 work.counts["adjudicated"] += 1
             value = consensus[position].value if decision is None else float(decision)
             assert value is not None  # the consensus of these kinds has no ties
-            image = _require_no_blank(unit.image, what="image")
-            caption = _require_no_blank(unit.caption, what="caption id")
+            image = _require_no_blank(unit.image, noun="image")
+            caption = _require_no_blank(unit.caption, noun="caption id")
             query, document = (image, caption) if work.task == "annotation" else (caption, image)
             yield f"{query} 0 {document} {kind.relevance.grade(value)}"
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from common.files import HashedFile, csv_line, guard_formula
 from common.rows.batches import batched
@@ -51,10 +52,7 @@ class Reliability(Encoding):
             # Write the header, which has the units' keys, and store the answers.
             for batch in batched(enumerate(read_part_lines(parts)), ROWS_PER_BATCH):
                 file.write_text(f",{csv_line(guard_formula(key) for _, (key, _) in batch)}")
-                database.executemany(
-                    "INSERT INTO cells VALUES (?, ?, ?)",
-                    ((worker, column, value) for column, (_, votes) in batch for worker, value in votes),
-                )
+                database.executemany("INSERT INTO cells VALUES (?, ?, ?)", _cells_of_units(batch))
             file.write_text("\r\n")
             for name, cells in _cells_by_worker(database):
                 file.write_text(csv_line([guard_formula(name)]))
@@ -67,6 +65,13 @@ class Reliability(Encoding):
                     file.write_text(text)
                 file.write_text(f"{',' * (work.counts['units'] - 1 - last_column)}\r\n")
                 work.counts["lines"] += 1
+
+
+def _cells_of_units(lines: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, int, int]]:
+    """Yield (worker, column, value) of each answer, from the columns of units and their lines in a part's file."""
+    for column, (_key, votes) in lines:
+        for worker, value in votes:
+            yield worker, column, value
 
 
 def _cells_by_worker(database: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:

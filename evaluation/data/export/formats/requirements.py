@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from evaluation.data.export.formats import relevance
-from judgments.kinds import KINDS, Kind
+from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import kind_of
 
@@ -27,6 +25,17 @@ def why_not_flickr8k(study: Study) -> str:
     return why_not_single_captions(study)
 
 
-def why_wrong_kind(is_suitable: Callable[[Kind], object], reason: str, study: Study) -> str:
-    """Return ``reason``, which says what the format holds, unless the study's kind is suitable."""
-    return "" if is_suitable(KINDS[study.protocol]) else reason
+def why_no_fixed_scale(study: Study) -> str:
+    return "" if KINDS[study.protocol].values else "it holds answers from a fixed scale"
+
+
+def why_not_written_captions(study: Study) -> str:
+    return "" if KINDS[study.protocol].writes_captions else "it holds captions that workers wrote (caption)"
+
+
+def why_not_keywords(study: Study) -> str:
+    return "" if "keywords" in KINDS[study.protocol].own_formats else "it holds keywords"
+
+
+def why_not_grounding(study: Study) -> str:
+    return "" if "grounding" in KINDS[study.protocol].own_formats else "it holds links from words to boxes"
