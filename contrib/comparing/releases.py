@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.data.releases.bundle import BundleReader
-from evaluation.data.releases.rows import TIMES, to_the_minute
+from evaluation.data.releases.tables import TIMES, to_the_minute
 from evaluation.reports.releases.verification import read_bundle
 
 # Pseudonyms of workers and assignments differ between releases, so judgments are matched by unit and time.

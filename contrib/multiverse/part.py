@@ -14,7 +14,7 @@ from contrib.multiverse.conclusions import (
 )
 from contrib.multiverse.section import multiverse_section
 from evaluation.presentation.content import Section
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.parts import ReportPart, Result
 from judgments.models import Study
 from judgments.studies.generation.progress import Progress

@@ -18,7 +18,7 @@ from evaluation.presentation.content import Section
 from evaluation.presentation.rendering import (
     fill_template,
 )
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.parts import optional_parts
 from evaluation.reports.sections.ceilings import SPLITS
 from evaluation.results.filter_audit import audit_sentence

@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 
 from common.features import of_features
 from evaluation.presentation.content import Section
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from judgments.models import Study
 from judgments.studies.generation.progress import Progress
 

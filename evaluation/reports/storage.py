@@ -28,7 +28,8 @@ from evaluation.presentation.rendering import (
     section,
 )
 from evaluation.reports.files import with_manifest
-from evaluation.reports.loading import ReportInputs, load_inputs
+from evaluation.reports.inputs import ReportInputs
+from evaluation.reports.loading import load_inputs
 from evaluation.reports.methods import methods_with_citations
 from evaluation.reports.parts import ReportPart, optional_parts
 from evaluation.reports.sections import sections_of

@@ -11,7 +11,7 @@ import pytest
 from common.amounts import as_json
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from contrib.rehearsals.simulation.run import rehearse
-from evaluation.data.releases.rows import ReleaseSettings
+from evaluation.data.releases.settings import ReleaseSettings
 from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import describe_differences, verify_bundle

@@ -19,7 +19,7 @@ from annotation.models import Assignment, Judgment
 from common.rows.append_only import AppendOnlyError
 from contrib.comparing.releases import _hash_row
 from evaluation.data.releases.bundle import MANIFEST, SUMS
-from evaluation.data.releases.rows import ReleaseSettings
+from evaluation.data.releases.settings import ReleaseSettings
 from evaluation.data.releases.terms import ReleaseTerms, next_version
 from evaluation.errors import NotReleasable, ReleaseError, VerificationError
 from evaluation.models import Release

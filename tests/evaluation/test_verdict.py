@@ -18,7 +18,7 @@ from pytest_django import Settings as DjangoSettings
 
 from common.amounts import NO_BREAK, as_json
 from evaluation.data.releases.bundle import MANIFEST
-from evaluation.data.releases.rows import ReleaseSettings
+from evaluation.data.releases.settings import ReleaseSettings
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from annotation.models import Judgment
 from contrib.comparing.releases import compare_bundles
 from contrib.registration.tests.test_registration import registered
-from evaluation.data.releases.rows import ReleaseSettings
+from evaluation.data.releases.settings import ReleaseSettings
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study

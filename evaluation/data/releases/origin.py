@@ -20,7 +20,7 @@ from annotation.models import Erasure
 from annotation.privacy.receipts import commitment_to
 from evaluation.data.export.formats.judgment_rows import JudgmentRows
 from evaluation.data.export.snapshots import take_snapshot
-from evaluation.data.releases.rows import to_the_minute
+from evaluation.data.releases.tables import to_the_minute
 from evaluation.errors import VerificationError
 from evaluation.models import Release
 from judgments.models import Study

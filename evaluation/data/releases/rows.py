@@ -7,8 +7,8 @@ the order of the bundle, so results do not depend on the database.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from types import SimpleNamespace
@@ -21,141 +21,29 @@ from evaluation.data.judgment_sets.records import JudgmentTable, WorkerRow
 from evaluation.data.judgment_sets.signatures import MaterialCounts, judgment_signature
 from evaluation.data.judgment_sets.tallies import FIRST_LEFT, JudgmentTally
 from evaluation.data.ranked_lists import ANNOTATION
-from judgments.design.tables.controls import Controls
+from evaluation.data.releases.settings import ReleaseSettings
+from evaluation.data.releases.tables import (
+    CAPTION_FIELDS,
+    CONTENT_FIELDS,
+    PAIR_FIELDS,
+    PROPOSAL_FIELDS,
+    SCORE_FIELDS,
+    TEXTS,
+    UNIT_FIELDS,
+    CompactRows,
+    Row,
+    make_row_class,
+)
 from judgments.drawing.controls.makers import REPEATED
 from judgments.drawing.documents import first_of_documents
-from judgments.kinds import KINDS, IncludedJudgment, Kind
+from judgments.kinds import IncludedJudgment
 from quorum.statistics.aggregation.pair_answers import FIRST, SECOND
 
 ANONYMOUS_PREFIX = "anon-"  # prefix of pseudonyms for raters of published totals
-# One number stores whether a judgment is used, and the option on the left: 0, 1 or 2.
+# The flags of a judgment are one number: 1 if it is used, plus 2 times the option on the left (0, 1 or 2).
 USED_FACTOR, SIDE_FACTOR = 1, 2
-Row = Mapping[str, Any]
-# Columns of the tables that are kept. TEXTS of units are kept only if answers are compared with them.
-UNIT_FIELDS = ("unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected",
-           "repeats", "struck", "filtered", "audited", "full_depth", "decided", "content")  # fmt: skip
-TIMES = ("accepted_at", "submitted_at")
-TEXTS = ("reference_text", "first_text", "second_text")
-PAIR_FIELDS = ("pair", "kind", "image", "first", "second", "first_system", "second_system", "references",
-           "published_winner")  # fmt: skip
-SCORE_FIELDS = ("metric", "pair", "unit", "image", "caption", "first", "second")
-CAPTION_FIELDS = ("caption", "text", "image", "document")
-PROPOSAL_FIELDS = ("system", "task", "image", "caption", "query", "rank", "original")
-CONTENT_FIELDS = ("system", "image", "names")
 # Values of columns that older bundles lack, which were made before systems ranked images for captions.
 OLD_PROPOSAL = {"task": ANNOTATION, "query": None, "original": None}
-UNIQUE_COLUMNS = frozenset({"unit", "text", *TEXTS})  # not interned, because each row has its own value
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseSettings:
-    """What the results depend on besides the rows. The manifest has it as ``settings``, with these names.
-
-    Older releases lack the settings that have a default, which says how results were computed then.
-
-    Attributes:
-        protocol, seed: the study's protocol, and the seed of its design.
-        controls: the required share of right control items, or a word, as in the judgment signature.
-        version: the version of Quorum that made the release.
-        others: the fields of the judgment signature that not every study has.
-        full_depth: whether agreement uses only units that early stopping did not end.
-        evaluation: settings and signatures of the evaluation of metrics, or ``why_not``.
-        filter: number of image-caption ``pairs``, and of those that ``passed`` the filter; {} without an audit.
-        asked: the setting of the design that answers depend on (``Kind.setting``); usually empty.
-        cut_times: whether times are cut to the minute, so that there are no durations.
-        wording: version of the wording of the report's sentences.
-        winners_signed: whether the signature covers published winners.
-        clustered: whether intervals and tests cluster by image and worker.
-        raters_known: whether names of workers tell people apart, so that intervals of metrics can cluster by worker.
-        credited: how a text that several units show is scored. If true, each unit scores the systems that a file
-            credits with its text. If false, the first of these units scores all systems that gave the text.
-        both_orders: whether agreement counts choices between two texts in both orders.
-    """
-
-    protocol: str
-    seed: int
-    controls: float | str
-    version: str
-    others: Mapping[str, Any]
-    full_depth: bool
-    evaluation: Mapping[str, Any] = field(default_factory=dict)
-    filter: Mapping[str, int] = field(default_factory=dict)
-    asked: str = ""
-    cut_times: bool = False
-    wording: int = 0
-    winners_signed: bool = False
-    clustered: bool = False
-    raters_known: bool = False
-    credited: bool = False
-    both_orders: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        # Older bundles lack some settings, which have their default then.
-        optional = {setting.name for setting in fields(self) if setting.default is not MISSING}
-        return {name: value for name, value in asdict(self).items() if name not in optional or value}
-
-    @property
-    def kind(self) -> Kind:
-        return KINDS[self.protocol].with_setting(self.asked)
-
-    @property
-    def control_rule(self) -> Controls:
-        """The rule on control items. If ``controls`` is a word, such as ``as-imported``, it excludes nobody."""
-        threshold = 0.0 if isinstance(self.controls, str) else self.controls
-        return Controls(threshold=threshold, least=self.others.get("least", 1))
-
-
-class CompactRow(tuple[Any, ...]):
-    """A row with access by column, which needs a quarter of the memory of a dict."""
-
-    __slots__ = ()
-    column_positions: Mapping[str, int] = {}
-
-    def __getitem__(self, name: Any) -> Any:
-        return tuple.__getitem__(self, self.column_positions[name])
-
-
-def _make_row_class(*names: str) -> type[CompactRow]:
-    return type(
-        "CompactRow",
-        (CompactRow,),
-        {"__slots__": (), "column_positions": {name: at for at, name in enumerate(names)}},
-    )
-
-
-@dataclass(slots=True)
-class CompactRows:
-    """Rows of a table. Equal strings are stored once, in ``interned``, which several tables share."""
-
-    row_class: type[CompactRow]
-    interned: dict[str, str]
-    rows: list[Any] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.rows)
-
-    def __getitem__(self, number: int) -> Any:
-        return self.rows[number]
-
-    def append(self, row: Row) -> None:
-        """Add a row. Raise KeyError if the row lacks a column."""
-        self.rows.append(
-            self.row_class([self._shared_value(name, row[name]) for name in self.row_class.column_positions])
-        )
-
-    def extend(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            self.append(row)
-
-    def _shared_value(self, name: str, value: Any) -> Any:
-        if isinstance(value, str) and name not in UNIQUE_COLUMNS:
-            return self.interned.setdefault(value, value)
-        if isinstance(value, list):
-            return [self._shared_value(name, element) for element in value]
-        return value
 
 
 @dataclass(slots=True)
@@ -177,7 +65,9 @@ class _Assignment:
 
 @dataclass(slots=True)
 class ReleasedRows:
-    """The rows of a bundle. Add units, pairs, scores, captions and proposals before judgments.
+    """The rows of a bundle, from which its results are computed. Add judgments after the rows of all other tables.
+
+    Units, pairs and people are numbered from 0 in the order of the rows. Judgments are kept as columns.
 
     Attributes:
         judgment_count: number of judgments, including invalidated ones.
@@ -220,12 +110,12 @@ class ReleasedRows:
         interned: dict[str, str] = {}
         kind = self.settings.kind
         texts = TEXTS if kind.is_open or kind.results else ()
-        self.units = CompactRows(_make_row_class(*UNIT_FIELDS, *texts), interned)
-        self.pairs = CompactRows(_make_row_class(*PAIR_FIELDS), interned)
-        self.scores = CompactRows(_make_row_class(*SCORE_FIELDS), interned)
-        self.captions = CompactRows(_make_row_class(*CAPTION_FIELDS), interned)
-        self.proposals = CompactRows(_make_row_class(*PROPOSAL_FIELDS), interned)
-        self.contents = CompactRows(_make_row_class(*CONTENT_FIELDS), interned)
+        self.units = CompactRows(make_row_class(*UNIT_FIELDS, *texts), interned)
+        self.pairs = CompactRows(make_row_class(*PAIR_FIELDS), interned)
+        self.scores = CompactRows(make_row_class(*SCORE_FIELDS), interned)
+        self.captions = CompactRows(make_row_class(*CAPTION_FIELDS), interned)
+        self.proposals = CompactRows(make_row_class(*PROPOSAL_FIELDS), interned)
+        self.contents = CompactRows(make_row_class(*CONTENT_FIELDS), interned)
 
     def add_pair(self, row: Row) -> None:
         self._note_document(row)
@@ -262,22 +152,26 @@ class ReleasedRows:
         if row["invalidated"]:
             self.invalidated_count += 1
             return
-        unit_number, kind = self._unit_numbers[row["unit"]], self.settings.kind
-        unit, name, presented = self.units[unit_number], row["worker"], row["presented"] or ""
+        kind = self.settings.kind
+        unit_number = self._unit_numbers[row["unit"]]
+        unit = self.units[unit_number]
+        name, presented = row["worker"], row["presented"] or ""
         answer = row["answer"] if kind.is_open else row["value"]
         is_used, control = bool(row["used"]), bool(unit["control"])
         self._tally.add(row["unit"], name, answer, used=is_used, control=control, presented=presented)
         if kind.is_open:
             answer = kind.exchange.from_file(answer, content=unit["content"] or {})
-        self._answers.append(answer if kind.is_open else None)
         outcome = kind.outcome_of(answer)
-        side = (FIRST if presented == FIRST_LEFT else SECOND) if presented else 0
+        side = 0
+        if presented:
+            side = FIRST if presented == FIRST_LEFT else SECOND
         person = self._people.setdefault(name, len(self._people))
         if row["simulated"]:
             self._simulated_names.add(name)
         self._unit_column.append(unit_number)
         self._person_column.append(person)
         self._flags.append(USED_FACTOR * is_used + SIDE_FACTOR * side)
+        self._answers.append(answer if kind.is_open else None)
         self._values.append(np.nan if kind.is_open else float(outcome))
         self._full_values.append(np.nan if kind.is_open else float(answer))
         self._seconds.append(np.nan if row["seconds"] is None else float(row["seconds"]))
@@ -353,17 +247,12 @@ class ReleasedRows:
     def included_judgments(self, table: JudgmentTable) -> list[IncludedJudgment]:
         """Return the counted judgments of the table with their units."""
         is_counted = table.is_counted
-        images: dict[str, int] = {}
-        units = [
-            _unit_of(
-                number,
-                row,
-                images.setdefault(row["image"], len(images)),
-                self.credits.get(number, ()),
-                self.document_of.get(row["image"], ""),
-            )
-            for number, row in enumerate(self.units)
-        ]
+        image_numbers: dict[str, int] = {}
+        units = []
+        for number, row in enumerate(self.units):
+            image = image_numbers.setdefault(row["image"], len(image_numbers))
+            document = self.document_of.get(row["image"], "")
+            units.append(_unit_of(number, row, image, self.credits.get(number, ()), document))
         rows = zip(
             table.unit[is_counted].tolist(),
             table.worker[is_counted].tolist(),
@@ -417,14 +306,6 @@ def _unit_of(number: int, row: Row, image: int, systems: Sequence[Any], document
         item=SimpleNamespace(pk=image, name=row["image"], position=image, document=document), item_id=image,
         reference=caption("reference"), first=caption("first"), second=caption("second"), systems=systems,
     )  # fmt: skip
-
-
-def to_the_minute(time: str | None) -> str | None:
-    """Return a time with its seconds set to 0, or None.
-
-    Exact times could be matched with the crowd platform's own records.
-    """
-    return time and f"{time[:16]}:00Z"
 
 
 @lru_cache(maxsize=4_096)  # cached, as the rows of an assignment have the same times

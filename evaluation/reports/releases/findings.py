@@ -11,7 +11,7 @@ from typing import Any
 
 from evaluation.data.releases.rows import ReleasedRows
 from evaluation.presentation.content import Report, Section
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.releases.inputs import inputs_of_rows
 from evaluation.reports.sections import sections_of
 from evaluation.reports.sections.registration import (

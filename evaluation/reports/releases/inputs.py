@@ -25,7 +25,7 @@ from evaluation.data.ranked_lists import (
     sort_into_lists,
 )
 from evaluation.data.releases.rows import ReleasedRows
-from evaluation.reports.loading import AnalysisResult, ReportInputs, ReportMethod
+from evaluation.reports.inputs import AnalysisResult, ReportInputs, ReportMethod
 from evaluation.reports.releases.metric_evaluation import add_evaluation
 from evaluation.results.agreement import RESAMPLES, measure_agreement
 from evaluation.results.consensus.counts import count_judgments, worker_figures

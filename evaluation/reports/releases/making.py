@@ -30,14 +30,16 @@ from evaluation.data.judgment_sets.study_signatures import control_rule, uncommo
 from evaluation.data.releases.bundle import BundleWriter
 from evaluation.data.releases.designs import shareable_design
 from evaluation.data.releases.documents import ReleaseDescription, make_documents, spdx_id_of
-from evaluation.data.releases.rows import ReleasedRows, ReleaseSettings
+from evaluation.data.releases.rows import ReleasedRows
+from evaluation.data.releases.settings import ReleaseSettings
 from evaluation.data.releases.storage import WrittenBundle, record_release
 from evaluation.data.releases.terms import ReleaseTerms, check_terms
 from evaluation.errors import ReleaseError
 from evaluation.models import Release
 from evaluation.presentation.rendering import WORDING_VERSION
 from evaluation.reports.files import files_of
-from evaluation.reports.loading import EvaluationResult, load_evaluation
+from evaluation.reports.inputs import EvaluationResult
+from evaluation.reports.loading import load_evaluation
 from evaluation.reports.methods import methods_with_citations
 from evaluation.reports.releases.findings import Findings, compute_findings, report_of_release
 from evaluation.reports.releases.pseudonymous_judgments import Pseudonyms, released_judgments

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.data.releases.rows import ReleasedRows, Row
-from evaluation.reports.loading import EvaluationResult, ReportInputs
+from evaluation.data.releases.rows import ReleasedRows
+from evaluation.data.releases.tables import Row
+from evaluation.reports.inputs import EvaluationResult, ReportInputs
 from evaluation.results.agreement import agreement_rows, one_against_rest
 from evaluation.results.consensus.clusters import clusters_of_captions
 from evaluation.results.metrics.figures import (

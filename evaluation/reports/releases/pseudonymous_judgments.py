@@ -16,7 +16,8 @@ from common.rows.batches import batched
 from evaluation.data.export.formats.judgment_rows import JudgmentRows
 from evaluation.data.export.snapshots import take_snapshot
 from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH
-from evaluation.data.releases.rows import ANONYMOUS_PREFIX, TEXTS, TIMES, to_the_minute
+from evaluation.data.releases.rows import ANONYMOUS_PREFIX
+from evaluation.data.releases.tables import TEXTS, TIMES, to_the_minute
 from judgments.models import Study, Unit
 from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts

@@ -16,8 +16,8 @@ from evaluation.data.judgment_sets.loaders import (
     load_references,
 )
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, proposals_of
-from evaluation.data.releases.rows import CONTENT_FIELDS, TEXTS
-from evaluation.reports.loading import EvaluationResult
+from evaluation.data.releases.tables import CONTENT_FIELDS, TEXTS
+from evaluation.reports.inputs import EvaluationResult
 from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.documents import document_in
 from judgments.kinds import KINDS, Kind

@@ -23,7 +23,8 @@ from common.amounts import as_json
 from evaluation.data.judgment_sets.study_signatures import compare_signature
 from evaluation.data.releases.bundle import MANIFEST, BundleReader
 from evaluation.data.releases.documents import ReleaseDescription, make_documents
-from evaluation.data.releases.rows import ReleasedRows, ReleaseSettings
+from evaluation.data.releases.rows import ReleasedRows
+from evaluation.data.releases.settings import ReleaseSettings
 from evaluation.errors import VerificationError
 from evaluation.models import Analysis
 from evaluation.presentation.content import Report

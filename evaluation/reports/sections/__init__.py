@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluation.presentation.content import Section
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.sections import (
     agreement,
     correlations,

@@ -20,7 +20,7 @@ from evaluation.presentation.content import (
     estimate_of,
 )
 from evaluation.presentation.rendering import plot, render_sentence, section, table
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.sections.people import MAX_WORKERS, rank_workers
 from evaluation.results.agreement import agreement_rows, exchange_of
 from evaluation.results.agreement_sentences import side_sentence

@@ -10,7 +10,7 @@ import numpy as np
 from common.amounts import json_float
 from evaluation.presentation.content import Estimate, Heatmap, HeatmapPanel, Level, Plot, Section, levels_of
 from evaluation.presentation.rendering import plot, render_sentence, section, table
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.sections.correlations import (
     RHO,
     TAU,

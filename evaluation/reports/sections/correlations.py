@@ -15,7 +15,7 @@ from evaluation.presentation.content import (
     levels_of,
 )
 from evaluation.presentation.rendering import plot, render_sentence, section, table
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.sections.ceilings import judge_vs_rest_correlation
 from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.metrics.tables import ONE_JUDGE, coefficient_headings, within_items_sentence

@@ -29,7 +29,7 @@ from evaluation.presentation.content import (
     levels_of,
 )
 from evaluation.presentation.rendering import plot, render_sentence, section, table
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.sections.ceilings import agreement_of_halves
 from evaluation.reports.sections.correlations import UNDEFINED_SORT_KEY
 from evaluation.results.consensus.clusters import scope_sentence

@@ -7,7 +7,7 @@ from typing import Any
 
 from evaluation.presentation.content import DotPanel, DotPlot, Estimate, Level, Section
 from evaluation.presentation.rendering import plot, render_sentence, section, table
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from quorum.statistics.meta import wilson_interval
 
 MAX_WORKERS = 40  # workers in a plot

@@ -14,7 +14,7 @@ import numpy as np
 from evaluation.data.ranked_lists import SEARCH
 from evaluation.presentation.content import Curve, CurvePanel, LinePlot, Section, estimate_of, join_names
 from evaluation.presentation.rendering import plot, render_sentence, section, table
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.sections.ceilings import MEAN_TOLERANCE
 from evaluation.reports.sections.thresholds import exact_cut
 from evaluation.results.outputs import Outputs

@@ -23,7 +23,7 @@ from evaluation.presentation.content import (
     levels_of,
 )
 from evaluation.presentation.rendering import plot, render_sentence, section, table
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.sections.correlations import FULL_AGREEMENT
 from evaluation.results.consensus.tables import (
     captions_table,

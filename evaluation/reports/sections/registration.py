@@ -20,7 +20,7 @@ from common.amounts import as_json
 from common.features import of_features
 from evaluation.presentation.content import Section
 from evaluation.presentation.rendering import WORDING_VERSION, render_sentence, section, table
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from evaluation.results.verdict import winners_of_metrics
 from judgments.design.tables.plan import RegistrationPlan, read_claim
 from judgments.models import Study

@@ -11,7 +11,7 @@ from typing import Any
 
 from evaluation.presentation.content import Estimate, Heatmap, HeatmapPanel, Level, Section, estimate_of
 from evaluation.presentation.rendering import plot, render_sentence, section, table
-from evaluation.reports.loading import ReportInputs
+from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.sections.ceilings import judge_vs_rest_kappa
 from evaluation.reports.sections.correlations import (
     FULL_AGREEMENT,
