@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -161,11 +161,12 @@ def sort_into_lists(
     start = np.flatnonzero(starts_list)[list_number] if len(order) else list_number
     list_positions = np.arange(len(order)) - start + 1
     position = np.where(rows.has_rank[order], rows.rank[order], list_positions)
-    # Keep the first row of each item in a list.
+    # Keep the first row of each item in a list. Lists and items are compared as one number.
     item = np.where(is_search, rows.image, rows.text)[order]
     width = int(item.max(initial=0)) + 1
+    _, first_rows = np.unique(list_number * width + item, return_index=True)
     is_first = np.zeros(len(order), dtype=bool)
-    is_first[np.unique(list_number * width + item, return_index=True)[1]] = True
+    is_first[first_rows] = True
     # Positions are lower by the number of rows that were dropped before them in their list.
     drop_count = np.cumsum(~is_first)
     drop_count_at_start = np.concatenate([[0], drop_count])[start] if len(order) else drop_count
@@ -213,14 +214,16 @@ def proposals_of(study: Study) -> Proposals:
     columns = columns_of(units.values_list("pk", "item_id", "first_id"), 3)
     unit, unit_image, unit_caption = columns.astype(np.int64)
     systems = dict(System.objects.of_study(study).values_list("pk", "name"))
-    items = {
-        pk: (name, split)
-        for pk, name, split in plain_rows(
-            Item.objects.filter(dataset=study.dataset_id).order_by().values_list("pk", "name", "split")
-        )
-    }
-    splits = {items[item][1] for item in np.unique(unit_image).tolist()}
-    split_items = np.array([pk for pk, (_, split) in items.items() if split in splits], dtype=np.int64)
+    item_names: dict[int, str] = {}
+    item_splits: dict[int, str] = {}
+    item_rows = Item.objects.filter(dataset=study.dataset_id).order_by()
+    for pk, name, split in plain_rows(item_rows.values_list("pk", "name", "split")):
+        item_names[pk] = name
+        item_splits[pk] = split
+    judged_splits = {item_splits[item] for item in np.unique(unit_image).tolist()}
+    split_items = np.array(
+        [pk for pk, split in item_splits.items() if split in judged_splits], dtype=np.int64
+    )
     system, item, caption, rank, task = _read_outputs(study, systems, split_items)
     is_search = task > 0
     if is_search.any():  # keep the whole list of a caption if it has an image of the splits
@@ -230,24 +233,20 @@ def proposals_of(study: Study) -> Proposals:
             column[is_wanted] for column in (system, item, caption, rank, is_search)
         )
     if not len(system):
-        empty = np.zeros(0, dtype=np.int64)
-        return Proposals((), (), (), (), *(empty,) * 7, JudgedUnits.from_rows([]))
+        return _no_proposals()
     captions = _read_captions(study, split_items, caption, unit_caption)
     query_captions = np.unique(caption[is_search])
+    query_keys = captions.keys_of(query_captions)
     # Positions by name, in the order of names.
-    system_positions, image_positions, query_positions = (
-        {name: position for position, name in enumerate(sorted(set(values)))}
-        for values in (
-            systems.values(),
-            (name for name, _ in items.values()),
-            captions.keys_of(query_captions),
-        )
-    )
+    system_positions = _positions_by_name(systems.values())
+    image_positions = _positions_by_name(item_names.values())
+    query_positions = _positions_by_name(query_keys)
     # Positions by row id.
     position_of_system = {pk: system_positions[name] for pk, name in systems.items()}
-    position_of_item = {pk: image_positions[name] for pk, (name, _) in items.items()}
-    query_keys = zip(query_captions.tolist(), captions.keys_of(query_captions), strict=True)
-    position_of_query = {pk: query_positions[key] for pk, key in query_keys}
+    position_of_item = {pk: image_positions[name] for pk, name in item_names.items()}
+    position_of_query = {
+        pk: query_positions[key] for pk, key in zip(query_captions.tolist(), query_keys, strict=True)
+    }
     text = captions.text_of(caption)
     return sort_into_lists(
         ListRows(
@@ -263,7 +262,7 @@ def proposals_of(study: Study) -> Proposals:
         list(image_positions),
         captions.texts,
         list(query_positions),
-        {items[pk][0]: items[first][0] for pk, first in documents_of(study).items()},
+        {item_names[pk]: item_names[first] for pk, first in documents_of(study).items()},
         JudgedUnits(
             unit,
             image=_map_values(unit_image, position_of_item),
@@ -273,19 +272,37 @@ def proposals_of(study: Study) -> Proposals:
     )
 
 
+def _no_proposals() -> Proposals:
+    empty = np.zeros(0, dtype=np.int64)
+    return Proposals(
+        systems=(),
+        images=(),
+        texts=(),
+        query_captions=(),
+        system=empty,
+        image=empty,
+        text=empty,
+        query_caption=empty,
+        position=empty,
+        original=empty,
+        document=empty,
+        units=JudgedUnits.from_rows([]),
+    )
+
+
+def _positions_by_name(names: Iterable[str]) -> dict[str, int]:
+    """Return the position of each distinct name in the sorted names."""
+    return {name: position for position, name in enumerate(sorted(set(names)))}
+
+
 def _credits_of_file(study: Study, units: Ints, position_of_system: Mapping[int, int]) -> Ints:
     """Return ``JudgedUnits.credits`` for (U,) row ids of units. Positions of systems are by row id."""
     rows = Unit.objects.filter(study=study, control=False, first__isnull=False).exclude(systems=[])
-    credits = np.array(
-        [
-            (pk, position_of_system.get(system, NO_SYSTEM))
-            for pk, systems in rows.order_by().values_list("pk", "systems").iterator(ROWS_PER_READ)
-            for system in systems
-        ],
-        dtype=np.int64,
-    ).reshape(-1, 2)
-    credits[:, 0] = places_in(units, credits[:, 0])
-    return credits
+    credits: list[tuple[int, int]] = []  # row id of a unit, and position of a system
+    for pk, systems in rows.order_by().values_list("pk", "systems").iterator(ROWS_PER_READ):
+        credits += [(pk, position_of_system.get(system, NO_SYSTEM)) for system in systems]
+    unit_ids, system_positions = np.array(credits, dtype=np.int64).reshape(-1, 2).T
+    return np.stack([places_in(units, unit_ids), system_positions], axis=1)
 
 
 def _read_outputs(study: Study, systems: Collection[int], items: Ints) -> Ints:

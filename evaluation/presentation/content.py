@@ -85,10 +85,11 @@ class Table:
 
     def texts(self) -> list[list[str]]:
         """Return the rows as text."""
-        return [
-            [format_cell(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
-            for row in self.rows
-        ]
+        rows = []
+        for row in self.rows:
+            cells = zip(row, self.columns, strict=True)
+            rows.append([format_cell(cell, column.shows) for cell, column in cells])
+        return rows
 
     @property
     def is_incomplete(self) -> bool:
@@ -111,10 +112,11 @@ class Table:
 
     def cells(self) -> list[list[dict[str, Any]]]:
         """Return the text, interval and n of each cell for a page."""
-        return [
-            [_page_cell(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
-            for row in self.rows
-        ]
+        rows = []
+        for row in self.rows:
+            cells = zip(row, self.columns, strict=True)
+            rows.append([_page_cell(cell, column.shows) for cell, column in cells])
+        return rows
 
     def data(self) -> tuple[list[str], list[list[Any]]]:
         """Return headings and unrounded rows. A column with intervals becomes four columns: value, low, high and n."""

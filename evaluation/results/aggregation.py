@@ -291,18 +291,7 @@ def compute_aggregation(
         figures = kind.results.figures(judgments, seed=design.seed)
     systems, rankings, verdict = _systems_of(study, kind, table, consensus, audit)
     content, content_verdict = _score_selections(study, kind, judgments, design.seed)
-    settings = {
-        "protocol": study.protocol,
-        "controls": AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold,
-        "pair-ties": "set-aside",
-        "alpha": kind.aggregation.level,
-        "resamples": RESAMPLES,
-        "seed": design.seed,
-    }
-    if clusters == NAIVE:
-        settings["clusters"] = NAIVE
-    if stops_early(study):
-        settings["stopping"] = describe_stopping(design)
+    settings = _aggregation_settings(study, kind, clusters)
     times = loaders.work_times(study, loaders.workers_without_times(table, workers))
     result = {
         "agreement": agreement,
@@ -338,6 +327,24 @@ def compute_aggregation(
         signature=signature("aggregation", settings),
         judgments=str(signature_of_study(study, table=table, material=material)),
     )
+
+
+def _aggregation_settings(study: Study, kind: Kind, clusters: str) -> dict[str, Any]:
+    """Return the settings of an aggregation, which are stored with it and are part of its signature."""
+    design = design_of(study)
+    settings = {
+        "protocol": study.protocol,
+        "controls": AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold,
+        "pair-ties": "set-aside",
+        "alpha": kind.aggregation.level,
+        "resamples": RESAMPLES,
+        "seed": design.seed,
+    }
+    if clusters == NAIVE:
+        settings["clusters"] = NAIVE
+    if stops_early(study):
+        settings["stopping"] = describe_stopping(design)
+    return settings
 
 
 @transaction.atomic

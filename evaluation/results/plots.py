@@ -219,7 +219,9 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
         return _correlation_figure(result, leaders)
     names = sorted(metrics, key=lambda name: -_sort_value(metrics[name]["accuracy"]["all"]))
     kinds, _best_first = accuracy_by_metric(metrics)
-    lows = [metrics[name]["accuracy"][kind]["low"] for name in names for kind in kinds]
+    lows: list[float | None] = []
+    for name in names:
+        lows += [metrics[name]["accuracy"][kind]["low"] for kind in kinds]
     people = {} if "halves" in result else result.get("people") or {}
     levels = [people[kind]["value"] for kind in kinds if kind in people]
     lowest = min(end for end in (CHANCE, *lows, *levels) if end is not None)

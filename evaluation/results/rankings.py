@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy.typing as npt
 from common.amounts import json_float
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, Proposals
-from evaluation.results.consensus.groups import GroupValues, consensus_of_groups, first_of_groups
+from evaluation.results.consensus.groups import consensus_of_groups, first_of_groups
 from evaluation.results.consensus.study import StudyConsensus, values_at
 from evaluation.results.outputs import Outputs, map_distinct_values
 from evaluation.results.standings import DESCRIBES, MEAN, figures_of, measure_of
@@ -74,7 +73,11 @@ def rankings_of(
     ``original`` has R@k and the median rank (H13 §4.3.1). Systems without a judged item have a row only if
     ``with_unjudged_systems``, as in releases by Quorum up to 0.5.
     """
-    is_relevant = outputs.map_values(lambda value: relevance.grade(value) > 0)  # 1, 0, or nan if not judged
+
+    def is_relevant_value(value: float) -> bool:
+        return relevance.grade(value) > 0
+
+    is_relevant = outputs.map_values(is_relevant_value)  # 1, 0, or nan if not judged
     codes = np.where(np.isnan(is_relevant.value), UNJUDGED, is_relevant.value).astype(np.int8)
     relevant_keys, width = is_relevant.pair_keys[is_relevant.pair_value > 0], is_relevant.width
     rankings, orders = {}, {}  # both by task
@@ -183,21 +186,6 @@ class JudgedOutputs:
     pair_value: Floats
     width: int
 
-    @classmethod
-    def from_proposals(cls, proposals: Proposals, values: GroupValues) -> JudgedOutputs:
-        """Return the consensus on entries and pairs, computed from the units that judge them."""
-        units = proposals.units
-        entry, unit = proposals.scored_entries()
-        pair_keys, pair = np.unique(proposals.text_keys(units.image, units.text), return_inverse=True)
-        pair_value = values(pair, np.arange(len(units.pk)), len(pair_keys))
-        is_judged = ~np.isnan(pair_value)
-        return cls(
-            value=values(entry, unit, len(proposals)),
-            pair_keys=pair_keys[is_judged],
-            pair_value=pair_value[is_judged],
-            width=len(proposals.texts) + 1,
-        )
-
     def map_values(self, transform: Callable[[float], float]) -> JudgedOutputs:
         """Return the outputs with transformed values. The function is called once for each distinct value."""
         values = map_distinct_values(np.concatenate([self.value, self.pair_value]), transform)
@@ -217,12 +205,27 @@ def judged_outputs(
     If several units show the same text, their judgments are combined if ``credited``; otherwise only the first of these
     units is used.
     """
-    unit_ids = proposals.units.pk
+    units = proposals.units
+    # Groups of units: those that score an entry, and those that judge the same image and text.
+    entry, unit_of_entry = proposals.scored_entries()
+    pair_keys, pair = np.unique(proposals.text_keys(units.image, units.text), return_inverse=True)
+    all_units = np.arange(len(units.pk))
     if credited:
-        group_values: GroupValues = partial(consensus_of_groups, kind, table, consensus, unit_ids)
+        pair_value = consensus_of_groups(kind, table, consensus, units.pk, pair, all_units, len(pair_keys))
+        entry_value = consensus_of_groups(
+            kind, table, consensus, units.pk, entry, unit_of_entry, len(proposals)
+        )
     else:
-        group_values = partial(first_of_groups, values_at(consensus.of_unit, unit_ids)[0])
-    return JudgedOutputs.from_proposals(proposals, group_values)
+        unit_values, _ = values_at(consensus.of_unit, units.pk)
+        pair_value = first_of_groups(unit_values, pair, all_units, len(pair_keys))
+        entry_value = first_of_groups(unit_values, entry, unit_of_entry, len(proposals))
+    is_judged = ~np.isnan(pair_value)
+    return JudgedOutputs(
+        value=entry_value,
+        pair_keys=pair_keys[is_judged],
+        pair_value=pair_value[is_judged],
+        width=len(proposals.texts) + 1,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,7 +391,11 @@ def judged_systems(
     their item; ``z``: mean of answers ``standardised`` by worker.
     """
     answers_measure = measure_of(relevance)
-    describing = outputs.map_scores(lambda mean: float(relevance.is_relevant_mean(mean)))
+
+    def describes_item(mean: float) -> float:
+        return float(relevance.is_relevant_mean(mean))
+
+    describing = outputs.map_scores(describes_item)
     measures = {answers_measure: outputs.figures(answers_measure), DESCRIBES: describing.figures(DESCRIBES)}
     if standardised is not None:
         measures["z"] = standardised.figures(MEAN)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from common.amounts import json_float
 from evaluation.data.judgment_sets.records import JudgmentTable
-from evaluation.presentation.content import Table, estimate_of
+from evaluation.presentation.content import Cell, Table, estimate_of
 from evaluation.presentation.rendering import table
 from evaluation.results.consensus.clusters import clusters_of_pairs, scope_of
 from evaluation.results.consensus.study import StudyConsensus
@@ -70,9 +69,11 @@ class Standings:
 
     def compare(self) -> BestResult:
         """Compare the best system with every other one by t tests, with Holm's correction."""
-        return compare_with_best(
-            self.strength, self.names, lambda first, second: self.contrast(first, second).p
-        )
+
+        def p_of_contrast(first: int, second: int) -> float:
+            return self.contrast(first, second).p
+
+        return compare_with_best(self.strength, self.names, p_of_contrast)
 
 
 def figures_of(value: float, low: float, high: float, n: int) -> dict[str, Any]:
@@ -151,16 +152,21 @@ def standings_of_pairs(
         anonymous: whether raters are unknown.
         clustered: whether pairs are clustered; if false, they are regarded as independent, as in older releases.
     """
-    rows = []
+    pair_ids: list[int] = []
+    first_names: list[str] = []
+    second_names: list[str] = []
+    winners: list[int] = []  # 1, 2, or 0 for a tie
     for pair in consensus.pairs:
-        pair_systems, outcome = systems[pair.key], consensus.of_pair[pair.pk]
-        if pair_systems[0] != pair_systems[1] and (outcome.value is not None or outcome.tie):
-            rows.append((pair.pk, *pair_systems, outcome.value or 0, items[pair.pk]))
-    if not rows:
+        first_name, second_name = systems[pair.key]
+        outcome = consensus.of_pair[pair.pk]
+        if first_name != second_name and (outcome.value is not None or outcome.tie):
+            pair_ids.append(pair.pk)
+            first_names.append(first_name)
+            second_names.append(second_name)
+            winners.append(outcome.value or 0)
+    if not pair_ids:
         return None
-    pair_ids, first_names, second_names, winners, pair_items = (
-        list(column) for column in zip(*rows, strict=True)
-    )
+    pair_items = [items[pair_id] for pair_id in pair_ids]
     clusters: ClusterColumns = NAIVE
     if clustered:
         clusters = clusters_of_pairs(
@@ -172,15 +178,16 @@ def standings_of_pairs(
         )
     names = sorted({*first_names, *second_names})
     code_by_name = {name: code for code, name in enumerate(names)}
-    first, second = (
-        np.array([code_by_name[name] for name in column]) for column in (first_names, second_names)
-    )
+    first = np.array([code_by_name[name] for name in first_names])
+    second = np.array([code_by_name[name] for name in second_names])
     people = PeoplesWinners.from_winners(winners, clusters=clusters)
     figures = {}
     for code, name in enumerate(names):
+        # The side of the system in each pair; 0 if the pair does not have it.
         sides = np.select([first == code, second == code], [1, 2])
-        interval = people.share(partial(credit_of_side, sides), sides > 0, undecided=True)
-        credits = credit_of_side(sides, np.flatnonzero(sides), people.winners[sides > 0])
+        credit = credit_of_sides(sides)
+        interval = people.share(credit, sides > 0, undecided=True)
+        credits = credit(np.flatnonzero(sides), people.winners[sides > 0])
         figures[name] = figures_of(float(credits.mean()), interval.low, interval.high, len(credits))
     fit = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
 
@@ -190,7 +197,7 @@ def standings_of_pairs(
         )
         if not sides.any():
             return NO_CONTRAST
-        share, spread = people.spread_if_even(partial(credit_of_side, sides), sides > 0)
+        share, spread = people.spread_if_even(credit_of_sides(sides), sides > 0)
         return Contrast(share - 0.5, spread)
 
     strength = fit.log_strength
@@ -210,12 +217,17 @@ def standings_of_pairs(
     )
 
 
-def credit_of_side(sides: Ints, pairs: Ints, winners: Floats) -> Floats:
-    """Return a system's credits in `pairs`: 1 for a win, 0.5 for a tie, 0 for a loss.
+def credit_of_sides(sides: Ints) -> Callable[[Ints, Floats], Floats]:
+    """Return a function that computes a system's credits: 1 for a win, 0.5 for a tie, 0 for a loss.
 
-    `sides` has the side of the system in each of all pairs, and `winners` the winners of `pairs`.
+    `sides` has the side of the system in each of all pairs. The function takes the positions of some pairs, and their
+    winners.
     """
-    return np.where(winners == 0, 0.5, winners == sides[pairs])
+
+    def credit(pairs: Ints, winners: Floats) -> Floats:
+        return np.where(winners == 0, 0.5, winners == sides[pairs])
+
+    return credit
 
 
 def measure_of(relevance: RelevanceScale) -> str:
@@ -238,11 +250,15 @@ def comparison_tables(
         headings: headings of the columns of group and name; "" omits the group column.
         column: heading and format of the column of estimates.
     """
-    rows = [
-        (*((group,) if headings[0] else ()), name, estimate_of(estimates[group][name]), p_values.get(name))
-        for group, verdict in verdicts.items()
-        if (p_values := verdict.get("compared"))
-        for name in (*verdict["leaders"], *verdict["rest"])
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for group, verdict in verdicts.items():
+        p_values = verdict.get("compared")
+        if not p_values:
+            continue
+        for name in (*verdict["leaders"], *verdict["rest"]):
+            cells = (name, estimate_of(estimates[group][name]), p_values.get(name))
+            rows.append((group, *cells) if headings[0] else cells)
+    if not rows:
+        return []
     columns = [*((heading, "text") for heading in headings if heading), column, ("p, Holm", "p")]
-    return [table("compared", rows, columns, scope=next(iter(verdicts.values()))["scope"])] if rows else []
+    return [table("compared", rows, columns, scope=next(iter(verdicts.values()))["scope"])]

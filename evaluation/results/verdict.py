@@ -163,16 +163,12 @@ def pair_verdicts(
         accuracy: by metric and pair kind, the share of right pairs.
     """
     winners, kind_of_pair = winners_of_metrics(scores), np.array(kinds, dtype=np.str_)
-    all_pairs = np.ones(len(kind_of_pair), dtype=np.bool_)
-    return {
-        kind: pair_verdict(
-            winners,
-            people,
-            all_pairs if kind == "all" else kind_of_pair == kind,
-            {name: accuracy[name][kind] for name in winners},
-        )
-        for kind in next(iter(accuracy.values()), {})
-    }
+    verdicts = {}
+    for kind in next(iter(accuracy.values()), {}):  # every metric has the same kinds
+        is_of_kind = np.ones(len(kind_of_pair), dtype=np.bool_) if kind == "all" else kind_of_pair == kind
+        estimates = {name: accuracy[name][kind] for name in winners}
+        verdicts[kind] = pair_verdict(winners, people, is_of_kind, estimates)
+    return verdicts
 
 
 def correlation_verdict(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, LedgerEntry, Publication, RawId
@@ -18,7 +16,10 @@ Booked = CrowdSession.Booked
 def budgets_are_what_their_ledger_says() -> Sentences:
     for budget in Budget.objects.select_related("study").order_by("study__slug", "platform"):
         where = f"Study {budget.study.slug}: the budget at {budget.platform}"
-        amount = partial(spell_cents, currency=budget.currency)
+
+        def amount(cents: int, currency: str = budget.currency) -> str:
+            return spell_cents(cents, currency)
+
         reserved, spent = ledger_sums(budget)
         if (reserved, spent) != (budget.reserved_cents, budget.spent_cents):
             yield (

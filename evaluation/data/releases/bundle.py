@@ -120,25 +120,25 @@ class BundleReader:
         if SUMS not in self.names:
             return [*problems, f"{SUMS} is missing."]
         text = self.text(SUMS)
-        sums: dict[str, str] = {}  # the stated hashes, by name
+        stated_digests: dict[str, str] = {}
         for line in text.split("\n")[:-1]:
             digest, _, name = line.partition("  ")
-            sums[name] = digest
-        if _format_sums(sums) != text:
+            stated_digests[name] = digest
+        if _format_sums(stated_digests) != text:
             problems.append(
                 f"{SUMS} was changed: expected a hash, two blanks and a file's name a line, by name."
             )
-        for name in sorted(set(self.names) - {SUMS} | set(sums)):
-            if name not in sums:
+        for name in sorted(set(self.names) - {SUMS} | set(stated_digests)):
+            if name not in stated_digests:
                 problems.append(f"{name} stands in the bundle but not in {SUMS}.")
-            elif name not in self.names:
+                continue
+            if name not in self.names:
                 problems.append(f"{name} is missing.")
-            else:
-                digest = self._digest(name) or "it cannot be read"
-                self.digests[name] = digest
-                if digest != sums[name]:
-                    problems.append(f"{name} was changed: {digest}, stated {sums[name]}.")
-        if MANIFEST not in sums:
+                continue
+            self.digests[name] = self._digest(name) or "it cannot be read"
+            if self.digests[name] != stated_digests[name]:
+                problems.append(f"{name} was changed: {self.digests[name]}, stated {stated_digests[name]}.")
+        if MANIFEST not in stated_digests:
             problems.append(f"{MANIFEST} is not listed in {SUMS}.")
         return problems
 

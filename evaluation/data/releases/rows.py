@@ -228,21 +228,26 @@ class ReleasedRows:
 
         The expected answer to a repeated unit is the same person's first answer.
         """
-        kind, rows = self.settings.kind, []
+        rows = []
         for work in self.work.values():
             for number, answer in work.answers.items():
                 unit = self.units[number]
                 if not unit["control"] or unit["struck"]:
                     continue
-                expected, control_kind = unit["expected"], unit["control_kind"] or ""
-                if control_kind == REPEATED:
-                    first_answer = work.answers.get(self._unit_numbers[unit["repeats"]])
-                    expected = None if first_answer is None else kind.expected_on_repeat(first_answer)
-                elif expected is not None:
-                    expected = kind.exchange.from_file(expected, content=unit["content"] or {})
+                expected = self._expected_answer(unit, work)
                 if expected is not None:
-                    rows.append((work.person, answer, expected, control_kind))
+                    rows.append((work.person, answer, expected, unit["control_kind"] or ""))
         return rows
+
+    def _expected_answer(self, unit: Row, work: _Assignment) -> Any:
+        """Return the expected answer to a control item of an assignment, or None if it is unknown."""
+        kind = self.settings.kind
+        if unit["control_kind"] == REPEATED:
+            first_answer = work.answers.get(self._unit_numbers[unit["repeats"]])
+            return None if first_answer is None else kind.expected_on_repeat(first_answer)
+        if unit["expected"] is None:
+            return None
+        return kind.exchange.from_file(unit["expected"], content=unit["content"] or {})
 
     def included_judgments(self, table: JudgmentTable) -> list[IncludedJudgment]:
         """Return the counted judgments of the table with their units."""

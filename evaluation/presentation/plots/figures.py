@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 from io import BytesIO
+from itertools import chain
 from typing import Any
 
 import matplotlib as mpl
@@ -210,13 +211,13 @@ def _set_panel_scale(axes: Axes, panel: CurvePanel, log: bool) -> None:
     """Set the limits of the axes to show all of a panel."""
     if log:
         axes.set_xscale("log")
-    ticks = sorted({x for curve in panel.curves for x in curve.x})
+    ticks = sorted(set(chain.from_iterable(curve.x for curve in panel.curves)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xticks(ticks, _thin_ticks(ticks) if log else [f"{tick:g}" for tick in ticks])
-    values = [y for curve in panel.curves for y in curve.y if y is not None]
-    values += [y for curve in panel.bounds for y in curve.y if y is not None]
-    values += [level.value for level in panel.levels]
+    values = [level.value for level in panel.levels]
+    for curve in (*panel.curves, *panel.bounds):
+        values += [y for y in curve.y if y is not None]
     lowest, highest = min(values, default=0.0), max(values, default=1.0)
     margin = 0.06 * ((highest - lowest) or 1.0)
     axes.set_ylim(lowest - margin, min(1.0, highest + margin) if highest <= 1.0 else highest + margin)
@@ -420,7 +421,8 @@ def specifications_figure(drawing: Specifications, signature_height: float) -> F
     height = HEAD_HEIGHT + CURVE_HEIGHT + MATRIX_GAP + matrix_height + 0.1 + signature_height
     figure = new_figure(height)
     label_length = max((len(label) for label, _ in drawing.choices), default=0)
-    name_length = max((len(name) for _, options in drawing.choices for name in options), default=0)
+    option_names = chain.from_iterable(options for _, options in drawing.choices)
+    name_length = max(map(len, option_names), default=0)
     left_margin = max(0.6, 0.1 + LETTER_WIDTH * (label_length + name_length + 2))
     left, width = left_margin / WIDTH, (WIDTH - left_margin - 0.15) / WIDTH
     curve_axes = figure.add_axes(

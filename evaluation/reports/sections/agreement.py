@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,7 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     if hidden_worker_count:
         labels.append(OTHERS_LABEL)
     values = _matrix_of_workers(pairs, shown_workers, len(labels))
-    shares = [value for row in values for value in row if value is not None]
+    shares = [share for share in chain.from_iterable(values) if share is not None]
     # Two answers drawn at random from all answers are equal with this probability.
     chance = float(((np.bincount(ratings.code) / len(ratings.code)) ** 2).sum())
     mean = float(np.average(pairs.percent, weights=pairs.units))

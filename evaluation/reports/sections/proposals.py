@@ -53,26 +53,28 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     standings = outputs.standings(MEAN_GRADE)
     means = {name: figure["value"] for name, figure in standings.figures.items()}
     names = sorted(outputs.names, key=lambda name: (-means[name], name))
+    strictest_shares = cut_shares[0]
+    shares_by_name = {name: [estimate_of(shares[name]) for shares in cut_shares] for name in names}
     rows: list[tuple[Any, ...]] = [
-        (name, *(estimate_of(shares[name]) for shares in cut_shares), means[name], cut_shares[0][name]["n"])
-        for name in names
+        (name, *shares_by_name[name], means[name], strictest_shares[name]["n"]) for name in names
     ]
     columns = [("system", "text"), *((f"≥ {cut:g}, %", "share") for cut in cuts)]
     columns += [("mean", "number"), ("items", "count")]
     floor, ceiling = _floor_and_ceiling(judged_lists, cuts)
-    _, strictest_share, *_, mean, images = rows[0]
     leaders = standings.compare().leaders
-    leader_rows = [row for row in rows if row[0] in leaders]
-    leader_shares = [row[1].value for row in leader_rows]
+    leaders_in_order = [name for name in names if name in leaders]
+    leader_shares = [strictest_shares[name]["value"] for name in leaders_in_order]
+    # Reports of wording 0 name the first system, later reports all leaders.
+    first_name = leaders_in_order[0] if inputs.method.wording else names[0]
+    reached = max(leader_shares) if inputs.method.wording else strictest_shares[first_name]["value"]
     sentence = render_sentence(
         "grades", wording=inputs.method.wording, leaders=leaders, names=join_names(leaders), least=min(leader_shares),
-        reached=max(leader_shares) if inputs.method.wording else strictest_share.value, name=names[0], mean=mean,
-        images=leader_rows[0][-1] if inputs.method.wording else images, cut=cuts[0],
+        reached=reached, name=names[0], mean=means[names[0]], images=strictest_shares[first_name]["n"], cut=cuts[0],
         most=MAX_CURVES if len(rows) > MAX_CURVES else 0, floor=floor[0], ceiling=ceiling[0],
     )  # fmt: skip
     curves = tuple(
-        Curve(row[0], tuple(cuts), tuple(share.value for share in row[1 : 1 + len(cuts)]))
-        for row in rows[:MAX_CURVES]
+        Curve(name, tuple(cuts), tuple(share.value for share in shares_by_name[name]))
+        for name in names[:MAX_CURVES]
     )
     bounds = (
         Curve("random judged one", tuple(cuts), floor, dashed=True),

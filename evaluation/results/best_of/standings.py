@@ -13,6 +13,7 @@ from evaluation.results.standings import (
     divide_variances,
     figures_of,
 )
+from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.crossed import NO_CONTRAST, RATER, Contrast
 from quorum.statistics.meta import PeoplesWinners
 
@@ -59,5 +60,9 @@ def _compare_two(choices: Choices, first: str, second: str) -> Contrast:
     winners = np.array([1 if first in systems else 2 for systems in choices.winners])[is_won_by_one]
     clusters = {name: column[is_won_by_one] for name, column in choices.clusters.items()}
     people = PeoplesWinners.from_winners(winners, clusters=clusters)
-    share, spread = people.spread_if_even(lambda _rows, winners: (winners == 1) * 1.0, winners > 0)
+
+    def credit(pairs: Ints, pair_winners: Floats) -> Floats:
+        return (pair_winners == 1) * 1.0
+
+    share, spread = people.spread_if_even(credit, winners > 0)
     return Contrast(share - 0.5, spread)

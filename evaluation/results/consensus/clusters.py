@@ -108,9 +108,11 @@ def clusters_of_captions(
         )
         row, worker, value = row[is_included], worker[is_included], value[is_included]
     else:
-        rating_rows = [(index, *rating) for index, rows in enumerate(ratings) for rating in rows]
-        columns = np.array(rating_rows, dtype=np.float64).reshape(-1, 3).T
-        row, worker, value = columns[0].astype(np.int64), columns[1].astype(np.int64), columns[2]
+        rating_rows: list[tuple[int, int, float]] = []  # index of the caption, worker, rating
+        for index, caption_ratings in enumerate(ratings):
+            rating_rows += [(index, rater, rating) for rater, rating in caption_ratings]
+        row_column, worker_column, value = np.array(rating_rows, dtype=np.float64).reshape(-1, 3).T
+        row, worker = row_column.astype(np.int64), worker_column.astype(np.int64)
     deletions = means_without_raters(row, worker, value, len(images))
     return {ITEM: images, RATER: deletions} if len(deletions.row) else {ITEM: images}
 

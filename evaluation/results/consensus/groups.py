@@ -1,11 +1,10 @@
 """Values of groups of units, such as all units that judge one caption.
 
-Units and groups are numbered from 0. A unit may be in several groups.
+Units and groups are numbered from 0. A unit may be in several groups. The K memberships are two columns, ``group`` and
+``unit``: the unit ``unit[k]`` is in the group ``group[k]``.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
@@ -14,13 +13,15 @@ from evaluation.results.consensus.study import StudyConsensus, values_at
 from judgments.kinds import Kind
 from quorum.numeric.arrays import Floats, Ints, pairs_of_equal, places_in
 
-# A function of (K,) groups, the (K,) units that are in them, and the number G of groups. It returns the (G,) values of
-# the groups, nan if missing.
-GroupValues = Callable[[Ints, Ints, int], Floats]
-
 
 def first_of_groups(values: Floats, group: Ints, unit: Ints, group_count: int) -> Floats:
-    """Return the value of the first unit of each group, from (U,) values of units. See ``GroupValues``."""
+    """Return the (G,) values of each group's first unit that has a value; nan if there is none.
+
+    Args:
+        values: (U,) values of units, nan if missing.
+        group, unit: (K,) memberships.
+        group_count: the number G of groups.
+    """
     has_value = ~np.isnan(values[unit])
     groups_with_value, first = np.unique(group[has_value], return_index=True)
     group_values = np.full(group_count, np.nan)
@@ -37,10 +38,15 @@ def consensus_of_groups(
     unit: Ints,
     group_count: int,
 ) -> Floats:
-    """Return the consensus of all judgments of each group. See ``GroupValues``.
+    """Return the (G,) consensus of all judgments of each group; nan if there is none.
 
     If a group has a single unit, its consensus is that of the unit. Each judgment of an adjudicated unit is replaced by
-    the decision. ``units`` has the row id of each unit.
+    the decision.
+
+    Args:
+        units: (U,) row ids of the units.
+        group, unit: (K,) memberships.
+        group_count: the number G of groups.
     """
     unit_values, _ = values_at(consensus.of_unit, units)
     values = np.full(group_count, np.nan)

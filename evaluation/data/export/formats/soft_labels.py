@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from common.files import HashedFile
 from evaluation.data.export.encodings import Encoding, ExportWork, write_line
 from evaluation.data.judgment_sets.records import MAX_OUTCOMES
@@ -38,26 +40,24 @@ class SoftLabelLines(Encoding):
             work.counts["left_out"] += len(batch_units) - len(units)
             if not units:
                 continue
-            unit_indexes = [index for index, unit in enumerate(units) for _ in answers[unit.pk]]
-            values = [kind.outcome_of(value) for unit in units for value in answers[unit.pk]]
+            unit_indexes: list[int] = []  # for each answer, the position of its unit
+            values: list[Any] = []
+            for index, unit in enumerate(units):
+                unit_indexes += [index] * len(answers[unit.pk])
+                values += [kind.outcome_of(answer) for answer in answers[unit.pk]]
             plain = soft_labels(unit_indexes, values, labels=labels, correction="none")
             corrected = soft_labels(unit_indexes, values, labels=labels, correction=ENTROPY_CORRECTION)
+            names = [number_text(label) for label in labels]
             for index, unit in enumerate(units):
-                names = [number_text(label) for label in labels]
                 has_entropy = plain.judgments[index] > 1  # the entropy of one answer is always 0
                 write_line(
                     file,
                     {
                         "unit": unit.key,
                         "image": unit.item.name,
-                        **{
-                            side: caption.key if caption else None
-                            for side, caption in (
-                                ("reference", unit.reference),
-                                ("first", unit.first),
-                                ("second", unit.second),
-                            )
-                        },
+                        "reference": unit.reference.key if unit.reference else None,
+                        "first": unit.first.key if unit.first else None,
+                        "second": unit.second.key if unit.second else None,
                         "n": int(plain.judgments[index]),
                         "votes": dict(zip(names, plain.counts[index].tolist(), strict=True)),
                         "distribution": dict(zip(names, plain.shares[index].tolist(), strict=True)),
