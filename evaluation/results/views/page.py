@@ -129,8 +129,10 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         **(_agreement_context(aggregation) if aggregation else {}),
     }
     if evaluation is not None:
-        table = accuracy_table if context["compares_pairs"] else correlation_table
-        context["metrics_table"] = table(evaluation.result)
+        if context["compares_pairs"]:
+            context["metrics_table"] = accuracy_table(evaluation.result)
+        else:
+            context["metrics_table"] = correlation_table(evaluation.result)
         context["within_items_sentence"] = within_items_sentence(evaluation.result)
         context["variant_tables"] = tables_beside_metrics(evaluation.result)
     elif aggregation is not None:
@@ -152,6 +154,10 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
 def _main_result(
     aggregation: Analysis, evaluation: Analysis | None, figures: dict[str, DrawnPlot]
 ) -> dict[str, Any]:
+    """Return the context of the page's first sentence: the verdict on metrics, or the number of items with a consensus.
+
+    ``evaluation`` is None if the study does not compare metrics.
+    """
     if evaluation is None:
         counts = aggregation.result["counts"]
         sentence = _("Items with a consensus: %(n)s of %(all)s.") % {
@@ -174,20 +180,23 @@ def _newest_analyses(study: Study) -> tuple[Analysis | None, Analysis | None]:
 
     They have the attribute ``last_output``, the row id of the newest system output.
     """
-    kinds = Analysis.Kind.AGGREGATION, Analysis.Kind.META_EVALUATION
     # Results are large, so only the newest ones are read.
-    newest_aggregation, newest_evaluation = (
-        Subquery(Analysis.objects.newest_first(study, kind).values("pk")[:1]) for kind in kinds
+    aggregations = Analysis.objects.newest_first(study, Analysis.Kind.AGGREGATION)
+    evaluations = Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION)
+    analyses = Analysis.objects.filter(
+        Q(pk=Subquery(aggregations.values("pk")[:1])) | Q(pk=Subquery(evaluations.values("pk")[:1]))
     )
-    analyses = Analysis.objects.filter(Q(pk=newest_aggregation) | Q(pk=newest_evaluation))
     last_output = Subquery(scored_rows(study).order_by("-pk").values("pk")[:1])
     newest = {analysis.what: analysis for analysis in analyses.annotate(last_output=last_output)}
     return newest.get(Analysis.Kind.AGGREGATION), newest.get(Analysis.Kind.META_EVALUATION)
 
 
 def _links_to_pages(study: Study, context: Context) -> list[dict[str, str]]:
+    """Return labels and addresses of further pages that the study has and the person may open."""
     steps = tuple(name for name in ("compare-metrics", "import-scores") if name in context["steps"])
-    labels = LINKED_PAGES | ({"metrics": METRICS_LABELS[steps]} if steps in METRICS_LABELS else {})
+    labels = dict(LINKED_PAGES)
+    if steps in METRICS_LABELS:
+        labels["metrics"] = METRICS_LABELS[steps]
     return [
         {"label": _(label), "url": study_page_address(study, name)}
         for name, label in labels.items()
@@ -266,6 +275,7 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
 
 
 def _models_context(study: Study, result: dict[str, Any]) -> dict[str, Any]:
+    """Return the template context of Dawid and Skene's model, and of the other models."""
     model = result.get("dawid_skene", {})
     model_table = model_rows(study, model)
     return {
@@ -282,15 +292,18 @@ def _workers_context(aggregation: Analysis) -> dict[str, Any]:
     result, pass_mark = aggregation.result, aggregation.settings.get("controls")
     # Participants whose judgments are not used come first.
     workers = sorted(result["workers"], key=lambda row: (row["used"], -row["judgments"], row["worker"]))
-    answered, right = (sum(row[key] for row in workers) for key in ("controls_seen", "controls_right"))
-    accuracy = {row["worker"]: row["accuracy"] for row in result.get("dawid_skene", {}).get("workers", ())}
+    seen_count = sum(row["controls_seen"] for row in workers)
+    right_count = sum(row["controls_right"] for row in workers)
+    share = right_count / seen_count if seen_count else None
+    model_workers = result.get("dawid_skene", {}).get("workers", ())
+    accuracy_by_worker = {row["worker"]: row["accuracy"] for row in model_workers}
     return {
         "workers": [
-            row | {"note": worker_note(row, pass_mark), "accuracy": accuracy.get(row["worker"])}
+            row | {"note": worker_note(row, pass_mark), "accuracy": accuracy_by_worker.get(row["worker"])}
             for row in workers[:WORKERS_SHOWN]
         ],
         "hidden_worker_count": max(0, len(workers) - WORKERS_SHOWN),
-        "controls": {"seen": answered, "right": right, "share": right / answered if answered else None},
+        "controls": {"seen": seen_count, "right": right_count, "share": share},
     }
 
 
@@ -307,14 +320,22 @@ def _start_computing(request: HttpRequest, study: Study) -> None:
             start_evaluation.start(study, evaluation_options, by=signed_in(request), page=True)
 
 
+def _count_judgments(progress: dict[str, Any]) -> int:
+    return int(progress["judgments"])
+
+
+def _progress_from_json(progress: dict[str, Any]) -> dict[str, Any]:
+    """Return stored progress with ``revised_at`` as a time instead of text."""
+    revised_at = progress["revised_at"]
+    return progress | {"revised_at": parse_datetime(revised_at) if revised_at else revised_at}
+
+
 PROGRESS = add_figures(
     FiguresDefinition(
         "progress",
         study_progress,
-        rows=lambda progress: int(progress["judgments"]),
-        from_json=lambda value: (
-            value | {"revised_at": value["revised_at"] and parse_datetime(value["revised_at"])}
-        ),
+        rows=_count_judgments,
+        from_json=_progress_from_json,
         first_needs_job=has_many_assignments,
     )
 )
@@ -336,10 +357,12 @@ def _add_compute_step(name: str, options: tuple[str, ...], is_offered: Callable[
     )
 
 
+def _was_opened(study: Study) -> bool:
+    return study.state in (Study.State.OPEN, Study.State.CLOSED)
+
+
 # The form has the variants for the study's protocol. "compute" is also a button at the top, without a form.
-_add_compute_step(
-    "compute", PAIR_OPTIONS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED)
-)
+_add_compute_step("compute", PAIR_OPTIONS, _was_opened)
 _add_compute_step("compute-captions", CAPTION_OPTIONS, never_shown)
 add_operation(
     start_aggregation,
