@@ -21,7 +21,7 @@ from evaluation.presentation.rendering import (
 from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.parts import optional_parts
 from evaluation.reports.sections.ceilings import SPLITS
-from evaluation.results.filter_audit import audit_sentence
+from evaluation.results.rankings.filter_audit import audit_sentence
 from judgments.models import Study
 from judgments.studies.designs import design_of, stops_early
 from judgments.studies.stopping import describe_stopping

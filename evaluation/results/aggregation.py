@@ -36,9 +36,9 @@ from evaluation.results.consensus.study import (
     StudyConsensus,
     consensus_of,
 )
-from evaluation.results.filter_audit import audit_filter
 from evaluation.results.outputs import outputs_of_answers
-from evaluation.results.rankings import NO_RANKINGS, judged_outputs, judged_systems, rankings_of
+from evaluation.results.rankings.filter_audit import audit_filter
+from evaluation.results.rankings.measures import NO_RANKINGS, judged_outputs, judged_systems, rankings_of
 from evaluation.results.systems import SystemsVerdict, verdict_of_systems
 from evaluation.results.worker_models import ModelInput, fit_dawid_skene, fit_worker_model, without_units
 from judgments.access.study_log import note_event

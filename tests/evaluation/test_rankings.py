@@ -18,9 +18,9 @@ from evaluation.presentation.content import Estimate
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import read_bundle, verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
-from evaluation.results.filter_audit import audit_filter, audit_sentence
 from evaluation.results.metrics.storage import evaluate_study
-from evaluation.results.rankings_tables import rankings_tables
+from evaluation.results.rankings.filter_audit import audit_filter, audit_sentence
+from evaluation.results.rankings.tables import rankings_tables
 from judgments.kinds import KINDS, Consensus, RelevanceScale
 from judgments.models import Caption, Item, Output, Study, System
 from quorum.statistics.correlation import kendall_tau_b

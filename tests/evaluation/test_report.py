@@ -38,7 +38,7 @@ from evaluation.reports.storage import build_report
 from evaluation.reports.views import figure_environment
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
-from evaluation.results.rankings import corrected_success
+from evaluation.results.rankings.measures import corrected_success
 from judgments.access.roles import give_role
 from judgments.access.tokens import create_token
 from judgments.models import Item, Job, Output, Study, StudyEvent, System

@@ -35,9 +35,9 @@ from evaluation.results.consensus.study import (
     unit_consensus,
     with_decisions,
 )
-from evaluation.results.filter_audit import audit_filter
 from evaluation.results.metrics.texts import PairMaterial, find_references_of_pairs
-from evaluation.results.rankings import CUTS, NO_RANKINGS, judged_outputs, rankings_of
+from evaluation.results.rankings.filter_audit import audit_filter
+from evaluation.results.rankings.measures import CUTS, NO_RANKINGS, judged_outputs, rankings_of
 from evaluation.results.systems import SystemsVerdict
 from judgments.kinds import IncludedJudgment
 from quorum.numeric.arrays import Ints

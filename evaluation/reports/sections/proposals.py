@@ -18,8 +18,8 @@ from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.sections.ceilings import MEAN_TOLERANCE
 from evaluation.reports.sections.thresholds import exact_cut
 from evaluation.results.outputs import Outputs
-from evaluation.results.rankings import JudgedOutputs, judged_outputs, leading_systems
-from evaluation.results.rankings_tables import TASKS, rankings_tables
+from evaluation.results.rankings.measures import JudgedOutputs, judged_outputs, leading_systems
+from evaluation.results.rankings.tables import TASKS, rankings_tables
 from evaluation.results.standings import MEAN as MEAN_GRADE
 
 MAX_CURVES = 8  # systems in the plot

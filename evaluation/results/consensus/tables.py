@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Cell, Estimate, Table, estimate_of
 from evaluation.results.consensus.counts import SYSTEM_COUNTS
-from evaluation.results.rankings_tables import rankings_tables
+from evaluation.results.rankings.tables import rankings_tables
 
 COEFFICIENT_NAMES = {
     "percent": gettext_noop("percent agreement"),

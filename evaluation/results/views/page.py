@@ -30,11 +30,11 @@ from evaluation.results.aggregation import scale_sentence
 from evaluation.results.agreement_sentences import alpha_note, components_sentence, side_sentence
 from evaluation.results.consensus.counts import unused_context
 from evaluation.results.consensus.tables import captions_table, consensus_tables, questions_tables
-from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.metrics.options import CAPTION_OPTIONS, PAIR_OPTIONS
 from evaluation.results.metrics.tables import accuracy_table, correlation_table, within_items_sentence
 from evaluation.results.metrics.variant_tables import tables_beside_metrics
 from evaluation.results.operations import EvaluateRequest, start_aggregation, start_evaluation
+from evaluation.results.rankings.filter_audit import audit_sentence
 from evaluation.results.reopening import reopen
 from evaluation.results.systems import verdict_context
 from evaluation.results.verdict import (
@@ -52,7 +52,7 @@ from judgments.cached_figures import cached_figures, required_figures
 from judgments.figures import FiguresDefinition, add_figures
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.pages import Context, StepForm, StudySection, StudyStep, never_shown
+from judgments.studies.pages import Context, StepForm, StudySection, StudyStep, never_shown, was_opened
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import PAGES, add_step, study_page, study_page_address
 
@@ -357,12 +357,8 @@ def _add_compute_step(name: str, options: tuple[str, ...], is_offered: Callable[
     )
 
 
-def _was_opened(study: Study) -> bool:
-    return study.state in (Study.State.OPEN, Study.State.CLOSED)
-
-
 # The form has the variants for the study's protocol. "compute" is also a button at the top, without a form.
-_add_compute_step("compute", PAIR_OPTIONS, _was_opened)
+_add_compute_step("compute", PAIR_OPTIONS, was_opened)
 _add_compute_step("compute-captions", CAPTION_OPTIONS, never_shown)
 add_operation(
     start_aggregation,

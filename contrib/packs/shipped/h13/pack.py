@@ -20,7 +20,7 @@ from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
 from contrib.rehearsals.simulation.crowd import RehearsalCrowd
 from evaluation.presentation.content import Cell, Column, Estimate, HeatmapPanel, Plot, Table
-from evaluation.results.rankings import COMPARED_MEASURES
+from evaluation.results.rankings.measures import COMPARED_MEASURES
 from quorum.metrics import bleu_pre_matrix, score
 from quorum.metrics.text.changes import STEM_THEN_STOP, STOP_THEN_STEM, change_words
 from quorum.metrics.text.tokenizers import TOKENIZERS

@@ -1,4 +1,4 @@
-"""Tables of the rankings of systems, from the figures that ``evaluation.results.rankings`` computes."""
+"""Tables of the rankings of systems, from the figures that ``evaluation.results.rankings.measures`` computes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from evaluation.data.ranked_lists import ANNOTATION, SEARCH
 from evaluation.presentation import rendering
 from evaluation.presentation.content import Table, estimate_of
-from evaluation.results.rankings import CUTS
+from evaluation.results.rankings.measures import CUTS
 from quorum.statistics.ranking import (
     ORDER_COEFFICIENTS,
 )
