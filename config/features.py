@@ -68,7 +68,7 @@ class Feature(AppConfig):
         other_answers: paths of functions of a study that yield the answers of judges who are not people, as (name, row
             id of a unit, value). Other features read them (``common.features.of_features``).
         registered_plans: paths of functions that return the registered plan of a study, or None
-            (``evaluation.reports.sections.registration.find_registered``).
+            (``evaluation.reports.sections.registration.find_registered_plan``).
         report_parts: paths of classes of optional parts of a report (``evaluation.reports.parts.ReportPart``).
         kernels: paths of functions that call all of its compiled kernels (``config.compiling``).
         text_systems: paths of functions that return systems that score how well captions fit an image, by other

@@ -26,7 +26,7 @@ class EvaluationConfig(AppConfig):
             (person_erased, "evaluation.data.releases.erasure.forget_person"),
             (erasure_committed, "evaluation.data.releases.erasure.remove_files"),
             (reasons_against_discarding, "evaluation.data.releases.erasure.why_pages_of_work_must_stay"),
-            (pages_discarded, "evaluation.data.releases.erasure.forget_columns"),
+            (pages_discarded, "evaluation.data.releases.erasure.delete_columns"),
         ):
             signal.connect(lazy_function(path), weak=False)
         schedule("evaluation.data.export.downloads.remove_stopped_exports", every=lambda: 3600)

@@ -273,7 +273,9 @@ def _constant_texts() -> Iterator[tuple[str, str]]:
         heads |= {head for head, _ in wording.get("columns", ())}
         yield path, wording["title"]
     yield from ((path, on_pages["headings"].get(head, head)) for head in sorted(heads))
-    yield from (("evaluation/data/export/formats", export_format.what) for export_format in FORMATS.values())
+    yield from (
+        ("evaluation/data/export/formats", export_format.description) for export_format in FORMATS.values()
+    )
     yield from (("annotation/crowds", backend.title) for backend in BACKENDS)
     yield from (("judgments/importers", sentence) for sentence in QUIRK_NOTES.values())
     for kind in KINDS.values():

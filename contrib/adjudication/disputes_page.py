@@ -18,7 +18,7 @@ from contrib.adjudication.decisions import adjudicators, can_be_adjudicated
 from contrib.adjudication.operations import send_units, withdraw_adjudication
 from evaluation.models import Consensus
 from evaluation.results.consensus.study import SIDE_LABELS
-from evaluation.results.reopening import MARGIN
+from evaluation.results.reopening import DEFAULT_MARGIN
 from judgments.admin.base import BoundedPaginator
 from judgments.models import Study
 from judgments.studies.designs import kind_of
@@ -92,7 +92,9 @@ def _disputed_consensus(study: Study, show: str, key_prefix: str) -> QuerySet[Co
     if show == "all":
         return rows.order_by(F("margin").asc(nulls_last=True), "pk")
     rows = rows.order_by("margin", "pk")  # the order of the index
-    return rows.filter(tie=True) if show == "ties" else rows.filter(Q(tie=True) | Q(margin__lt=MARGIN))
+    return (
+        rows.filter(tie=True) if show == "ties" else rows.filter(Q(tie=True) | Q(margin__lt=DEFAULT_MARGIN))
+    )
 
 
 def _rows_to_show(consensus_ids: Any) -> QuerySet[Consensus]:

@@ -33,7 +33,12 @@ from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.judgment_sets.records import JudgmentTable, Units
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.progress import study_counts
-from evaluation.results.agreement import agreement_rows, exchange_of, one_against_rest, side_bias
+from evaluation.results.agreement import (
+    exchange_of,
+    flag_judgments_for_agreement,
+    one_against_rest,
+    side_bias,
+)
 from evaluation.results.consensus.clusters import clusters_of_captions
 from evaluation.results.consensus.counts import unused_answers, worker_figures
 from evaluation.results.metrics.texts import pair_kinds
@@ -91,7 +96,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Compu
         )
 
     votes = sort_votes(table.is_counted & ~np.isnan(table.value))
-    used_for_alpha = agreement_rows(table, loaders.full_depth_units(study))
+    used_for_alpha = flag_judgments_for_agreement(table, loaders.full_depth_units(study))
     growth = (
         []
         if kind.is_open

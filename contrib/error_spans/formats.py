@@ -37,7 +37,7 @@ SPANS = Format(
     name="spans",
     suffix="spans.jsonl",
     content_type=JSONL,
-    what="Marked errors for programs: errors that the majority marked, and the mean score, one text per line",
-    fits=_why_unfit,
+    description="Marked errors for programs: errors that the majority marked, and the mean score, one text per line",
+    why_unsuitable=_why_unfit,
     encoding=SpanLines,
 )

@@ -30,7 +30,7 @@ MTME = Format(
     name="mtme",
     suffix="mtme.zip",
     content_type="application/zip",
-    what="Archive for mt-metrics-eval: files in the folder layout of this program",
-    fits=_why_not_exported,
+    description="Archive for mt-metrics-eval: files in the folder layout of this program",
+    why_unsuitable=_why_not_exported,
     encoding=_make_encoding,
 )

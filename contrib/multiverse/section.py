@@ -122,7 +122,7 @@ def _curve_plot(result: Result, conclusion: Result, *, explained: bool) -> Plot:
         holds=tuple(holds.tolist()),
         reported=shown_indices.index(0) if 0 in shown_indices else None,
         choices=tuple((choice["label"], tuple(choice["options"])) for choice in choices),
-        taken=tuple(tuple(specifications[index]) for index in shown_indices),
+        option_positions=tuple(tuple(specifications[index]) for index in shown_indices),
         level=Level(
             f"{conclusion['threshold']:g}".lstrip("0") if is_agreement else "no difference",
             conclusion["threshold"],

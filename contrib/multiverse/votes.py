@@ -22,11 +22,11 @@ from contrib.multiverse.choices import (
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, Units
 from evaluation.results.agreement import (
-    agreement_rows,
     alpha_of_open_answers,
     alpha_of_ratings,
     counted_ratings,
     exchange_of,
+    flag_judgments_for_agreement,
 )
 from evaluation.results.consensus.study import (
     EMPTY_CONSENSUS,
@@ -266,7 +266,7 @@ class StudyVotes:
             return alpha_of_open_answers(
                 kind, answers, self.units, images, seed=self.seed, anonymous=anonymous
             )
-        rows = agreement_rows(table, self.full_depth)
+        rows = flag_judgments_for_agreement(table, self.full_depth)
         ratings, clusters = counted_ratings(table, self.units, rows, images, anonymous=anonymous)
         level = specification.get("level", kind.aggregation.level)
         return alpha_of_ratings(ratings, clusters, level, seed=self.seed, exchange=exchange_of(kind))

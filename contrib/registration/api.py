@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from common.amounts import as_json
 from contrib.registration.models import Registration
 from contrib.registration.plans import compute_outcomes, find_deviations, register_plan
-from evaluation.reports.sections.registration import outcome_words
+from evaluation.reports.sections.registration import outcome_sentence
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.operations import create_action
 from judgments.api.resources import Related, Resource, RowSerializer
@@ -84,7 +84,7 @@ class RegistrationResource(Resource):
         return Response(
             {
                 "outcomes": [
-                    as_json(asdict(row)) | {"words": outcome_words(row)} for row in compute_outcomes(study)
+                    as_json(asdict(row)) | {"words": outcome_sentence(row)} for row in compute_outcomes(study)
                 ],
                 "deviations": [asdict(deviation) for deviation in find_deviations(study)],
             }

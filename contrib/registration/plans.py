@@ -26,7 +26,7 @@ from evaluation.reports.sections.registration import (
     Deviation,
     HypothesisOutcome,
     RegisteredPlan,
-    check_hypotheses,
+    hypothesis_outcomes,
     plan_hash,
 )
 from judgments.access.study_log import note_event
@@ -184,7 +184,7 @@ def compute_outcomes(study: Study) -> list[HypothesisOutcome]:
     if registration is None:
         return []
     winners = read_winners(study)
-    return check_hypotheses(registration.plan, winners.by_metric, winners.people, winners.pair_kinds)
+    return hypothesis_outcomes(registration.plan, winners.by_metric, winners.people, winners.pair_kinds)
 
 
 def registration_content(study: Study, plan: RegistrationPlan) -> dict[str, Any]:

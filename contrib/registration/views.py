@@ -68,7 +68,7 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
 
 
 def _outcome_words(outcome: HypothesisOutcome) -> str:
-    """Describe the outcome in the reader's language, as ``outcome_words`` does in English for reports."""
+    """Describe the outcome in the reader's language, as ``outcome_sentence`` does in English for reports."""
     if not outcome.claim:
         return _("Not tested automatically. The researchers must assess this hypothesis.")
     claim = read_claim(outcome.claim)

@@ -34,7 +34,7 @@ def study_progress(study: Study) -> dict[str, Any]:
     stopping: the savings of early stopping (``_count_saved``), or None.
     """
     assignments_by_state, timeline, revised_at = _count_work(study)
-    counts = _counts(study, assignments_by_state)
+    counts = _counts_without_judgments(study, assignments_by_state)
     judgments = timeline[-1][1] if timeline else 0
     return {
         **counts,
@@ -48,10 +48,10 @@ def study_progress(study: Study) -> dict[str, Any]:
 def study_counts(study: Study) -> dict[str, Any]:
     """Return those counts of ``study_progress`` that need no scan of judgments."""
     states = Assignment.objects.filter(study=study).order_by("state").values_list("state")
-    return _counts(study, dict(states.annotate(n=Count("pk"))))
+    return _counts_without_judgments(study, dict(states.annotate(n=Count("pk"))))
 
 
-def _counts(study: Study, assignments_by_state: dict[str, int]) -> dict[str, Any]:
+def _counts_without_judgments(study: Study, assignments_by_state: dict[str, int]) -> dict[str, Any]:
     hits = _count_hits(study)
     stopping = _count_saved(study) if stops_early(study) else None
     wanted_judgments = 0 if study.source == Study.Source.IMPORTED else hits["wanted"]

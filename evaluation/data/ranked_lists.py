@@ -199,7 +199,7 @@ def scored_rows(study: Study) -> QuerySet[Any]:
     return _outputs_of(study) if kind.judges_one_caption else Output.objects.none()
 
 
-def newest_output(study: Study) -> int:
+def newest_output_id(study: Study) -> int:
     """Return the highest row id in ``scored_rows``, or 0 if there are none."""
     newest = scored_rows(study).aggregate(last=Max("pk"))
     return newest["last"] or 0

@@ -104,9 +104,9 @@ class Verify(QuorumCommand):
             self.say(f"  {line}")
         if verification.differences:
             raise VerificationError(
-                f"{verification.what} does not hold: {verification.count} of its parts differ."
+                f"{verification.subject} does not hold: {verification.count} of its parts differ."
             )
-        self.say(f"{verification.what} holds: {verification.checked} parts are as stated.")
+        self.say(f"{verification.subject} holds: {verification.checked} parts are as stated.")
 
 
 class MakeReport(OperationCommand):
@@ -165,7 +165,9 @@ class ExportJudgments(OperationCommand):
         from evaluation.data.export.formats import FORMATS
 
         super().add_arguments(parser)
-        formats = "; ".join(f"{file_format.name}: {file_format.what}" for file_format in FORMATS.values())
+        formats = "; ".join(
+            f"{file_format.name}: {file_format.description}" for file_format in FORMATS.values()
+        )
         parser.description = f"{self.help}Formats: {formats}."
         parser.add_argument("--output", required=True, type=Path, help="the file to write")
         parser.add_argument(

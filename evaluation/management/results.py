@@ -35,9 +35,9 @@ class Aggregate(OperationCommand):
 
         study, values = self.study_and_values(options)
         if options["from_rows"]:
-            from evaluation.data.judgment_sets.blocks import forget_blocks
+            from evaluation.data.judgment_sets.blocks import delete_blocks
 
-            forget_blocks(study)
+            delete_blocks(study)
         with progress_bar() as progress:
             aggregation = run_aggregation(study=study, **values, progress=progress)
         result = aggregation.as_json(with_units=bool(options["output"]))

@@ -263,7 +263,7 @@ class Specifications:
         holds: (S,) whether the claim holds.
         reported: the position of the specification that the report uses; None if it is not drawn.
         choices: label and names of the options of each of C choices.
-        taken: (S, C) positions of the options of each estimate.
+        option_positions: (S, C) positions of the options of each estimate.
         level: the estimate from which on the claim holds.
     """
 
@@ -271,7 +271,7 @@ class Specifications:
     holds: tuple[bool, ...]
     reported: int | None
     choices: tuple[tuple[str, tuple[str, ...]], ...]
-    taken: tuple[tuple[int, ...], ...]
+    option_positions: tuple[tuple[int, ...], ...]
     level: Level
     axis: str
     shows: str = "coefficient"

@@ -1,6 +1,6 @@
 """Make the files of a report, and write them into a folder.
 
-``with_manifest`` yields all files of a report, of which the manifest has the sizes and hashes."""
+``files_with_manifest`` yields all files of a report, of which the manifest has the sizes and hashes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def manifest_of(report: Report, checksums: dict[str, tuple[int, str]]) -> bytes:
     return _json_bytes({name: getattr(report, name) for name in fields} | {"files": files})
 
 
-def with_manifest(report: Report, progress: Progress = no_progress) -> Iterator[tuple[str, bytes]]:
+def files_with_manifest(report: Report, progress: Progress = no_progress) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of all files, and of the manifest as the last."""
     checksums: dict[str, tuple[int, str]] = {}
     for name, content in files_of(report, progress):
@@ -85,7 +85,7 @@ def write_report(report: Report, folder: Path, *, progress: Progress = no_progre
 
     Raise ExportError if the folder cannot be written, or has other files.
     """
-    return write_folder(folder, with_manifest(report, progress), marker=MANIFEST)
+    return write_folder(folder, files_with_manifest(report, progress), marker=MANIFEST)
 
 
 def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, marker: str) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from evaluation.data.imported_scores import imported_hashes
 from evaluation.data.judgment_sets import loaders
-from evaluation.data.ranked_lists import newest_output, proposals_of
+from evaluation.data.ranked_lists import newest_output_id, proposals_of
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, MetricScore
 from evaluation.reports.inputs import AnalysisResult, EvaluationResult, ReportInputs
@@ -101,7 +101,7 @@ def _aggregation_result(study: Study, consensus: StudyConsensus) -> AnalysisResu
     analyses = _stored_analyses(study, Analysis.Kind.AGGREGATION, consensus.data_hash)
     newest = next((analysis for analysis in analyses[:1] if "outputs" in analysis.result), None)
     # The stored id of the last output is None for a kind whose aggregation reads no outputs.
-    if newest is not None and (newest.result["outputs"] or 0) == newest_output(study):
+    if newest is not None and (newest.result["outputs"] or 0) == newest_output_id(study):
         return AnalysisResult(newest.result, newest.settings, newest.signature)
     computed = compute_aggregation(study=study)
     return AnalysisResult(computed.result, computed.settings, computed.signature)

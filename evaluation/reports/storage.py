@@ -27,13 +27,13 @@ from evaluation.presentation.content import Report, Section, reading_order
 from evaluation.presentation.rendering import (
     section,
 )
-from evaluation.reports.files import with_manifest
+from evaluation.reports.files import files_with_manifest
 from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.loading import load_inputs
 from evaluation.reports.methods import methods_with_citations
 from evaluation.reports.parts import ReportPart, optional_parts
 from evaluation.reports.sections import sections_of
-from evaluation.reports.sections.registration import find_registered, registration_section
+from evaluation.reports.sections.registration import find_registered_plan, registration_section
 from evaluation.results.systems import systems_sentence
 from judgments.models import Study
 from judgments.operations import background_operation
@@ -68,7 +68,7 @@ def build_report(
     feature_sections = [make_section(study) for make_section in of_features("report_sections")]
     sections += sorted(filter(None, feature_sections), key=lambda section: reading_order(section.name))
     sections += [part.section(part_results[part.name]) for part in requested_parts]
-    plan = find_registered(study)
+    plan = find_registered_plan(study)
     if plan is not None:
         sections.append(registration_section(plan, inputs))
     progress(0.8, "writing")
@@ -134,7 +134,7 @@ def report_for_download(
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{study.slug}-report-{job_id}.zip"
     with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in with_manifest(report, progress):
+        for name, content in files_with_manifest(report, progress):
             archive.writestr(zipfile.ZipInfo(name, ZIP_EPOCH), content, zipfile.ZIP_DEFLATED)
     return report, path.name
 

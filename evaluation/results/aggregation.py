@@ -17,7 +17,7 @@ from evaluation.data.judgment_sets.material_digest import digest_of_material
 from evaluation.data.judgment_sets.records import JudgmentTable, PairRow, UnitRow
 from evaluation.data.judgment_sets.signatures import AS_IMPORTED
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
-from evaluation.data.ranked_lists import newest_output, proposals_of
+from evaluation.data.ranked_lists import newest_output_id, proposals_of
 from evaluation.models import Analysis
 from evaluation.results.agreement import RESAMPLES, measure_agreement
 from evaluation.results.consensus.clusters import CLUSTER_OPTIONS
@@ -301,7 +301,7 @@ def compute_aggregation(
         "systems": systems,
         "systems_verdict": content_verdict or verdict,
         **rankings,
-        "outputs": newest_output(study) if kind.judges_one_caption or kind.system_content else None,
+        "outputs": newest_output_id(study) if kind.judges_one_caption or kind.system_content else None,
     }
     if design.scale and kind.scale:
         result["scale"] = _scale_as_json(kind.scale)

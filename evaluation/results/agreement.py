@@ -51,11 +51,13 @@ from quorum.statistics.variance_components import components_of_clusters
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Gwet's weights by level of alpha. "identity" gives AC1.
-WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
+GWET_WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
 UNEQUAL_JUDGMENTS = "items have different numbers of judgments, expected equally many (alpha takes any)"
 RESAMPLES = 1000
 BOTH_ORDERS = "both-orders"  # name of the coding of choices in which each pair of texts counts in both orders
-FULL_DEPTH = "Judgments of decided items stop; agreement is computed from items sampled to get all judgments."
+FULL_DEPTH_NOTE = (
+    "Judgments of decided items stop; agreement is computed from items sampled to get all judgments."
+)
 ANONYMOUS_REASON = (
     "The judges are anonymous places in published totals, or in a file that does not name them, not persons; nothing "
     "can be said about each of them."
@@ -90,7 +92,7 @@ def agreement_coefficients(
         if name == "fleiss":
             coefficients[name] = _fleiss(patterned, resamples, seed, clusters, exchange)
         else:
-            gwet = coefficient_in_both_orders(Gwet(WEIGHTS[level], scale), exchange)
+            gwet = coefficient_in_both_orders(Gwet(GWET_WEIGHTS[level], scale), exchange)
             coefficient = gwet if name == "gwet" else Percent(categories=scale)
             coefficients[name] = _coefficient_as_json(
                 agreement(patterned, coefficient, resamples=resamples, seed=seed, clusters=clusters)
@@ -217,7 +219,7 @@ def measure_agreement(
         )
         return {"alpha": open_alpha, "per_worker": per_worker}
     exchange = exchange_of(kind) if both_orders else None
-    is_included = agreement_rows(table, full_depth)
+    is_included = flag_judgments_for_agreement(table, full_depth)
     ratings, all_clusters = counted_ratings(table, units, is_included, images, anonymous=anonymous)
     patterned = PatternedRatings.from_ratings(ratings)
     bias = side_bias(
@@ -266,7 +268,7 @@ def measure_agreement(
         figures["side_bias"] = bias
     figures["per_worker"] = per_worker
     if full_depth is not None:
-        figures["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
+        figures["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH_NOTE}
     return figures
 
 
@@ -317,7 +319,7 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
     return {**as_json(components, *fields), "twice": twice}
 
 
-def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
+def flag_judgments_for_agreement(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
     """Return (N,) flags of included judgments.
 
     If ``full_depth`` is given, only judgments of these units are included.

@@ -96,14 +96,14 @@ def _plausible_spreads(spread: Spread) -> list[Spread]:
     items_df = max(spread.effective_items, MIN_CLUSTERS) - 1
     raters_df = max(spread.raters, MIN_CLUSTERS) - 1
     plausible = []
-    for item_scale, rater_scale in product(_scales(items_df), _scales(raters_df)):
+    for item_scale, rater_scale in product(_variance_scales(items_df), _variance_scales(raters_df)):
         by_raters = max(rater_variance * rater_scale - spread.within, 0.0)
         variance = item_variance * item_scale + by_raters
         plausible.append(replace(spread, variance=variance, by_raters=by_raters))
     return plausible
 
 
-def _scales(df: float) -> list[float]:
+def _variance_scales(df: float) -> list[float]:
     """Return VARIANCE_QUANTILES of the ratio of the true variance to an estimate with these degrees of freedom."""
     if not math.isfinite(df):
         return [1.0]

@@ -24,7 +24,9 @@ from judgments.models import Study
 from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.designs import design_of
 
-MARGIN = 0.34  # by default, a unit is uncertain if its winner leads by at most this share of the votes
+DEFAULT_MARGIN = (
+    0.34  # by default, a unit is uncertain if its winner leads by at most this share of the votes
+)
 
 
 class ReopeningReason(StrEnum):
@@ -35,7 +37,7 @@ class ReopeningReason(StrEnum):
     SHORT = "short"  # votes are missing, because judgments were invalidated or workers excluded
 
 
-def units_needing_votes(study: Study, need: ReopeningReason, *, margin: float = MARGIN) -> list[str]:
+def units_needing_votes(study: Study, need: ReopeningReason, *, margin: float = DEFAULT_MARGIN) -> list[str]:
     """Return the keys of the judged units that need more votes, in order.
 
     Args:
@@ -83,7 +85,7 @@ class ReopenRequest(Reason):
     )
     units = KeysField(required=False, min_length=1, label="Keys of items", help_text="Keys of judged items.")
     margin = serializers.FloatField(
-        default=MARGIN, help_text=f"Uncertain: led by at most this share ({MARGIN})."
+        default=DEFAULT_MARGIN, help_text=f"Uncertain: led by at most this share ({DEFAULT_MARGIN})."
     )
     votes = serializers.IntegerField(
         min_value=1,

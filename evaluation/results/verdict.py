@@ -212,7 +212,7 @@ def correlation_verdict(
 
 
 def is_settled(best: BestResult) -> bool:
-    """Return whether one metric leads alone."""
+    """Return whether the lead is not shared by several metrics, so that no larger study is needed to decide it."""
     return len(best.leaders) < 2
 
 

@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from common.files import indented_json
 from evaluation.data.export.exporting import export_judgments
-from evaluation.data.releases.bundle import MANIFEST, SUMS
+from evaluation.data.releases.bundle import CHECKSUMS, MANIFEST
 from evaluation.data.releases.terms import ReleaseTerms
 from evaluation.reports.releases.making import release_study
 from judgments.jobs.claims import run_job
@@ -107,8 +107,8 @@ def exported(study: Study, path: Path, form: str = "jsonl", **options: Any) -> l
 
 def sum_again(files: dict[str, bytes]) -> None:
     """Make the checksums of a bundle's files again."""
-    sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items() if name != SUMS}
-    files[SUMS] = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items())).encode()
+    sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items() if name != CHECKSUMS}
+    files[CHECKSUMS] = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items())).encode()
 
 
 def rewrite(path: Path, change: Callable[[dict[str, bytes]], Any], *, hashed: bool = False) -> None:

@@ -18,7 +18,7 @@ from django.core.management import CommandError, call_command
 from annotation.models import Assignment, Judgment
 from common.rows.append_only import AppendOnlyError
 from contrib.comparing.releases import _hash_row
-from evaluation.data.releases.bundle import MANIFEST, SUMS
+from evaluation.data.releases.bundle import CHECKSUMS, MANIFEST
 from evaluation.data.releases.settings import ReleaseSettings
 from evaluation.data.releases.terms import ReleaseTerms, next_version
 from evaluation.errors import NotReleasable, ReleaseError, VerificationError
@@ -179,7 +179,7 @@ def test_a_bundle_holds_what_it_promises_and_verifies(made_once: Made, bundle: P
     assert {name for name in files if not name.startswith("report/")} == {
         "units.jsonl", "pairs.jsonl", "scores.jsonl", "captions.jsonl", "judgments.jsonl", "consensus.jsonl",
         "workers.jsonl", "analyses.json", "design.toml", "datasheet.md", "croissant.json", "CITATION.cff", "LICENSE",
-        "README.md", MANIFEST, SUMS,
+        "README.md", MANIFEST, CHECKSUMS,
     }  # fmt: skip
     tables = [name for name in files if name.startswith("report/tables/") and name.endswith(".md")]
     assert all(made_once.signature.encode() in files[name] for name in tables)
@@ -247,8 +247,15 @@ def test_comments_are_scrubbed_and_texts_left_out_where_asked_for(pairwise: Stud
 @pytest.mark.parametrize(
     "name",
     long_except(
-        ["judgments.jsonl", "consensus.jsonl", "report/figures/agreement.svg", "LICENSE", MANIFEST, SUMS],
-        *("judgments.jsonl", "report/figures/agreement.svg", MANIFEST, SUMS),
+        [
+            "judgments.jsonl",
+            "consensus.jsonl",
+            "report/figures/agreement.svg",
+            "LICENSE",
+            MANIFEST,
+            CHECKSUMS,
+        ],
+        *("judgments.jsonl", "report/figures/agreement.svg", MANIFEST, CHECKSUMS),
     ),
 )
 def test_a_changed_byte_of_a_file_is_found(bundle: Path, name: str) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from contrib.comparing.sources.judgments import SourceJudgments
 from contrib.comparing.sources.matching import TWO_SCALES, MatchedSources
-from evaluation.results.agreement import FULL_DEPTH, alpha_of_ratings, exchange_of
+from evaluation.results.agreement import FULL_DEPTH_NOTE, alpha_of_ratings, exchange_of
 from judgments.drawing.documents import first_of_documents
 from judgments.kinds import Kind
 from quorum.statistics.agreement import ratings_of_judgments
@@ -61,7 +61,7 @@ def figures_of_source(source: SourceJudgments, resampling: Resampling) -> dict[s
         "left_out": dict(source.left_out),
         "alpha": alpha(source.level),
         **({"ordinal": alpha("ordinal")} if source.level == "interval" else {}),
-        **({} if source.full_depth is None else {"full_depth": FULL_DEPTH}),
+        **({} if source.full_depth is None else {"full_depth": FULL_DEPTH_NOTE}),
     }
 
 

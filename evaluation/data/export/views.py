@@ -227,7 +227,7 @@ def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 def _describe_format(file_format: Format) -> tuple[str, str, str]:
     """Return the name, the purpose and the content of a format, for the page."""
-    purpose, _, content = gettext(file_format.what).partition(": ")
+    purpose, _, content = gettext(file_format.description).partition(": ")
     return file_format.name, purpose, content
 
 

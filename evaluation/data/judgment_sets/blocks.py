@@ -182,7 +182,7 @@ def _workers_are_present(study: Study, table: pa.Table) -> bool:
     return set(table["worker"].unique().to_pylist()) <= set(workers)
 
 
-def forget_blocks(study: Study) -> None:
+def delete_blocks(study: Study) -> None:
     """Delete a study's blocks, so that the next analysis reads every row."""
     ColumnBlock.objects.filter(study=study).delete()
 
@@ -219,7 +219,7 @@ def store_digests(study: Study, digests: Mapping[int, bytes], row_count: int) ->
     )
 
 
-def forget_digests(study: Study) -> None:
+def delete_digests(study: Study) -> None:
     _blocks(study, ColumnBlock.Kind.CONSENSUS).delete()
 
 

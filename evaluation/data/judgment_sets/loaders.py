@@ -141,7 +141,9 @@ def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
     return Assignment.objects.filter(study=study, session__confirmed=False)
 
 
-def by_unit_and_name(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iterator[tuple[Any, ...]]:
+def sorted_by_unit_and_name(
+    rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int
+) -> Iterator[tuple[Any, ...]]:
     """Yield ``rows``, which are ordered by unit, sorted by worker name within each unit.
 
     Names are sorted in Python, because the collations of databases differ. ``unit`` and ``worker`` are the positions
@@ -327,7 +329,7 @@ def counted_answers(study: Study, moment: Snapshot) -> Iterator[tuple[int, list[
             "unit_id", "assignment__worker__name", "assignment__worker_id", "assignment_id", "value", "answer"
         )
     )
-    sorted_rows = by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1)
+    sorted_rows = sorted_by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1)
     for unit, unit_rows in groupby(sorted_rows, key=itemgetter(0)):
         included_answers = [
             value if answer is None else answer
@@ -562,7 +564,7 @@ def included_votes(
         "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer", "set_aside",
         "unit__withdrawn", "assignment_id", "unit__control", "presented",
     )  # fmt: skip
-    for row in by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1):
+    for row in sorted_by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1):
         unit, name, worker, key, value, answer, set_aside, withdrawn, assignment, control, presented = row
         if assignment in invalidated:
             continue

@@ -66,7 +66,7 @@ def signature_from(
         KINDS[study.protocol],
         material,
         replace(votes, data_hash=hash_with_winners(votes.data_hash, winners)),
-        controls=control_rule(study),
+        controls=controls_field(study),
         seed=design_of(study).seed,
         version=quorum_version(),
         others=others,
@@ -129,7 +129,7 @@ def votes_of_table(table: JudgmentTable) -> VoteCounts:
     )
 
 
-def control_rule(study: Study) -> Value:
+def controls_field(study: Study) -> Value:
     """Return the field of the signature about control items: the share that must be right, "none" or AS_IMPORTED."""
     if study.source == Study.Source.IMPORTED:
         return AS_IMPORTED

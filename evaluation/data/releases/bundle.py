@@ -18,10 +18,10 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 from common.files import ZIP_EPOCH, HashedFile, NanAsNullEncoder, indented_json
 from evaluation.errors import VerificationError
 
-SUMS = "SHA256SUMS"  # name of the file with the checksums
+CHECKSUMS = "SHA256SUMS"  # name of the file with the checksums
 MANIFEST = "manifest.json"  # name of the file that describes the release, and lists the other files
 COMPRESSION_LEVEL = 6  # zlib's default, which is fixed here so that equal files give equal bundles
-CHUNK = 1 << 20  # bytes (1 MiB) that are read at once
+CHUNK_BYTES = 1 << 20  # bytes (1 MiB) that are read at once
 MAX_LINE_BYTES = 16 << 20  # longest line of a table
 # Errors that defective zip files cause.
 READ_ERRORS = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error)
@@ -74,7 +74,7 @@ class BundleWriter:
     def close(self, manifest: Mapping[str, Any]) -> None:
         """Write the manifest, which lists the files, and the checksums, as the last files."""
         self.write_json(MANIFEST, {**manifest, "files": dict(self.files)})
-        self.write_text(SUMS, _format_sums({name: file["sha256"] for name, file in self.files.items()}))
+        self.write_text(CHECKSUMS, _format_sums({name: file["sha256"] for name, file in self.files.items()}))
 
     def finish(self) -> None:
         """Write the zip file's directory. Without ``close`` before, the bundle is incomplete."""
@@ -117,20 +117,20 @@ class BundleReader:
         """Return a sentence about each contradiction between the bundle's files and its checksums."""
         repeated = [name for name in set(self.names) if self.names.count(name) > 1]
         problems = [f"{name} is there more than once." for name in repeated]
-        if SUMS not in self.names:
-            return [*problems, f"{SUMS} is missing."]
-        text = self.text(SUMS)
+        if CHECKSUMS not in self.names:
+            return [*problems, f"{CHECKSUMS} is missing."]
+        text = self.text(CHECKSUMS)
         stated_digests: dict[str, str] = {}
         for line in text.split("\n")[:-1]:
             digest, _, name = line.partition("  ")
             stated_digests[name] = digest
         if _format_sums(stated_digests) != text:
             problems.append(
-                f"{SUMS} was changed: expected a hash, two blanks and a file's name a line, by name."
+                f"{CHECKSUMS} was changed: expected a hash, two blanks and a file's name a line, by name."
             )
-        for name in sorted(set(self.names) - {SUMS} | set(stated_digests)):
+        for name in sorted(set(self.names) - {CHECKSUMS} | set(stated_digests)):
             if name not in stated_digests:
-                problems.append(f"{name} stands in the bundle but not in {SUMS}.")
+                problems.append(f"{name} stands in the bundle but not in {CHECKSUMS}.")
                 continue
             if name not in self.names:
                 problems.append(f"{name} is missing.")
@@ -139,7 +139,7 @@ class BundleReader:
             if self.digests[name] != stated_digests[name]:
                 problems.append(f"{name} was changed: {self.digests[name]}, stated {stated_digests[name]}.")
         if MANIFEST not in stated_digests:
-            problems.append(f"{MANIFEST} is not listed in {SUMS}.")
+            problems.append(f"{MANIFEST} is not listed in {CHECKSUMS}.")
         return problems
 
     def _digest(self, name: str) -> str:
@@ -147,7 +147,7 @@ class BundleReader:
         digest = hashlib.sha256()
         try:
             with self._zip.open(name) as file:
-                while chunk := file.read(CHUNK):
+                while chunk := file.read(CHUNK_BYTES):
                     digest.update(chunk)
         except READ_ERRORS:
             return ""

@@ -30,7 +30,7 @@ def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: A
     This happens in the transaction of the erasure. Results are not recomputed. Until they are, pages mark them as older
     than the data. ``replacements`` has the words to replace, such as the person's name.
     """
-    forget_columns(study=study)
+    delete_columns(study=study)
     for analysis in Analysis.objects.filter(study=study).iterator(1):
         renamed = replace_words([analysis.result, analysis.settings], replacements)
         if renamed != [analysis.result, analysis.settings]:
@@ -56,11 +56,11 @@ def why_pages_of_work_must_stay(*, study: Study, **_signal: Any) -> str:
     return ""
 
 
-def forget_columns(*, study: Study, **_signal: Any) -> None:
+def delete_columns(*, study: Study, **_signal: Any) -> None:
     """Delete the columnar copy of the study's judgments and units. The next analysis reads their rows."""
-    from evaluation.data.judgment_sets.blocks import forget_blocks
+    from evaluation.data.judgment_sets.blocks import delete_blocks
 
-    forget_blocks(study)
+    delete_blocks(study)
 
 
 def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:

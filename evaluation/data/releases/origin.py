@@ -34,9 +34,9 @@ class BundleOrigin:
 
     Attributes:
         version: the release whose file has the bundle's SHA-256, or "".
-        found: number of judgments that are still in the study, matched by unit, answer and minute.
-        erased_with_receipt: number of erased judgments that a receipt proves.
-        unaccounted: number of the other judgments.
+        found: number of the bundle's judgments that are still in the study, matched by unit, answer and minute.
+        erased_with_receipt: number of the bundle's judgments that were erased, as a receipt proves.
+        unaccounted: number of the bundle's other judgments.
         erased: number of judgments that erasures removed from the study. In a genuine bundle, at most this many
             judgments are ``erased_with_receipt`` or ``unaccounted``.
     """

@@ -484,7 +484,7 @@ def _draw_matrix(axes: Axes, drawing: Specifications, height: float, left_margin
     axes.patch.set_alpha(0.0)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.set_xlim(-1, len(drawing.taken))
+    axes.set_xlim(-1, len(drawing.option_positions))
     axes.set_ylim(height / OPTION_HEIGHT, 0)
     axes.set_xticks([])
     axes.set_yticks([])
@@ -492,7 +492,7 @@ def _draw_matrix(axes: Axes, drawing: Specifications, height: float, left_margin
         axes.axvline(drawing.reported, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
     first_row = 0.0
     for column, (label, options) in enumerate(drawing.choices):
-        chosen_options = [options_taken[column] for options_taken in drawing.taken]
+        chosen_options = [positions[column] for positions in drawing.option_positions]
         write_beside(
             axes, label, (0, first_row + 0.5), (-POINTS_PER_INCH * left_margin + 6, 0), va="center",
             xycoords=("axes fraction", "data"), fontsize=SMALL - 1.5, fontweight="bold",

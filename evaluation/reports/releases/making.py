@@ -26,7 +26,7 @@ from annotation.privacy.consent import versions_in_use
 from common.amounts import as_json
 from common.files import atomic_write, check_writable_path
 from evaluation.data.judgment_sets.loaders import full_depth_units, is_anonymous, load_judgments
-from evaluation.data.judgment_sets.study_signatures import control_rule, uncommon_fields
+from evaluation.data.judgment_sets.study_signatures import controls_field, uncommon_fields
 from evaluation.data.releases.bundle import BundleWriter
 from evaluation.data.releases.designs import shareable_design
 from evaluation.data.releases.documents import ReleaseDescription, make_documents, spdx_id_of
@@ -52,7 +52,7 @@ from evaluation.reports.releases.released_rows import (
     released_units,
 )
 from evaluation.reports.releases.verification import FORMAT, OUTCOMES, REGISTRATION, REPORT
-from evaluation.reports.sections.registration import find_registered
+from evaluation.reports.sections.registration import find_registered_plan
 from evaluation.results.consensus.study import consensus_of
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -171,7 +171,7 @@ def _write_files(
     judged_rows = released_judgments(study, pseudonyms, texts=terms.texts, comments=terms.comments)
     writer.write_rows("judgments.jsonl", _pass_rows_through(judged_rows, rows.add_judgment))
     progress(0.6, "computing what they say")
-    plan = find_registered(study, with_sentences=False)
+    plan = find_registered_plan(study, with_sentences=False)
     findings = compute_findings(rows, plan)
     description = replace(description, signature=findings.signature)
     writer.write_rows("consensus.jsonl", findings.consensus())
@@ -207,7 +207,7 @@ def _write_files(
 def _release_settings(study: Study, evaluation: EvaluationResult | None, why_not: str) -> ReleaseSettings:
     """Return the settings of the study that the computation of results from the rows alone depends on."""
     design, kind = design_of(study), KINDS[study.protocol]
-    rule: Any = control_rule(study)
+    rule: Any = controls_field(study)
     return ReleaseSettings(
         protocol=study.protocol,
         seed=design.seed,

@@ -15,7 +15,7 @@ import numpy as np
 from evaluation.data.releases.rows import ReleasedRows
 from evaluation.data.releases.tables import Row
 from evaluation.reports.inputs import EvaluationResult, ReportInputs
-from evaluation.results.agreement import agreement_rows, one_against_rest
+from evaluation.results.agreement import flag_judgments_for_agreement, one_against_rest
 from evaluation.results.consensus.clusters import clusters_of_captions
 from evaluation.results.metrics.figures import (
     accuracy_of_pairs,
@@ -86,7 +86,7 @@ def _evaluate_pairs(
     agreement_of_people = one_against_rest(
         inputs.table,
         inputs.consensus.units,
-        agreement_rows(inputs.table, inputs.full_depth_units),
+        flag_judgments_for_agreement(inputs.table, inputs.full_depth_units),
         images=inputs.unit_images,
         anonymous=any(person.anonymous for person in rows.people()),
     )

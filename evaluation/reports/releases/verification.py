@@ -73,19 +73,19 @@ class Verification:
     """The result of a verification.
 
     Attributes:
-        what: what was verified, for messages.
+        subject: the name of what was verified, for messages.
         checked: number of compared values.
         differences: sentences on the first of ``count`` differences.
     """
 
-    what: str
+    subject: str
     checked: int
     differences: tuple[str, ...]
     count: int
 
 
-def make_verification(what: str, checked: int, differences: list[str]) -> Verification:
-    return Verification(what, checked, tuple(differences[:MAX_DIFFERENCES]), count=len(differences))
+def make_verification(subject: str, checked: int, differences: list[str]) -> Verification:
+    return Verification(subject, checked, tuple(differences[:MAX_DIFFERENCES]), count=len(differences))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from evaluation.presentation.content import (
 from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.inputs import ReportInputs
 from evaluation.reports.sections.people import MAX_WORKERS, rank_workers
-from evaluation.results.agreement import agreement_rows, exchange_of
+from evaluation.results.agreement import exchange_of, flag_judgments_for_agreement
 from evaluation.results.agreement_sentences import side_sentence
 from quorum.numeric.arrays import Ints
 from quorum.statistics.agreement import agreement_by_pair, ratings_of_judgments
@@ -93,7 +93,7 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     if not agreement["per_worker"]["available"] or inputs.kind.is_open:
         return None
     judgments = inputs.table
-    is_counted = agreement_rows(judgments, inputs.full_depth_units)
+    is_counted = flag_judgments_for_agreement(judgments, inputs.full_depth_units)
     if not is_counted.any():
         return None
     ratings = ratings_of_judgments(

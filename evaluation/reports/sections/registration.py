@@ -88,7 +88,7 @@ class HypothesisOutcome:
             "share": self.first_only / self.differing_pairs if self.differing_pairs else None,
             "low": low,
             "high": high,
-            "words": outcome_words(self),
+            "words": outcome_sentence(self),
         }
 
 
@@ -109,7 +109,7 @@ class RegisteredPlan:
     deviations: tuple[Deviation, ...]
 
 
-def find_registered(study: Study, *, with_sentences: bool = True) -> RegisteredPlan | None:
+def find_registered_plan(study: Study, *, with_sentences: bool = True) -> RegisteredPlan | None:
     """Return the study's plan, if it was registered with a feature (``Feature.registered_plans``), or None.
 
     If ``with_sentences`` is false, deviations quote nothing from the log, which may name people.
@@ -136,7 +136,7 @@ class _TestedHypothesis(NamedTuple):
     p: float
 
 
-def check_hypotheses(
+def hypothesis_outcomes(
     plan: RegistrationPlan, winners: Mapping[str, Ints], people: PeoplesWinners | None, kinds: Sequence[str]
 ) -> list[HypothesisOutcome]:
     """Test a plan's hypotheses by two-sided tests of differences in accuracy, with Holm's correction.
@@ -180,7 +180,7 @@ def check_hypotheses(
     return outcomes
 
 
-def outcome_words(outcome: HypothesisOutcome, wording: int = WORDING_VERSION) -> str:
+def outcome_sentence(outcome: HypothesisOutcome, wording: int = WORDING_VERSION) -> str:
     if not outcome.claim:
         return "Nothing here tests it; people judge it."
     claim = read_claim(outcome.claim)
@@ -192,7 +192,7 @@ def outcome_words(outcome: HypothesisOutcome, wording: int = WORDING_VERSION) ->
 
 def registration_section(registered: RegisteredPlan, inputs: ReportInputs) -> Section:
     rows = [
-        (outcome.text, outcome.claim, outcome.verdict, outcome_words(outcome, inputs.method.wording))
+        (outcome.text, outcome.claim, outcome.verdict, outcome_sentence(outcome, inputs.method.wording))
         for outcome in registered_outcomes(registered, inputs)
     ]
     tables = [
@@ -219,6 +219,8 @@ def registration_as_json(registered: RegisteredPlan, inputs: ReportInputs) -> di
 def registered_outcomes(registered: RegisteredPlan, inputs: ReportInputs) -> list[HypothesisOutcome]:
     """Return the outcomes of the plan's hypotheses for the report's metrics and pairs."""
     if not inputs.kind.compares_pairs or not inputs.scores:
-        return check_hypotheses(registered.plan, {}, None, [])
+        return hypothesis_outcomes(registered.plan, {}, None, [])
     winners_by_metric = winners_of_metrics(inputs.scores)
-    return check_hypotheses(registered.plan, winners_by_metric, inputs.people_winners, inputs.kinds.tolist())
+    return hypothesis_outcomes(
+        registered.plan, winners_by_metric, inputs.people_winners, inputs.kinds.tolist()
+    )

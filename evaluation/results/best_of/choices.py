@@ -43,7 +43,7 @@ class Choices:
         strengths: the fitted strengths of systems.
         winners: for each choice, the systems of the best caption.
         shown_captions: for each choice, the captions that were shown.
-        owners: systems of each caption.
+        owners: the systems credited with each caption.
         clusters: for each choice, the codes of its image and its rater.
         items: number of images.
     """

@@ -57,7 +57,7 @@ def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResult
     if has_digests:
         blocks.store_digests(study, digests.computed, stored_rows.count())
     elif stored_count >= DIGESTED_FROM:
-        blocks.forget_digests(study)
+        blocks.delete_digests(study)
 
 
 def _store_first(batches: Iterable[OutcomeBatch]) -> None:

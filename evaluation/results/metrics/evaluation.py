@@ -17,7 +17,7 @@ from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER
-from evaluation.results.agreement import agreement_rows, one_against_rest
+from evaluation.results.agreement import flag_judgments_for_agreement, one_against_rest
 from evaluation.results.consensus.clusters import CLUSTER_OPTIONS
 from evaluation.results.consensus.study import StudyConsensus, consensus_of
 from evaluation.results.metrics.caption_variants import compute_caption_variants
@@ -193,7 +193,7 @@ def _compare_on_pairs(inputs: _EvaluationInputs) -> tuple[MetricResults, dict[st
     agreement_of_people = one_against_rest(
         table,
         consensus.units,
-        agreement_rows(table, loaders.full_depth_units(study)),
+        flag_judgments_for_agreement(table, loaders.full_depth_units(study)),
         images=loaders.clusters_of_units(study, consensus.units) if clustered else None,
         anonymous=loaders.is_anonymous(study),
     )

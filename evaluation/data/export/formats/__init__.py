@@ -45,8 +45,8 @@ class Format:
 
     Attributes:
         suffix: the suffix of a file's name.
-        what: the format's purpose, a colon, and its content.
-        fits: a function that returns why the format cannot represent a study, or "" if it can.
+        description: the format's purpose, a colon, and its content.
+        why_unsuitable: a function that returns why the format cannot represent a study, or "" if it can.
         encoding: a function that returns a new encoding, which writes a file.
         right: the right needed to write and download a file.
         personal: whether files are deleted with the study's raw ids.
@@ -55,8 +55,8 @@ class Format:
     name: str
     suffix: str
     content_type: str
-    what: str
-    fits: Callable[[Study], str]
+    description: str
+    why_unsuitable: Callable[[Study], str]
     encoding: Callable[[], Encoding]
     right: Right = Right.VIEW
     personal: bool = False
@@ -124,12 +124,12 @@ def format_named(name: str) -> Format:
 
 
 def formats_for(study: Study) -> list[Format]:
-    return [file_format for file_format in FORMATS.values() if not file_format.fits(study)]
+    return [file_format for file_format in FORMATS.values() if not file_format.why_unsuitable(study)]
 
 
 def check_fits(study: Study, file_format: Format) -> None:
     """Raise ExportError if the format cannot represent the study."""
-    why = file_format.fits(study)
+    why = file_format.why_unsuitable(study)
     if why:
         raise ExportError(
             f"Format {file_format.name} does not fit study {study.slug!r} ({study.protocol}): {why}."

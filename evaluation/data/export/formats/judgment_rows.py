@@ -27,7 +27,7 @@ from evaluation.data.export.formats.judgment_columns import (
     columns_left_out,
     study_scale,
 )
-from evaluation.data.judgment_sets.loaders import by_unit_and_name
+from evaluation.data.judgment_sets.loaders import sorted_by_unit_and_name
 from evaluation.data.judgment_sets.tallies import JudgmentTally
 from judgments.drawing.documents import document_in
 from judgments.kinds import KINDS
@@ -183,7 +183,7 @@ class JudgmentRows:
             optional_columns.append(Subquery(DRAW_CHANCE))
         judgments = judgments.order_by("unit__position", "unit_id", "pk")
         stored = judgments.values_list(*STORED_COLUMNS, *optional_columns)
-        return by_unit_and_name(
+        return sorted_by_unit_and_name(
             converted_rows(stored),
             unit=STORED_COLUMNS.index("unit_id"),
             worker=STORED_COLUMNS.index("assignment__worker__name"),

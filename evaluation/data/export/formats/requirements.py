@@ -1,4 +1,4 @@
-"""Functions for ``Format.fits``: they return why a study does not suit an export format, or "" if it does."""
+"""Functions for ``Format.why_unsuitable``: they return why a study does not suit an export format, or "" if it does."""
 
 from __future__ import annotations
 

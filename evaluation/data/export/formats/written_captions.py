@@ -17,7 +17,7 @@ from evaluation.data.export.encodings import (
     read_part_lines,
     write_line,
 )
-from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH, by_unit_and_name
+from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH, sorted_by_unit_and_name
 from judgments.drawing.keys import content_key
 from judgments.models import Study
 
@@ -53,7 +53,7 @@ def written_captions(
             "unit__item_id", "unit__item__name", "unit__item__split", "assignment_id",
         )
     )  # fmt: skip
-    for row in by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1):
+    for row in sorted_by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1):
         _, worker, worker_id, judgment, text, unit, item, image, split, assignment = row
         if moment.includes(assignment, worker_id):
             key = f"w-{content_key('written', study.slug, unit, worker, text)}"
