@@ -232,7 +232,10 @@ class ImportedScores:
         return scores
 
     def _refusal(self, name: str, judged: str) -> EvaluationError:
-        """Return the error that a metric does not score what the study judges (``judged``, a plural noun)."""
+        """Return an EvaluationError, which says that the metric has no scores of what the study judges.
+
+        ``judged`` is a plural noun for what the study judges.
+        """
         subjects = ", ".join(Subject(subject).value for subject in self.columns[name])
         if Subject.SYSTEMS in self.columns[name]:
             hint = "it can be compared over systems alone (`metrics compare`)"
@@ -281,6 +284,6 @@ def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
 
 
 def imported_hashes(dataset: Dataset, names: Iterable[str]) -> str:
-    """Return the names of imported metrics with short hashes of their scores, such as "spice-1f0c…,bert-98a2…"."""
+    """Return the names of imported metrics, each with a short hash of its scores, as "name-hash,name-hash"."""
     rows = ImportedMetric.objects.filter(dataset=dataset, name__in=list(names)).order_by("name", "per")
     return ",".join(f"{name}-{sha256[:HASH_DIGITS]}" for name, sha256 in rows.values_list("name", "sha256"))

@@ -1,6 +1,7 @@
-"""Check all invariants of the stored rows: those listed here, and those that features add.
+"""Check all invariants of the stored rows, which are listed here, or added by features.
 
-Each check is a function whose name says what must hold. It yields a sentence for each row that contradicts it.
+Each check is a function with the name of the invariant. It yields a sentence for each row that contradicts the
+invariant.
 """
 
 from __future__ import annotations

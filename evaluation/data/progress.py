@@ -46,7 +46,7 @@ def study_progress(study: Study) -> dict[str, Any]:
 
 
 def study_counts(study: Study) -> dict[str, Any]:
-    """Return those counts of ``study_progress`` that need no scan of judgments."""
+    """Return the counts of ``study_progress`` that are computed without a scan of judgments."""
     states = Assignment.objects.filter(study=study).order_by("state").values_list("state")
     return _counts_without_judgments(study, dict(states.annotate(n=Count("pk"))))
 
@@ -65,9 +65,9 @@ def _counts_without_judgments(study: Study, assignments_by_state: dict[str, int]
 
 
 def judgments_wanted(counts: Mapping[str, Any], judgments: int) -> int:
-    """Return the number of judgments that the study asks for.
+    """Return the number of judgments that the study asks for, from the result of ``study_counts``.
 
-    When all HITs are complete, this is the present number, ``judgments``. ``counts`` are those of ``study_counts``.
+    When all HITs are complete, this is the present number, ``judgments``.
     """
     is_complete = 0 < counts.get("hits", 0) == counts.get("hits_done")
     return judgments if is_complete else counts.get("wanted", 0)

@@ -206,9 +206,9 @@ def newest_output_id(study: Study) -> int:
 
 
 def proposals_of(study: Study) -> Proposals:
-    """Return the entries of all systems' lists.
+    """Return the entries of systems' lists: of captions for images of the judged splits, and of images for captions.
 
-    Lists for images are those of the judged splits. Lists for captions are those that have such an image.
+    A list of images is included if it has an image of the judged splits.
     """
     units = Unit.objects.filter(study=study, control=False, first__isnull=False).order_by("position", "pk")
     columns = columns_of(units.values_list("pk", "item_id", "first_id"), 3)
@@ -306,9 +306,9 @@ def _credits_of_file(study: Study, units: Ints, position_of_system: Mapping[int,
 
 
 def _read_outputs(study: Study, systems: Collection[int], items: Ints) -> Ints:
-    """Return (5, N) columns in the order of row ids: system, image, caption, rank, and 1 for lists of images.
+    """Return (5, N) columns in the order of row ids: system, image, caption, rank, and 1 for lists of images, else 0.
 
-    Lists for images are those of ``items``. ``systems`` are the row ids of the study's systems.
+    Of the lists of captions, only those for ``items`` are read. ``systems`` are the row ids of the study's systems.
     """
     rows = _outputs_of(study).order_by()
     ids = rows.aggregate(first=Min("pk"), last=Max("pk"), count=Count("pk"))

@@ -75,7 +75,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of unrounded cells, which each form of output formats. ``name`` is that of its files."""
+    """A table of unrounded cells, which are formatted when the table is shown. ``name`` is the stem of its files."""
 
     name: str
     title: str
@@ -281,7 +281,7 @@ class Specifications:
 class Plot:
     """A drawing with its title, a sentence on its finding, and the table of its numbers.
 
-    ``name`` is that of its files.
+    ``name`` is the stem of its files.
     """
 
     name: str

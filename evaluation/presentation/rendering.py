@@ -101,7 +101,7 @@ def fill_template(text: str, values: dict[str, Any]) -> str:
 
 
 def render_sentence(name: str, /, *, wording: int = WORDING_VERSION, **values: Any) -> str:
-    """Return the named sentence with these values.
+    """Return the named sentence of ``wording.toml``, filled with these values.
 
     ``wording`` is the version of the wording, which is 0 for releases that do not state it.
     """

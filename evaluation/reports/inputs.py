@@ -58,7 +58,7 @@ class EvaluationResult(AnalysisResult):
 
 @dataclass(frozen=True, slots=True)
 class ReportMethod:
-    """How a report is computed and worded. The defaults are those of new reports; older releases keep their method.
+    """The method by which a report is computed and worded. The defaults are for new reports; old releases have others.
 
     Attributes:
         wording: version of the wording of sentences.

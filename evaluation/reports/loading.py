@@ -33,7 +33,7 @@ def load_inputs(
 
     Args:
         metrics: names of the metrics to evaluate; by default those of the newest evaluation of the same judgments.
-        tokenizer: as ``metrics``.
+        tokenizer: name of the tokenizer; by default that of the newest evaluation of the same judgments.
     """
     kind = kind_of(study)
     progress(0.02, "reading judgments")

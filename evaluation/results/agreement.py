@@ -320,9 +320,9 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
 
 
 def flag_judgments_for_agreement(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
-    """Return (N,) flags of included judgments.
+    """Return (N,) flags of the judgments from which agreement is computed.
 
-    If ``full_depth`` is given, only judgments of these units are included.
+    If ``full_depth`` is given, they are the counted judgments of these units, else all counted judgments.
     """
     return (
         table.is_counted if full_depth is None else table.is_counted & np.isin(table.unit, list(full_depth))

@@ -24,9 +24,9 @@ VARIANCE_QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles of the distribution 
 
 
 class LargerStudy(TypedDict):
-    """The size of a study of new items that would decide the open comparisons.
+    """The size of a study of new items that would decide the open comparisons with the power POWER.
 
-    It would do so with the power POWER if the observed differences are true.
+    This assumes that the true differences are as large as the observed ones.
 
     Attributes:
         more: number of new items.

@@ -30,9 +30,9 @@ JOB_KIND = "export"
 def export_for_download(
     *, study: Study, format: str, job_id: int, task: str = "annotation", progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Export into the export folder, and return the result of the job.
+    """Write an export of a job to the export folder, and return the result of the job.
 
-    If the job runs again, it writes a file of the same name. ``task`` is that of ``export_judgments``.
+    If the job runs again, it writes a file of the same name. ``task`` is passed to ``export_judgments``.
     """
     file_format = format_named(format)
     path = _download_path(study.slug, job_id, file_format)

@@ -1,4 +1,4 @@
-"""The base class of the export formats' encodings, and what an encoding reads and updates while it writes a file.
+"""The base class of the export formats' encodings, and the state of an export that an encoding reads and updates.
 
 An encoding writes a file in parts, each with the judgments of thousands of units, and then joins the parts.
 """
@@ -31,7 +31,7 @@ COPY_BYTES = 1 << 20  # bytes (1 MiB) copied at once
 @declare
 @dataclass(slots=True)
 class ExportWork:
-    """An export in progress, or a part of it: what an encoding reads, and the counts and tally that it updates.
+    """The state of an export in progress, or of a part of it. An encoding reads it, and updates its counts and tally.
 
     Attributes:
         moment: the snapshot of judgments to export.

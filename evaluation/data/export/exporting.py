@@ -1,4 +1,4 @@
-"""Export a study's judgments to a file, with a manifest that says what the file has and how it was made.
+"""Export a study's judgments to a file, with a manifest, which describes the content of the file and its making.
 
 A long file is written in parts, so that a stopped export can be resumed (``parts``).
 """

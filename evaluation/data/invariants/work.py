@@ -43,10 +43,10 @@ def slots_are_saved_where_studies_stop_early() -> Sentences:
 
 
 def slots_match_assignments() -> Sentences:
-    """Check the slots of each HIT.
+    """Check that the slots of each HIT are live assignments, open slots, or slots saved by early stopping (``spared``).
 
-    Its live assignments, its open slots and the slots that early stopping saves (``spared``) must add up to the slots
-    that it asks for. Each live assignment must have one of these slots.
+    The three must add up to the number of workers that the HIT asks for. Each live assignment must have a slot below
+    this number.
     """
     hits = (
         HIT.objects.filter(study__source=DESIGNED_SOURCE)

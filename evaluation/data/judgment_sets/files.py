@@ -56,7 +56,7 @@ class FileJudgments:
         values: (N,) float64, or objects if a value is a text.
         protocol: the name of the protocol in the rows, or None.
         excluded_counts: number of rows left out, by reason (REASONS).
-        contents: what `read_content` of `read_judgment_table` returned for each unit; empty without this function.
+        contents: the results of the argument `read_content` of `read_judgment_table` for each unit; else empty.
         has_answers_column: whether a row has the column `answers`; then values were given with strength or confidence.
         scale: the scale that the rows name, or "".
         similar_labels: warnings about labels that differ only in type, case or blanks.
@@ -328,9 +328,9 @@ def read_document(record: Record) -> str:
 
 
 def _with_equal_numbers(values: Sequence[float | str]) -> tuple[list[float | str], list[str]]:
-    """Return the values, with texts replaced by equal numbers if other rows have such numbers, and warnings.
+    """Return the values with texts such as "1" replaced by numbers, if other rows have these numbers, and warnings.
 
-    The warnings are about these texts, and about labels that differ only in case or blanks.
+    The warnings are about the replaced texts, and about labels that differ only in case or blanks.
     """
     numbers = {value for value in values if not isinstance(value, str)}
     texts = dict.fromkeys(value for value in values if isinstance(value, str))

@@ -398,9 +398,9 @@ def documents_of(study: Study) -> dict[int, int]:
 
 
 def documents_of_items(items: QuerySet[Item], only: Container[int] | None = None) -> dict[int, int]:
-    """Return the same as ``documents_of``, but for the given items, in order.
+    """Map each of the items to the first of these items in its document, as ``documents_of`` does.
 
-    If ``only`` is given, the items without these row ids are left out.
+    ``items`` are in order. If ``only`` is given, the items without these row ids are left out.
     """
     rows = items.values_list("pk", "fields").iterator(ROWS_PER_BATCH)
     return first_of_documents((pk, document_in(fields)) for pk, fields in rows if only is None or pk in only)

@@ -1,7 +1,6 @@
 """Judgment signatures, which state how judgments were made (docs/signatures.md).
 
-They are to judgments what sacrebleu's signature is to scores (Post 2018, "A Call for Clarity in Reporting BLEU
-Scores").
+The form is that of sacrebleu's signatures of scores (Post 2018, "A Call for Clarity in Reporting BLEU Scores").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The design of a study as it may be published, without what only its own participants may know."""
+"""The design of a study as it may be published, without the access codes of its participants."""
 
 from __future__ import annotations
 

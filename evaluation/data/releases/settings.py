@@ -18,7 +18,7 @@ class ReleaseSettings:
 
     Attributes:
         protocol, seed: the study's protocol, and the seed of its design.
-        controls: the required share of right control items, or a word, as in the judgment signature.
+        controls: the required share of right control items, "none" or "as-imported", as in the judgment signature.
         version: the version of Quorum that made the release.
         others: the fields of the judgment signature that not every study has.
         full_depth: whether agreement uses only units that early stopping did not end.

@@ -69,7 +69,7 @@ class _Sizes:
         panels_per_row: number of panels beside each other.
         cell_width, cell_height: width and height of a cell.
         row_labels_width: width of the labels of rows, with the name of their axis.
-        height_below: height of what is below a matrix: labels, the axis name and the colour scale.
+        height_below: height of the parts below a matrix: labels, the axis name and the colour scale.
         label_points, number_points: type sizes of labels and of numbers in cells, in points.
     """
 

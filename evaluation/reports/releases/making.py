@@ -1,4 +1,4 @@
-"""Make a release: a versioned bundle of a closed study, which never changes.
+"""Make a release: a versioned bundle of the judgments of a closed study. The bundle never changes.
 
 A bundle has the study's rows under pseudonyms and without identifying text, the results computed from these rows alone,
 and documents. Anybody can compute the results again from the rows (``verification``).

@@ -1,4 +1,4 @@
-"""The rows of a release that are not about people: units, pairs, texts, scores, and what systems gave."""
+"""The rows of a release that are not about people: units, pairs, texts, metrics' scores, and systems' outputs."""
 
 from __future__ import annotations
 

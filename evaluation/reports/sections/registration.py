@@ -126,8 +126,8 @@ class _TestedHypothesis(NamedTuple):
 
     Attributes:
         index: position of the hypothesis in the plan.
-        only_better, only_worse: number of pairs on which only the metric that is claimed to be better is right, and
-            only the other one.
+        only_better: number of pairs on which only the metric is right that is claimed to be better.
+        only_worse: number of pairs on which only the other metric is right.
     """
 
     index: int

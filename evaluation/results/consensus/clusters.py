@@ -1,7 +1,7 @@
-"""The clusters of intervals and tests, and the population to which these generalise.
+"""The clusters of rows in intervals and tests, and the population to which intervals and tests generalise.
 
-Rows (captions or pairs) are clustered by image. If participants are known, the effect of leaving out each one is part
-of the clusters, too.
+Rows (captions or pairs) are clustered by image. If participants are known, the clusters also have the effect of leaving
+out each participant.
 """
 
 from __future__ import annotations

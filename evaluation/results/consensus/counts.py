@@ -27,9 +27,12 @@ SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
 def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
     """Return counts of unused answers by reason, without answers to control items.
 
-    The keys are ``answers``: the number of all answers, used or not; ``below`` and ``excluded``: the numbers of
-    ``answers`` and ``people`` below the pass mark and of those who were excluded; ``other``: the number of answers
-    unused for another reason, such as that the crowd does not confirm them.
+    The keys are:
+
+    - ``answers``: the number of all answers, used or not;
+    - ``below``: the numbers of ``people`` below the pass mark, and of their ``answers``;
+    - ``excluded``: the numbers of excluded ``people``, and of their ``answers``;
+    - ``other``: the number of answers that are unused for another reason, such as that the crowd does not confirm them.
     """
     workers_below = np.array(
         [worker for worker, record in table.records.items() if not record.is_used], dtype=np.int64

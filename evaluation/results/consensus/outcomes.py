@@ -25,7 +25,7 @@ ROWS_PER_BATCH = 5_000
 
 
 class Outcome(NamedTuple):
-    """The fields of a row of the consensus that many units or pairs share. The names are those of the model."""
+    """The fields of a row of the model ``Consensus``, except its unit and pair. Many rows have equal fields."""
 
     study_id: int
     source: str
@@ -44,8 +44,8 @@ class OutcomeBatch:
 
     Attributes:
         id_field: field of the row ids: "unit_id" or "pair_id".
-        ids: row ids of the units or pairs, ascending. Those not in ``judged_ids`` have no consensus, thus no row.
-        judged_ids: (M,) row ids of the units or pairs that have a consensus, ascending.
+        ids: row ids of the units or pairs, ascending.
+        judged_ids: (M,) row ids of the units or pairs that have a consensus, ascending. The others get no row.
         outcome_index: (M,) index in ``outcomes`` for each of ``judged_ids``.
         outcomes: distinct outcomes.
     """

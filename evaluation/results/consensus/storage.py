@@ -83,7 +83,7 @@ def _store_first(batches: Iterable[OutcomeBatch]) -> None:
 
 
 def _store_changes(study: Study, batch: OutcomeBatch) -> None:
-    """Store the rows of a batch. Write only what changed."""
+    """Store the rows of a batch. Only rows that are new or changed are written."""
     names, rows = (batch.id_field, *Outcome._fields), batch.rows()
     # Do not filter by study, for which SQLite would read all rows of the study at each call.
     stored_rows = Consensus.objects.filter(

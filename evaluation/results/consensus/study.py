@@ -88,7 +88,10 @@ class StudyConsensus:
 def columns_and_others(
     consensus: Mapping[int, Consensus],
 ) -> tuple[ConsensusColumns | None, Mapping[int, Consensus]]:
-    """Return the part of the consensus that is stored as columns, or None, and the other part by unit."""
+    """Return the two parts of a consensus: the columns, or None if there are none, and the objects by unit.
+
+    Units that were adjudicated are among the objects, which override the columns.
+    """
     return (consensus, consensus.overrides) if isinstance(consensus, ConsensusColumns) else (None, consensus)
 
 

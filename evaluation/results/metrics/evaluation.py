@@ -58,8 +58,8 @@ class MetaEvaluation:
     """An evaluation before it is stored.
 
     Attributes:
-        result: what is stored as the result of the analysis (docs/evaluation.md).
-        settings: options of the evaluation, and what it left out.
+        result: the result of the analysis, as it is stored (docs/evaluation.md).
+        settings: options of the evaluation, and the material that it used, as it is stored.
         judgments: signature of the judgments.
         data_hash: hash of the judgments, with published winners and decisions.
     """

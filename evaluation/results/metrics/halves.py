@@ -84,7 +84,7 @@ class _SplitVotes(NamedTuple):
     Attributes:
         pair: (M,) pairs.
         votes: (M, 3) indicators of the voted side (``_sides_of``).
-        decrease: (N, 3) for each judgment, how much fewer votes each side has without it.
+        decrease: (N, 3) numbers of votes that each side loses without the judgment.
     """
 
     pair: Ints

@@ -110,7 +110,7 @@ def judged_captions(
     *,
     without_own: bool = False,
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
-    """Return the study's judged captions with references, and counts of those left out, as ``caption_texts`` does."""
+    """Return the results of ``caption_texts`` for the study's judged captions, with the values of the consensus."""
     captions = captions_of_several_units(study, table)
     if captions is None:
         captions = [

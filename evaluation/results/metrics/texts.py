@@ -121,7 +121,7 @@ def kinds_with_unknown(kinds: Iterable[str]) -> list[str]:
 
 
 def kinds_or_none(kinds: Sequence[str]) -> list[str] | None:
-    """Return the same as ``kinds_with_unknown``, or None if no pair has a kind."""
+    """Return the kinds of pairs, with UNKNOWN_KIND for a pair without a kind; None if no pair has a kind."""
     return kinds_with_unknown(kinds) if any(kinds) else None
 
 

@@ -1,4 +1,4 @@
-"""Audit the filter applied before judging: estimate what it missed from a random sample of the captions it rejected."""
+"""Estimate how many good captions the filter before judging rejected, from a judged random sample of rejected ones."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class ShownCaption(NamedTuple):
 
 @dataclass(slots=True)
 class CreditFinder:
-    """Finds credits of a study's units at the time of a snapshot, and caches what several look-ups need."""
+    """Finds credits of a study's units at the time of a snapshot. Hashes of texts are cached between look-ups."""
 
     study: Study
     moment: Snapshot

@@ -92,7 +92,10 @@ class JudgmentRows:
                 yield from self._rows(unit_ids, systems_by_unit)
 
     def _rows(self, unit_ids: Sequence[int] | None, systems: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of the judgments of these units. ``systems`` has the value of ``systems`` by unit row id."""
+        """Yield the rows of the judgments of the units; None for all units.
+
+        ``systems`` has the values of the column ``systems`` by unit row id.
+        """
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         is_imported = study.source == Study.Source.IMPORTED
         left_out, setting, scale = columns_left_out(study), answers_setting(study), study_scale(study)
