@@ -305,7 +305,9 @@ def compute_aggregation(
     }
     if design.scale and kind.scale:
         result["scale"] = _scale_as_json(kind.scale)
-    result["figures"] = {**figures.study, **({"system_content": content} if content else {})}
+    result["figures"] = dict(figures.study)
+    if content:
+        result["figures"]["system_content"] = content
     if clusters == NAIVE:
         result["clusters"] = NAIVE
     if model:

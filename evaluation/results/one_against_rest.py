@@ -86,13 +86,15 @@ def clustered_share(
     if not n:
         return share_with_interval(0, 0)
     interval = share_of_rows(values.astype(np.float64), clusters, CONFIDENCE, keep=is_included)
-    return {
+    share = {
         "value": float(values[is_included].mean()),
         **as_json(interval, "low", "high"),
         "n": n,
         "clusters": dict(interval.clusters.counts),
-        **({"reason": interval.clusters.reason} if interval.clusters.reason else {}),
     }
+    if interval.clusters.reason:
+        share["reason"] = interval.clusters.reason
+    return share
 
 
 def share_with_interval(count: int, n: int) -> dict[str, Any]:

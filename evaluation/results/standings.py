@@ -47,7 +47,7 @@ class Standings:
     """A comparison of K systems by people's answers.
 
     Attributes:
-        measure: what the values are, such as WON.
+        measure: name of the measure of the values, such as WON.
         names: names of the systems.
         figures: value, interval and n by system.
         strength: (K,) values by which systems are ordered.

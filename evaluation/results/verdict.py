@@ -106,9 +106,10 @@ def winners_of_metrics(scores: Mapping[str, Floats]) -> dict[str, Ints]:
 
 
 def name_of_test(clusters: object, deletions: RaterDeletions | None) -> str:
-    """Return the name of the test that compares metrics.
+    """Return the name of the test that compares metrics: by item and rater if enough raters are known, else by item.
 
-    ``clusters`` is true if rows are clustered. ``deletions`` are of raters, or None if these are unknown.
+    ``clusters`` is false if rows are not clustered, so that the test is naive. ``deletions`` is None if raters are
+    unknown.
     """
     if deletions is not None and deletions.rater_count >= MIN_CLUSTERS:
         return BY_ITEM_AND_RATER

@@ -74,19 +74,23 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
             caption_with_text = first_ids.setdefault(one_text(row["first_text"]), first)
         if not texts:
             row |= dict.fromkeys(TEXTS)
-        yield {
-            **row,
+        row |= {
             "kind": row["kind"] or None,
             "control_kind": row["control_kind"] or None,
             "expected": None if expected is None else kind.exchange.to_file(expected, content=content),
             "repeats": content.get(ORIGINAL_UNIT),
             "full_depth": pk in full_depth,
             "decided": None if decision is None else decision.value,
-            "content": content or None if kind.is_open else None,
-            **({"same_words": caption_with_text} if caption_with_text != first else {}),
-            **({"systems": credits} if credits else {}),
-            **({"document": document} if document else {}),
+            "content": (content or None) if kind.is_open else None,
         }
+        # Columns that only some units have.
+        if caption_with_text != first:
+            row["same_words"] = caption_with_text
+        if credits:
+            row["systems"] = credits
+        if document:
+            row["document"] = document
+        yield row
 
 
 def _names_of_systems(systems: Sequence[Any], names: Mapping[int, str]) -> list[Any]:
@@ -102,8 +106,11 @@ def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
     )
     for values in rows.iterator(ROWS_PER_BATCH):
         row = dict(zip(FIELDS_OF_PAIRS, values, strict=True))
+        row["kind"] = row["kind"] or None
         document = document_in(row.pop("document"))
-        yield row | {"kind": row["kind"] or None} | ({"document": document} if document else {})
+        if document:
+            row["document"] = document
+        yield row
 
 
 def released_captions(study: Study) -> Iterator[dict[str, Any]]:
