@@ -194,8 +194,12 @@ def measure_agreement(
     - ``ordinal``: ordinal alpha, for interval levels, and for pairs with more than two answers from "first by far" to
       "second by far", without "neither";
     - ``coefficients``: other coefficients, for short scales;
-    - ``by_kind``, ``one_against_rest``, ``side_bias``, ``full_depth``;
-    - ``per_worker``: whether single workers can be assessed.
+    - ``by_kind``: alpha by pair kind, if there are kinds;
+    - ``one_against_rest``: how often one judge agrees with the majority of the others, for nominal levels;
+    - ``components``: variance components of the answers, if workers are known;
+    - ``side_bias``: how often the option on the left was chosen, if options have sides;
+    - ``per_worker``: whether single workers can be assessed;
+    - ``full_depth``: the number of the units to which results are limited, if they are.
 
     Args:
         open_judgments: judgments with open answers, which are compared by their kind's codes; empty for other kinds.
@@ -229,7 +233,6 @@ def measure_agreement(
         anonymous=anonymous,
         counted_clusters=all_clusters if full_depth is None else None,
     )
-
     level = kind.aggregation.level
     alpha = _AlphaMeasure(level, exchange, all_clusters, seed, has_control_items)
     figures: dict[str, Any] = {"alpha": alpha.of_all(patterned)}
@@ -237,13 +240,7 @@ def measure_agreement(
         figures["ordinal"] = replace(alpha, level="ordinal").of_all(patterned)
     # Ordinal alpha needs degrees of preference, not only sides. Values contain the confidence as multiples of SURE.
     if kind.two_sided and len({value % SURE for value in kind.values}) > len(SIDES):
-        preference = preferences_of(table.full_value[is_included])
-        is_preference = ~np.isnan(preference)  # the answer is not "neither"
-        labels, codes = encode(np.where(is_preference, preference, 0), "values")
-        preferences = replace(ratings, labels=labels, code=codes)
-        opposite = np.negative if exchange else None
-        ordinal_alpha = replace(alpha, level="ordinal", exchange=opposite)
-        figures["ordinal"] = ordinal_alpha.of_subset(preferences, is_preference)
+        figures["ordinal"] = _alpha_of_preferences(alpha, ratings, table.full_value[is_included])
     if len(kind.outcomes) <= MAX_OUTCOMES:
         figures["coefficients"] = agreement_coefficients(
             patterned,
@@ -270,6 +267,19 @@ def measure_agreement(
     if full_depth is not None:
         figures["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH_NOTE}
     return figures
+
+
+def _alpha_of_preferences(alpha: _AlphaMeasure, ratings: Ratings, full_value: Floats) -> dict[str, Any]:
+    """Return ordinal alpha of degrees of preference, from "first by far" to "second by far", without "neither".
+
+    ``full_value`` has the (N,) answers of the ratings with strength and confidence.
+    """
+    preference = preferences_of(full_value)
+    is_preference = ~np.isnan(preference)  # the answer is not "neither"
+    labels, codes = encode(np.where(is_preference, preference, 0), "values")
+    preferences = replace(ratings, labels=labels, code=codes)
+    opposite = np.negative if alpha.exchange else None
+    return replace(alpha, level="ordinal", exchange=opposite).of_subset(preferences, is_preference)
 
 
 def alpha_of_ratings(
