@@ -5,17 +5,26 @@ A long file is written in parts, so that a stopped export can be resumed (``part
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from django.utils import timezone
 
-from common.files import FileProblem, check_writable_path, write_json
+from common.files import FileProblem, HashedFile, check_writable_path, write_json
 from evaluation.data.export.formats import TASKS, check_fits, format_named
 from evaluation.data.export.formats.judgment_rows import timestamp
-from evaluation.data.export.parts import begin_parts, lock_output, make_request, remove_parts, write_in_parts
+from evaluation.data.export.parts import (
+    StartedExport,
+    begin_parts,
+    lock_output,
+    make_request,
+    remove_parts,
+    write_in_parts,
+)
 from evaluation.data.judgment_sets.signatures import AS_IMPORTED
+from evaluation.data.judgment_sets.tallies import VoteCounts
 from evaluation.errors import ExportError
 from judgments.access.study_log import note_event
 from judgments.models import Study
@@ -58,7 +67,8 @@ def export_judgments(
         resume: whether to continue a stopped export of the same file, with the snapshot that it took.
 
     Raises:
-        ExportError: the format or task is unknown, the study is unsuitable, or another export writes the file.
+        ExportError: the format or task is unknown, the study is unsuitable, or a long transaction stores judgments.
+        ServiceBusy: another export is writing the file.
         FileProblem: the path cannot be written.
     """
     export_format = format_named(format)
@@ -67,12 +77,10 @@ def export_judgments(
     check_fits(study, export_format)
     check_writable_path(output)
     progress(START_SHARE, f"writing {export_format.name}")
-    design = design_of(study)
     encoding = export_format.encoding()
     request = make_request(study, format=export_format.name, task=task, revisions=revisions)
     with lock_output(output):
         started_export = begin_parts(study, output, encoding, request=request, resume=resume)
-        snapshot = started_export.snapshot
 
         def report(share: float, sentence: str) -> None:
             progress(START_SHARE + (SIGNING_SHARE - START_SHARE) * share, sentence)
@@ -83,36 +91,7 @@ def export_judgments(
             remove_parts(output)
             raise
         progress(SIGNING_SHARE, "signing")
-        # Options that do not apply, or are not used, are left out, so that they do not change the signature.
-        settings: dict[str, Any] = {"format": export_format.name, "protocol": study.protocol}
-        if export_format.name == "qrels":
-            settings["task"] = task
-        if revisions:
-            settings["revisions"] = "all"
-        settings["controls"] = (
-            AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold
-        )
-        access = design.access.model_copy(update={"code": ""})  # participants' code to join is secret
-        manifest = {
-            "study": study.slug,
-            "protocol": study.protocol,
-            "dataset": design.dataset,
-            "simulated": study.simulated,
-            "format": export_format.name,
-            "file": output.name,
-            "bytes": hashed_file.size,
-            "sha256": hashed_file.hexdigest(),
-            "judgments_sha256": vote_counts.data_hash,
-            "counts": started_export.work.counts,
-            "seed": design.seed,
-            "design": design.model_copy(update={"access": access}).model_dump(mode="json"),
-            "texts_read": snapshot.texts_read,
-            "versions": versions(),
-            "signature": signature("export", settings),
-            "judgment_signature": str(snapshot.signature(vote_counts)),
-            "as_of": timestamp(snapshot.moment.time),
-            "created_at": timestamp(timezone.now()),
-        }
+        manifest = _manifest_of(study, request, started_export, output, hashed_file, vote_counts)
         write_json(manifest_path_of(output), manifest)
         remove_parts(output)
     sentence = f"The judgments were exported as {export_format.name}."
@@ -121,3 +100,43 @@ def export_judgments(
     )
     progress(1.0, "done")
     return ExportedFile(output, manifest_path_of(output), manifest)
+
+
+def _manifest_of(
+    study: Study,
+    request: Mapping[str, Any],
+    started_export: StartedExport,
+    output: Path,
+    hashed_file: HashedFile,
+    vote_counts: VoteCounts,
+) -> dict[str, Any]:
+    """Return the manifest of a file that was written. ``request`` is that of ``make_request``."""
+    design, snapshot = design_of(study), started_export.snapshot
+    # Options that do not apply, or are not used, are left out, so that they do not change the signature.
+    settings: dict[str, Any] = {"format": request["format"], "protocol": study.protocol}
+    if request["format"] == "qrels":
+        settings["task"] = request["task"]
+    if request["revisions"]:
+        settings["revisions"] = "all"
+    settings["controls"] = AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold
+    access = design.access.model_copy(update={"code": ""})  # participants' code to join is secret
+    return {
+        "study": study.slug,
+        "protocol": study.protocol,
+        "dataset": design.dataset,
+        "simulated": study.simulated,
+        "format": request["format"],
+        "file": output.name,
+        "bytes": hashed_file.size,
+        "sha256": hashed_file.hexdigest(),
+        "judgments_sha256": vote_counts.data_hash,
+        "counts": started_export.work.counts,
+        "seed": design.seed,
+        "design": design.model_copy(update={"access": access}).model_dump(mode="json"),
+        "texts_read": snapshot.texts_read,
+        "versions": versions(),
+        "signature": signature("export", settings),
+        "judgment_signature": str(snapshot.signature(vote_counts)),
+        "as_of": timestamp(snapshot.moment.time),
+        "created_at": timestamp(timezone.now()),
+    }
