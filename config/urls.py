@@ -20,8 +20,8 @@ urlpatterns = [
     path("api/", include("config.api.urls")),
     path("may-upload/<slug:who>/", MayUploadView.as_view(), name="may-upload"),
     path("language/", set_language, name="language"),
-    path("shared/<int:entry>/<slug:mark>/", shared_report, name="shared-report"),
-    path("shared/<int:entry>/<slug:mark>/<path:name>", shared_report),
+    path("shared/<int:entry>/<slug:signature>/", shared_report, name="shared-report"),
+    path("shared/<int:entry>/<slug:signature>/<path:name>", shared_report),
     path("", include("annotation.urls")),
 ]
 

@@ -29,28 +29,32 @@ def full_link(request: HttpRequest, study: Study) -> str:
 
 @never_cache
 @require_safe
-def shared_report(request: HttpRequest, entry: int, mark: str, name: str = PAGE) -> HttpResponseBase:
+def shared_report(request: HttpRequest, entry: int, signature: str, name: str = PAGE) -> HttpResponseBase:
     """Show the newest report of the link's study, or send one of its files.
 
     The page's content security policy allows its own styles, but no scripts.
 
     Args:
-        entry, mark: the id and the signature of the entry in the study's log (see ``sharing``).
+        entry, signature: the id and the signature of the entry in the study's log (see ``sharing``).
         name: name of the file.
     """
     policy = {"style-src": [UNSAFE_INLINE], "script-src": None, "sandbox": ["allow-downloads"]}
 
     @csp_replace(policy)
     def show(request: HttpRequest) -> HttpResponseBase:
-        return _shared_file(request, entry, mark, name)
+        return _shared_file(request, entry, signature, name)
 
     return show(request)
 
 
-def _shared_file(request: HttpRequest, entry: int, mark: str, name: str) -> HttpResponseBase:
+def _shared_file(request: HttpRequest, entry: int, signature: str, name: str) -> HttpResponseBase:
     """Return a file of the report. Wrong links count as failed attempts of the client, which are limited."""
+
+    def find_study() -> Study | None:
+        return study_of_link(entry, signature)
+
     try:
-        study = limit_failed_attempts(lambda: study_of_link(entry, mark), ("token",))
+        study = limit_failed_attempts(find_study, ("token",))
     except TooManyAttempts as error:
         page = render_to_string("429.html", {"message": str(error)}, request)
         return HttpResponse(page, status=error.status, headers={"Retry-After": str(error.wait)})

@@ -77,9 +77,9 @@ def share_report(*, study: Study, by: User | None, take_back: bool) -> Outcome:
     return Outcome(sentence % {"address": address}, address)
 
 
-def study_of_link(entry: int, mark: str) -> Study | None:
-    """Return the study of a link that works, or None. ``mark`` is the signature of the entry."""
-    if not constant_time_compare(mark, _SIGNER.signature(str(entry))):
+def study_of_link(entry: int, signature: str) -> Study | None:
+    """Return the study of a link that works, or None. ``signature`` is that of the entry."""
+    if not constant_time_compare(signature, _SIGNER.signature(str(entry))):
         return None
     event = StudyEvent.objects.filter(pk=entry, what=LINK_MADE).select_related("study").first()
     if event is None or event != _newest_entry(event.study):
