@@ -254,13 +254,14 @@ def _constant_texts() -> Iterator[tuple[str, str]]:
     from annotation.crowds import BACKENDS
     from evaluation.data.export.formats import FORMATS
     from evaluation.presentation.rendering import WORDING_TEMPLATES
-    from evaluation.results import agreement, rankings, worker_models
+    from evaluation.results import agreement, worker_models
+    from evaluation.results.rankings import measures
     from judgments.design.quiz import QUIZ_PRESETS
     from judgments.importers.textio import QUIRK_NOTES
     from judgments.kinds import KINDS
     from quorum import statistics
 
-    modules = [agreement, rankings, worker_models]
+    modules = [agreement, measures, worker_models]
     for package in pkgutil.walk_packages(statistics.__path__, f"{statistics.__name__}."):
         modules.append(import_module(package.name))
     for module in modules:

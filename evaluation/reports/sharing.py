@@ -82,6 +82,7 @@ def study_of_link(entry: int, signature: str) -> Study | None:
     if not constant_time_compare(signature, _SIGNER.signature(str(entry))):
         return None
     event = StudyEvent.objects.filter(pk=entry, what=LINK_MADE).select_related("study").first()
-    if event is None or event != _newest_entry(event.study):
+    study = None if event is None else event.study
+    if study is None or event != _newest_entry(study):
         return None
-    return event.study
+    return study

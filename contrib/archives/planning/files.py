@@ -9,7 +9,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from contrib.archives.errors import PublishingError
-from evaluation.data.releases.bundle import CHUNK, BundleReader
+from evaluation.data.releases.bundle import CHUNK_BYTES, BundleReader
 from evaluation.models import Release
 
 SAMPLE_BYTES = 512  # number of first bytes from which Hugging Face guesses how to store a file
@@ -80,12 +80,12 @@ def read_bytes(data: bytes, begin: int = 0) -> Iterator[bytes]:
 def read_file(path: Path, begin: int = 0) -> Iterator[bytes]:
     with path.open("rb") as file:
         file.seek(begin)
-        while part := file.read(CHUNK):
+        while part := file.read(CHUNK_BYTES):
             yield part
 
 
 def read_member(path: Path, name: str, begin: int = 0) -> Iterator[bytes]:
     with ZipFile(path) as archive, archive.open(name) as file:
         file.seek(begin)
-        while part := file.read(CHUNK):
+        while part := file.read(CHUNK_BYTES):
             yield part

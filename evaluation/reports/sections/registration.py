@@ -125,12 +125,12 @@ class _TestedHypothesis(NamedTuple):
     """A test of a hypothesis.
 
     Attributes:
-        index: position of the hypothesis in the plan.
+        hypothesis: position of the hypothesis in the plan.
         only_better: number of pairs on which only the metric is right that is claimed to be better.
         only_worse: number of pairs on which only the other metric is right.
     """
 
-    index: int
+    hypothesis: int
     only_better: int
     only_worse: int
     p: float
@@ -169,8 +169,8 @@ def hypothesis_outcomes(
         verdict = UNDECIDED
         if adjusted_p <= plan.level:
             verdict = SUPPORTED if test.only_better > test.only_worse else NOT_SUPPORTED
-        outcomes[test.index] = replace(
-            outcomes[test.index],
+        outcomes[test.hypothesis] = replace(
+            outcomes[test.hypothesis],
             verdict=verdict,
             first_only=test.only_better,
             second_only=test.only_worse,
