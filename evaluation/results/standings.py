@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -133,6 +133,28 @@ def rater_count_of(deletions: RaterDeletions | None) -> int | None:
     return None if deletions is None else deletions.rater_count
 
 
+class SystemComparison(NamedTuple):
+    """A judged pair of captions of two systems. The winner is 1, 2, or 0 for a tie."""
+
+    pair_id: int
+    first_system: str
+    second_system: str
+    winner: int
+
+
+def comparisons_of_systems(
+    consensus: StudyConsensus, systems: Mapping[str, tuple[str, str]]
+) -> list[SystemComparison]:
+    """Return the judged pairs of two systems. ``systems`` has the systems of both captions by pair key."""
+    comparisons = []
+    for pair in consensus.pairs:
+        first_system, second_system = systems[pair.key]
+        outcome = consensus.of_pair[pair.pk]
+        if first_system != second_system and (outcome.value is not None or outcome.tie):
+            comparisons.append(SystemComparison(pair.pk, first_system, second_system, outcome.value or 0))
+    return comparisons
+
+
 def standings_of_pairs(
     table: JudgmentTable,
     consensus: StudyConsensus,
@@ -152,20 +174,10 @@ def standings_of_pairs(
         anonymous: whether raters are unknown.
         clustered: whether pairs are clustered; if false, they are regarded as independent, as in older releases.
     """
-    pair_ids: list[int] = []
-    first_names: list[str] = []
-    second_names: list[str] = []
-    winners: list[int] = []  # 1, 2, or 0 for a tie
-    for pair in consensus.pairs:
-        first_name, second_name = systems[pair.key]
-        outcome = consensus.of_pair[pair.pk]
-        if first_name != second_name and (outcome.value is not None or outcome.tie):
-            pair_ids.append(pair.pk)
-            first_names.append(first_name)
-            second_names.append(second_name)
-            winners.append(outcome.value or 0)
-    if not pair_ids:
+    comparisons = comparisons_of_systems(consensus, systems)
+    if not comparisons:
         return None
+    pair_ids, first_names, second_names, winners = map(list, zip(*comparisons, strict=True))
     pair_items = [items[pair_id] for pair_id in pair_ids]
     clusters: ClusterColumns = NAIVE
     if clustered:

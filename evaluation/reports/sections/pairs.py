@@ -36,7 +36,7 @@ from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.metrics.pair_variants import scores_by_random_subsets
 from evaluation.results.metrics.tables import ONE_JUDGE, accuracy_by_metric, accuracy_table, longer_tables
 from evaluation.results.metrics.texts import kinds_or_none
-from evaluation.results.standings import comparison_tables
+from evaluation.results.standings import comparison_tables, comparisons_of_systems
 from quorum.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from quorum.statistics.correlation import correlation
 from quorum.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners
@@ -303,7 +303,7 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     standings = inputs.standings
     if standings is None:
         return None
-    comparisons = _decided_comparisons(inputs)
+    comparisons = comparisons_of_systems(inputs.consensus, inputs.systems)
     pair_ids, first, second, winners = (list(column) for column in zip(*comparisons, strict=True))
     people = tournament(first, second, winners, resamples=0)
     order = people.order.tolist()
@@ -356,17 +356,6 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     if metrics_table is not None:
         tables.append(metrics_table)
     return section("tournament", sentences, plots, tables)
-
-
-def _decided_comparisons(inputs: ReportInputs) -> list[tuple[int, str, str, int]]:
-    """Return (row id, first system, second system, winner) of pairs of two systems. A tie has the winner 0."""
-    rows = []
-    for pair in inputs.consensus.pairs:
-        system, other = inputs.systems[pair.key]
-        outcome = inputs.consensus.of_pair[pair.pk]
-        if system != other and (outcome.value is not None or outcome.tie):
-            rows.append((pair.pk, system, other, outcome.value or 0))
-    return rows
 
 
 def _strengths_drawing(strength_by_name: Mapping[str, Estimate], leaders: Sequence[str]) -> DotPlot:
