@@ -23,14 +23,8 @@ from common.amounts import as_json
 from common.errors import QuorumError
 
 LEFTOVER_SECONDS = 24 * 3600  # age from which files of killed processes are removed
-ZIP_EPOCH = (
-    1980,
-    1,
-    1,
-    0,
-    0,
-    0,
-)  # time of all files in a ZIP archive, so that equal files give equal archives
+# The time of all files in a ZIP archive, so that equal files give equal archives.
+ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 # Some spreadsheets treat full-width characters, as typed in Japanese or Chinese, as the ASCII characters.
 _FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
 _QUOTED_FORMULA = re.compile(r"'+[=+\-@＝＋－＠\t\r]")
