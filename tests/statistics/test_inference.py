@@ -519,9 +519,9 @@ def test_the_ceiling_lies_above_who_knows_the_truth_and_below_who_has_seen_the_v
     every = np.ones(truth.size, dtype=np.bool_)
     weight = found.decided_chances.sum()
     assert found.chances_of(truth).sum() / weight == pytest.approx(reached, abs=0.003)
-    assert found.ceiling(every).sum() / weight == pytest.approx(ceiling, abs=0.003)
-    assert found.ceiling(every).sum() < np.maximum(found.first, found.second).sum()
-    assert found.agree.sum() <= found.ties_half.sum() < found.ceiling(every).sum()
+    assert found.ceiling_contributions(every).sum() / weight == pytest.approx(ceiling, abs=0.003)
+    assert found.ceiling_contributions(every).sum() < np.maximum(found.first, found.second).sum()
+    assert found.agree.sum() <= found.agree_ties_half.sum() < found.ceiling_contributions(every).sum()
 
 
 def comparisons(seed: int = 3) -> tuple[list[str], list[str], list[int], list[int]]:

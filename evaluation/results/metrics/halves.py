@@ -137,7 +137,7 @@ def compare_on_same_halves(
         if is_included.any():
             figures[kind] = {
                 "people": measure.share(halves.agree, is_included),
-                "ceiling": measure.share(halves.ceiling(is_included), is_included),
+                "ceiling": measure.share(halves.ceiling_contributions(is_included), is_included),
                 "metrics": {
                     name: measure.share(halves.chances_of(winners), is_included, winners)
                     for name, winners in winners_by_metric.items()

@@ -57,7 +57,7 @@ def accuracy_over_all(
     for kind, is_of_kind in kinds_of(kinds, len(scores)).items():
         n = int(is_of_kind.sum())
         # `share` calls `credit` with people's winners, and with the winners without single participants.
-        estimate = people.share(credit, is_of_kind, undecided=True) if n else Inference()
+        estimate = people.share(credit, is_of_kind, include_undecided=True) if n else Inference()
         value = float(credit(all_pairs, people.winners)[is_of_kind].mean()) if n else math.nan
         accuracies[kind] = {"value": json_float(value), **as_json(estimate, "low", "high"), "n": n}
         accuracies[kind]["reason"] = estimate.reason
@@ -120,7 +120,7 @@ def _share_of_right_outcomes(outcomes: Ints, people: PeoplesWinners, is_judged: 
     def credit(pairs: Ints, peoples_winners: Floats) -> Floats:
         return (outcomes[pairs] == peoples_winners).astype(np.float64)
 
-    return people.share(credit, is_judged, undecided=True)
+    return people.share(credit, is_judged, include_undecided=True)
 
 
 def metric_outcomes(scores: Floats, epsilon: float) -> Ints:

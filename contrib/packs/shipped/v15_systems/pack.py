@@ -243,7 +243,7 @@ def _add_halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[s
     accuracies = {name: _mean_over_splits(rows) for name, rows in is_right.items()} | {
         "people": _PredictionAccuracy(ratio(halves.agree, halves.decided_chances), halves.decided_chances),
         "people, a tied half being half right": _PredictionAccuracy(
-            ratio(halves.ties_half, halves.decided_chances), halves.decided_chances
+            ratio(halves.agree_ties_half, halves.decided_chances), halves.decided_chances
         ),
     }
     cells = {
