@@ -275,10 +275,13 @@ def test_a_consensus_without_each_rater_is_no_column_of_other_statistics() -> No
 
 def test_halves_that_always_agree_bound_nothing() -> None:
     halves = halves_of_votes([3, 0, 4], [0, 3, 0], [0, 0, 0])
-    assert halves.ceiling_contributions(np.ones(3, dtype=np.bool_)).tolist() == halves.decided_chances.tolist()
+    assert (
+        halves.ceiling_contributions(np.ones(3, dtype=np.bool_)).tolist() == halves.decided_chances.tolist()
+    )
     apart = halves_of_votes([1, 1], [1, 1], [0, 0])
     assert (
-        apart.ceiling_contributions(np.ones(2, dtype=np.bool_)).tolist() == (apart.decided_chances / 2).tolist()
+        apart.ceiling_contributions(np.ones(2, dtype=np.bool_)).tolist()
+        == (apart.decided_chances / 2).tolist()
     )  # chance
 
 

@@ -11,12 +11,9 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation import bradley_terry_of_comparisons, preference_strengths, rank_bands
 from quorum.statistics.aggregation.bradley_terry.existence import TOO_FEW_ITEMS
 from quorum.statistics.aggregation.pair_answers import confidences_of, preferences_of, sides_of
-from quorum.statistics.aggregation.strengths import (
-    CONFOUNDED_REASON,
-    NO_WINNER,
-    RISING_REASON,
-    _PreferenceModel,
-)
+from quorum.statistics.aggregation.preference_models import preference_model
+from quorum.statistics.aggregation.preference_rows import NO_WINNER
+from quorum.statistics.aggregation.strengths import CONFOUNDED_REASON, RISING_REASON
 from quorum.statistics.inputs import BadShape, BadValue
 from tests.refusals import assert_names, refuses
 
@@ -38,7 +35,7 @@ def drawn(
     first = rng.integers(0, 4, rows)
     second = (first + rng.integers(1, 4, rows)) % 4
     covariate = rng.normal(size=rows)
-    model = _PreferenceModel(name, np.array(levels))
+    model = preference_model(name, np.array(levels))
     chances = model.chances(TRUTH[first] - TRUTH[second] + 0.7 * covariate, np.array(cuts))
     level = (chances.cumsum(axis=1) < rng.random(rows)[:, None]).sum(axis=1)
     return first, second, covariate, np.array(levels)[level]
@@ -135,7 +132,7 @@ def test_strength_and_a_covariate_are_found_again(
     assert np.abs(found.log_strength - TRUTH).max() < 0.15
     assert np.abs(found.cuts - cuts).max() < 0.15
     assert found.coefficient_low[0] < 0.7 < found.coefficient_high[0]
-    model = _PreferenceModel(name, np.array(levels))
+    model = preference_model(name, np.array(levels))
     difference, step = np.array([-1.2, 0.0, 0.7]), 1e-6
     chances = model.chances(difference, np.array(cuts))
     slopes = model.slopes(difference, np.array(cuts), chances)
@@ -230,7 +227,7 @@ def test_a_step_that_leads_too_far_is_halved() -> None:
     found = preference_strengths(first, second, preference, model="cumulative")
     assert found.converged
     nudged = [
-        _PreferenceModel("cumulative", found.levels).chances(
+        preference_model("cumulative", found.levels).chances(
             (found.log_strength + step)[first] - (found.log_strength + step)[second], found.cuts
         )[np.arange(len(first)), np.searchsorted(found.levels, preference)]
         for step in 0.01 * np.vstack([np.zeros(3), np.eye(3), -np.eye(3)])

@@ -25,7 +25,13 @@ from quorum.statistics.aggregation.bradley_terry.existence import (
     group_names,
 )
 from quorum.statistics.aggregation.bradley_terry.likelihood import OutcomeCounts
-from quorum.statistics.aggregation.bradley_terry.maximum import Fit, TrialFit, maximise, remove_fixed_level
+from quorum.statistics.aggregation.bradley_terry.maximum import (
+    Fit,
+    StoppingRule,
+    TrialFit,
+    maximise,
+    remove_fixed_level,
+)
 from quorum.statistics.aggregation.bradley_terry.results import ItemStrengths, shares_of
 from quorum.statistics.crossed import (
     CONFIDENCE,
@@ -92,7 +98,7 @@ def luce_choice(
     columns = cluster_columns(clusters)
     row_clusters = Clusters.from_columns(columns, rows.count) if columns else None
     reason = rows.no_maximum_reason(prior)
-    fit = None if reason else _fit_choices(rows, prior, (max_iterations, tolerance))
+    fit = None if reason else _fit_choices(rows, prior, StoppingRule(max_iterations, tolerance))
     freedom = np.full(len(rows.items), math.inf)
     if fit is not None and row_clusters is not None:
         chances, _ = _chances(rows, fit.theta)
@@ -244,8 +250,8 @@ def _derivatives(
     return slope, np.asarray(information, dtype=np.float64)
 
 
-def _fit_choices(rows: _ChoiceLists, prior: float, limits: tuple[int, float]) -> Fit:
-    """Return the strengths that maximise the likelihood, which must have a maximum. `limits` are as in `maximise`."""
+def _fit_choices(rows: _ChoiceLists, prior: float, stopping_rule: StoppingRule) -> Fit:
+    """Return the strengths that maximise the likelihood, which must have a maximum."""
     items = len(rows.items)
     won = np.asarray(rows.wins.sum(axis=0), dtype=np.float64).ravel()
 
@@ -258,4 +264,4 @@ def _fit_choices(rows: _ChoiceLists, prior: float, limits: tuple[int, float]) ->
         return _derivatives(candidate.parameters, candidate.chances, won, prior)
 
     is_free = np.ones(items, dtype=np.bool_)
-    return remove_fixed_level(maximise(evaluate, derivatives, np.zeros(items), is_free, items, limits))
+    return remove_fixed_level(maximise(evaluate, derivatives, np.zeros(items), is_free, items, stopping_rule))

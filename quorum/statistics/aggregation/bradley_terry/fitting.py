@@ -31,7 +31,7 @@ from quorum.statistics.aggregation.bradley_terry.likelihood import (
     StrengthParameters,
     fit_model,
 )
-from quorum.statistics.aggregation.bradley_terry.maximum import Fit
+from quorum.statistics.aggregation.bradley_terry.maximum import Fit, StoppingRule
 from quorum.statistics.aggregation.bradley_terry.results import BradleyTerryResult, ItemStrengths, shares_of
 from quorum.statistics.aggregation.bradley_terry.settings import FitSettings
 from quorum.statistics.crossed import (
@@ -151,8 +151,8 @@ def _fit_result(
         reason = RISING_REASON.format(" and ".join(free_names))
     fit = None
     if not reason:
-        limits = settings.max_iterations, settings.tolerance
-        fit = fit_model(tables, has_ties, settings.order_effect, limits)
+        stopping_rule = StoppingRule(settings.max_iterations, settings.tolerance)
+        fit = fit_model(tables, has_ties, settings.order_effect, stopping_rule)
     freedom = np.full(len(items) + 2, math.inf)  # of log-strengths, log nu and the order effect
     clusters = rows.clusters if rows is not None else None
     if fit is not None and rows is not None:

@@ -9,7 +9,13 @@ import numpy as np
 import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats
-from quorum.statistics.aggregation.bradley_terry.maximum import Fit, TrialFit, maximise, remove_fixed_level
+from quorum.statistics.aggregation.bradley_terry.maximum import (
+    Fit,
+    StoppingRule,
+    TrialFit,
+    maximise,
+    remove_fixed_level,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +58,8 @@ def log_chances(parameters: StrengthParameters) -> tuple[Floats, Floats, Floats]
     return first, second, parameters.log_nu - np.logaddexp(np.logaddexp(half, -half), parameters.log_nu)
 
 
-def fit_model(tables: OutcomeCounts, has_ties: bool, has_order: bool, limits: tuple[int, float]) -> Fit:
-    """Return the strengths that maximise the likelihood, which must have a maximum. `limits` are as in `maximise`."""
+def fit_model(tables: OutcomeCounts, has_ties: bool, has_order: bool, stopping_rule: StoppingRule) -> Fit:
+    """Return the strengths that maximise the likelihood, which must have a maximum."""
     items = len(tables.first)
     # If all items were equal, nu / 2 would be the odds of a tie.
     log_nu = math.log(2 * tables.tied.sum() / (tables.first + tables.second).sum()) if has_ties else -math.inf
@@ -70,7 +76,7 @@ def fit_model(tables: OutcomeCounts, has_ties: bool, has_order: bool, limits: tu
         np.r_[np.zeros(items), log_nu, 0.0],
         np.r_[np.ones(items, dtype=bool), has_ties, has_order],
         items,
-        limits,
+        stopping_rule,
     )
     return remove_fixed_level(maximum)
 

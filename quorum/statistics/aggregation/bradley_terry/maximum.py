@@ -21,8 +21,9 @@ _MAX_STEP = 4.0
 class Fit:
     """The maximum of a log-likelihood.
 
-    parameters: (P,), of which the first are theta. theta: (K,) log-strengths with mean zero. covariance, information:
-    matrices for the free parameters. iterations, converged, gradient: how the fit ended (see `quorum.statistics`).
+    theta: (K,) log-strengths with mean zero. parameters: (P,) all parameters, of which the first K are theta.
+    covariance, information: square matrices for the free parameters alone. iterations, converged, gradient: how the fit
+    ended (see `quorum.statistics`).
     """
 
     theta: Floats
@@ -36,11 +37,25 @@ class Fit:
 
 
 class TrialFit(NamedTuple):
-    """(P,) parameters, with log-strengths of mean zero, their log-likelihood, and the chances of the outcomes."""
+    """Parameters that are tried, and what follows from them.
+
+    parameters: (P,), with log-strengths of mean zero. chances: the chances of the outcomes, in the form that the
+    `derivatives` of `maximise` take.
+    """
 
     parameters: Floats
     log_likelihood: float
     chances: Any
+
+
+class StoppingRule(NamedTuple):
+    """When a fit ends: after `max_iterations`, or when no parameter moves by more than `tolerance`.
+
+    The tolerance holds for a step absolutely or in units of the parameter's standard error.
+    """
+
+    max_iterations: int
+    tolerance: float
 
 
 def maximise(
@@ -49,15 +64,19 @@ def maximise(
     start: Floats,
     is_free: Flags,
     items: int,
-    limits: tuple[int, float],
+    stopping_rule: StoppingRule,
 ) -> Fit:
-    """Find the maximum, which must exist, by Newton's method with halved, bounded steps.
+    """Find the maximum of a log-likelihood, which must have one, by Newton's method with bounded steps.
 
-    `derivatives` returns the slope and the information at a trial fit. Only parameters for which `is_free` (P,) is true
-    are changed; the first `items` of them are strengths. `limits` are the largest number of iterations, and the
-    tolerance. The covariance is the inverse of the `invertible_information`.
+    Args:
+        evaluate: computes a trial fit from (P,) parameters.
+        derivatives: computes the (P,) slope and the (P, P) information (the negative second derivative) at a trial fit.
+        start: (P,) parameters to start from; the first `items` of them are log-strengths.
+        is_free: (P,) flags of the parameters that may change. Log-strengths are free.
+
+    The covariance is the inverse of the `invertible_information`.
     """
-    max_iterations, tolerance = limits
+    max_iterations, tolerance = stopping_rule
     current = evaluate(start)
     converged, iterations = False, 0
     slope, information = _free_derivatives(derivatives(current), is_free)
@@ -67,7 +86,8 @@ def maximise(
         step[is_free] = np.linalg.solve(invertible_information(information, items), slope)
         factor = min(1.0, _MAX_STEP / max(float(np.abs(step).max()), _ROUNDING))
         candidate = evaluate(current.parameters + factor * step)
-        # Halve the step until the likelihood decreases by no more than a rounding error.
+        # Halve the step until the log-likelihood decreases by no more than a rounding error. `not >=` is also true of
+        # nan.
         min_log_likelihood = current.log_likelihood - _ROUNDING * abs(current.log_likelihood)
         while not candidate.log_likelihood >= min_log_likelihood and factor >= _ROUNDING:
             factor /= 2
@@ -93,7 +113,10 @@ def maximise(
 
 
 def remove_fixed_level(fit: Fit) -> Fit:
-    """Return the fit without what `invertible_information` added to its covariance."""
+    """Return the fit with the covariance of log-strengths whose mean is zero.
+
+    The covariance of `maximise` also has the variance of their mean, because `invertible_information` was inverted.
+    """
     items = len(fit.theta)
     covariance = fit.covariance.copy()
     covariance[:items, :items] -= 1 / (float(fit.information[:items, :items].max()) * items)
@@ -107,10 +130,10 @@ def _free_derivatives(derivatives: tuple[Floats, Floats], is_free: Flags) -> tup
 
 
 def invertible_information(information: Floats, items: int) -> Floats:
-    """Return the information matrix, made invertible.
+    """Return the information matrix with a term added that makes it invertible.
 
-    It is singular because the likelihood does not change if a constant is added to all strengths, which are the first
-    `items` parameters. The matrix that is added fixes their mean.
+    It is singular because the likelihood does not change if the same number is added to all log-strengths, which are
+    the first `items` parameters. The term is information about their mean, which fixes the mean.
     """
     constrained = information.copy()
     constrained[:items, :items] += constrained[:items, :items].max() / items
