@@ -8,14 +8,9 @@ import pytest
 import scipy.stats
 
 from quorum.statistics.inputs import BadOption, BadShape, BadValue, DuplicateJudgment
-from quorum.statistics.judges import (
-    NO_UNLABELLED_ITEMS,
-    SAME_ANSWER,
-    TOO_FEW_CLUSTERS,
-    alternative_annotator_test,
-    prediction_powered_mean,
-    savings_curve,
-)
+from quorum.statistics.judges import alternative_annotator_test, prediction_powered_mean, savings_curve
+from quorum.statistics.judges.alternative_annotator import TOO_FEW_CLUSTERS
+from quorum.statistics.judges.prediction_powered import NO_UNLABELLED_ITEMS, SAME_ANSWER
 from tests.refusals import assert_names, refuses
 
 # From ppi_py 0.2.2 (the authors' program): ppi_mean_pointestimate and ppi_mean_ci at alpha = 0.05.
