@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from common.parameters import Parameters
-from quorum.statistics.aggregation.preference_models import MODELS
+from quorum.statistics.aggregation.preferences.models import MODELS
 
 DEFAULT_MODEL = MODELS[0]
 NO_CONTROL, LENGTH_CONTROL = "none", "length"  # covariates of pairs, whose effect the strengths leave out

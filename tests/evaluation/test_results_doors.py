@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from judgments.access.roles import give_role
 from judgments.models import Job, SavedPreset, Study
-from quorum.metrics.meteor.tables import DATA as METEOR_DATA
+from quorum.metrics.meteor.table_files import DATA as METEOR_DATA
 from tests.doors import Answer, Call, by_command, by_http, by_page, signed_in, without_field
 from tests.evaluation.studies import three_pairs
 

@@ -19,7 +19,8 @@ from quorum.metrics.comparison import ReferenceComparison, Tokenization
 from quorum.metrics.meteor.normalisation import normalise_texts, normalised_line
 from quorum.metrics.meteor.relations import STAGE_CHOICES
 from quorum.metrics.meteor.scoring import meteor_scores, meteor_statistics, pooled_statistics
-from quorum.metrics.meteor.tables import CACHE, DATA, NO_TABLES, MeteorTables, cache_folder, load_tables
+from quorum.metrics.meteor.table_files import DATA
+from quorum.metrics.meteor.tables import CACHE, NO_TABLES, MeteorTables, cache_folder, load_tables
 from quorum.metrics.text.snowball import snowball_stems
 from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.metrics.text.tokens import encode_texts

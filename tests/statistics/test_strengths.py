@@ -11,9 +11,9 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation import bradley_terry_of_comparisons, preference_strengths, rank_bands
 from quorum.statistics.aggregation.bradley_terry.existence import TOO_FEW_ITEMS
 from quorum.statistics.aggregation.pair_answers import confidences_of, preferences_of, sides_of
-from quorum.statistics.aggregation.preference_models import preference_model
-from quorum.statistics.aggregation.preference_rows import NO_WINNER
-from quorum.statistics.aggregation.strengths import CONFOUNDED_REASON, RISING_REASON
+from quorum.statistics.aggregation.preferences.models import preference_model
+from quorum.statistics.aggregation.preferences.rows import NO_WINNER
+from quorum.statistics.aggregation.preferences.strengths import CONFOUNDED_REASON, RISING_REASON
 from quorum.statistics.inputs import BadShape, BadValue
 from tests.refusals import assert_names, refuses
 

@@ -23,7 +23,7 @@ from contrib.packs.running import Replication, run_pack
 from contrib.packs.verdict_tables import COLUMNS, rows_in_full
 from contrib.packs.verdicts import DIFFERS, MATCHED, NEAR, NOT_REPRODUCIBLE, verdict_of
 from evaluation.presentation.content import DASH, Estimate
-from quorum.metrics.meteor.tables import DATA as METEOR_DATA
+from quorum.metrics.meteor.table_files import DATA as METEOR_DATA
 from quorum.statistics.meta import halves_of_votes
 from tests.marks import long_except
 from tests.refusals import refuses

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quorum.metrics.meteor.caption_phrases import CaptionPhrases
 from quorum.metrics.meteor.relations import PARAPHRASE, WordRelations
-from quorum.metrics.meteor.tables import CaptionPhrases
 from quorum.metrics.text.tries import child
 from quorum.numeric.arrays import Flags, Ints, Numbers
 from quorum.numeric.compiling import compiled

@@ -27,6 +27,7 @@ from quorum.metrics.meteor.alignment import (
     align,
 )
 from quorum.metrics.meteor.beam_search import allocate_buffers
+from quorum.metrics.meteor.caption_phrases import no_phrases, phrases_in
 from quorum.metrics.meteor.matches import (
     MATCH_COLUMNS,
     CandidateWords,
@@ -36,14 +37,8 @@ from quorum.metrics.meteor.matches import (
 )
 from quorum.metrics.meteor.normalisation import normalise_texts
 from quorum.metrics.meteor.relations import ALL, PARAPHRASE, STAGE_CHOICES, STAGES, SYNONYM, relate_words
-from quorum.metrics.meteor.tables import (
-    DATA,
-    MAX_PHRASE_LENGTH,
-    MeteorTables,
-    available_tables,
-    no_phrases,
-    phrases_in,
-)
+from quorum.metrics.meteor.table_files import DATA
+from quorum.metrics.meteor.tables import MAX_PHRASE_LENGTH, MeteorTables, available_tables
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.numeric.compiling import compiled
 

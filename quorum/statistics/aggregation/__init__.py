@@ -26,9 +26,9 @@ from quorum.statistics.aggregation.means import (
     weighted_mean,
 )
 from quorum.statistics.aggregation.pair_winners import pair_winners
+from quorum.statistics.aggregation.preferences.strengths import StrengthResult, preference_strengths
 from quorum.statistics.aggregation.rank_bands import RankBands, rank_bands
 from quorum.statistics.aggregation.relevance import is_relevant, relevance_vote
-from quorum.statistics.aggregation.strengths import StrengthResult, preference_strengths
 from quorum.statistics.aggregation.tournament import TournamentResult, tournament
 from quorum.statistics.aggregation.votes import agrees_with_others, majority_vote, weighted_vote
 from quorum.statistics.aggregation.worker_models.dawid_skene import dawid_skene

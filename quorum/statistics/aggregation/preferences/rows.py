@@ -29,7 +29,7 @@ class PreferenceRows:
     """N comparisons of K items with a degree of preference, (N, P) covariates and (N,) weights.
 
     items: (K,) ascending. first, second: (N,) positions in `items`. levels: (C,) ascending levels, as in
-    `preference_models`. level: (N,) position of the preference in `levels`.
+    `PreferenceModel`. level: (N,) position of the preference in `levels`.
     """
 
     items: NDArray[Any]

@@ -1,6 +1,6 @@
-"""The two models of `strengths`: the chances of the levels of preference, and their derivatives.
+"""The two models of preferences: the chances of the levels of preference, and their derivatives.
 
-The docstring of `strengths` defines d, a, t and both models. A level is a preference that occurs in the data, or the
+The docstring of the package defines d, a, t and both models. A level is a preference that occurs in the data, or the
 opposite of one, such as -2, -1, 0, 1, 2. As the models are symmetric, they have parameters only for half of the levels.
 These parameters are the cuts: a_|c| in the adjacent model, and the positive thresholds t in the cumulative model.
 
