@@ -25,7 +25,8 @@ from quorum.statistics.meta import (
 )
 from quorum.statistics.meta.accuracy import NO_CONSENSUS
 from quorum.statistics.meta.grouped import NO_GROUP, mean_within
-from quorum.statistics.meta.pairwise import NO_ITEM, NO_PAIR, NOT_COMPARED, TOO_FEW_SYSTEMS
+from quorum.statistics.meta.pairwise import NO_PAIR
+from quorum.statistics.meta.soft_pairwise import NO_ITEM, NOT_COMPARED, TOO_FEW_SYSTEMS
 from tests.refusals import assert_names, refuses
 from tests.statistics import plain_differences
 from tests.statistics.golden import golden, with_nan
