@@ -1,18 +1,23 @@
-"""Measures of keywords against people's tags (Mason, Charniak 2012, MC12, §5.2 and §6.2).
+"""Measures of how well a system's keywords of images agree with people's tags (Mason, Charniak 2012, MC12, §5.2, §6.2).
 
-R_j is the multiset of tags of image j's annotators, and |a in R_j| the count of tag a. A_j are the guesses of a
-system. Over the images I that have tags,
+R_j is the multiset of the tags that the annotators of image j gave, and |a in R_j| the count of tag a in it. A_j are
+the keywords that a system guesses. Over the images I that have tags,
 
-    best = sum_j |a_j in R_j| / |R_j| / |I|                  one guess an image; several share the credit
+    best = sum_j |a_j in R_j| / |R_j| / |I|                  one guess for each image; several share the credit
     oot  = sum_j sum_(a in A_j) |a in R_j| / |R_j| / |I|     "out of ten": ten guesses
 
-The *mode* variants are shares of the images with a single most frequent tag: where this tag is the first guess (best),
-or among the guesses (oot). As in SemEval-2007 task 10 (McCarthy, Navigli 2007), an image without guesses counts only
-in the recall (MC12's figure), and a repeated guess is credited each time (with `duplicates="once"`, only once).
+The *mode* variants are shares of the images that have a single most frequent tag: the share where this tag is the first
+guess (best), or one of the guesses (oot). As in SemEval-2007 task 10 (McCarthy, Navigli 2007), an image without guesses
+counts only in the recall (MC12's figure), and a repeated guess is credited each time (with `duplicates="once"`, only
+once).
 
-`annotations` holds each image's guesses, best first, and `gold` its tag counts, both normalised by `keyword_forms`.
-The standard evaluation keeps only keywords of a `vocabulary`. The scores of an image without a gold keyword are
-undefined.
+All measures take a list with an entry for each image, of keywords that `keyword_forms` has normalised:
+
+    annotations    the system's guesses, best first, such as ["dog", "gras"]
+    gold           R_j, the counts of tags, such as {"dog": 4, "run": 1}
+    vocabulary     the words that count in MC12's standard evaluation; None counts all words
+
+The scores of an image without a gold keyword are undefined.
 
 A keyword is cut into runs of letters and digits, lower-cased and stemmed word by word. A keyword without letters or
 digits (an emoji) is not changed. `stem` is "porter" (Porter's released program), "porter-1980" (his paper) or "none".
@@ -23,7 +28,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain
 from numbers import Integral
 from typing import Any
 
@@ -51,9 +56,10 @@ STEMS: dict[str, Callable[[Sequence[str]], list[str]]] = {
     "none": list,
 }
 
-Tags = Mapping[str, int]
+Tags = Mapping[str, int]  # how often each tag was given
 Vocabulary = Collection[str] | None
 DEFAULT_GUESSES = 10
+# The choices of `duplicates`: a repeated guess is credited each time, or once.
 CREDITED = "credited"
 CREDITED_ONCE = "once"
 DUPLICATES = (CREDITED, CREDITED_ONCE)
@@ -63,7 +69,7 @@ NO_GUESS = "images without guesses"
 
 
 def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]:
-    """Return the form of each keyword or collocation: its words' stems, joined by blanks."""
+    """Return the normalised form of each keyword or collocation: the stems of its words, joined by blanks."""
     _check_texts(keywords, "keywords")
     tokenize, stem_words = tokenizer_named("h13").cut, _stemmer(stem)
     # Porter's published rules turn the word "s" into an empty text.
@@ -77,7 +83,7 @@ def keyword_terms(
     _check_texts(texts, "texts")
     tokenize, stem_words = tokenizer_named("h13").cut, _stemmer(stem)
     dropped_words = frozenset(stop_words)
-    stems: dict[str, str] = {}
+    stems: dict[str, str] = {}  # of all words so far, so that each is stemmed once
     terms = []
     for text in texts:
         tokens = [word for word in tokenize(text) if word not in dropped_words]
@@ -92,8 +98,8 @@ def gold_tags(
 ) -> list[Counter[str]]:
     """Return R_j for each image: how often its annotators gave each tag (MC12 section 3.2).
 
-    A keyword that an annotator repeats counts once. Counts of keywords with the same form are added, as in the
-    paper.
+    `annotations[j][i]` are the keywords that annotator i gave for image j. A keyword that an annotator repeats counts
+    once. Counts of keywords with the same form are added, as in the paper.
     """
     tags_of_images = []
     for image, keyword_lists in enumerate(annotations):
@@ -129,12 +135,12 @@ def _stemmer(name: str) -> Callable[[Sequence[str]], list[str]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordScore:
-    """Mean credits of a system's keywords.
+    """Mean credits of a system's keywords by one of the measures.
 
-    images: (images,) credits, 0 where the system made no guess. recall: mean over the `counted` images, whose
-    credit is defined. precision: mean over the `attempted` images, which have a guess. undefined: number of images
-    whose credit is not defined. repeated: number of attempted images with a repeated guess. reason: why images do not
-    count.
+    images: (images,) credit of each image: 0 if the system made no guess, nan if the credit is not defined. counted:
+    number of images whose credit is defined; recall: their mean credit. attempted: number of these that have a guess;
+    precision: their mean credit. undefined: number of images whose credit is not defined. repeated: number of attempted
+    images with a repeated guess. reason: why images do not count.
     """
 
     precision: float
@@ -150,10 +156,11 @@ class KeywordScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordOverlap:
-    """Precision, recall and F1 of the guesses by image, with counts as in `KeywordScore`. A repeated guess counts once.
+    """Precision, recall and F1 of a system's keywords. A repeated guess counts once.
 
     image_precision, image_recall, image_f1: (images,) values. For an image without a guess only the recall is defined.
-    precision, recall: means over images. f1: their harmonic mean (MC12). mean_f1: the mean of `image_f1`.
+    precision, recall: means over images. f1: their harmonic mean (MC12). mean_f1: the mean of `image_f1`. Other fields
+    are as in `KeywordScore`.
     """
 
     precision: float
@@ -195,7 +202,7 @@ def keyword_best_mode(
 ) -> KeywordScore:
     """Return how often the first guess is the most frequent tag, or the tag given in `modes` (MC12 section 6.2)."""
     guessed = _read_guesses(annotations, gold, vocabulary)
-    targets = _targets(guessed, modes)
+    targets = _target_tags(guessed, modes)
     hits = [
         bool(guesses) and guesses[0] == tag for guesses, tag in zip(guessed.guesses, targets, strict=True)
     ]
@@ -231,7 +238,7 @@ def keyword_oot_mode(
     """Return how often the most frequent tag, or the tag in `modes`, is a guess (MC12 section 6.2, "oot mode")."""
     guesses = checked_count(guesses, "guesses")
     guessed = _read_guesses(annotations, gold, vocabulary, guesses=guesses)
-    targets = _targets(guessed, modes)
+    targets = _target_tags(guessed, modes)
     hits = [mode in keywords for keywords, mode in zip(guessed.guesses, targets, strict=True)]
     signature = measure_signature("keyword-oot-mode", guesses=guesses, **evaluation_fields(vocabulary, modes))
     return _mode_score(guessed, hits, targets, signature)
@@ -247,17 +254,16 @@ def keyword_f1(
     """Compare the first `guesses` keywords of each image with its gold keywords (MC12 section 5.2)."""
     guesses = checked_count(guesses, "guesses")
     check_collection(gold, "gold", "the keywords of each image")
-    counts = [tags if isinstance(tags, Mapping) else _as_tags(tags, image) for image, tags in enumerate(gold)]
-    guessed = _read_guesses(annotations, counts, vocabulary, CREDITED_ONCE, guesses)
-    guess_counts = np.array(list(map(len, guessed.guesses)), dtype=np.int64)
-    gold_counts = np.array(list(map(len, guessed.gold)), dtype=np.int64)
-    hits = np.array(
-        [
-            sum(map(tags.__contains__, keywords))
-            for tags, keywords in zip(guessed.gold, guessed.guesses, strict=True)
-        ],
-        dtype=np.int64,
-    )
+    # Only the keywords of `gold` count here, so lists of keywords are accepted as well as counts of tags.
+    tag_counts = [
+        tags if isinstance(tags, Mapping) else _as_tags(tags, image) for image, tags in enumerate(gold)
+    ]
+    guessed = _read_guesses(annotations, tag_counts, vocabulary, CREDITED_ONCE, guesses)
+    guess_counts = np.array([len(keywords) for keywords in guessed.guesses], dtype=np.int64)
+    gold_counts = np.array([len(tags) for tags in guessed.gold], dtype=np.int64)
+    hits = np.zeros(len(guess_counts), dtype=np.int64)  # number of guesses that are gold keywords
+    for image, (keywords, tags) in enumerate(zip(guessed.guesses, guessed.gold, strict=True)):
+        hits[image] = sum(keyword in tags for keyword in keywords)
     is_defined = gold_counts > 0
     is_attempted = is_defined & (guess_counts > 0)
     precision = ratio(hits, guess_counts, where=is_attempted)
@@ -265,8 +271,8 @@ def keyword_f1(
     f1 = ratio(2 * hits, guess_counts + gold_counts, where=is_attempted)
     mean_precision, mean_recall = _mean(precision[is_attempted]), _mean(recall[is_defined])
     total = mean_precision + mean_recall
-    for images in (precision, recall, f1):
-        images.flags.writeable = False
+    for image_values in (precision, recall, f1):
+        image_values.flags.writeable = False
     return KeywordOverlap(
         precision=mean_precision,
         recall=mean_recall,
@@ -286,9 +292,10 @@ def keyword_f1(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _GuessedKeywords:
-    """Guesses and the gold tags to compare them with, by image.
+    """The guesses for each image, and the gold tags to compare them with.
 
-    tag_totals: (images,) sums of the tags' counts. has_repeated: (images,) flags of images with a repeated guess.
+    tag_totals: (images,) sums of the counts of tags, |R_j|. has_repeated: (images,) flags of the images with a repeated
+    guess.
     """
 
     guesses: Sequence[Sequence[str]]
@@ -297,12 +304,11 @@ class _GuessedKeywords:
     has_repeated: Flags
 
     def credits(self) -> Floats:
-        """Return the (images,) sums of the guesses' shares of the tags; 0 for an image without tags."""
-        hits = [
-            sum(map(tags.get, guesses, repeat(0)))
-            for guesses, tags in zip(self.guesses, self.gold, strict=True)
-        ]
-        return np.array(hits, dtype=np.float64) / np.maximum(self.tag_totals, 1)
+        """Return the (images,) sums over the guesses a of |a in R_j| / |R_j|; 0 for an image without tags."""
+        hits = np.zeros(len(self.guesses))
+        for image, (guesses, tags) in enumerate(zip(self.guesses, self.gold, strict=True)):
+            hits[image] = sum(tags.get(guess, 0) for guess in guesses)
+        return hits / np.maximum(self.tag_totals, 1)
 
 
 def _read_guesses(
@@ -330,7 +336,7 @@ def _read_guesses(
         gold = [{tag: count for tag, count in tags.items() if tag in known_terms} for tags in gold]
     first_guesses: Sequence[Sequence[str]]
     if duplicates == CREDITED_ONCE:
-        # Further guesses take the places of repeated ones.
+        # Repeated guesses are dropped first, so that further guesses take their places.
         first_guesses = [list(dict.fromkeys(words))[:guesses] for words in annotations]
     else:
         first_guesses = annotations = [words[:guesses] for words in annotations]
@@ -339,8 +345,11 @@ def _read_guesses(
     return _GuessedKeywords(first_guesses, gold, tag_totals, has_repeated)
 
 
-def _targets(guessed: _GuessedKeywords, modes: Sequence[str | None] | None) -> Sequence[str | None]:
-    """Return the tag of each image that is a hit: of `modes` or, without `modes`, its single most frequent tag."""
+def _target_tags(guessed: _GuessedKeywords, modes: Sequence[str | None] | None) -> Sequence[str | None]:
+    """Return the tag of each image that must be guessed, or None if there is no such tag.
+
+    It is taken from `modes`. Without `modes`, it is the single most frequent tag.
+    """
     if modes is None:
         return [_single_mode(tags) for tags in guessed.gold]
     if len(modes) != len(guessed.gold):
@@ -361,6 +370,7 @@ def _single_mode(tags: Tags) -> str | None:
 def _mode_score(
     guessed: _GuessedKeywords, hits: list[bool], targets: Sequence[str | None], signature: str
 ) -> KeywordScore:
+    """Return the share of the images with a target tag in which the guesses hit it."""
     has_mode = np.array([mode is not None for mode in targets], dtype=np.bool_)
     return _make_score(guessed, np.array(hits, dtype=np.float64), has_mode, NO_MODE, signature)
 
@@ -368,15 +378,18 @@ def _mode_score(
 def _make_score(
     guessed: _GuessedKeywords, credit: Floats, is_defined: Flags, undefined_reason: str, signature: str
 ) -> KeywordScore:
-    """Return the means of (images,) credits. `undefined_reason` says why the credit of an image is not defined."""
+    """Return the means of (images,) credits, of which those in `is_defined` (images,) are defined.
+
+    `undefined_reason` says why the others are not defined.
+    """
     has_guess = np.array([len(guesses) > 0 for guesses in guessed.guesses], dtype=np.bool_)
     is_attempted = is_defined & has_guess
-    images = np.where(is_defined, credit, np.nan)
-    images.flags.writeable = False
+    image_credits = np.where(is_defined, credit, np.nan)
+    image_credits.flags.writeable = False
     return KeywordScore(
-        precision=_mean(images[is_attempted]),
-        recall=_mean(images[is_defined]),
-        images=images,
+        precision=_mean(image_credits[is_attempted]),
+        recall=_mean(image_credits[is_defined]),
+        images=image_credits,
         counted=int(is_defined.sum()),
         attempted=int(is_attempted.sum()),
         undefined=int((~is_defined).sum()),
@@ -387,10 +400,12 @@ def _make_score(
 
 
 def _mean(values: Floats) -> float:
+    """Return the mean, or nan without a warning if there are no values."""
     return float(values.mean()) if values.size else float("nan")
 
 
 def _reason(images_by_reason: Mapping[str, Flags]) -> str:
+    """Return the reasons that apply to some images, with their numbers, such as "images without tags: 3"."""
     return "; ".join(
         f"{reason}: {int(flags.sum())}" for reason, flags in images_by_reason.items() if flags.any()
     )
@@ -407,6 +422,7 @@ def evaluation_fields(vocabulary: Vocabulary, modes: Sequence[str | None] | None
 
 
 def _as_tags(keywords: Collection[str], image: int) -> Tags:
+    """Return the keywords of an image as tags that were given once."""
     if isinstance(keywords, str | bytes) or not isinstance(keywords, Collection):
         raise InvalidInput(f"gold[{image}] is a {type(keywords).__name__}, expected the keywords of an image")
     return dict.fromkeys(keywords, 1)
@@ -418,20 +434,22 @@ def check_gold(gold: Sequence[Any]) -> None:
     for image, tags in enumerate(gold):
         if not isinstance(tags, Mapping):
             raise InvalidInput(f"gold[{image}] is a {type(tags).__name__}, expected the count of each tag")
-    tags_are_texts = are_texts(chain.from_iterable(gold))
-    if not tags_are_texts or not _are_counts(chain.from_iterable(tags.values() for tags in gold)):
-        image = next(
-            image for image, tags in enumerate(gold) if not (are_texts(tags) and _are_counts(tags.values()))
-        )
-        raise InvalidInput(f"gold[{image}] is {gold[image]!r}, expected texts with whole counts from 1 on")
+    # Checking all images at once is faster; only if something is wrong, find the image.
+    all_tags, all_counts = chain.from_iterable(gold), chain.from_iterable(tags.values() for tags in gold)
+    if are_texts(all_tags) and _are_counts(all_counts):
+        return
+    for image, tags in enumerate(gold):
+        if not (are_texts(tags) and _are_counts(tags.values())):
+            raise InvalidInput(f"gold[{image}] is {tags!r}, expected texts with whole counts from 1 on")
 
 
 def _are_counts(values: Iterable[Any]) -> bool:
+    """Return whether all values are whole numbers from 1 on."""
     distinct_values = set(values)
     return all(isinstance(value, Integral) and int(value) >= 1 for value in distinct_values)
 
 
-# The functions by the names that their signatures have.
+# The functions by the names in their signatures.
 CALLS: dict[str, Callable[..., KeywordScore | KeywordOverlap]] = {
     "keyword-best": keyword_best,
     "keyword-best-mode": keyword_best_mode,
