@@ -1,9 +1,12 @@
 """Baselines for content selection, which choose an image's boxes without seeing the picture.
 
-Source: Wang, Gaizauskas 2015 (WG15), section 4. Every baseline ranks the boxes of each image;
-`BoxRanks.selections(k)` returns the first k. In the paper F is highest for k = 3 and 4. For each image, `labels` has
-the labels of its boxes, and `boxes` a (B, 4) table with the x, y, width and height of its B boxes. `ties` is
-the seed or generator that orders boxes of equal rank at random; with None, the lower box number comes first.
+Source: Wang, Gaizauskas 2015 (WG15), section 4. A box is a labelled rectangle in an image. Every baseline ranks the
+boxes of each image; `BoxRanks.selections(k)` returns the first k. In the paper F is highest for k = 3 and 4. The
+arguments of baselines are
+
+    labels    for each image, the labels of its boxes, such as ["dog", "grass"]
+    boxes     for each image, a (B, 4) table with the x, y, width and height of its B boxes
+    ties      a seed or generator, to order boxes of equal rank at random; with None, the lower box number comes first
 """
 
 from __future__ import annotations
@@ -32,11 +35,12 @@ _MAX_COORDINATE = 1e100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoxRanks:
-    """Boxes ranked by a baseline. Image i has the boxes starts[i] to starts[i + 1] - 1.
+    """The boxes of all images, one image after another, ranked by a baseline within each image.
 
-    ranks: (boxes,) from 1 on. Of an image's N_box boxes, N_s are selected; the others share the rank
-    0.5 ((N_box + 1) - N_s) + N_s. is_selected: (boxes,) flags. places: (boxes,) position in the image's order, from 0;
-    unlike ranks, places are never shared. signature: of the baseline and its options.
+    starts: (images + 1,); image i has the boxes starts[i] to starts[i + 1] - 1. ranks: (boxes,) from 1 on. is_selected:
+    (boxes,) flags of the boxes that the baseline selects. If it selects N_s of an image's N_box boxes, the others share
+    the rank 0.5 ((N_box + 1) - N_s) + N_s. places: (boxes,) position in the image's order, from 0; unlike ranks, places
+    are never shared. signature: of the baseline and its options.
     """
 
     ranks: Floats
@@ -53,9 +57,11 @@ class BoxRanks:
     def selections(self, k: int) -> list[list[int]]:
         """Return the first k selected boxes of every image, best first, numbered within the image."""
         k = checked_count(k, "k")
-        first_boxes = np.repeat(self.starts[:-1], self.counts)
+        # Sort the boxes of all images by image and place, and drop those that are not among the first k.
+        first_boxes = np.repeat(self.starts[:-1], self.counts)  # the first box of the image of each box
         boxes_by_rank = np.argsort(first_boxes + self.places)
         boxes_by_rank = boxes_by_rank[(self.is_selected & (self.places < k))[boxes_by_rank]]
+        # Number the boxes within their images, and cut the list at the images.
         selection_sizes = np.bincount(_image_of(self.starts)[boxes_by_rank], minlength=self.starts.size - 1)
         numbers = (boxes_by_rank - first_boxes[boxes_by_rank]).tolist()
         return [numbers[start:end] for start, end in pairwise(starts_of(selection_sizes).tolist())]
@@ -70,15 +76,17 @@ class UnigramPrior:
 
     @classmethod
     def fit(cls, mentions: Iterable[Sequence[str]]) -> UnigramPrior:
+        """Return the prior of training descriptions, each given by the labels that it names (`mentions_of`)."""
         mentions = _checked_mentions(mentions)
         return cls(Counter(chain.from_iterable(mentions)), len(mentions))
 
 
 @dataclass(frozen=True, slots=True)
 class BigramPrior:
-    """Counts of how often a label begins a training description, and how often it directly follows each other label.
+    """Counts of how often a label begins a training description, and how often it directly follows another label.
 
-    following[a, b] is how often b follows a. descriptions: number of training descriptions.
+    first[a] is how often a description begins with a. following[a, b] is how often b follows a. descriptions: number
+    of training descriptions.
     """
 
     first: Mapping[str, int]
@@ -87,12 +95,18 @@ class BigramPrior:
 
     @classmethod
     def fit(cls, mentions: Iterable[Sequence[str]]) -> BigramPrior:
+        """Return the prior of training descriptions, each given by the labels that it names (`mentions_of`)."""
         mentions = _checked_mentions(mentions)
-        return cls(
-            Counter(labels[0] for labels in mentions if labels),
-            Counter(chain.from_iterable(map(pairwise, mentions))),
-            len(mentions),
-        )
+        first_labels = Counter(labels[0] for labels in mentions if labels)
+        following: Counter[tuple[str, str]] = Counter()
+        for labels in mentions:
+            following.update(pairwise(labels))
+        return cls(first_labels, following, len(mentions))
+
+    def number_labels(self) -> dict[str, int]:
+        """Return a number for each label, from 0 in alphabetical order."""
+        labels = sorted({*self.first, *chain.from_iterable(self.following)})
+        return {label: number for number, label in enumerate(labels)}
 
 
 def mentions_of(
@@ -100,7 +114,9 @@ def mentions_of(
 ) -> list[list[str]]:
     """Return the labels of the boxes that each description names, for `UnigramPrior.fit` and `BigramPrior.fit`.
 
-    Raise InvalidInput if a description names a box that its image does not have.
+    labels[i] are the labels of the boxes of image i. descriptions[i][d] are the numbers of the boxes that description d
+    of image i names, in the order of its words. Raise InvalidInput if a description names a box that its image does not
+    have.
     """
     _check_labels(labels, "labels")
     check_collection(descriptions, "descriptions", "the descriptions of each image")
@@ -178,26 +194,11 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
     """
     _check_prior(prior, BigramPrior)
     flat_labels, starts = _flat_labels(labels)
-    # Number the labels of the training data.
-    known_labels = sorted({*prior.first, *chain.from_iterable(prior.following)})
-    number_by_label = {label: number for number, label in enumerate(known_labels)}
+    number_by_label = prior.number_labels()
     codes = np.fromiter(
         (number_by_label.get(label, -1) for label in flat_labels), dtype=np.int64, count=len(flat_labels)
     )
-    # List the labels that follow each label, row by row, and how often they do.
-    rows = sorted(
-        (number_by_label[label_before], number_by_label[label_after], times)
-        for (label_before, label_after), times in prior.following.items()
-    )
-    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    counts = _LabelCounts(
-        np.fromiter(
-            (prior.first.get(label, 0) for label in known_labels), dtype=np.int64, count=len(known_labels)
-        ),
-        starts_of(np.bincount(table[:, 0], minlength=len(known_labels))),
-        np.ascontiguousarray(table[:, 1]),
-        np.ascontiguousarray(table[:, 2]),
-    )
+    counts = _LabelCounts.from_prior(prior, number_by_label)
     tie_places = _places(np.zeros(codes.size), starts, ties)
     ranks, is_selected = _walk_greedily(codes, starts, tie_places, counts)
     # The boxes that are not reached share the mean of the remaining ranks.
@@ -217,9 +218,10 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
 
 
 class _LabelCounts(NamedTuple):
-    """Counts of labels by number: as the first of a description (`first`), and after each other label.
+    """A `BigramPrior` of numbered labels, as the compiled loop reads it.
 
-    Label l is followed by the labels following[row_starts[l]:row_starts[l + 1]], each `times` times.
+    first: (labels,) how often each label begins a description. Label l is followed by the labels
+    following[row_starts[l]:row_starts[l + 1]], which are ascending; times[i] is how often following[i] follows l.
     """
 
     first: Ints
@@ -227,13 +229,30 @@ class _LabelCounts(NamedTuple):
     following: Ints
     times: Ints
 
+    @classmethod
+    def from_prior(cls, prior: BigramPrior, number_by_label: Mapping[str, int]) -> _LabelCounts:
+        rows = sorted(
+            (number_by_label[label_before], number_by_label[label_after], times)
+            for (label_before, label_after), times in prior.following.items()
+        )
+        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        label_count = len(number_by_label)
+        return cls(
+            first=np.fromiter(
+                (prior.first.get(label, 0) for label in number_by_label), dtype=np.int64, count=label_count
+            ),
+            row_starts=starts_of(np.bincount(table[:, 0], minlength=label_count)),
+            following=np.ascontiguousarray(table[:, 1]),
+            times=np.ascontiguousarray(table[:, 2]),
+        )
+
 
 @compiled
 def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCounts) -> tuple[Floats, Flags]:
-    """Return the (boxes,) ranks, from 1 on, or 0 for boxes that are not reached, and (boxes,) flags of those reached.
+    """Rank boxes as `bigram_ranks` describes. Return (boxes,) ranks from 1 on, and (boxes,) flags of the boxes reached.
 
-    labels: (boxes,) label numbers, -1 for labels that the training data lack. places: (boxes,) order of boxes with
-    equal labels.
+    The rank of a box that is not reached is 0. labels: (boxes,) numbers of labels; -1 for labels that the training data
+    lack. places: (boxes,) order in which boxes with equal counts are taken.
     """
     ranks, is_selected = np.zeros(labels.size), np.zeros(labels.size, dtype=np.bool_)
     for image in range(starts.size - 1):
@@ -270,9 +289,9 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
 
 
 def _rank_boxes(name: str, sort_keys: Floats, starts: Ints, tie_seed: Seed, **fields: Value) -> BoxRanks:
-    """Return boxes ranked by ascending (boxes,) sort keys, with a signature.
+    """Return all boxes ranked by ascending (boxes,) sort keys.
 
-    The signature has the `fields`; by default it says how ties were broken.
+    The signature has the `name` of the baseline and the `fields`; without fields, it says how ties were broken.
     """
     places = _places(sort_keys, starts, tie_seed)
     signature = measure_signature(name, **(fields or {"ties": _seed_field(tie_seed)}))
@@ -291,14 +310,14 @@ def _places(sort_keys: Floats, starts: Ints, ties: Seed) -> Ints:
 
 
 def _places_in_order(order: Ints, starts: Ints) -> Ints:
-    """Return the (boxes,) places, from the positions of the boxes sorted by image and within images."""
+    """Return the (boxes,) places, from the (boxes,) order that sorts boxes by image, and by place within an image."""
     places = np.empty(order.size, dtype=np.int64)
     places[order] = np.arange(order.size) - np.repeat(starts[:-1], np.diff(starts))
     return places
 
 
 def _image_of(starts: Ints) -> Ints:
-    """Return the (boxes,) images of the boxes."""
+    """Return the (boxes,) numbers of the images to which the boxes belong."""
     return np.repeat(np.arange(starts.size - 1), np.diff(starts))
 
 
@@ -338,6 +357,7 @@ def _numbers(values: ArrayLike, what: str) -> Floats:
 
 
 def _seed_field(seed: Seed) -> Value:
+    """Return the seed as a signature states it. A generator has no seed that could be stated."""
     return PLACEHOLDER if isinstance(seed, np.random.Generator) else seed
 
 
@@ -355,6 +375,7 @@ def _check_prior(prior: object, kind: type) -> None:
 
 
 def _flat_labels(labels: Sequence[Sequence[str]]) -> tuple[list[str], Ints]:
+    """Return the labels of the boxes of all images, and the starts of the images."""
     _check_labels(labels, "labels")
     return list(chain.from_iterable(labels)), starts_of(list(map(len, labels)))
 
@@ -369,7 +390,7 @@ def _check_labels(lists: Sequence[Any], what: str) -> None:
     check_lists_of(lists, what, "labels", list_types=(Sequence, np.ndarray))
 
 
-# The functions by the names that their signatures have.
+# The functions by the names in their signatures.
 CALLS: dict[str, Callable[..., BoxRanks]] = {
     "content-random": random_ranks,
     "content-size": size_ranks,

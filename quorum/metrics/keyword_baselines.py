@@ -1,10 +1,8 @@
 """Baselines for keywords, which annotate an image from the text around it (Mason, Charniak 2012, MC12, section 4).
 
-Documents are lists of terms (`keyword_terms`). `keywords` limits the number of keywords; only words of a given
-`vocabulary` can be keywords. Terms with equal weights keep the order of the document, or, for `corpus_frequency`, of
-the alphabet. A term that occurs in no training document is weighted as if it occurred in one. The extracted sentence
-is the first with the smallest KL(P_D || P_S), as in KLSum (Haghighi, Vanderwende 2009), where P_S(w) = (c_S(w) + a) /
-(|S| + a V), with V different words in the document and a = `smoothing`.
+Documents are lists of terms (`keyword_terms`). `keywords` limits the number of keywords of an image; only words of a
+given `vocabulary` can be keywords. Terms with equal weights keep the order of the document, or, for `corpus_frequency`,
+of the alphabet. A term that occurs in no training document is weighted as if it occurred in one.
 """
 
 import math
@@ -33,11 +31,12 @@ _WeightedTerms = list[tuple[str, float]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordList:
-    """Keywords that a baseline gives to every image.
+    """The keywords that a baseline gives to each image.
 
-    annotations: for each image, its keywords, best first. weights: for each image, (keywords,) weights, nan for
-    titles and sentences. sentence_positions: for `sentence_extraction`, the position of each image's extracted
-    sentence, -1 for none. empty: number of images without keywords.
+    annotations: for each image, its keywords, best first. weights: for each image, the (keywords,) weights of its
+    keywords; nan for titles and sentences. sentence_positions: for `sentence_extraction`, the position of each image's
+    extracted sentence in its document, -1 for none. empty: number of images without keywords. reason: why there are
+    such images, or why a topic model is unreliable.
     """
 
     annotations: tuple[tuple[str, ...], ...]
@@ -79,9 +78,10 @@ def tf_idf(
     if training is not None:
         training = list(training)
         training_counts, training_name = _count_terms(training, "training"), _training_field(training)
-    own_documents = int(training is None)  # the training documents that are the document itself
+    # Without training documents, a document is among its own training documents. Subtract it from the counts.
+    document_itself = int(training is None)
     frequencies = Counter(chain.from_iterable(training_counts))
-    document_count = len(training_counts) - own_documents
+    document_count = len(training_counts) - document_itself
     if document_count < 1:
         raise InvalidInput(
             "there is no other document, expected training documents or two documents at least"
@@ -90,7 +90,7 @@ def tf_idf(
     for counts in term_counts:
         size = counts.total()
         weighted_terms = [
-            (term, count / size * math.log(document_count / max(frequencies[term] - own_documents, 1)))
+            (term, count / size * math.log(document_count / max(frequencies[term] - document_itself, 1)))
             for term, count in selection.allowed_terms(counts).items()
         ]
         # The sort is stable: terms with equal weights keep the order of the document.
@@ -125,7 +125,8 @@ def corpus_frequency(
     ranked = sorted(selection.allowed_terms(total).items(), key=_by_count_and_name)
     lists = []
     for tags in gold:
-        # Leaving out the image lowers only its own tags, so at most as many other tags move up.
+        # Leaving out the image lowers only the counts of its tags. So its keywords are among the first `keywords` tags
+        # of all images, and as many further ones as the image has tags.
         candidates = ranked if selection.keywords is None else ranked[: selection.keywords + len(tags)]
         counts_left = [(tag, count - tags.get(tag, 0)) for tag, count in candidates]
         counts_left = sorted((entry for entry in counts_left if entry[1] > 0), key=_by_count_and_name)
@@ -154,7 +155,10 @@ def sentence_extraction(
 ) -> KeywordList:
     """Return the terms of the sentence with the smallest KL divergence from its document (MC12 section 4.5).
 
-    If there is a `vocabulary`, sentences are compared by its words only.
+    documents[i] are the sentences of document i, each a list of terms. As in KLSum (Haghighi, Vanderwende 2009), the
+    sentence S is the first with the smallest KL(P_D || P_S), where P_D(w) is the share of word w in the document D, and
+    P_S(w) = (c_S(w) + a) / (|S| + a V), with c_S(w) the count of w in the sentence, |S| its number of words, V the
+    number of different words in the document, and a = `smoothing`. If there is a `vocabulary`, only its words count.
     """
     selection = _KeywordOptions.from_options(keywords, vocabulary)
     if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MAX_SMOOTHING:
@@ -233,7 +237,11 @@ def _count_table(term_counts: Sequence[Counter[str]], terms: Sequence[str]) -> "
 
 @dataclass(frozen=True, slots=True)
 class _KeywordOptions:
-    """The options that select keywords: their number, their vocabulary, and both as fields of the signature."""
+    """The checked options that select keywords.
+
+    keywords: the largest number of keywords, or None. vocabulary: the words that can be keywords, or None for all.
+    fields: both options as fields of the signature.
+    """
 
     keywords: int | None
     vocabulary: frozenset[str] | None
@@ -246,17 +254,19 @@ class _KeywordOptions:
         return cls(count, words, {"keywords": count, **evaluation_fields(words)})
 
     def allowed_terms(self, counts: Counter[str]) -> Counter[str]:
+        """Return the counts of the terms that can be keywords."""
         vocabulary = self.vocabulary
         if vocabulary is None:
             return counts
         return Counter({term: count for term, count in counts.items() if term in vocabulary})
 
     def filter_terms(self, terms: Terms) -> list[str]:
+        """Return the terms that can be keywords, in order."""
         vocabulary = self.vocabulary
         return [term for term in terms if vocabulary is None or term in vocabulary]
 
     def weightless_terms(self, terms: Terms) -> "_WeightedTerms":
-        """Return the different terms in order, with weights nan."""
+        """Return the different terms that can be keywords, in order, with weights nan."""
         return [(term, math.nan) for term in dict.fromkeys(self.filter_terms(terms))][: self.keywords]
 
 
@@ -268,8 +278,8 @@ def _by_count_and_name(entry: tuple[str, int]) -> tuple[int, str]:
 
 def _closest_sentence(sentences: Sequence[Terms], smoothing: float) -> int:
     """Return the position of the first sentence with the smallest divergence, or -1 if all sentences are empty."""
-    # Minimising KL(P_D || P_S) maximises sum_w P_D(w) log P_S(w). Words that are not in the sentence have equal log
-    # P_S.
+    # Minimising KL(P_D || P_S) maximises sum_w P_D(w) log P_S(w). All words that are not in the sentence have the same
+    # P_S, so it is enough to sum over the sentence how much larger log P_S(w) is for its words.
     document = Counter(chain.from_iterable(sentences))
     size, distinct_words = document.total(), len(document)
     best_position, best_likelihood = -1, -math.inf
@@ -307,6 +317,7 @@ def _make_list(
 
 
 def _training_field(documents: Sequence[Terms]) -> str:
+    """Return a name of the training documents for signatures, which does not depend on their order."""
     return name_given(sorted(map(list, documents)))
 
 
@@ -315,7 +326,7 @@ def _count_terms(documents: Sequence[Terms], what: str) -> list[Counter[str]]:
     return [Counter(document) for document in documents]
 
 
-# The functions by the names that their signatures have.
+# The functions by the names in their signatures.
 CALLS: dict[str, Callable[..., KeywordList]] = {
     "keyword-tf": term_frequency,
     "keyword-tf-idf": tf_idf,

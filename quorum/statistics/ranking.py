@@ -1,10 +1,13 @@
 """Measures of how well systems rank captions for an image, or images for a caption.
 
-They are those of Hodosh et al. 2013 (H13), section 4.3. A ranking is a query's list of items from best to worst.
-`relevant` has, for each query, a collection of the relevant items, or a mapping from judged items to grades (relevant
-if above zero). `JudgedRankings` can replace both. `unjudged` says how items without a judgment are treated: "count"
-regards them as not relevant and counts them, "leave-out" removes them from the list (Sakai 2007), and "refuse" raises
-BadValue if the measure uses one.
+They are those of Hodosh et al. 2013 (H13), section 4.3. A query is an image for which captions are ranked, or a caption
+for which images are ranked; both are items here. All measures have these arguments:
+
+rankings: for each query, its items from best to worst, such as ["caption-7", "caption-2"].
+relevant: for each query, a collection of the relevant items, or a mapping from judged items to grades, which are
+relevant if above zero. `JudgedRankings`, passed as `rankings`, replace both arguments.
+unjudged: how items without a judgment are treated. "count" regards them as not relevant and counts them, "leave-out"
+removes them from the list (Sakai 2007), and "refuse" raises BadValue if the measure uses one.
 """
 
 from __future__ import annotations
@@ -47,12 +50,12 @@ _UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
 
 @dataclass(frozen=True, slots=True)
 class RankingResult(Result):
-    """One measure, such as "R@5".
+    """The value of one measure, such as "R@5", for Q queries.
 
     value: mean (for the median rank, median) over the queries with a relevant item. per_query: (Q,) values, nan for the
     `undefined` queries without a relevant item; a rank is inf if no relevant item was returned. unjudged: number of
-    unjudged items that the measure used; None if `relevant` does not say which items are judged. best_case,
-    best_per_query: the values if these items were relevant.
+    unjudged items that the measure used, or None if `relevant` does not say which items are judged. best_case,
+    best_per_query: what `value` and `per_query` would be if these items were relevant.
     """
 
     measure: str
@@ -67,11 +70,12 @@ class RankingResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class JudgedRankings:
-    """Rankings with the judgment of every item, concatenated.
+    """The judgments of the items of Q rankings, one ranking after another.
 
-    starts: (Q + 1,) position of each ranking's first item. codes: (N,) int8, 1 relevant, 0 not relevant, -1 unjudged.
-    relevant_counts: (Q,) number of relevant items, whether returned or not. knows_unjudged: whether it is known which
-    items are unjudged. left_out: (Q,) number of unjudged items removed, None if none were.
+    codes: (N,) int8 judgment of each item: 1 relevant, 0 not relevant, -1 unjudged. starts: (Q + 1,) position of each
+    ranking's first item, and N. relevant_counts: (Q,) number of the query's relevant items, in the ranking or not.
+    knows_unjudged: whether it is known which items are unjudged. left_out: (Q,) number of unjudged items that were
+    removed, or None if "leave-out" was not chosen.
     """
 
     starts: Ints
@@ -93,12 +97,12 @@ def recall_at_k(
 
     In H13, the original item is the only relevant one.
     """
-    cutoff, lists, hits, unjudged_counts = _count_first_items(rankings, relevant, k, unjudged)
-    share, best = (
-        _share(hits, lists.relevant_counts),
-        _share(hits + unjudged_counts, lists.relevant_counts + unjudged_counts),
-    )
-    return _result(f"R@{cutoff}", lists, unjudged_counts, unjudged, share, best)
+    k = check_positive_int(k, "k")
+    lists = _read_rankings(rankings, relevant, unjudged)
+    hits, unjudged_counts = _count_among_first(lists, k)
+    share = _share(hits, lists.relevant_counts)
+    best = _share(hits + unjudged_counts, lists.relevant_counts + unjudged_counts)
+    return _result(f"R@{k}", lists, unjudged_counts, unjudged, share, best)
 
 
 @signed("success-at", data=("relevant",))
@@ -109,10 +113,12 @@ def success_at_k(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return S@k: whether a relevant item is among the first k."""
-    cutoff, lists, hits, unjudged_counts = _count_first_items(rankings, relevant, k, unjudged)
+    """Return S@k: the share of queries with a relevant item among the first k of their ranking."""
+    k = check_positive_int(k, "k")
+    lists = _read_rankings(rankings, relevant, unjudged)
+    hits, unjudged_counts = _count_among_first(lists, k)
     success, best = (hits > 0).astype(np.float64), (hits + unjudged_counts > 0).astype(np.float64)
-    return _result(f"S@{cutoff}", lists, unjudged_counts, unjudged, success, best)
+    return _result(f"S@{k}", lists, unjudged_counts, unjudged, success, best)
 
 
 @signed("r-precision", data=("relevant",))
@@ -140,6 +146,7 @@ def median_rank(
     lists = _read_rankings(rankings, relevant, unjudged)
     rank = _first_rank(lists, _RELEVANT)
     best = np.minimum(rank, _first_rank(lists, _UNJUDGED))
+    # The measure uses the items down to the first relevant one, or all items if there is none.
     depth = np.where(lists.relevant_counts > 0, np.minimum(rank, np.diff(lists.starts)), 0).astype(np.int64)
     _, unjudged_counts = _count_within(lists, depth)
     return _result(MEDIAN_RANK, lists, unjudged_counts, unjudged, rank, best)
@@ -147,7 +154,10 @@ def median_rank(
 
 @dataclass(frozen=True, slots=True)
 class OrderCorrelation(Result):
-    """Rank correlation of the orders of systems by two measures, such as "S@5" and "R@5". `systems` is their number."""
+    """Rank correlation of the orders of systems by two measures, such as "S@5" and "R@5".
+
+    systems: number of systems that have a value of both measures.
+    """
 
     value: float
     systems: int
@@ -159,21 +169,21 @@ def order_correlation(
 ) -> OrderCorrelation:
     """Return rho or tau-b between the orders of systems by a first and by a second measure (H13 4.3.5, Table 7).
 
-    A lower median rank is better. Systems without a value of one of the measures are left out.
+    `first` and `second` have one result for each system, in the same order. A lower median rank is better. Systems
+    without a value of one of the measures are left out.
     """
     one_of(coefficient, ORDER_COEFFICIENTS, "coefficient")
     same_length(first=first, second=second)
     # Round, so that shares that differ only by rounding errors are tied.
-    values = np.round(
-        [
-            [-result.value if result.measure == MEDIAN_RANK else result.value for result in results]
-            for results in (first, second)
-        ],
-        12,
-    )
+    values = np.round([_goodness_of_systems(first), _goodness_of_systems(second)], 12)
     x, y = values[:, ~np.isnan(values).any(axis=0)]
     value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient)[0]) if len(x) else math.nan
     return OrderCorrelation(value, len(x), reason=NO_ORDER if math.isnan(value) else "")
+
+
+def _goodness_of_systems(results: Sequence[RankingResult]) -> list[float]:
+    """Return the values of the systems, with the sign that makes larger values better."""
+    return [-result.value if result.measure == MEDIAN_RANK else result.value for result in results]
 
 
 def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> JudgedRankings:
@@ -211,7 +221,10 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
 
 
 def _number_items(ranked: list[Any], relevant: list[Any]) -> tuple[Ints, Ints]:
-    """Return the codes of the items of both lists. Raise BadValue if an item is missing or no single value."""
+    """Return codes of the items of both lists, equal for equal items.
+
+    Raise BadValue if an item is missing or no single value.
+    """
     code_by_item: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
         codes = (
@@ -228,34 +241,38 @@ def _number_items(ranked: list[Any], relevant: list[Any]) -> tuple[Ints, Ints]:
 def _judge_rankings(
     query: Ints,
     item: Ints,
-    relevant_query: Ints,
-    relevant: Ints,
+    judged_query: Ints,
+    judged_item: Ints,
     grades: Floats,
     has_grades: Flags,
 ) -> JudgedRankings:
-    """Return the judged rankings of columns: queries and items of the rankings, and queries, items and grades judged.
+    """Return the judged rankings from columns of codes.
 
-    Raise BadValue if a ranking has an item twice.
+    query, item: (N,) the items of all rankings; queries ascend. judged_query, judged_item, grades: (J,) the judgments.
+    has_grades: (Q,) whether the query's judgments are grades. If not, all its judged items are relevant, and all others
+    are not. Raise BadValue if a ranking has an item twice.
     """
-    size = max(int(item.max(initial=0)), int(relevant.max(initial=0))) + 1
-    keys, judged_keys = query * size + item, relevant_query * size + relevant
+    # A cell is a query with an item.
+    item_count = max(int(item.max(initial=0)), int(judged_item.max(initial=0))) + 1
+    cells, judged_cells = query * item_count + item, judged_query * item_count + judged_item
     starts = np.searchsorted(query, np.arange(len(has_grades) + 1))
-    sorted_keys = np.sort(keys)
-    twice = sorted_keys[:-1][sorted_keys[1:] == sorted_keys[:-1]]
-    if twice.size:
-        raise BadValue(f"ranking {int(twice[0]) // size} has an item twice, expected every item at most once")
-    order = np.lexsort((-grades, judged_keys))
-    judged_keys, grades = judged_keys[order], grades[order]
-    # An item judged twice is relevant if one of its grades is above zero.
-    is_first = np.ones(len(judged_keys), dtype=bool)
-    is_first[1:] = judged_keys[1:] != judged_keys[:-1]
-    judged_keys, grades = judged_keys[is_first], grades[is_first]
+    sorted_cells = np.sort(cells)
+    repeated_cells = sorted_cells[:-1][sorted_cells[1:] == sorted_cells[:-1]]
+    if repeated_cells.size:
+        wrong_query = int(repeated_cells[0]) // item_count
+        raise BadValue(f"ranking {wrong_query} has an item twice, expected every item at most once")
+    # Of several grades of an item, keep the highest, so that it is relevant if one of them is above zero.
+    order = np.lexsort((-grades, judged_cells))
+    judged_cells, grades = judged_cells[order], grades[order]
+    is_first = np.ones(len(judged_cells), dtype=bool)
+    is_first[1:] = judged_cells[1:] != judged_cells[:-1]
+    judged_cells, grades = judged_cells[is_first], grades[is_first]
     codes = np.where(has_grades[query], _UNJUDGED, _IRRELEVANT).astype(np.int8)
-    if len(judged_keys):
-        position = np.minimum(np.searchsorted(judged_keys, keys), len(judged_keys) - 1)
-        is_judged = judged_keys[position] == keys
+    if len(judged_cells):
+        position = np.minimum(np.searchsorted(judged_cells, cells), len(judged_cells) - 1)
+        is_judged = judged_cells[position] == cells
         codes[is_judged] = np.where(grades[position[is_judged]] > 0, _RELEVANT, _IRRELEVANT)
-    relevant_counts = np.bincount(judged_keys[grades > 0] // size, minlength=len(has_grades))
+    relevant_counts = np.bincount(judged_cells[grades > 0] // item_count, minlength=len(has_grades))
     return JudgedRankings(starts, codes, relevant_counts, bool(has_grades.all()))
 
 
@@ -280,28 +297,25 @@ def _read_rankings(
     return replace(lists, starts=kept_before, codes=lists.codes[keep], left_out=removed_counts)
 
 
-def _count_first_items(
-    rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, k: int, unjudged: str
-) -> tuple[int, JudgedRankings, Ints, Ints]:
-    """Return k, the rankings, and the (Q,) numbers of relevant and of unjudged items among the first k."""
-    cutoff = check_positive_int(k, "k")
-    lists = _read_rankings(rankings, relevant, unjudged)
-    return (
-        cutoff,
-        lists,
-        *_count_within(lists, np.full(len(lists.relevant_counts), min(cutoff, len(lists.codes)))),
-    )
+def _count_among_first(lists: JudgedRankings, k: int) -> tuple[Ints, Ints]:
+    """Return the (Q,) numbers of relevant and of unjudged items among the first k of each ranking."""
+    depth = min(k, len(lists.codes))  # a very large k would overflow
+    return _count_within(lists, np.full(len(lists.relevant_counts), depth))
 
 
 def _count_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
     """Return the (Q,) numbers of relevant and of unjudged items among the first `depth` (Q,) items."""
-    ends = np.minimum(lists.starts[:-1] + depth, lists.starts[1:])
-    hits, unjudged = (starts_of(lists.codes == code) for code in (_RELEVANT, _UNJUDGED))
-    return hits[ends] - hits[lists.starts[:-1]], unjudged[ends] - unjudged[lists.starts[:-1]]
+    starts = lists.starts[:-1]
+    ends = np.minimum(starts + depth, lists.starts[1:])
+    # Differences of running counts are the counts between two positions.
+    relevant_before = starts_of(lists.codes == _RELEVANT)
+    unjudged_before = starts_of(lists.codes == _UNJUDGED)
+    return relevant_before[ends] - relevant_before[starts], unjudged_before[ends] - unjudged_before[starts]
 
 
 def _first_rank(lists: JudgedRankings, code: int) -> Floats:
     """Return the (Q,) ranks, from 1, of the first items with this code; inf if a list has none."""
+    # The next position with this code from each start on; the end of all lists stands for none.
     positions = np.append(np.flatnonzero(lists.codes == code), len(lists.codes))
     position = positions[np.searchsorted(positions, lists.starts[:-1])]
     return np.where(position < lists.starts[1:], position - lists.starts[:-1] + 1.0, math.inf)
@@ -320,7 +334,11 @@ def _result(
     per_query: Floats,
     best: Floats,
 ) -> RankingResult:
-    """Return a measure from its (Q,) values, and from those if unjudged items were relevant (`best`)."""
+    """Return the result of a measure.
+
+    unjudged_counts: (Q,) numbers of unjudged items that the measure used. per_query: (Q,) values. best: (Q,) values if
+    these items were relevant.
+    """
     if unjudged == "refuse" and unjudged_counts.any():
         where = int(np.flatnonzero(unjudged_counts)[0])
         raise BadValue(

@@ -1,7 +1,8 @@
-"""The beam search for METEOR's best alignment.
+"""The beam search for METEOR's best alignment of a candidate with a reference.
 
-The search goes through the reference from left to right and keeps the `BEAM` best partial alignments. Of equally good
-ones, it keeps the first. Two rules are those of the official program:
+The search goes through the words of the reference from left to right. A partial alignment ("path") has chosen a match,
+or none, for each word so far. At each word every path is extended by all choices, and the `BEAM` best extended paths
+are kept. Of equally good ones, the first are kept. Two rules are those of the official program:
 
 - A match of n words counts n on each side in the exact stage, and n / 2 rounded down in the others, so that a single
   stem or synonym is taken only if it costs no chunk and no distance.
@@ -30,15 +31,16 @@ from quorum.numeric.arrays import Flags, Ints
 from quorum.numeric.compiling import compiled
 
 BEAM = 40  # partial alignments kept, as in the official program
-NONE = -1  # no open chunk; no match for a word; no earlier choice
+NONE = -1  # stands for no open chunk, for no match of a word, or for no earlier choice
 COVERED_BEFORE = -2  # no choice at this word, because an earlier match of several words covers it
 
-# The columns of a partial alignment ("path"):
-# TOTAL: matched words of both sides, as the search weights them.
-# CHUNKS_SO_FAR: closed chunks. DISTANCE: the sum of distances.
+# The columns of a path. A chunk is a run of matches that are adjacent in both texts; it is open as long as the next
+# match may continue it.
+# TOTAL: number of matched words of both texts, as the rules above count them.
+# CHUNKS_SO_FAR: number of closed chunks. DISTANCE: the sum of distances.
 # NEXT_WORD: the next word of the reference. OPEN_END: the end of the open chunk in the candidate, or NONE.
-# LAST_CHOICE: the row of the last choice, or NONE.
-# USED and all further columns: a bit for each word of the candidate, whether a match covers it.
+# LAST_CHOICE: the row in `AlignmentBuffers.choices` of the path's last match, or NONE.
+# USED and all further columns: a bit for each word of the candidate, which says whether a match covers the word.
 TOTAL, CHUNKS_SO_FAR, DISTANCE, NEXT_WORD, OPEN_END, LAST_CHOICE, USED = range(7)
 BITS_PER_NUMBER = 62  # bits used of a 64-bit number
 
@@ -46,15 +48,16 @@ BITS_PER_NUMBER = 62  # bits used of a 64-bit number
 PATH, MATCH = 3, 4
 EXTENSION_COLUMNS = 5
 
-# Columns of a choice, after those of a match: the word of the reference, the previous choice.
+# A choice is a match that a path contains. Its columns are those of a match, then the word of the reference at which
+# the match begins, and the row of the path's choice before it.
 REFERENCE_WORD, PREVIOUS_CHOICE = MATCH_COLUMNS, MATCH_COLUMNS + 1
 
 
 class Extension(NamedTuple):
-    """A way to extend a path at a word of the reference.
+    """A way to extend a path by a word of the reference.
 
-    total, chunks, distance: those of the extended path. path: the row of the path. match: the row of the match to add,
-    NONE to leave the word unmatched, or COVERED_BEFORE.
+    total, chunks, distance: the columns of the extended path. path: the row of the path. match: the row of the match to
+    add, NONE to leave the word unmatched, or COVERED_BEFORE.
     """
 
     total: int
@@ -80,22 +83,21 @@ class AlignedTexts(NamedTuple):
 class AlignmentBuffers(NamedTuple):
     """Arrays that every alignment reuses.
 
-    For each word of the reference: chosen_matches (longest, MATCH_COLUMNS) has the match taken, or a match of no words.
-    `find_matches` fills ends, and counts has the number of matches that begin at the word. is_taken says whether a
-    match taken before the search covers the word.
+    The first four have a row for each word of the reference. chosen_matches: the match that begins at the word in the
+    alignment, or a match of no words. ends: filled by `find_matches`. counts: number of matches that begin at the word.
+    is_taken: whether a match that was taken before the search covers the word.
 
-    cover_1, cover_2: number of matches that cover each word of candidate and reference. paths: (2, BEAM, USED +
-    numbers) paths of this word and of the next. extensions: (BEAM, EXTENSION_COLUMNS) the best extensions, in no
-    order. ranks: (BEAM,) the rows of `extensions`, best first. choices: the choices of all paths, each with the choice
-    before it.
+    candidate_cover, reference_cover: number of matches that cover each word of the candidate, and of the reference.
+    paths: (2, BEAM, columns) paths of this word and of the next. extensions: (BEAM, EXTENSION_COLUMNS) the best
+    extensions, in no order. ranks: (BEAM,) the rows of `extensions`, best first. choices: the choices of all paths.
     """
 
     chosen_matches: Matches
     ends: Ints
     counts: Ints
     is_taken: Flags
-    cover_1: Ints
-    cover_2: Ints
+    candidate_cover: Ints
+    reference_cover: Ints
     paths: NDArray[np.int64]
     extensions: NDArray[np.int64]
     ranks: Ints
@@ -103,19 +105,19 @@ class AlignmentBuffers(NamedTuple):
 
 
 @compiled
-def allocate_buffers(longest_1: int, longest_2: int) -> AlignmentBuffers:
-    """Return buffers for candidates of up to `longest_1` words and references of up to `longest_2`."""
+def allocate_buffers(longest_candidate: int, longest_reference: int) -> AlignmentBuffers:
+    """Return buffers for candidates of up to `longest_candidate` words and references of up to `longest_reference`."""
     return AlignmentBuffers(
-        np.zeros((longest_2, MATCH_COLUMNS), dtype=np.int64),
-        np.zeros(longest_2, dtype=np.int64),
-        np.zeros(longest_2, dtype=np.int64),
-        np.zeros(longest_2, dtype=np.bool_),
-        np.zeros(longest_1, dtype=np.int64),
-        np.zeros(longest_2, dtype=np.int64),
-        np.zeros((2, BEAM, _width(longest_1)), dtype=np.int64),
+        np.zeros((longest_reference, MATCH_COLUMNS), dtype=np.int64),
+        np.zeros(longest_reference, dtype=np.int64),
+        np.zeros(longest_reference, dtype=np.int64),
+        np.zeros(longest_reference, dtype=np.bool_),
+        np.zeros(longest_candidate, dtype=np.int64),
+        np.zeros(longest_reference, dtype=np.int64),
+        np.zeros((2, BEAM, _width(longest_candidate)), dtype=np.int64),
         np.zeros((BEAM, EXTENSION_COLUMNS), dtype=np.int64),
         np.zeros(BEAM, dtype=np.int64),
-        np.zeros((BEAM * longest_2, MATCH_COLUMNS + 2), dtype=np.int64),
+        np.zeros((BEAM * longest_reference, MATCH_COLUMNS + 2), dtype=np.int64),
     )
 
 
@@ -134,17 +136,18 @@ def search(
     matches: Matches,
     first: int,
 ) -> Matches:
-    """Choose among the matches that remain. `matches` holds the matches of the reference's words from `first` on.
+    """Write the best alignment to `buffers.chosen_matches`, which has the matches that were taken before the search.
 
-    Return the array of matches, which is a new one if it was full.
+    `matches` holds the matches of the reference's words from `first` on. Return this array, or the larger one that
+    replaced it when it was full.
     """
-    length_2 = pair.end - pair.begin
+    reference_length = pair.end - pair.begin
     width = _width(pair.length)
     paths, next_paths = buffers.paths[0], buffers.paths[1]
-    _write_first_path(paths, width, buffers.chosen_matches, length_2)
+    _write_first_path(paths, width, buffers.chosen_matches, reference_length)
     path_count, choice_count = 1, 0
-    stop = length_2  # `matches` holds the matches of the reference's words before this one
-    for position in range(length_2):
+    stop = reference_length  # `matches` holds the matches of the reference's words from `first` to `stop` - 1
+    for position in range(reference_length):
         _sort_paths(paths, path_count, width)
         if buffers.is_taken[position] or buffers.counts[position] == 0:
             _pass_word(paths, path_count, buffers.chosen_matches, position)
@@ -168,25 +171,28 @@ def search(
 
 
 @compiled
-def _write_first_path(paths: NDArray[np.int64], width: int, chosen_matches: Matches, length_2: int) -> None:
+def _write_first_path(
+    paths: NDArray[np.int64], width: int, chosen_matches: Matches, reference_length: int
+) -> None:
     """Write the first path. It uses the candidate's words that the matches taken before the search cover."""
     for column in range(width):
         paths[0, column] = 0
     paths[0, OPEN_END] = paths[0, LAST_CHOICE] = NONE
-    for position in range(length_2):
+    for position in range(reference_length):
         first = chosen_matches[position, POSITION]
         _mark_used(paths, 0, first, first + chosen_matches[position, IN_CANDIDATE])
 
 
 @compiled
 def _mark_used(paths: NDArray[np.int64], path: int, begin: int, end: int) -> None:
-    """Mark the words of the candidate from `begin` to `end` as used."""
+    """Mark the candidate's words from `begin` to `end` - 1 as used by the path."""
     for covered in range(begin, end):
         paths[path, USED + covered // BITS_PER_NUMBER] |= np.int64(1) << (covered % BITS_PER_NUMBER)
 
 
 @compiled
 def _is_unused(paths: NDArray[np.int64], path: int, begin: int, end: int) -> bool:
+    """Return whether no match of the path covers the candidate's words from `begin` to `end` - 1."""
     is_unused = True
     for covered in range(begin, end):
         number = paths[path, USED + covered // BITS_PER_NUMBER]
@@ -196,7 +202,10 @@ def _is_unused(paths: NDArray[np.int64], path: int, begin: int, end: int) -> boo
 
 @compiled
 def _pass_word(paths: NDArray[np.int64], path_count: int, chosen_matches: Matches, position: int) -> None:
-    """Extend all paths by a word of the reference that is matched in `chosen_matches` already, or has no match."""
+    """Extend all paths by a word of the reference for which there is nothing to choose.
+
+    The word has no match, or its match was taken before the search and is in `chosen_matches`.
+    """
     first, length = chosen_matches[position, POSITION], chosen_matches[position, IN_REFERENCE]
     score = _match_score(chosen_matches, position)
     for path in range(path_count):
@@ -217,6 +226,7 @@ def _pass_word(paths: NDArray[np.int64], path_count: int, chosen_matches: Matche
 
 @compiled
 def _match_score(matches: Matches, index: int) -> int:
+    """Return what the match in this row adds to TOTAL, by the first rule of the module."""
     if matches[index, STAGE] == EXACT:
         return matches[index, IN_CANDIDATE] + matches[index, IN_REFERENCE]
     return matches[index, IN_CANDIDATE] // 2 + matches[index, IN_REFERENCE] // 2
@@ -232,9 +242,9 @@ def _find_extensions(
     first: int,
     end: int,
 ) -> int:
-    """Keep the best extensions of all paths at a word: by a match in the rows `first` to `end` - 1, or by none.
+    """Keep the best extensions of all paths by the word at `position`, and return the number of extensions kept.
 
-    Return the number of extensions kept in `buffers`.
+    A path is extended by one of the word's matches, which are the rows `first` to `end` - 1 of `matches`, or by none.
     """
     is_taken, extensions, ranks = buffers.is_taken, buffers.extensions, buffers.ranks
     kept_count = 0
@@ -265,7 +275,7 @@ def _find_extensions(
 
 @compiled
 def _keep_extension(extensions: NDArray[np.int64], ranks: Ints, kept_count: int, extension: Extension) -> int:
-    """Keep an extension if it is among the BEAM best, and return the number of extensions kept.
+    """Keep an extension if it is among the BEAM best so far, and return the number of extensions kept.
 
     Of equally good extensions, the earlier one ranks higher.
     """
@@ -291,6 +301,7 @@ def _keep_extension(extensions: NDArray[np.int64], ranks: Ints, kept_count: int,
 
 @compiled
 def _is_better_extension(extension: Extension, extensions: NDArray[np.int64], other: int) -> bool:
+    """Return whether an extension is better than the one in the row `other`: by words, then chunks, then distance."""
     if extension.total != extensions[other, TOTAL]:
         return extension.total > extensions[other, TOTAL]
     if extension.chunks != extensions[other, CHUNKS_SO_FAR]:
@@ -340,7 +351,7 @@ def _write_best_matches(
     buffers: AlignmentBuffers, paths: NDArray[np.int64], path_count: int, width: int
 ) -> None:
     """Follow the choices of the best path back, and write their matches to `buffers.chosen_matches`."""
-    # Sort before and after closing the chunks, since equally good paths keep their order.
+    # Sort before and after closing the chunks, as the official program does: equally good paths keep their order.
     _sort_paths(paths, path_count, width)
     for path in range(path_count):  # close the open chunks
         paths[path, CHUNKS_SO_FAR] += paths[path, OPEN_END] != NONE

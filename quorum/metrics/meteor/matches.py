@@ -21,8 +21,8 @@ from quorum.numeric.compiling import compiled
 
 Matches = NDArray[np.int64]
 
-# Columns of a match: its sort key, its first word in the candidate, the number of words of the candidate and of the
-# reference that it covers, its stage.
+# Columns of a match: ORDER is its sort key, POSITION its first word in the candidate, IN_CANDIDATE and IN_REFERENCE are
+# the numbers of words that it covers in each text, and STAGE is one of `relations.STAGES`.
 ORDER, POSITION, IN_CANDIDATE, IN_REFERENCE, STAGE = range(5)
 MATCH_COLUMNS = 5
 
@@ -51,12 +51,13 @@ class MatchingData(NamedTuple):
 
 
 class CandidateWords(NamedTuple):
-    """Positions of the candidate's words and phrases, as linked lists from left to right that end with -1.
+    """Where the words and phrases of one candidate occur, as linked lists from left to right that end with -1.
 
-    The lists of words are first_position (vocabulary,) and next_position. The lists of phrases are first_occurrence
-    (phrases,), next_occurrence and occurrence_positions. text_with_target: (phrases,) the last text that has a
-    paraphrase of the phrase. text_with_source: (phrases,) the last text that has a phrase which this phrase
-    paraphrases.
+    first_position: (vocabulary,) first position of each word in the candidate. next_position: for each position, the
+    next one with the same word. first_occurrence: (phrases,) number of the first occurrence of each phrase.
+    occurrence_positions: the position of each occurrence. next_occurrence: for each occurrence, the number of the next
+    one of the same phrase. text_with_target: (phrases,) the last candidate written that has a paraphrase of the phrase.
+    text_with_source: (phrases,) the last candidate written that has a phrase which this phrase paraphrases.
     """
 
     first_position: Numbers
@@ -70,7 +71,10 @@ class CandidateWords(NamedTuple):
 
 @compiled
 def write_candidate(data: MatchingData, candidate: CandidateWords, text: int) -> None:
-    """Write the words and phrases of a text into `candidate`, from right to left, so that the lists go to the right."""
+    """Write the words and phrases of a text into `candidate`.
+
+    The text is read from right to left, so that the lists, to which entries are added in front, go from left to right.
+    """
     begin, end = data.starts[text], data.starts[text + 1]
     phrases = data.phrases
     phrase_count = 0

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from quorum.metrics.comparison import ReferenceComparison, Tokenization
 from quorum.metrics.inputs import MissingTables
 from quorum.metrics.meteor.alignment import (
+    CANDIDATE_FUNCTION,
+    CANDIDATE_LENGTH,
     CHUNKS,
     FIELDS,
-    FUNCTION_1,
-    FUNCTION_2,
-    LENGTH_1,
-    LENGTH_2,
     MATCHED,
     PER_STAGE,
+    REFERENCE_FUNCTION,
+    REFERENCE_LENGTH,
     align,
 )
 from quorum.metrics.meteor.beam_search import allocate_buffers
@@ -129,7 +129,9 @@ def _is_perfect(counts: NDArray[np.int64]) -> Flags:
     """Return flags of candidates whose words all match all words of the reference, in one chunk."""
     matched_in_candidate = counts[:, MATCHED:CHUNKS:2].sum(axis=1)
     matched_in_reference = counts[:, MATCHED + 1 : CHUNKS : 2].sum(axis=1)
-    all_match = (matched_in_candidate == counts[:, LENGTH_1]) & (matched_in_reference == counts[:, LENGTH_2])
+    all_match = (matched_in_candidate == counts[:, CANDIDATE_LENGTH]) & (
+        matched_in_reference == counts[:, REFERENCE_LENGTH]
+    )
     return np.asarray(all_match & (counts[:, CHUNKS] == 1))
 
 
@@ -202,12 +204,16 @@ def _terms(counts: Ints, stage_weights: Floats) -> _Terms:
                 matched[side] += count
     if weighted[0] == 0.0 or weighted[1] == 0.0:
         return _Terms(0.0, 0.0, 0.0, 0.0)
-    functions = (counts[FUNCTION_1], counts[FUNCTION_2])
-    content = (counts[LENGTH_1] - functions[0], counts[LENGTH_2] - functions[1])
+    functions = (counts[CANDIDATE_FUNCTION], counts[REFERENCE_FUNCTION])
+    content = (counts[CANDIDATE_LENGTH] - functions[0], counts[REFERENCE_LENGTH] - functions[1])
     precision = weighted[0] / (DELTA * content[0] + (1.0 - DELTA) * functions[0])
     recall = weighted[1] / (DELTA * content[1] + (1.0 - DELTA) * functions[1])
     f = 1.0 / ((1.0 - ALPHA) / precision + ALPHA / recall)
-    is_perfect = matched[0] == counts[LENGTH_1] and matched[1] == counts[LENGTH_2] and counts[CHUNKS] == 1
+    is_perfect = (
+        matched[0] == counts[CANDIDATE_LENGTH]
+        and matched[1] == counts[REFERENCE_LENGTH]
+        and counts[CHUNKS] == 1
+    )
     fragmentation = 0.0 if is_perfect else counts[CHUNKS] / ((matched[0] + matched[1]) / 2)
     return _Terms(precision, recall, f, GAMMA * fragmentation**BETA)
 

@@ -1,13 +1,15 @@
 """Agreement of raters on marked spans of texts.
 
-Offsets count characters (Unicode code points) from 0, and a span is [start, end). Overlapping spans of one rater are
-joined into one. With labels (severities, categories), spans are compared label by label, and the sums are pooled.
+Offsets count characters (Unicode code points) from 0. A span (start, end) has the characters from start to end - 1.
+Overlapping spans of one rater are joined into one. With labels (severities, categories), spans are compared label by
+label, and the sums are pooled.
 
-Alpha-U is Krippendorff's alpha for unitizing (1995, Sociological Methodology 25, equations 4 to 8; 2004). The
-difference of two overlapping spans is the squared distance of their starts plus the squared distance of their ends.
-The difference of a span inside another rater's gap is its squared length. Krippendorff defines alpha-U for one text.
-For several texts, observed differences are summed over texts, with equal weights of raters, and expected differences
-are those of all spans at random places in all texts.
+Alpha-U is Krippendorff's alpha for unitizing (1995, Sociological Methodology 25, equations 4 to 8; 2004). A gap is a
+stretch of the text between two spans of a rater, or before the first or after the last one. The difference of two
+overlapping spans is the squared distance of their starts plus the squared distance of their ends. The difference of a
+span from a gap of another rater in which it lies is its squared length. Krippendorff defines alpha-U for one text. For
+several texts, observed differences are summed over texts, with equal weights of raters, and expected differences are
+those of all spans and gaps at random places in all texts.
 
 The F1 of two raters is 2 |A and B| / (|A| + |B|), where sizes are numbers of marked characters, summed over all pairs
 of raters of all texts.
@@ -18,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +34,7 @@ NO_COMMON_TEXT = "no text was judged by two participants"
 NO_SPANS = "no participant marked a span in a text that two participants judged"
 ONE_ITEM = "only one item has judgments, so there is no interval"
 NO_EXPECTED_DISAGREEMENT = "the expected disagreement is zero, so the coefficient is undefined"
-Spans = Sequence[tuple[int, int]]
+Spans = Sequence[tuple[int, int]]  # a start and an end each
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +54,26 @@ class SpanAgreement(Inference):
     spans: int
 
 
+class _LabelSpans(NamedTuple):
+    """The S spans with one label, sorted by judgment and start: (S,) judgments, starts and ends."""
+
+    judgment: Ints
+    start: Ints
+    end: Ints
+
+
 @dataclass(frozen=True, slots=True)
 class _MarkedTexts:
-    """J judgments of T texts in I items.
+    """J judgments of T texts in I items. A judgment is the spans that one rater marked in one text.
 
-    text, rater: (J,) codes. length: (J,) number of characters of the text. item: (T,) codes. spans_by_label: for each
-    label, (S,) judgments, starts and ends of its S spans, sorted by judgment and start.
+    text, rater: (J,) codes. length: (J,) number of characters of the text. item: (T,) codes.
     """
 
     text: Ints
     rater: Ints
     length: Ints
     item: Ints
-    spans_by_label: tuple[tuple[Ints, Ints, Ints], ...]
+    spans_by_label: tuple[_LabelSpans, ...]
 
     @property
     def rater_counts(self) -> Ints:
@@ -85,19 +94,18 @@ def span_alpha(
     resamples: int = 1000,
     seed: Seed = 0,
 ) -> SpanAgreement:
-    """Return Krippendorff's alpha-U of J judgments, and its bootstrap interval over items.
+    """Return Krippendorff's alpha-U of J judgments, with its bootstrap interval over items.
 
     Args:
-        texts: (J,) text that was judged.
-        raters: (J,) rater who judged it.
+        texts, raters: (J,) names of the text that was judged, and of the rater who judged it.
         lengths: (J,) number of characters of the text.
-        spans: (J,) lists of (start, end).
+        spans: (J,) lists of marked spans as (start, end).
         labels: (J,) lists with one label for each span; by default all spans have the same label.
         items: (J,) item of the text, such as its document, resampled as a whole; by default, the text itself.
     """
     marked = _read_marked_texts(texts, raters, lengths, spans, labels, items)
     other_raters = marked.rater_counts - 1
-    terms = [_label_disagreement(marked, other_raters, *label_spans) for label_spans in marked.spans_by_label]
+    terms = [_label_disagreement(marked, other_raters, label_spans) for label_spans in marked.spans_by_label]
     text_lengths = np.bincount(marked.text, weights=marked.length, minlength=len(marked.item))
 
     def value(weights: Floats) -> float:
@@ -128,9 +136,10 @@ def span_f1(
     marked = _read_marked_texts(texts, raters, lengths, spans, labels, items)
     other_raters = marked.rater_counts - 1
     shared_sums, marked_sums = np.zeros(len(marked.item)), np.zeros(len(marked.item))
-    for judgment, start, end in marked.spans_by_label:
+    for label_spans in marked.spans_by_label:
+        judgment, start, end = label_spans
         text = marked.text[judgment]
-        span, other_span = _overlaps(marked, judgment, start, end)
+        span, other_span = _overlapping_pairs(marked, label_spans)
         overlap = np.minimum(end[span], end[other_span]) - np.maximum(start[span], start[other_span])
         np.add.at(shared_sums, text[span], overlap)  # each pair of raters counts twice, once in each order
         np.add.at(marked_sums, text, (end - start) * other_raters[text])
@@ -146,11 +155,11 @@ def span_f1(
 
 @dataclass(frozen=True, slots=True)
 class _LabelDisagreement:
-    """The differences of alpha-U for one label, with S spans and G gaps in T texts.
+    """What is needed for the observed and expected differences of one label, which has S spans and G gaps in T texts.
 
-    observed_sums: (T,) sum of the differences between any two raters, with equal weights of raters. text, size: (S,)
-    text and length of each span. gap_text, gap_length: (G,) text and length of each gap, the longest first.
-    fitting_gaps: (S,) number of gaps that are at least as long as the span.
+    observed_sums: (T,) sums of the differences between all pairs of raters, with equal weights of raters. text, size:
+    (S,) text and length of each span. gap_text, gap_length: (G,) text and length of each gap, the longest first.
+    fitting_gaps: (S,) number of gaps that are at least as long as the span, and so can contain it.
     """
 
     observed_sums: Floats
@@ -160,47 +169,55 @@ class _LabelDisagreement:
     gap_length: Floats
     fitting_gaps: Ints
 
-    def expected(self, weights: Floats, positions: float) -> float:
-        """Return the label's expected difference, for (T,) weights of texts, and their sum of weighted lengths."""
+    def expected(self, weights: Floats, total_length: float) -> float:
+        """Return the label's expected difference.
+
+        `weights` (T,) say how often each text counts, and `total_length` is their weighted number of characters.
+        """
         weight, gap_weight = weights[self.text], weights[self.gap_text]
         size = self.size
+        # For each span, sums over the gaps that can contain it: their number, and their lengths plus 1. A gap of length
+        # g has g + 1 - size places for the span.
         gap_sums = np.concatenate([[0.0], np.cumsum(gap_weight)])[self.fitting_gaps]
         place_sums = np.concatenate([[0.0], np.cumsum(gap_weight * (self.gap_length + 1))])[self.fitting_gaps]
         with_spans = (weight.sum() - 1) / 3 * (weight @ (2 * size**3 - 3 * size**2 + size))
         with_gaps = weight @ (size**2 * (place_sums - gap_sums * size))
-        pairs = positions * (positions - 1) - weight @ (size * (size - 1))
+        pairs = total_length * (total_length - 1) - weight @ (size * (size - 1))
         return float(2 * (with_spans + with_gaps) / pairs) if weight.any() else 0.0
 
 
 def _label_disagreement(
-    marked: _MarkedTexts, other_raters: Ints, judgment_of_span: Ints, start: Ints, end: Ints
+    marked: _MarkedTexts, other_raters: Ints, label_spans: _LabelSpans
 ) -> _LabelDisagreement:
-    """Return the differences for a label, from the (S,) judgments, starts and ends of its spans."""
-    text, size = marked.text[judgment_of_span], (end - start).astype(np.float64)
-    span, other_span = _overlaps(marked, judgment_of_span, start, end)
+    """Return the differences for the spans of a label. `other_raters` (T,) is each text's number of raters minus 1."""
+    judgment, start, end = label_spans
+    text, size = marked.text[judgment], (end - start).astype(np.float64)
+    span, other_span = _overlapping_pairs(marked, label_spans)
     observed = np.zeros(len(marked.item))
     np.add.at(
         observed, text[span], (start[span] - start[other_span]) ** 2 + (end[span] - end[other_span]) ** 2
     )
-    meeting_span = np.unique(np.stack([span, judgment_of_span[other_span]]), axis=1)[0]
-    # The number of raters who have a gap around the span. Count it twice, once in each order, as overlaps are counted.
-    gap_raters = other_raters[text] - np.bincount(meeting_span, minlength=len(size))
+    # The number of raters who have a gap around each span: all other raters but those with an overlapping span. Count
+    # their difference twice, once in each order, as overlaps are counted.
+    span_and_overlapping_judgment = np.unique(np.stack([span, judgment[other_span]]), axis=1)
+    gap_raters = other_raters[text] - np.bincount(span_and_overlapping_judgment[0], minlength=len(size))
     np.add.at(observed, text, 2 * size**2 * gap_raters)
     observed /= other_raters
-    gap_text, gap_length = _gaps(marked, judgment_of_span, start, end)
+    gap_text, gap_length = _gaps(marked, label_spans)
     order = np.argsort(-gap_length, kind="stable")
     gap_text, gap_length = gap_text[order], gap_length[order]
     fitting_gaps = np.searchsorted(-gap_length, -size, side="right")
     return _LabelDisagreement(observed, text, size, gap_text, gap_length.astype(np.float64), fitting_gaps)
 
 
-def _overlaps(marked: _MarkedTexts, judgment_of_span: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """Return all pairs of spans by different raters that share a character, as two columns of positions.
+def _overlapping_pairs(marked: _MarkedTexts, label_spans: _LabelSpans) -> tuple[Ints, Ints]:
+    """Return all pairs of spans by different raters that share a character, as two columns of positions of spans.
 
-    The positions are those of the (S,) spans. Every pair is returned in both orders.
+    Every pair is returned in both orders.
     """
-    text = marked.text[judgment_of_span]
-    # Pair each span with all spans of its text.
+    judgment, start, end = label_spans
+    text = marked.text[judgment]
+    # Pair each span with all spans of its text, which follow each other if spans are sorted by text.
     order = np.argsort(text, kind="stable")
     first_of_text = np.searchsorted(text[order], text, side="left")
     span_counts = np.searchsorted(text[order], text, side="right") - first_of_text
@@ -208,21 +225,22 @@ def _overlaps(marked: _MarkedTexts, judgment_of_span: Ints, start: Ints, end: In
     offsets = np.arange(len(span)) - np.repeat(np.cumsum(span_counts) - span_counts, span_counts)
     other_span = order[np.repeat(first_of_text, span_counts) + offsets]
     do_overlap = (
-        (judgment_of_span[span] != judgment_of_span[other_span])
+        (judgment[span] != judgment[other_span])
         & (start[span] < end[other_span])
         & (start[other_span] < end[span])
     )
     return span[do_overlap], other_span[do_overlap]
 
 
-def _gaps(marked: _MarkedTexts, judgment_of_span: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+def _gaps(marked: _MarkedTexts, label_spans: _LabelSpans) -> tuple[Ints, Ints]:
     """Return the (G,) texts and lengths of the gaps before, between and after the spans of each judgment."""
-    # The end of the text is a last span without characters, so that every gap is before a span.
-    judgments = np.concatenate([judgment_of_span, np.arange(len(marked.text))])
-    starts = np.concatenate([start, marked.length])
-    ends = np.concatenate([end, marked.length])
+    # Add the end of the text as a last span without characters, so that every gap is before a span.
+    judgments = np.concatenate([label_spans.judgment, np.arange(len(marked.text))])
+    starts = np.concatenate([label_spans.start, marked.length])
+    ends = np.concatenate([label_spans.end, marked.length])
     order = np.lexsort((starts, judgments))
     judgments, starts, ends = judgments[order], starts[order], ends[order]
+    # A gap starts at the end of the span before, or at 0 before the first span of a judgment.
     gap_starts = np.concatenate([[0], ends[:-1]])
     gap_starts[np.concatenate([[True], judgments[1:] != judgments[:-1]])] = 0
     length = starts - gap_starts
@@ -230,16 +248,25 @@ def _gaps(marked: _MarkedTexts, judgment_of_span: Ints, start: Ints, end: Ints) 
 
 
 def _result(marked: _MarkedTexts, value: Callable[[Floats], float], options: Options) -> SpanAgreement:
-    """Return the coefficient `value` of all texts, with its bootstrap interval over items."""
+    """Return a coefficient of all texts, with its bootstrap interval over items.
+
+    `value` computes the coefficient from (T,) weights, which say how often each text counts.
+    """
     check_positive_int(options.resamples, "resamples")
     text_count = len(marked.item)
-    span_count = sum(len(start) for _, start, _ in marked.spans_by_label)
+    span_count = sum(len(label_spans.start) for label_spans in marked.spans_by_label)
     item_count = int(marked.item.max(initial=-1)) + 1
-    coefficient = math.nan
-    reason = NO_COMMON_TEXT if not text_count else "" if span_count else NO_SPANS
-    if not reason:
+    coefficient, reason = math.nan, ""
+    if not text_count:
+        reason = NO_COMMON_TEXT
+    elif not span_count:
+        reason = NO_SPANS
+    else:
         coefficient = value(np.ones(text_count))
-        reason = NO_EXPECTED_DISAGREEMENT if math.isnan(coefficient) else ONE_ITEM if item_count == 1 else ""
+        if math.isnan(coefficient):
+            reason = NO_EXPECTED_DISAGREEMENT
+        elif item_count == 1:
+            reason = ONE_ITEM
     inference = options.undefined_inference(reason)
     if not reason:
         drawn_items = options.generator.integers(item_count, size=(options.resamples, item_count))
@@ -267,7 +294,7 @@ def _read_marked_texts(
     labels: Sequence[Sequence[Any]] | None,
     items: Iterable[Any] | None,
 ) -> _MarkedTexts:
-    """Check the columns, and return only texts with two judgments or more, with joined spans."""
+    """Check the arguments of `span_alpha`, and return the texts with two judgments or more, with joined spans."""
     _, text = encode(texts, "texts")
     _, rater = encode(raters, "raters")
     item = text if items is None else encode(items, "items")[1]
@@ -289,10 +316,10 @@ def _read_marked_texts(
             raise BadValue(f"{name} differs between judgments of one text, expected one a text")
     if len(np.unique(np.stack([text, rater]), axis=1)[0]) != len(text):
         raise BadValue("a rater has two judgments of one text, expected one")
-    # Compare only texts with two judgments or more, and number their judgments anew.
+    # Keep only texts with two judgments or more, and number their judgments anew.
     compared_rows = np.flatnonzero(np.bincount(text)[text] > 1) if len(text) else text
-    by_label: dict[Any, list[tuple[int, int, int]]] = {}
-    for number, row in enumerate(compared_rows.tolist()):
+    spans_by_label: dict[Any, list[tuple[int, int, int]]] = {}  # judgment, start and end of each span
+    for judgment, row in enumerate(compared_rows.tolist()):
         span_labels = [None] * len(spans[row]) if labels is None else labels[row]
         if len(span_labels) != len(spans[row]):
             raise BadShape(
@@ -301,16 +328,17 @@ def _read_marked_texts(
         for name in dict.fromkeys(span_labels):
             label_spans = [span for span, label in zip(spans[row], span_labels, strict=True) if label == name]
             joined_label_spans = joined_spans(label_spans, int(length[row]))
-            by_label.setdefault(name, []).extend((number, *span) for span in joined_label_spans)
-    tables = [np.array(rows, dtype=np.int64).T for rows in by_label.values()]
-    compared_texts, own_text = np.unique(text[compared_rows], return_inverse=True)
+            spans_by_label.setdefault(name, []).extend((judgment, *span) for span in joined_label_spans)
+    compared_texts, compared_text = np.unique(text[compared_rows], return_inverse=True)
     first_rows = np.unique(text, return_index=True)[1]
     return _MarkedTexts(
-        text=own_text.astype(np.int64),
+        text=compared_text.astype(np.int64),
         rater=rater[compared_rows],
         length=length[compared_rows],
         item=np.unique(item[first_rows][compared_texts], return_inverse=True)[1].astype(np.int64),
-        spans_by_label=tuple((judgment, start, end) for judgment, start, end in tables),
+        spans_by_label=tuple(
+            _LabelSpans(*np.array(rows, dtype=np.int64).T) for rows in spans_by_label.values()
+        ),
     )
 
 

@@ -1,6 +1,12 @@
-"""Kappa of two sources of scores, after a threshold turns each score into yes or no.
+"""Cohen's kappa of two sources of scores, after a threshold turns each score into yes or no.
 
-Hodosh et al. 2013 (H13), Tables 8 to 10, compare the crowd's shares of yes with experts' mean grades in this way.
+Hodosh et al. 2013 (H13), Tables 8 to 10, compare the crowd's shares of yes with experts' mean grades in this way. Both
+sources score the same N pairs of an image and a caption. A pair is in one of four cells, which are numbered
+
+    0  both sources say yes
+    1  only the first says yes
+    2  only the second says yes
+    3  both say no
 """
 
 from __future__ import annotations
@@ -9,6 +15,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import product
 from typing import Unpack
 
 import numpy as np
@@ -50,6 +57,7 @@ MIN_EXPERT_GRADE = 3.33
 SHARE_THRESHOLDS = (0.33, 0.66, 1.0)
 ASCENDING_GRADES = GRADE_THRESHOLDS[::-1]
 MISSING_CHOICES = ("refuse", "leave-out", "no")
+NO_OTHER_RATER = 2  # in place of the answer 0 or 1 of a pair without one of its raters
 
 # A rounded share of 2/3, or a mean grade of 10/3, may be below its threshold by this fraction of the threshold.
 TOLERANCE = 1e-9
@@ -60,12 +68,12 @@ UNDEFINED_ESTIMATE = CrossedEstimate(math.nan, math.nan, math.nan)
 
 @dataclass(frozen=True, slots=True)
 class ThresholdAgreement(Inference):
-    """Kappa, and precision, recall and F1 of the first source against the second.
+    """Kappa of both sources, and precision, recall and F1 of the first source, if the second is right.
 
-    first_at_least, second_at_least: the thresholds. both, first_only, second_only, neither: number of pairs to which
-    both sources, only the first, only the second, or none say yes. n: number of pairs compared. filled: number of pairs
-    without a score, which counts as no. left_out: number of pairs left out for want of a score. The interval and
-    `reason` are those of kappa.
+    first_at_least, second_at_least: the thresholds. both, first_only, second_only, neither: number of pairs in each
+    cell. n: number of pairs compared. filled: number of these in which a score is missing, which counts as no.
+    left_out: number of pairs that are not compared because a score is missing. The interval and the `reason` are those
+    of kappa.
     """
 
     first_at_least: float
@@ -85,10 +93,10 @@ class ThresholdAgreement(Inference):
 
 @dataclass(frozen=True, slots=True)
 class KappaGrid(Result):
-    """Kappas at every pair of thresholds.
+    """Agreement at every pair of thresholds.
 
-    first_thresholds, second_thresholds: those of each source. cells: ordered by the first threshold, then by the
-    second. best: the cell with the highest defined kappa.
+    first_thresholds, second_thresholds: the thresholds of each source. cells: the agreements, ordered by the first
+    threshold, then by the second. best: the agreement with the highest kappa, or None if no kappa is defined.
     """
 
     first_thresholds: tuple[float, ...]
@@ -103,7 +111,7 @@ class KappaGrid(Result):
 
 
 def at_least(scores: ArrayLike, threshold: float) -> Flags:
-    """Return (N,) flags of scores that reach the threshold, up to rounding errors. nan does not reach it."""
+    """Return (N,) flags that say whether scores reach the threshold, up to rounding errors. nan does not reach it."""
     if not (is_real(threshold) and math.isfinite(threshold)):
         raise BadOption(f"the threshold is {threshold!r}, expected a finite number")
     return float_vector(scores, "scores") >= float(threshold) - TOLERANCE * max(1.0, abs(threshold))
@@ -119,48 +127,57 @@ def threshold_kappa(
     missing: str = "refuse",
     **options: Unpack[Sampling],
 ) -> ThresholdAgreement:
-    """Compare first >= `first_at_least` with second >= `second_at_least`, for two columns of (N,) scores.
+    """Return the agreement of first >= `first_at_least` with second >= `second_at_least`, for two (N,) scores.
 
-    `missing` may also be "no": nan then counts as no, as H13 count pairs that the filter removed. The default
+    `missing` may also be "no": nan then counts as no, as in H13 for pairs that the filter removed. The default
     thresholds are those of H13, with the crowd's share of yes as the first source, and the experts' mean grade as
-    the second.
+    the second. `clusters` may have `RaterDeletions` of the second source's means in addition to columns.
     """
-    chosen_options, deletions = Options.with_raters(**options)
-    has_clusters = bool(chosen_options.columns) or deletions is not None
-    if has_clusters:
-        chosen_options = replace(chosen_options, resamples=0)
+    checked_options, deletions = Options.with_raters(**options)
+    if checked_options.columns or deletions is not None:
+        checked_options = replace(checked_options, resamples=0)
     first, second, filled, left_out = _prepare_scores(first_scores, second_scores, missing)
-    yes_first = at_least(first, first_at_least)
-    yes_second = at_least(second, second_at_least)
-    cells = np.bincount(2 * yes_first.astype(np.int64) + yes_second, minlength=4)
-    table = cells[::-1].astype(np.int64)  # yes by both, by the first only, by the second only, by neither
+    yes_first, yes_second = at_least(first, first_at_least), at_least(second, second_at_least)
+    table = np.bincount(_cells_of_pairs(yes_first, yes_second), minlength=4).astype(np.int64)
     both, first_only, second_only, neither = table.tolist()
     n = int(table.sum())
     value = _measures(table[np.newaxis].astype(np.float64))[0]
-    inference = chosen_options.undefined_inference()
+    inference = checked_options.undefined_inference()
     intervals = [(math.nan, math.nan)] * 4
-    if n and has_clusters:
+    if n and (checked_options.columns or deletions is not None):
         keep = np.ones(n + left_out, dtype=np.bool_)
         if left_out:
             keep = ~(np.isnan(float_vector(first_scores, "")) | np.isnan(float_vector(second_scores, "")))
-        grouped = chosen_options.clusters_of("pair", keep)
+        clusters = checked_options.clusters_of("pair", keep)
         kept_deletions = (deletions or NO_DELETIONS).of_rows(keep, "pair")
-        row, means = kept_deletions.row, kept_deletions.value
-        without_rater = np.where(np.isnan(means), 2, at_least(means, second_at_least))
-        answers = yes_first[row], yes_second[row], without_rater
-        changes = cache(partial(_changes_without_raters, table, value, *answers))
-        intervals, grouped = _clustered_kappa(
-            yes_first, yes_second, value, grouped, chosen_options.confidence, kept_deletions, changes
+
+        @cache  # for all four measures
+        def changes() -> Floats:
+            yes_without_rater = at_least(kept_deletions.value, second_at_least)
+            answers_without_rater = np.where(
+                np.isnan(kept_deletions.value), NO_OTHER_RATER, yes_without_rater
+            )
+            row = kept_deletions.row
+            return _changes_without_raters(
+                table, value, yes_first[row], yes_second[row], answers_without_rater
+            )
+
+        intervals, clusters = _clustered_intervals(
+            yes_first, yes_second, value, clusters, checked_options.confidence, kept_deletions, changes
         )
-        inference = chosen_options.interval_of_clusters(grouped, intervals[0])
+        inference = checked_options.interval_of_clusters(clusters, intervals[0])
     elif n:
         draws = bootstrap(
-            _measures, table, resamples=chosen_options.resamples, generator=chosen_options.generator, width=4
+            _measures,
+            table,
+            resamples=checked_options.resamples,
+            generator=checked_options.generator,
+            width=4,
         )
-        drawn_intervals = [chosen_options.interval_of_draws(draws[:, column]) for column in range(4)]
+        drawn_intervals = [checked_options.interval_of_draws(draws[:, column]) for column in range(4)]
         inference = drawn_intervals[0]
         intervals = [(interval.low, interval.high) for interval in drawn_intervals]
-    # If a figure is undefined, ignore resamples in which it is defined.
+    # An undefined measure has no interval, even if it is defined in some resamples.
     kappa, precision, recall, f1 = (
         UNDEFINED_ESTIMATE if math.isnan(measure) else CrossedEstimate(float(measure), *limits)
         for measure, limits in zip(value, intervals, strict=True)
@@ -199,6 +216,7 @@ def kappa_grid(
     """Return `threshold_kappa` at every pair of thresholds, always with the same seed."""
     clusters = options.get("clusters", NAIVE)
     if isinstance(clusters, Mapping):
+        # Encode the columns once, not for each pair of thresholds.
         clusters = {
             name: column if isinstance(column, RaterDeletions) else encode(column, name)[1]
             for name, column in clusters.items()
@@ -210,9 +228,8 @@ def kappa_grid(
         raise BadOption("the grid has no threshold, expected one or more for each source")
     first, second = float_vector(first_scores, "first_scores"), float_vector(second_scores, "second_scores")
     cells = tuple(
-        threshold_kappa(first, second, row, column, missing=missing, **options)
-        for row in first_thresholds
-        for column in second_thresholds
+        threshold_kappa(first, second, first_at_least, second_at_least, missing=missing, **options)
+        for first_at_least, second_at_least in product(first_thresholds, second_thresholds)
     )
     defined_cells = [cell for cell in cells if not math.isnan(cell.kappa.value)]
     best = max(defined_cells, key=lambda cell: cell.kappa.value) if defined_cells else None
@@ -227,9 +244,10 @@ def weighted_kappa(
     row_weights: Floats,
     clusters: ClusterColumns = NAIVE,
 ) -> CrossedEstimate:
-    """Return kappa as in `threshold_kappa`, but with (N,) `row_weights`.
+    """Return kappa as in `threshold_kappa`, but with (N,) `row_weights`, which may be fractions.
 
-    The interval is computed from the rows' influences.
+    The interval is computed from the influences of the rows on kappa, which are their weights times the derivatives of
+    kappa by the cells.
     """
     columns, deletions = columns_and_deletions(clusters)
     yes_first, yes_second = at_least(first, first_at_least), at_least(second, second_at_least)
@@ -238,22 +256,30 @@ def weighted_kappa(
     value = float(_measures(table[np.newaxis])[0, 0])
     if math.isnan(value):
         return UNDEFINED_ESTIMATE
-    slope = _kappa_slopes(table, value)
+    slope_by_cell = _kappa_slopes(table, value)
     every_row = np.ones(len(cell), dtype=np.bool_)
     kept_deletions = (deletions or NO_DELETIONS).of_rows(every_row, "pair")
 
     def changes() -> Floats:
         row, yes_without_rater = kept_deletions.row, at_least(kept_deletions.value, second_at_least)
         cells_without_rater = _cells_of_pairs(yes_first[row], yes_without_rater)
-        slopes_without_rater = np.where(np.isnan(kept_deletions.value), 0.0, slope[cells_without_rater])
-        return np.asarray(row_weights[row] * (slope[cell[row]] - slopes_without_rater), dtype=np.float64)
+        # A pair without another rater disappears.
+        slopes_without_rater = np.where(
+            np.isnan(kept_deletions.value), 0.0, slope_by_cell[cells_without_rater]
+        )
+        slopes = slope_by_cell[cell[row]]
+        return np.asarray(row_weights[row] * (slopes - slopes_without_rater), dtype=np.float64)
 
-    grouped = Options.from_sampling(clusters=columns).clusters_of("pair", every_row).with_weights(row_weights)
-    spread, grouped = kept_deletions.widen(grouped.spread(row_weights * slope[cell]), grouped, changes)
+    row_clusters = (
+        Options.from_sampling(clusters=columns).clusters_of("pair", every_row).with_weights(row_weights)
+    )
+    spread, row_clusters = kept_deletions.widen(
+        row_clusters.spread(row_weights * slope_by_cell[cell]), row_clusters, changes
+    )
     limits = coefficient_interval(
         value,
         spread,
-        grouped.cluster_count,
+        row_clusters.cluster_count,
         CONFIDENCE,
         chance_of_difference=_expected_differences(table) / table.sum() ** 2,
     )
@@ -261,60 +287,68 @@ def weighted_kappa(
 
 
 def _changes_without_raters(
-    table: Ints, value: Floats, yes_first: Flags, yes_second: Flags, without_rater: Ints
+    table: Ints, value: Floats, yes_first: Flags, yes_second: Flags, answers_without_rater: Ints
 ) -> Floats:
     """Return (4, V) decreases of kappa, precision, recall and F1 if one rater is left out of a pair's mean.
 
-    `table` (4,) has the number of pairs by cell (`_cells_of_pairs`), and `value` (4,) the `_measures`.
-    `without_rater` (V,) is the second source's answer without the rater: 0 no, 1 yes, 2 if there is no other rater.
+    `table` (4,) has the number of pairs in each cell, and `value` (4,) the `_measures` of all pairs. For each of V
+    deletions, `yes_first` and `yes_second` are the sources' answers to the pair, and `answers_without_rater` the second
+    source's answer without the rater: 0 for no, 1 for yes, or NO_OTHER_RATER, so that the pair disappears.
     """
-    # Compute the decreases once for each combination of answers; the table is reversed to be indexed by them.
+    # Compute the decreases once for each combination of these answers.
     decreases = np.zeros((2, 2, 3, 4))
     for first, second, answer in np.ndindex(2, 2, 3):
-        changed_table = table[::-1].astype(np.float64)
-        changed_table[2 * first + second] -= 1
-        if answer < 2:
-            changed_table[2 * first + answer] += 1
-        if changed_table.min() >= 0:
-            decreases[first, second, answer] = value - _measures(changed_table[np.newaxis, ::-1])[0]
-    return np.nan_to_num(decreases)[yes_first.astype(np.int64), yes_second.astype(np.int64), without_rater].T
+        changed_table = table.astype(np.float64)
+        changed_table[_cell_of(first, second)] -= 1
+        if answer != NO_OTHER_RATER:
+            changed_table[_cell_of(first, answer)] += 1
+        if changed_table.min() >= 0:  # else the combination does not occur
+            decreases[first, second, answer] = value - _measures(changed_table[np.newaxis])[0]
+    by_deletion = np.nan_to_num(decreases)[
+        yes_first.astype(np.int64), yes_second.astype(np.int64), answers_without_rater
+    ]
+    return by_deletion.T
 
 
-def _clustered_kappa(
-    first: Flags,
-    second: Flags,
+def _clustered_intervals(
+    yes_first: Flags,
+    yes_second: Flags,
     value: Floats,
     clusters: Clusters,
     confidence: float,
     deletions: RaterDeletions,
     changes: Callable[[], Floats],
 ) -> tuple[list[tuple[float, float]], Clusters]:
-    """Return the intervals of kappa, precision, recall and F1, and the clusters, with the raters included."""
+    """Return the intervals of kappa, precision, recall and F1, and the clusters with the raters added.
+
+    `value` (4,) are the `_measures`, and `changes` returns their (4, V) changes by `deletions`.
+    """
 
     def widen(measure: int, spread: Spread, items: Clusters) -> tuple[Spread, Clusters]:
         return deletions.widen(spread, items, lambda: changes()[measure])
 
     if clusters.reason:
         return [(math.nan, math.nan)] * 4, clusters
-    influences = CohenKappa().influences((first, second))
-    low = high = math.nan
+    influences = CohenKappa().influences((yes_first, yes_second))
+    kappa_interval = (math.nan, math.nan)
     widened_clusters = clusters
     if influences is not None:
         spread, widened_clusters = widen(0, clusters.spread(influences.values), clusters)
-        low, high = coefficient_interval(
+        kappa_interval = coefficient_interval(
             float(value[0]),
             spread,
             clusters.cluster_count,
             confidence,
             chance_of_difference=influences.chance_of_difference,
         )
-    intervals = [(low, high)]
+    # The other measures are shares of the pairs to which both sources say yes, among the pairs to which the first, the
+    # second, or either says yes. For F1, a pair counts twice if both say yes.
     columns = {str(number): codes for number, codes in enumerate(clusters.codes[:2])}
-    yes_counts = first.astype(np.float64) + second
-    for measure, (agrees, keep, weights) in enumerate(
-        ((second, first, None), (first, second, None), (first & second, first | second, yes_counts)), start=1
-    ):
-        share = share_of_rows(
+    yes_counts = yes_first.astype(np.float64) + yes_second
+    yes_both = yes_first & yes_second
+
+    def share(measure: int, agrees: Flags, keep: Flags, weights: Floats | None = None) -> tuple[float, float]:
+        interval = share_of_rows(
             agrees.astype(np.float64),
             columns,
             confidence,
@@ -322,24 +356,43 @@ def _clustered_kappa(
             weights=weights,
             widen=partial(widen, measure),
         )
-        intervals.append((share.low, share.high))
+        return interval.low, interval.high
+
+    intervals = [
+        kappa_interval,
+        share(1, yes_second, keep=yes_first),
+        share(2, yes_first, keep=yes_second),
+        share(3, yes_both, keep=yes_first | yes_second, weights=yes_counts),
+    ]
     return intervals, widened_clusters
 
 
-def _cells_of_pairs(first: Flags, second: Flags) -> Ints:
-    """Return (N,) cells by which source says yes: 0 both, 1 only the first, 2 only the second, 3 neither."""
-    return np.asarray(3 - 2 * first.astype(np.int64) - second, dtype=np.int64)
+def _cell_of(first: int, second: int) -> int:
+    """Return the number of the cell of a pair, from the answers of both sources: 1 for yes, 0 for no."""
+    return 3 - 2 * first - second
+
+
+def _cells_of_pairs(yes_first: Flags, yes_second: Flags) -> Ints:
+    """Return the (N,) numbers of the cells of pairs, from (N,) answers of both sources."""
+    return np.asarray(3 - 2 * yes_first.astype(np.int64) - yes_second, dtype=np.int64)
 
 
 def _kappa_slopes(table: Floats, value: float) -> Floats:
-    """Return the (4,) derivatives of kappa by the weights of a table's cells."""
+    """Return the (4,) derivatives of kappa, which has this value, by the number of pairs in each cell.
+
+    As in `_measures`, kappa is 2 (both neither - first_only second_only) / expected, where expected is a sum of
+    products of the numbers of yes of each source.
+    """
     both, first_only, second_only, neither = table
     is_first, is_second = np.array([1.0, 1, 0, 0]), np.array([1.0, 0, 1, 0])
     n, first, second = table.sum(), both + first_only, both + second_only
+    # expected = first (n - second) + second (n - first)
     expected_slopes = is_first * (n - second) + first * (1 - is_second) + is_second * (n - first)
     expected_slopes += second * (1 - is_first)
-    balance = 2 * np.array([neither, -second_only, -first_only, both])
-    return np.asarray((balance - value * expected_slopes) / _expected_differences(table), dtype=np.float64)
+    numerator_slopes = 2 * np.array([neither, -second_only, -first_only, both])
+    return np.asarray(
+        (numerator_slopes - value * expected_slopes) / _expected_differences(table), dtype=np.float64
+    )
 
 
 def _expected_differences(table: Floats) -> float:
@@ -351,9 +404,9 @@ def _expected_differences(table: Floats) -> float:
 def _prepare_scores(
     first_scores: ArrayLike, second_scores: ArrayLike, missing: str
 ) -> tuple[Floats, Floats, int, int]:
-    """Return both sources' scores, the number of pairs that count as no, and the number of pairs that are left out.
+    """Return the scores of both sources, and the numbers `filled` and `left_out` of `ThresholdAgreement`.
 
-    These are pairs without a score of one of the sources. Raise BadValue if there are any and `missing` is "refuse".
+    Raise BadValue if a score is missing and `missing` is "refuse".
     """
     one_of(missing, MISSING_CHOICES, "missing")
     first = float_vector(first_scores, "first_scores")

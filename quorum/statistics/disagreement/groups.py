@@ -1,9 +1,10 @@
-"""Groups of raters who differ.
+"""Groups of raters who judge differently: groups found in the judgments, and tests of known groups.
 
-Groups of raters are found by a latent class model (Lazarsfeld, Henry 1968): every rater is in one of the groups, and
-each group has one table of errors (Dawid, Skene 1979). The fit maximises a lower bound of the likelihood, with
-independent posteriors of labels and groups (Jordan et al. 1999). The number of groups is tested by the parametric
-bootstrap (McLachlan 1987), which is valid for any measure of fit.
+Unknown groups are found by a latent class model (Lazarsfeld, Henry 1968): every rater is in one of the groups, and
+each group has one table of errors, which says how often it gives each label to units of each true label (Dawid, Skene
+1979). The fit maximises a lower bound of the likelihood, with independent posteriors of labels and groups (Jordan et
+al. 1999). Two groups are tested against one by the parametric bootstrap (McLachlan 1987), which is valid for any
+measure of fit.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
-from quorum.numeric.arrays import Floats, Ints
+from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.aggregation.worker_models.answers import WorkerAnswers
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import (
@@ -39,13 +40,13 @@ _START_DEVIATION = 2.0
 class RaterGroupsResult(Result):
     """The fit of two groups of raters, compared with one group.
 
-    membership: (W, 2) probability that the worker is in each group, the larger group first. shares: (2,) share of
-    the workers in each group. prior: (L,) shares of true labels. confusion: (2, L, L) probability of the given
-    label (last axis) by true label. accuracy: (2,) probability of a right answer. gain: increase of the bound of
-    the log-likelihood from one group to two. p: (c + 1) / (bootstraps + 1), where c samples simulated with one
-    group have at least the same gain. within: (2,) share of agreeing pairs among raters of one group, if each rater
-    is in the likelier group. between: share of agreeing pairs among raters of different groups. Both are nan
-    without such pairs.
+    workers: (W,) names, ascending. labels: (L,). membership: (W, 2) probability that the worker is in each group, the
+    larger group first. shares: (2,) share of the workers in each group. prior: (L,) shares of true labels. confusion:
+    (2, L, L) probability of the given label (last axis) by true label. accuracy: (2,) probability of a right answer.
+    gain: increase of the bound of the log-likelihood from one group to two. p: (c + 1) / (bootstraps + 1), where c
+    samples simulated with one group have at least the same gain. within: (2,) share of equal answers when two raters of
+    the group judged the same unit, if each rater is in the likelier group. between: the same share for two raters of
+    different groups. Both are nan if there are no such raters. judgments: (W,) number of each worker's judgments.
     """
 
     workers: NDArray[Any]
@@ -79,9 +80,9 @@ def rater_groups(
 ) -> RaterGroupsResult:
     """Fit two groups of raters with different errors to three (N,) columns, and test them against one group.
 
-    Of `restarts` seeded starts, the start with the highest bound is used, for the data and for each bootstrap sample.
-    Careful and careless raters are also found as two groups. Raters who guess do not agree more within their group than
-    with the other group.
+    A row of the columns is a judgment. The fit is started `restarts` times at random, and the fit with the highest
+    bound is used, for the data and for each of the `bootstraps` samples. Careful and careless raters are also found as
+    two groups. Raters who guess do not agree more within their group than with the other group.
     """
     check_positive_int(bootstraps, "bootstraps")
     check_positive_int(restarts, "restarts")
@@ -89,31 +90,33 @@ def rater_groups(
     check_positive_float(tolerance, "tolerance")
     answers = WorkerAnswers.from_columns(units, workers, values, labels)
     generator = np.random.default_rng(seed)
-    limits = max_iterations, tolerance
 
-    def fit_one_and_two_groups(data: _JudgmentTable) -> tuple[float, _GroupFit, _GroupFit]:
-        """Return the increase of the bound from one group to two, and both fits."""
-        single = _fit_classes(data, np.ones((data.worker_count, 1)), *limits)
-        # Do not start with equal memberships, because the two groups would stay equal.
-        logits = (generator.normal(0.0, _START_DEVIATION, (data.worker_count, 2)) for _ in range(restarts))
-        double = max(
-            (_fit_classes(data, scipy.special.softmax(start, axis=1), *limits) for start in logits),
-            key=lambda fit: fit.bound,
-        )
-        return double.bound - single.bound, single, double
+    def fit_one_group(judgments: _JudgmentTable) -> _GroupFit:
+        return _fit_groups(judgments, np.ones((judgments.worker_count, 1)), max_iterations, tolerance)
 
-    data = _JudgmentTable(answers.unit, answers.worker, answers.value, answers.shape)
-    gain, single, double = fit_one_and_two_groups(data)
-    reached_count = 0
+    def fit_two_groups(judgments: _JudgmentTable) -> _GroupFit:
+        fits = []
+        for _ in range(restarts):
+            # Do not start with equal memberships, because the two groups would stay equal.
+            logits = generator.normal(0.0, _START_DEVIATION, (judgments.worker_count, 2))
+            memberships = scipy.special.softmax(logits, axis=1)
+            fits.append(_fit_groups(judgments, memberships, max_iterations, tolerance))
+        return max(fits, key=lambda fit: fit.bound)
+
+    judgments = _JudgmentTable(answers.unit, answers.worker, answers.value, answers.shape)
+    single, double = fit_one_group(judgments), fit_two_groups(judgments)
+    gain = double.bound - single.bound
+    larger_gains = 0
     for _ in range(bootstraps):
-        reached_count += fit_one_and_two_groups(data.sample_data(single, generator))[0] >= gain
+        sample = judgments.simulated_judgments(single, generator)
+        single_of_sample = fit_one_group(sample)
+        larger_gains += fit_two_groups(sample).bound - single_of_sample.bound >= gain
     order = np.argsort(-double.shares, kind="stable")
     membership, confusion = double.membership[:, order], double.confusion[order]
     group = membership.argmax(axis=1)
     pairs = _pair_raters(answers)
-    within = [
-        _agreement(pairs, (group[pairs.first] == side) & (group[pairs.second] == side)) for side in (0, 1)
-    ]
+    first, second = group[pairs.first], group[pairs.second]
+    within = [_agreement(pairs, (first == number) & (second == number)) for number in (0, 1)]
     return RaterGroupsResult(
         workers=answers.workers,
         labels=answers.labels,
@@ -123,9 +126,9 @@ def rater_groups(
         confusion=confusion,
         accuracy=np.diagonal(confusion, axis1=1, axis2=2) @ double.prior,
         gain=gain,
-        p=(reached_count + 1) / (bootstraps + 1),
+        p=(larger_gains + 1) / (bootstraps + 1),
         within=np.array(within),
-        between=_agreement(pairs, group[pairs.first] != group[pairs.second]),
+        between=_agreement(pairs, first != second),
         converged=single.converged and double.converged,
         judgments=np.bincount(answers.worker),
         bootstraps=bootstraps,
@@ -135,9 +138,11 @@ def rater_groups(
 
 
 class _JudgmentTable:
-    """Judgments as a sparse (W * L, U) table of how often each worker gave each label to each unit.
+    """N judgments, as columns of codes and as tables.
 
-    `shape` has the numbers of units, workers and labels. vote_shares: (U, L) shares of the unit's judgments.
+    shape: the numbers U, W and L of units, workers and labels. by_worker: sparse (W * L, U) table of how often each worker
+    gave each label to each unit; worker w and label l have the row w * L + l. by_unit: its transpose. vote_shares: (U, L) shares of
+    the labels among the judgments of each unit.
     """
 
     def __init__(self, unit: Ints, worker: Ints, value: Ints, shape: tuple[int, int, int]) -> None:
@@ -151,9 +156,11 @@ class _JudgmentTable:
         votes = np.bincount(unit * self.width + value, minlength=units * self.width).reshape(units, -1)
         self.vote_shares = votes / votes.sum(axis=1, keepdims=True)
 
-    def sample_data(self, model: _GroupFit, generator: np.random.Generator) -> _JudgmentTable:
+    def simulated_judgments(self, model: _GroupFit, generator: np.random.Generator) -> _JudgmentTable:
         """Return judgments of the same units by the same workers, simulated by a fit of one group."""
         units, _, width = self.shape
+        # Draw the units' true labels, then a label for each judgment: a uniform number lies between the cumulative
+        # probabilities of the label and of the one before it.
         truth = generator.choice(width, size=units, p=model.prior)
         bounds = np.cumsum(model.confusion[0], axis=1)[truth[self.unit]]
         drawn_values = (generator.random(len(self.unit))[:, np.newaxis] > bounds[:, :-1]).sum(axis=1)
@@ -172,34 +179,41 @@ class _GroupFit:
     converged: bool
 
 
-def _fit_classes(
-    data: _JudgmentTable, membership: Floats, max_iterations: int, tolerance: float
+def _fit_groups(
+    judgments: _JudgmentTable, membership: Floats, max_iterations: int, tolerance: float
 ) -> _GroupFit:
-    """Maximise the bound, from (W, G) memberships and the shares of votes, until a step gains at most `tolerance`."""
-    _, workers, width = data.shape
-    truth, bound, converged = data.vote_shares, -np.inf, False
+    """Fit G groups by variational EM, until a step raises the bound by at most `tolerance`.
+
+    `membership` (W, G) are the probabilities of groups to start with. The probabilities of true labels start with the
+    shares of votes.
+    """
+    _, workers, width = judgments.shape
+    truth, bound, converged = judgments.vote_shares, -np.inf, False
     groups = membership.shape[1]
     for _ in range(max_iterations):
-        # (W, given, true) expected answers of each worker, and (G, true, given) of each group.
-        expected_answers = (data.by_worker @ truth).reshape(workers, width, width)
+        # M step: tables of errors and shares from (W, given, true) expected answers of each worker.
+        expected_answers = (judgments.by_worker @ truth).reshape(workers, width, width)
+        # (G, true, given) expected answers of each group
         group_counts = np.einsum("wg,wvl->glv", membership, expected_answers) + _SMOOTHING
         confusion = group_counts / group_counts.sum(axis=2, keepdims=True)
         prior, shares = truth.mean(axis=0), membership.mean(axis=0)
         logs = np.log(confusion)
         # Count the smoothing in the objective; without it, steps might lower the objective.
-        value = _SMOOTHING * float(logs.sum())
+        new_bound = _SMOOTHING * float(logs.sum())
+        # E step: memberships, then true labels.
         log_membership = np.einsum("wvl,glv->wg", expected_answers, logs) + np.log(np.maximum(shares, 1e-300))
         membership = scipy.special.softmax(log_membership, axis=1)
         log_chances = np.einsum("wg,glv->wvl", membership, logs).reshape(workers * width, width)
         log_prior = np.log(np.maximum(prior, 1e-300))
-        joint = data.by_unit @ log_chances + log_prior
+        joint = judgments.by_unit @ log_chances + log_prior
         truth = scipy.special.softmax(joint, axis=1)
-        value += float((truth * joint).sum() + scipy.special.entr(truth).sum())
-        value += float(
+        # The bound is the expected log-likelihood plus the entropies of true labels and memberships.
+        new_bound += float((truth * joint).sum() + scipy.special.entr(truth).sum())
+        new_bound += float(
             (membership * np.log(np.maximum(shares, 1e-300))).sum() + scipy.special.entr(membership).sum()
         )
-        converged = value - bound <= tolerance
-        bound = value
+        converged = new_bound - bound <= tolerance
+        bound = new_bound
         if converged:
             break
     # Remove what the smoothing adds to the objective for uniform tables, so that numbers of groups are comparable.
@@ -209,16 +223,20 @@ def _fit_classes(
 
 @dataclass(frozen=True, slots=True)
 class _RaterPairs:
-    """Pairs of raters, their numbers of common units, and of the units to which both gave the same answer."""
+    """All pairs of raters who judged a common unit.
+
+    first, second: (P,) codes of the raters. units: (P,) number of common units. equal: (P,) number of common units to
+    which both gave the same answer.
+    """
 
     first: Ints
     second: Ints
     units: Floats
-    agreeing: Floats
+    equal: Floats
 
 
 def _pair_raters(answers: WorkerAnswers) -> _RaterPairs:
-    """Return all pairs of raters with a common unit."""
+    # Products of a table of raters with its transpose count what two raters have in common.
     units, workers, width = answers.shape
     columns = answers.unit * width + answers.value
     ones = np.ones(len(columns))
@@ -231,20 +249,21 @@ def _pair_raters(answers: WorkerAnswers) -> _RaterPairs:
     return _RaterPairs(first, second, common_units.data, np.asarray(equal, dtype=np.float64).ravel())
 
 
-def _agreement(pairs: _RaterPairs, mask: NDArray[np.bool_]) -> float:
-    """Return the share of equal answers over the common units of the pairs under the mask; nan if there are none."""
-    units = float(pairs.units[mask].sum())
-    return float(pairs.agreeing[mask].sum()) / units if units else np.nan
+def _agreement(pairs: _RaterPairs, included: Flags) -> float:
+    """Return the share of equal answers over the common units of the included pairs; nan if there are no such units."""
+    units = float(pairs.units[included].sum())
+    return float(pairs.equal[included].sum()) / units if units else np.nan
 
 
 @dataclass(frozen=True, slots=True)
 class KnownGroupsResult(Result):
-    """Agreement within groups compared with agreement between them.
+    """Agreement of raters within G groups, compared with agreement between raters of different groups.
 
-    within: (G,) share of agreeing pairs of raters of a group, over common units; nan without such pairs. overall:
-    the same share over the within-group pairs of all groups. between: share among pairs of different groups.
-    difference: overall - between. p: (c + 1) / (permutations + 1), where c permutations have at least the same
-    difference. raters: (G,) number of raters.
+    Agreement is the share of equal answers when two raters judged the same unit, or nan without such raters.
+
+    groups: (G,) names, ascending. within: (G,) agreement of raters of the group. overall: agreement of raters of the
+    same group, whichever it is. between: agreement of raters of different groups. difference: overall - between. p:
+    (c + 1) / (permutations + 1), where c permutations have at least the same difference. raters: (G,) number of raters.
     """
 
     groups: NDArray[Any]
@@ -269,8 +288,8 @@ def known_groups(
 ) -> KnownGroupsResult:
     """Test whether raters of one group agree more with each other than with raters of other groups.
 
-    Each row of the four (N,) columns is a judgment, with the rater's group. The test is exact and one-sided. It
-    permutes the groups of raters. Raise BadValue if a rater is in two groups.
+    Each row of the four (N,) columns is a judgment, with the rater's group. The test permutes the groups of raters; it
+    is exact and one-sided. Raise BadValue if a rater is in two groups.
     """
     check_positive_int(permutations, "permutations")
     group_names, group = encode(groups, "groups")
@@ -283,17 +302,17 @@ def known_groups(
         name = answers.workers.tolist()[int(answers.worker[judgment])]
         raise BadValue(f"worker {name!r} is of two groups, expected one each")
     pairs = _pair_raters(answers)
-    size = len(group_names)
+    group_count = len(group_names)
 
     def agreement_difference(group_codes: Ints) -> float:
         same = group_codes[pairs.first] == group_codes[pairs.second]
         return _agreement(pairs, same) - _agreement(pairs, ~same)
 
     first, second = group_of[pairs.first], group_of[pairs.second]
-    within = [_agreement(pairs, (first == group) & (second == group)) for group in range(size)]
+    within = [_agreement(pairs, (first == group) & (second == group)) for group in range(group_count)]
     overall, between = _agreement(pairs, first == second), _agreement(pairs, first != second)
     reason = ""
-    if size < 2:
+    if group_count < 2:
         reason = TOO_FEW_GROUPS
     elif np.isnan(between):
         reason = NO_COMMON_ITEMS.format(of="of different groups")
@@ -302,11 +321,13 @@ def known_groups(
     p = np.nan
     if not reason:
         generator = np.random.default_rng(seed)
-        gap = overall - between
-        # Count a permutation as extreme if it has no pairs within groups, or no pairs across groups.
-        shuffled_gaps = (agreement_difference(generator.permutation(group_of)) for _ in range(permutations))
-        as_extreme = sum(not shuffled < gap - 1e-12 for shuffled in shuffled_gaps)
-        p = (as_extreme + 1) / (permutations + 1)
+        observed_difference = overall - between
+        extreme_count = 0
+        for _ in range(permutations):
+            difference = agreement_difference(generator.permutation(group_of))
+            # nan, of a permutation without pairs within groups or without pairs across groups, counts as extreme.
+            extreme_count += not difference < observed_difference - 1e-12
+        p = (extreme_count + 1) / (permutations + 1)
     return KnownGroupsResult(
         groups=group_names,
         within=np.array(within),
@@ -314,7 +335,7 @@ def known_groups(
         between=between,
         difference=overall - between,
         p=p,
-        raters=np.bincount(group_of, minlength=size),
+        raters=np.bincount(group_of, minlength=group_count),
         permutations=permutations,
         seed=seed,
         reason=reason,
