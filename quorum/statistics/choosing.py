@@ -1,9 +1,9 @@
 """Choose the items that best distinguish systems, and estimate figures of all items from those chosen.
 
-An item's usefulness is computed from metric scores that exist before people judge, following Zouhar, Cui, Sachan 2025,
-*How to Select Datapoints for Efficient Human Evaluation of NLG Models?* Usefulness determines the probability that the
-item is sampled. As in surveys, weights of one over the probability give estimates for all items (Horvitz, Thompson
-1952). See docs/choosing.md.
+An item's usefulness says how much people's judgments of it would help to tell systems apart. It is computed from metric
+scores that exist before people judge, following Zouhar, Cui, Sachan 2025, *How to Select Datapoints for Efficient Human
+Evaluation of NLG Models?* Usefulness determines the probability that the item is sampled. As in surveys, weights of one
+over the probability give estimates for all items (Horvitz, Thompson 1952). See docs/choosing.md.
 """
 
 from __future__ import annotations
@@ -55,56 +55,56 @@ _PAIRS_PER_BATCH = 4_000_000  # number of pairs of captions; 32 MB of doubles
 
 
 def order_disagreement(scores: ArrayLike) -> Floats:
-    """Return the (I,) shares of cases in which two metrics order two captions of an item differently.
+    """Return, for each of I items, the share of cases in which two metrics order two captions of the item differently.
 
-    scores: (I, S, M) of items, systems and metrics. A case counts half if only one of the two metrics ties the
-    captions.
+    A case is a pair of captions with a pair of metrics. It counts half if only one of the metrics ties the captions.
+    scores: (I, S, M) scores of the captions that S systems give for the items, by M metrics; nan for no caption.
     """
     table = _read_scores(scores)
     if table.shape[2] < 2:
         raise BadOption("scores is of one metric, expected two or more, since they are to disagree")
     share = np.zeros(len(table))
     metrics = list(combinations(range(table.shape[2]), 2))
-    for row, item in enumerate(table):
-        complete = item[~np.isnan(item).any(axis=1)]
-        metric, other_metric = np.triu_indices(len(complete), 1)
-        if len(metric):
-            order = np.sign(complete[metric] - complete[other_metric])
-            share[row] = np.mean([np.abs(order[:, a] - order[:, b]).mean() / 2 for a, b in metrics])
+    for item, item_scores in enumerate(table):
+        complete = item_scores[~np.isnan(item_scores).any(axis=1)]
+        caption, other_caption = np.triu_indices(len(complete), 1)
+        if len(caption):
+            order = np.sign(complete[caption] - complete[other_caption])  # 1, -1, or 0 for a tie, by metric
+            share[item] = np.mean([np.abs(order[:, a] - order[:, b]).mean() / 2 for a, b in metrics])
     return share
 
 
 def score_information(scores: ArrayLike) -> Floats:
-    """Return the (I,) Fisher information of items about systems, from (I, S, M) scores, by `item_response`.
+    """Return the (I,) Fisher information of items about systems, from scores as in `order_disagreement`.
 
-    I, S and M count items, systems and metrics. The "persons" of the model are the pairs of a system and a metric.
-    A person is right on an item if the score is above the metric's median.
+    It is that of the model `item_response`, whose "persons" are the pairs of a system and a metric. A person is right
+    on an item if the score is above the metric's median.
     """
     table = _read_scores(scores)
     item, system, metric = np.nonzero(~np.isnan(table))
-    right = (table > np.nanmedian(table, axis=(0, 1)))[item, system, metric]
-    model = item_response(item, system * table.shape[2] + metric, right.astype(np.float64))
+    is_right = (table > np.nanmedian(table, axis=(0, 1)))[item, system, metric]
+    model = item_response(item, system * table.shape[2] + metric, is_right.astype(np.float64))
     information = np.zeros(len(table))
     information[model.items.astype(np.int64)] = model.information(model.ability).mean(axis=1)
     return information
 
 
 def comparison_information(scores: ArrayLike) -> Floats:
-    """Return (P,) Fisher information p (1 - p) of a choice between two candidates, from (P, 2, M) scores.
+    """Return the (P,) Fisher information p (1 - p) of people's choice between the two candidates of each of P pairs.
 
-    P counts pairs, and M metrics. The first candidate wins with probability p = F(d / s), where F is the normal
-    distribution function, d the difference of scores, and s the root mean square of these differences. The
-    information is averaged over metrics.
+    The first candidate wins with probability p = F(d / s), where F is the normal distribution function, d the
+    difference of scores by a metric, and s the root mean square of these differences. The information is averaged over
+    metrics. scores: (P, 2, M) scores of both candidates by M metrics.
     """
     table = _read_scores(scores)
     difference = table[:, 0] - table[:, -1]
     scale = np.sqrt(np.square(difference).mean(axis=0))
-    first = scipy.special.ndtr(difference / np.where(scale > 0, scale, 1.0))
-    return np.asarray((first * (1 - first)).mean(axis=1))
+    p_first = scipy.special.ndtr(difference / np.where(scale > 0, scale, 1.0))
+    return np.asarray((p_first * (1 - p_first)).mean(axis=1))
 
 
 def _read_scores(values: ArrayLike) -> Floats:
-    """Return the scores as three-dimensional float64. Raise BadShape or BadValue if they cannot be used."""
+    """Return the scores as a three-dimensional array. Raise BadShape or BadValue if they cannot be used."""
     table = floats_of(values, "scores")
     if table.ndim != 3 or not table.size:
         raise BadShape(f"scores has the shape {table.shape}, expected items x systems x metrics")
@@ -117,7 +117,7 @@ def _read_scores(values: ArrayLike) -> Floats:
 
 
 def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float = FLOOR) -> Floats:
-    """Return (I,) probabilities whose sum is `budget`.
+    """Return (I,) probabilities with which to sample items, whose sum is `budget`, the number of items to sample.
 
     The share `floor` of the budget is divided equally among the items, the rest in proportion to sqrt(usefulness). The
     square root minimises the error of a sum (Neyman 1934), because usefulness is a variance. An item whose
@@ -162,7 +162,7 @@ def draw_items(probabilities: ArrayLike, *, seed: Seed) -> Ints:
     # Item i is sampled if a grid of step 1 with a random start has a point between the bounds i - 1 and i.
     bounds *= total_count / bounds[-1]
     bounds[-1] = total_count
-    steps = np.ceil(bounds - generator.random())
+    steps = np.ceil(bounds - generator.random())  # number of points up to each bound
     return np.sort(order[np.diff(steps, prepend=0.0) > 0])
 
 
@@ -201,10 +201,10 @@ def mean_of_all_items(
 ) -> WeightedEstimate:
     """Estimate the mean over all items from (N,) values of the chosen items and their (N,) probabilities.
 
-    The estimator "hajek" divides by the sum of the weights (Hajek 1971). "horvitz-thompson" divides by
-    `population`, the number of values of all items; it is unbiased, but has wider intervals. Values with the same
-    entry in `items` (N,), such as an image, form a cluster. Intervals regard all items as a sample of possible
-    items.
+    The weight of a value is one over its item's probability to be chosen. The estimator "hajek" divides by the sum of
+    the weights (Hajek 1971). "horvitz-thompson" divides by `population`, the number of values of all items; it is
+    unbiased, but has wider intervals. Values with the same entry in `items` (N,), such as an image, form a cluster.
+    Intervals regard all items as a sample of possible items.
     """
     value_of_item, chance = finite_vector(values, "values"), _read_probabilities(probabilities)
     same_length(values=value_of_item, probabilities=chance)
@@ -231,9 +231,9 @@ def weighted_kendall(
     *,
     confidence: float = CONFIDENCE,
 ) -> WeightedEstimate:
-    """Estimate Kendall's tau-b of two (N,) columns over all items.
+    """Estimate Kendall's tau-b of two columns over all items, from (N,) values of the chosen items.
 
-    The weight of a pair of values is the product of both values' weights.
+    The weight of a pair of values is the product of both values' weights, which are as in `mean_of_all_items`.
     """
     x, y = finite_vector(first, "first"), finite_vector(second, "second")
     chance = _read_probabilities(probabilities)
@@ -243,9 +243,9 @@ def weighted_kendall(
     sums = np.zeros((3, len(x)))
     rows = max(1, _PAIRS_PER_BATCH // len(x))
     for block in parts_of(len(x), rows):
-        order = [np.sign(column[block, np.newaxis] - column) for column in (x, y)]
-        sums[0, block] = (order[0] * order[1]) @ weight
-        sums[1, block], sums[2, block] = np.abs(order[0]) @ weight, np.abs(order[1]) @ weight
+        x_order, y_order = (np.sign(column[block, np.newaxis] - column) for column in (x, y))
+        sums[0, block] = (x_order * y_order) @ weight
+        sums[1, block], sums[2, block] = np.abs(x_order) @ weight, np.abs(y_order) @ weight
     balance, varied_first, varied_second = sums @ weight
     if not varied_first * varied_second > 0:
         reason = "one of the two is the same everywhere, so that nothing is ordered"
@@ -255,6 +255,7 @@ def weighted_kendall(
         return WeightedEstimate(math.nan, len(x), number, effective, confidence=confidence, reason=reason)
     root = math.sqrt(varied_first * varied_second)
     value = float(balance / root)
+    # The derivative of tau-b by each value's weight.
     slope = 2 * sums[0] / root - value * (sums[1] / varied_first + sums[2] / varied_second)
     return _estimate(value, weight * slope, weight, items, confidence)
 
@@ -268,7 +269,10 @@ def _effective_items(weight: Floats, items: Iterable[Any] | None) -> float:
 def _estimate(
     value: float, influence: Floats, weight: Floats, items: Iterable[Any] | None, confidence: float
 ) -> WeightedEstimate:
-    """Return an estimate with its interval by t, from the (N,) influences and weights of the values."""
+    """Return an estimate with its interval by t, from the (N,) influences and weights of the values.
+
+    items: (N,) items of the values, or None if each value is an item.
+    """
     confidence = check_confidence(confidence)
     item_influences = influence
     if items is not None:

@@ -1,9 +1,12 @@
 """Number the n-grams of texts, and count the documents that contain each n-gram.
 
-N-grams are numbered over all texts, one order after the other. If the first or the last n - 1 words of an n-gram occur
-only once, the n-gram occurs only once too. It is marked SINGLE_OCCURRENCE and never looked up. The other n-grams of an
-order are divided into buckets of about TOKENS_PER_BUCKET tokens by a hash, so that equal n-grams have the same bucket,
-and the hash table that numbers the n-grams of a bucket stays small.
+N-grams are numbered over all texts, one order after the other: an n-gram is its first n - 1 words, which have a number
+already, with its last word. If the first or the last n - 1 words occur only once, the n-gram occurs only once too. It
+is marked SINGLE_OCCURRENCE and never looked up. The other n-grams of an order are divided into buckets of about
+TOKENS_PER_BUCKET tokens by a hash, so that equal n-grams have the same bucket. The hash table that numbers the n-grams
+of a bucket stays small, and buckets are numbered at the same time.
+
+An n-gram is stored at the position of its first token, so that arrays of n-grams are as long as the array of tokens.
 """
 
 from collections.abc import Iterator
@@ -27,8 +30,8 @@ class CountedNgrams(NamedTuple):
     """The n-grams of one order in all texts.
 
     numbers: (tokens,) number of the n-gram that begins at each token, or SINGLE_OCCURRENCE. An n-gram that occurs only
-    once also has a number if its parts occur more often. frequencies: (distinct n-grams,) number of documents with
-    each n-gram.
+    once also has a number if both of its parts occur more often. frequencies: (distinct n-grams,) number of documents
+    that contain the n-gram with each number.
     """
 
     order: int
@@ -71,8 +74,9 @@ def _count_order(
 ) -> tuple[Numbers, Numbers, Flags]:
     """Return the document frequencies of an order, and the numbers and repetition flags of the next order's n-grams.
 
-    For the last order, return the numbers and flags of the order itself. Buckets and frequencies are parts of the work,
-    which are done at the same time.
+    `grams` are the numbers of the order's n-grams, and `is_repeated` says which of them occur more than once. For the
+    last order, return these numbers and flags. Each bucket, and the frequencies, are parts of the work, which are done
+    at the same time.
     """
     bucket_count = 1
     while bucket_count * TOKENS_PER_BUCKET < grams.size:
@@ -121,6 +125,7 @@ class BucketedPositions(NamedTuple):
 
 @declare
 def _bucket_texts(shared: tuple[Any, ...], text_range: tuple[int, int]) -> BucketedPositions:
+    """Return the positions of the n-grams that may be repeated in a range of texts, by bucket."""
     grams, tokens, starts, is_repeated, order, bucket_count = shared
     positions, counts = _sort_into_buckets(
         grams, tokens, starts, is_repeated, order, bucket_count, *text_range
@@ -259,6 +264,7 @@ def _slot(table: Numbers, shorter: int, word: int) -> int:
 
 @compiled
 def _doubled_table(table: Numbers) -> Numbers:
+    """Return a hash table of twice the size with the same rows."""
     larger = np.full((2 * table.shape[0], 3), -1, dtype=np.int32)
     for row in range(table.shape[0]):
         if table[row, 2] >= 0:

@@ -88,9 +88,10 @@ def alpha_of_parts(
     level: str = "nominal",
     **options: Unpack[RaterSampling],
 ) -> AgreementResult:
-    """Return alpha of (N,) columns with one value of one part in each row. The result counts whole units and judgments.
+    """Return alpha of answers that consist of parts, from (N,) columns with one value of one part in each row.
 
-    Raise DuplicateJudgment if a worker gave a part two values.
+    The units and judgments that the result counts are whole ones, not parts. Raise DuplicateJudgment if a worker gave a
+    part two values.
     """
     return agreement((units, parts, workers, values), AlphaOfParts(level), **options)
 
@@ -160,11 +161,13 @@ class AlphaOfParts:
         _, unit, ratings = _read_parts(data)
         influences = influences_of(Alpha(self.level), ratings)
         # One judgment answers all parts of a unit, so cluster by unit.
-        return influences and replace(influences, items=unit[influences.counts])
+        if influences is None:
+            return None
+        return replace(influences, items=unit[influences.counts])
 
 
 def _read_parts(data: Parts) -> tuple[int, Ints, Ratings]:
-    """Return the number of units, the (N,) unit of each row, and the ratings of the units' parts."""
+    """Return the number of units, the (N,) codes of units, and the ratings, whose "units" are the parts."""
     units, unit = encode(data[0], "units")
     _, part = encode(data[1], "parts")
     workers, worker = encode(data[2], "workers")
@@ -177,7 +180,12 @@ def _read_parts(data: Parts) -> tuple[int, Ints, Ratings]:
 
 @declare
 class AlphaOfWeights:
-    """The function that returns (B,) values of alpha from (B, P) weights of patterns."""
+    """The function that returns (B,) values of alpha from (B, P) weights of patterns.
+
+    Where the observed disagreement of a unit does not depend on other units, it is computed once: `_observed` has, for
+    each pattern, the sum of the distances over the unit's ordered pairs of judgments, divided by its judgments minus 1.
+    At the ordinal level it depends on the ranks, so it is computed for each resample.
+    """
 
     def __init__(self, patterns: UnitPatterns, level: str) -> None:
         self._counts = patterns.counts
@@ -186,6 +194,7 @@ class AlphaOfWeights:
         if level == "interval" or level == "ratio":
             self._values = exact_positions(patterns.labels)
         if level == "nominal":
+            # All pairs of judgments less the pairs of equal ones.
             squares = np.asarray(patterns.counts.power(2).sum(axis=1))
             self._observed = (self._size**2 - squares) / (self._size - 1)
         elif level == "interval":
@@ -230,19 +239,20 @@ class AlphaOfWeights:
         """Return the (B,) observed and expected sums of distances of mid-ranks, and the numbers of judgments."""
         totals = weights @ self._counts
         n = totals.sum(axis=1)
+        # (B, V) mid-ranks, minus their mean n / 2
         ranks = np.cumsum(totals, axis=1) - totals / 2 - n[:, np.newaxis] / 2
         sums = self._counts @ ranks.T
         squares = self._counts @ (ranks**2).T
         size = self._size[:, np.newaxis]
         disagreement = 2 * (size * squares - sums**2) / (size - 1)
         observed = np.einsum("bp,pb->b", weights, disagreement)
-        # Weighted by their totals, mid-ranks have the mean n / 2, so the second moment is enough.
+        # Their mean, weighted by the totals, is zero, so the second moment is enough.
         expected = 2 * n * (totals * ranks**2).sum(axis=1)
         return observed, expected, n
 
 
 def _ratio_distance(first: Floats, second: Floats) -> Floats:
-    """Return ((v - w) / (v + w))^2, or 0, by convention, if v = -w."""
+    """Return ((v - w) / (v + w))^2 elementwise, and 0, by convention, where v = -w."""
     total = first + second
     return ratio(first - second, total, where=total != 0, otherwise=0.0) ** 2
 

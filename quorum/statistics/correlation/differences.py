@@ -56,8 +56,8 @@ def correlation_difference(
     The variance is computed from the differences of influences, so the metrics may be correlated. `clusters` and
     `weights` are as in `correlation`.
     """
-    chosen_options, deletions = Options.with_raters(resamples=0, **options)
-    chosen_options = replace(chosen_options, seed=None)
+    checked_options, deletions = Options.with_raters(resamples=0, **options)
+    checked_options = replace(checked_options, seed=None)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     columns, complete = read_observations(missing, first=first, second=second, people=people)
     first_scores, second_scores, people_scores = (column[complete] for column in columns)
@@ -72,7 +72,7 @@ def correlation_difference(
         for scores, reason in zip((first_scores, second_scores), reasons, strict=True)
     ]
     difference, spread = values[0] - values[1], NO_SPREAD
-    inference = chosen_options.undefined_inference(
+    inference = checked_options.undefined_inference(
         reasons[0] or reasons[1].replace("first", "second metric's")
     )
     if not inference.reason:
@@ -81,7 +81,7 @@ def correlation_difference(
             weight * correlation_influences(scores, people_scores, coefficient, value, None, weight)
             for scores, value in metrics
         ]
-        grouped = chosen_options.clusters_of("observation", complete).with_weights(weight)
+        grouped = checked_options.clusters_of("observation", complete).with_weights(weight)
         spread = grouped.spread(influences[0] - influences[1])
 
         def changes() -> Iterator[Floats]:
@@ -92,8 +92,8 @@ def correlation_difference(
             return map(np.subtract, *changes_of_metrics)
 
         spread, grouped = kept_deletions.widen(spread, grouped, changes)
-        half = spread.half_width(chosen_options.confidence)
-        inference = chosen_options.interval_of_clusters(grouped, (difference - half, difference + half))
+        half = spread.half_width(checked_options.confidence)
+        inference = checked_options.interval_of_clusters(grouped, (difference - half, difference + half))
         if not inference.reason and math.isnan(spread.p(difference)):
             inference = replace(inference, reason=EQUAL_RANKINGS)
     return CorrelationDifference(

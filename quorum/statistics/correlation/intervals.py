@@ -58,14 +58,14 @@ def correlation(
     `means_without_raters` of the second vector. `weights` (N,) say how many observations each row stands for (see
     `taus`). With weights nothing is resampled, and each row is a cluster if there are no `clusters`.
     """
-    chosen_options, deletions = Options.with_raters(**options)
+    checked_options, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     (x, y), complete = read_observations(missing, first=first, second=second)
     x, y = x[complete], y[complete]
     weight = observation_weights(weights, complete)
     kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
     value = p = math.nan
-    inference = chosen_options.undefined_inference(why_undefined(x, y))
+    inference = checked_options.undefined_inference(why_undefined(x, y))
     if not inference.reason:
         value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient, weight)[0])
         if coefficient.startswith("kendall"):
@@ -75,17 +75,17 @@ def correlation(
             is_enumerated = coefficient == "spearman" and len(x) <= _MAX_ENUMERATED
             if is_enumerated and len(np.unique(x)) == len(np.unique(y)) == len(x):
                 p = float((np.abs(_rhos_of_orders(len(x))) >= abs(value) - ROUNDING).mean())
-        if chosen_options.columns or deletions is not None or weights is not None:
-            grouped = chosen_options.clusters_of("observation", complete).with_weights(weight)
+        if checked_options.columns or deletions is not None or weights is not None:
+            grouped = checked_options.clusters_of("observation", complete).with_weights(weight)
             spread = _spread(x, y, coefficient, value, grouped, weight)
             changes = partial(changes_without_raters, x, y, coefficient, kept_deletions, weight)
             spread, grouped = kept_deletions.widen(spread, grouped, changes)
             p = spread.p(value)
-            limits = coefficient_interval(value, spread, grouped.cluster_count, chosen_options.confidence)
-            inference = chosen_options.interval_of_clusters(grouped, limits)
-        elif chosen_options.resamples:
+            limits = coefficient_interval(value, spread, grouped.cluster_count, checked_options.confidence)
+            inference = checked_options.interval_of_clusters(grouped, limits)
+        elif checked_options.resamples:
             patterns = ValuePairs(x, y, coefficient)
-            inference = chosen_options.bootstrap(patterns, patterns.frequency, len(patterns.frequency))
+            inference = checked_options.bootstrap(patterns, patterns.frequency, len(patterns.frequency))
     left_out = int((~complete).sum())
     return CorrelationResult(coefficient, value, p, len(x), left_out, **inference.fields_by_name())
 

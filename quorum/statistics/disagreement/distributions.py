@@ -1,6 +1,6 @@
-"""Soft labels, and predictions of them.
+"""Soft labels: the distributions of people's answers to units, and how well judges and metrics predict them.
 
-Soft labels are the distribution of people's answers to a unit (Peterson et al. 2019, *Human uncertainty makes
+A soft label is the share of each label among the answers to a unit (Peterson et al. 2019, *Human uncertainty makes
 classification more robust*). Cross-entropy and Jensen-Shannon divergence are as in Uma et al. 2021, *Learning from
 Disagreement: A Survey*, section 5. All figures are in nats.
 """
@@ -37,8 +37,7 @@ CORRECTIONS = ("dirichlet", "miller-madow", "none")
 _PRIOR_DEVIATION = 3.0
 # Standard deviation of the normal prior on logits. The prior keeps them finite if a score separates all answers.
 _LOGIT_DEVIATION = 10.0
-# Number of answers that are added to people's answers for each answer of a judge. They are divided among the labels
-# like people's answers to all other units, after one answer is added to each label.
+# Number of answers that `judge_probabilities` adds to people's answers.
 _PRIOR_COUNT = 1.0
 # Largest difference from 1 of the sum of a row of probabilities.
 _SUM_TOLERANCE = 1e-6
@@ -46,12 +45,12 @@ _SUM_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class SoftLabels(Result):
-    """The distribution of answers to each unit.
+    """The distribution of answers to each of U units over L labels.
 
-    counts, shares: (U, L) numbers and shares of answers, by labels. judgments: (U,) number of answers. entropy: (U,)
-    estimated entropy, which is the lowest expected cross-entropy that a prediction can reach; nan if a single judgment
-    allows no estimate. floor: mean entropy. concentration: (L,) parameters of the Dirichlet distribution of units; nan
-    unless `correction` is "dirichlet".
+    units, labels: names, ascending. counts, shares: (U, L) numbers and shares of answers. judgments: (U,) numbers of
+    answers. entropy: (U,) estimated entropy of the population's answers, in nats, which is the lowest expected
+    cross-entropy that a prediction can reach; nan if a single judgment allows no estimate. floor: mean entropy.
+    concentration: (L,) parameters of the Dirichlet distribution of units; nan unless `correction` is "dirichlet".
     """
 
     units: NDArray[Any]
@@ -73,7 +72,7 @@ def soft_labels(
     labels: Sequence[Any] | None = None,
     correction: str = "dirichlet",
 ) -> SoftLabels:
-    """Count the answers in two (N,) columns, and estimate the entropy of the population's answers.
+    """Count the answers in two (N,) columns of units and answers, and estimate the entropy of the population's answers.
 
     The entropy of n observed answers is too low by about (L - 1) / 2n, with L labels. `correction` is one of:
 
@@ -118,7 +117,10 @@ def soft_labels(
 
 
 def _fit_concentration(counts: Ints) -> Floats:
-    """Return the (L,) parameters of the Dirichlet distribution that fits (U, L) counts best."""
+    """Return the (L,) parameters of the Dirichlet distribution that fits (U, L) counts best.
+
+    They maximise the posterior of the Dirichlet-multinomial distribution, with a weak prior on their logarithms.
+    """
     patterns, times = np.unique(counts, axis=0, return_counts=True)
     totals = patterns.sum(axis=1)
 
@@ -151,9 +153,10 @@ def _expected_entropy(alpha: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class DivergenceResult(Result):
-    """Cross-entropy and Jensen-Shannon divergence (U,) of predictions from people's distributions, and their means.
+    """Cross-entropy and Jensen-Shannon divergence of predictions from people's distributions, in nats.
 
-    The cross-entropy is infinite if people gave an answer whose predicted probability is zero.
+    cross_entropy, jensen_shannon: (U,) values, and their means over units. The cross-entropy is infinite if people gave
+    an answer whose predicted probability is zero.
     """
 
     cross_entropy: Floats
@@ -226,26 +229,28 @@ def metric_probabilities(
         middle = 0.0 if symmetric else float(score[~held_out].mean())
         spread = float(np.sqrt(((score[~held_out] - middle) ** 2).mean())) or 1.0
         scaled = (score - middle) / spread
-        probabilities[held_out] = scipy.special.softmax(
-            _logits(_fit_logistic(scaled[~held_out], table[~held_out], symmetric), scaled[held_out]), axis=1
-        )
+        coefficients = _fit_logistic(scaled[~held_out], table[~held_out], symmetric)
+        probabilities[held_out] = scipy.special.softmax(_logits(coefficients, scaled[held_out]), axis=1)
     return probabilities
 
 
 def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
-    """Return (2, L) constants and slopes of the logits.
+    """Return the (2, L) coefficients of a multinomial logit model: the constants, and the slopes of the (U,) scores.
 
-    Those of the last label are zero; if the model is `symmetric`, so are all constants.
+    `counts` (U, L) are people's answers. The coefficients of the last label are zero; if the model is `symmetric`, so
+    are all constants.
     """
     free_labels = counts.shape[1] - 1
 
-    def table(point: Floats) -> Floats:
-        logit_table = np.zeros((2, free_labels + 1))
-        logit_table[1 if symmetric else 0 :, :free_labels] = point.reshape(-1, free_labels)
-        return logit_table
+    def coefficients(point: Floats) -> Floats:
+        table = np.zeros((2, free_labels + 1))
+        free_rows = table[1:] if symmetric else table
+        free_rows[:, :free_labels] = point.reshape(-1, free_labels)
+        return table
 
     def objective(point: Floats) -> tuple[float, Floats]:
-        logs = scipy.special.log_softmax(_logits(table(point), score), axis=1)
+        """Return the logarithm of the posterior, and its slope."""
+        logs = scipy.special.log_softmax(_logits(coefficients(point), score), axis=1)
         surplus = (counts - counts.sum(axis=1, keepdims=True) * np.exp(logs))[:, :free_labels]
         slopes = [score @ surplus] if symmetric else [surplus.sum(axis=0), score @ surplus]
         deviation = point / _LOGIT_DEVIATION
@@ -253,11 +258,13 @@ def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
         return log_posterior, np.concatenate(slopes) - deviation / _LOGIT_DEVIATION
 
     start = np.zeros(free_labels if symmetric else 2 * free_labels)
-    return table(find_optimum(objective, [start], max_iterations=1000, tolerance=1e-5).point)
+    return coefficients(find_optimum(objective, [start], max_iterations=1000, tolerance=1e-5).point)
 
 
-def _logits(table: Floats, score: Floats) -> Floats:
-    return table[0] + score[:, np.newaxis] * table[1]
+def _logits(coefficients: Floats, score: Floats) -> Floats:
+    """Return the (U, L) logits of (U,) scores, from (2, L) constants and slopes."""
+    constants, slopes = coefficients
+    return constants + score[:, np.newaxis] * slopes
 
 
 def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
@@ -274,9 +281,11 @@ def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
     same_length(answers=answer, counts=table)
     if answer.dtype.kind not in "iu" or (answer < 0).any() or (answer >= table.shape[1]).any():
         raise BadValue(f"answers holds other than 0 to {table.shape[1] - 1}, expected positions of labels")
+    # People's answers to all units to which the judge gave each answer, as (judge's answer, people's answer).
     counts_by_answer = np.zeros((table.shape[1], table.shape[1]))
     np.add.at(counts_by_answer, answer, table)
     other_counts = table.sum(axis=0) - table
     overall_shares = (other_counts + 1) / (other_counts + 1).sum(axis=1, keepdims=True)
+    # Leave out the unit itself.
     expected_counts = counts_by_answer[answer] - table + _PRIOR_COUNT * overall_shares
     return np.asarray(expected_counts / expected_counts.sum(axis=1, keepdims=True))

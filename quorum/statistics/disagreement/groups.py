@@ -140,9 +140,9 @@ def rater_groups(
 class _JudgmentTable:
     """N judgments, as columns of codes and as tables.
 
-    shape: the numbers U, W and L of units, workers and labels. by_worker: sparse (W * L, U) table of how often each worker
-    gave each label to each unit; worker w and label l have the row w * L + l. by_unit: its transpose. vote_shares: (U, L) shares of
-    the labels among the judgments of each unit.
+    shape: the numbers U, W and L of units, workers and labels. by_worker: sparse (W * L, U) table of how often each
+    worker gave each label to each unit; worker w and label l have the row w * L + l. by_unit: its transpose.
+    vote_shares: (U, L) shares of the labels among the judgments of each unit.
     """
 
     def __init__(self, unit: Ints, worker: Ints, value: Ints, shape: tuple[int, int, int]) -> None:

@@ -1,6 +1,7 @@
-"""Correlation of a metric with people within groups of outputs.
+"""Correlation of a metric with people within groups of outputs, averaged over the groups.
 
-The groupings are from Deutsch, Dror, Roth 2021, and Deutsch, Foster, Freitag 2023.
+An output is what a system gives for an item, such as its caption of an image. Outputs are grouped by item or by system,
+or not at all. The groupings are from Deutsch, Dror, Roth 2021, and Deutsch, Foster, Freitag 2023.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ FEW_SYSTEMS = "with only a few systems, the correlation of means has no interval
 
 @dataclass(frozen=True, slots=True)
 class GroupedCorrelationResult(Inference):
-    """A coefficient averaged over groups, with its interval.
+    """A correlation coefficient averaged over groups, with its interval.
 
     grouping: one of GROUPINGS. value: mean over the groups in which the coefficient is defined. n: number of rows with
-    both scores. left_out: number of rows without. items, systems: how many there are in the n rows. groups: number of
-    all groups, including the `undefined_groups`; there is a single group for the groupings "none" and "system-level".
-    resampled: whether the interval resamples items or systems.
+    both scores. left_out: number of the other rows. items, systems: numbers of different items and systems in the n
+    rows. groups: number of all groups, including the `undefined_groups`; 1 for the groupings "none" and
+    "system-level". resampled: "items" or "systems", which a bootstrap interval resamples.
     """
 
     coefficient: str
@@ -63,7 +64,7 @@ class GroupedCorrelationResult(Inference):
 
 
 class PooledValue(NamedTuple):
-    """A mean over n groups with its 95 % interval."""
+    """A mean over n groups, with the limits of its 95 % interval; all nan if there are no groups."""
 
     value: float
     low: float
@@ -71,12 +72,17 @@ class PooledValue(NamedTuple):
     n: int
 
     def as_json(self) -> dict[str, float | None]:
+        """Return the fields by name, with None instead of nan."""
         return {name: None if math.isnan(number) else number for name, number in self._asdict().items()}
 
 
 @dataclass(frozen=True, slots=True)
 class OutputTable:
-    """(N,) codes of the items and systems of outputs, their names, and the number of rows left out."""
+    """The items and systems of N complete rows.
+
+    items, systems: (N,) codes, which are positions in `item_names` and `system_names`. left_out: number of rows without
+    both scores.
+    """
 
     items: Ints
     systems: Ints
@@ -98,21 +104,25 @@ def grouped_correlation(
     weights: ArrayLike | None = None,
     **options: Unpack[Sampling],
 ) -> GroupedCorrelationResult:
-    """Return one of COEFFICIENTS of two (N,) columns of scores, with one output of a system for an item in each row.
+    """Return a correlation of two (N,) columns of scores, with one output of a system for an item in each row.
 
-    `grouping`: "none" correlates all rows, "item" the systems of each item, "system" the items of each system, and
-    "system-level" the means of systems; the last has no interval, because a coefficient of few systems changes in
-    steps. With "naive" clusters, the interval resamples items, or systems for "system". `weights` (N,), allowed for
-    "item", are as in `correlation`; items count equally.
+    Args:
+        coefficient: one of COEFFICIENTS.
+        grouping: "none" correlates all rows, "item" the systems of each item, "system" the items of each system, and
+            "system-level" the means of systems. The last has no interval, because a coefficient of few systems changes
+            in steps.
+        weights: (N,), only for the grouping "item", as in `correlation`. Items count equally nevertheless.
+        clusters: columns; for the grouping "item", also `RaterDeletions` of the means in `second`. By default the
+            interval resamples items, or systems for the grouping "system".
     """
-    chosen_options, deletions = Options.with_raters(**options)
+    checked_options, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     one_of(grouping, GROUPINGS, "grouping")
     if deletions is not None and grouping != "item":
         raise BadOption(
             f"clusters has means without each rater, expected grouping 'item' and not {grouping!r}"
         )
-    if chosen_options.columns and grouping == "system-level":
+    if checked_options.columns and grouping == "system-level":
         raise BadOption("clusters has columns at the system level, expected 'naive': it has no interval")
     x, y, table, complete = read_outputs(first, second, items, systems, missing)
     if weights is not None and grouping != "item":
@@ -123,20 +133,20 @@ def grouped_correlation(
     value = float(values[is_defined].mean()) if is_defined.any() else math.nan
     resampled = "systems" if grouping == "system" else "items"
     unit_count = len(table.system_names if resampled == "systems" else table.item_names)
-    inference = chosen_options.undefined_inference("" if is_defined.any() else NO_GROUP)
-    if (chosen_options.columns or deletions is not None) and is_defined.any():
-        grouped = chosen_options.clusters_of("observation", complete).with_weights(weight)
+    inference = checked_options.undefined_inference("" if is_defined.any() else NO_GROUP)
+    if (checked_options.columns or deletions is not None) and is_defined.any():
+        clusters = checked_options.clusters_of("observation", complete).with_weights(weight)
         codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(x), np.int64))
-        spread = grouped.spread(_influences(x, y, codes, coefficient, values, weight))
+        spread = clusters.spread(_influences(x, y, codes, coefficient, values, weight))
         kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
         changes = partial(_changes_without_raters, x, y, codes, coefficient, values, kept_deletions, weight)
-        spread, grouped = kept_deletions.widen(spread, grouped, changes)
-        limits = coefficient_interval(value, spread, grouped.cluster_count, chosen_options.confidence)
-        inference = chosen_options.interval_of_clusters(grouped, limits)
+        spread, clusters = kept_deletions.widen(spread, clusters, changes)
+        limits = coefficient_interval(value, spread, clusters.cluster_count, checked_options.confidence)
+        inference = checked_options.interval_of_clusters(clusters, limits)
     elif grouping == "system-level":
         inference = replace(inference, reason=inference.reason or FEW_SYSTEMS)
-    elif chosen_options.resamples and is_defined.any():
-        inference = chosen_options.bootstrap(statistic, np.ones(unit_count, dtype=np.int64), unit_count)
+    elif checked_options.resamples and is_defined.any():
+        inference = checked_options.bootstrap(statistic, np.ones(unit_count, dtype=np.int64), unit_count)
     return GroupedCorrelationResult(
         coefficient=coefficient,
         grouping=grouping,
@@ -162,17 +172,18 @@ def mean_within(x: Floats, y: Floats, starts: Ints, coefficient: str = "spearman
     values = values[~np.isnan(values)]
     if not values.size:
         return PooledValue(math.nan, math.nan, math.nan, 0)
-    value, (spread, _) = float(values.mean()), spread_of_mean(values, {ITEM: np.arange(len(values))})
+    value = float(values.mean())
+    spread, _ = spread_of_mean(values, {ITEM: np.arange(len(values))})
     return PooledValue(value, *coefficient_interval(value, spread, len(values), CONFIDENCE), len(values))
 
 
 def _influences(
     x: Floats, y: Floats, codes: Ints, coefficient: str, values: Floats, weights: Floats
 ) -> Floats:
-    """Return the (N,) influences of rows on the mean of the defined (G,) values of groups.
+    """Return the (N,) influences of rows on the mean of the (G,) values of groups, where they are defined.
 
-    A row's influence has two parts: its influence on the value of its group, and its share of the difference
-    between that value and the mean, which is divided among the group's rows.
+    `codes` (N,) are the groups of the rows. A row's influence has two parts: its influence on the value of its group,
+    and its share of the difference between that value and the mean, which is divided among the group's rows.
     """
     is_defined = ~np.isnan(values)
     mean, count = float(values[is_defined].mean()), int(is_defined.sum())
@@ -181,9 +192,9 @@ def _influences(
     bounds = starts_of(np.bincount(codes))
     for group in np.flatnonzero(is_defined).tolist():
         rows = order[bounds[group] : bounds[group + 1]]
-        mass = weights[rows]
-        within_group = correlation_influences(x[rows], y[rows], coefficient, float(values[group]), None, mass)
-        influences[rows] = (mass * within_group + (values[group] - mean) / len(rows)) / count
+        row_weights, value = weights[rows], float(values[group])
+        within_group = correlation_influences(x[rows], y[rows], coefficient, value, None, row_weights)
+        influences[rows] = (row_weights * within_group + (values[group] - mean) / len(rows)) / count
     return influences
 
 
@@ -196,9 +207,10 @@ def _changes_without_raters(
     deletions: RaterDeletions,
     weights: Floats,
 ) -> Floats:
-    """Return the (V,) decreases of the mean of groups' values if one rater is left out of one of people's means `y`.
+    """Return the (V,) decreases of the mean of the (G,) values of groups if a rater is left out of a row's mean in `y`.
 
-    Groups may be too small for influences, so the coefficient of each changed group is computed again.
+    `codes` (N,) are the groups of the rows. Groups may be too small for influences, so the coefficient of each changed
+    group is computed again.
     """
     mean, count = float(np.nanmean(values)), int((~np.isnan(values)).sum())
     order = np.argsort(codes, kind="stable")
@@ -211,9 +223,10 @@ def _changes_without_raters(
     offsets = np.arange(len(repeated)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     rows = order[starts_of(sizes)[group[repeated]] + offsets]
     means = np.where(rows == deletions.row[repeated], deletions.value[repeated], y[rows])
+    # Drop a row without another rater.
     has_mean = ~np.isnan(means)
-    number = np.repeat(np.arange(len(positions)), lengths)
-    starts = starts_of(np.bincount(number[has_mean], minlength=len(positions)))
+    repetition = np.repeat(np.arange(len(positions)), lengths)
+    starts = starts_of(np.bincount(repetition[has_mean], minlength=len(positions)))
     changed_values = np.zeros(len(deletions.row))
     if len(positions):
         kept_rows = rows[has_mean]
@@ -227,7 +240,10 @@ def _changes_without_raters(
 def read_outputs(
     first: ArrayLike, second: ArrayLike, items: Iterable[Any], systems: Iterable[Any], missing: str
 ) -> tuple[Floats, Floats, OutputTable, Flags]:
-    """Return the scores of complete rows, their items and systems, and (N,) flags of the complete rows."""
+    """Return both scores of the complete rows, their items and systems, and flags of the complete rows among all rows.
+
+    `missing` says what happens to the other rows, as in `read_observations`.
+    """
     (x, y), complete = read_observations(missing, first=first, second=second)
     columns = []
     for values, name in ((items, "items"), (systems, "systems")):
@@ -242,7 +258,7 @@ def read_outputs(
 
 
 def round_means(means: Floats, scores: Floats) -> Floats:
-    """Return the means rounded, so that means which differ only by rounding errors are tied."""
+    """Return the means of some `scores`, rounded so that means which differ only by rounding errors are equal."""
     step = ROUNDING * (float(np.abs(scores).max()) or 1.0)
     return np.asarray(np.round(means / step) * step, dtype=np.float64)
 
@@ -250,7 +266,7 @@ def round_means(means: Floats, scores: Floats) -> Floats:
 def _estimator_of(
     x: Floats, y: Floats, table: OutputTable, coefficient: str, grouping: str, weights: Floats
 ) -> tuple[Estimator, Floats]:
-    """Return the function that computes the mean coefficient of resamples, and the (G,) coefficients of the groups."""
+    """Return the (G,) coefficients of the groups, and before them a function that computes their mean in resamples."""
     if not len(x):
         values = np.array([np.nan])
         return _mean_estimator(values), values
@@ -275,7 +291,7 @@ def _estimator_of(
 
 def _item_estimator(x: Floats, y: Floats, table: OutputTable, coefficient: str) -> Estimator:
     """Return the function that computes the coefficient of all rows from (B, items) weights of items."""
-    patterns = ValuePairs(x, y, coefficient)
+    patterns = ValuePairs(x, y, coefficient)  # rows with equal scores share a pattern
 
     def statistic(weights: Floats) -> Floats:
         values = []

@@ -59,7 +59,7 @@ class TwoMetrics:
 
     @property
     def table(self) -> tuple[float, float, float, float]:
-        """The chances that both metrics are right, only the first, only the second, and neither."""
+        """The chances that both metrics name the right winner, only the first does, only the second, and neither."""
         both_right = (self.first + self.second - (1 - self.agreement)) / 2
         neither_right = 1 - self.first - self.second + both_right
         # A rounding error may make a chance of zero negative.
@@ -77,7 +77,7 @@ Question = TwoSystems | TwoMetrics
 @declare
 @dataclass(frozen=True, slots=True, order=True)
 class Size:
-    """The numbers of pairs, of references of each pair, and of votes on each pair with each reference."""
+    """The size of a study: numbers of pairs, of references of each pair, and of votes on a pair with a reference."""
 
     pairs: int
     references: int

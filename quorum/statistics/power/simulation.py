@@ -1,10 +1,14 @@
-"""The power of a design, by simulated studies."""
+"""The power of a design, by simulated studies.
+
+Each simulated study draws the true winners of pairs and people's votes, and is then evaluated as a real study is.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,10 +28,26 @@ VOTES_PER_BATCH = 2_000_000  # number of votes in one chunk of simulations; an a
 MAX_UNITS = 2_000_000
 MAX_DRAWS = 20_000_000_000  # votes in all simulations together
 
-# (simulations, 5) columns: whether the evaluation finds the first significantly better, worse, or neither (1, -1, 0);
-# which one is ahead (1, -1, 0); number of pairs with a right consensus; number of pairs with a true winner and a
-# consensus; number of pairs without consensus.
-Outcomes = Ints
+
+@declare
+class Outcomes(NamedTuple):
+    """The outcomes of S simulated studies; (S,) each.
+
+    decision: 1 if the evaluation finds the first system or metric significantly better, -1 if it finds it worse, else
+    0. leader: 1 if the first is ahead, -1 if the second is, 0 in a tie. right: number of pairs with a right consensus.
+    decided: number of pairs with a true winner and a consensus. undecided: number of pairs without a consensus.
+    """
+
+    decision: Ints
+    leader: Ints
+    right: Ints
+    decided: Ints
+    undecided: Ints
+
+    @classmethod
+    def joined(cls, batches: Sequence[Outcomes]) -> Outcomes:
+        """Return the outcomes of all batches, one after another."""
+        return cls(*(np.concatenate(columns) for columns in zip(*batches, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +86,10 @@ def power_of(
     seed: int = 0,
     progress: Callable[[float], object] = lambda share: None,
 ) -> list[PowerResult]:
-    """Return the power of each design.
+    """Return the power of each design in `sizes` to answer the question, if people vote as in the model.
 
-    Smaller designs use the first pairs, references and votes of the largest design.
+    Every simulation draws a study of the largest numbers of pairs, references and votes. Smaller designs use its first
+    pairs, references and votes. `progress` is called with the share of simulations that are done.
     """
     if not 0 < alpha < 1:
         raise BadOption(f"alpha is {alpha!r}, expected between 0 and 1")
@@ -77,7 +98,9 @@ def power_of(
     if not sizes:
         raise BadOption("there is no design to simulate, expected one at least")
     largest_size = Size(
-        *(max(getattr(size, name) for size in sizes) for name in ("pairs", "references", "votes"))
+        pairs=max(size.pairs for size in sizes),
+        references=max(size.references for size in sizes),
+        votes=max(size.votes for size in sizes),
     )
     if 0 < people.raters < largest_size.votes:
         raise BadOption(f"raters is {people.raters}, expected the {largest_size.votes} of each unit or more")
@@ -93,19 +116,16 @@ def power_of(
     batch_size = max(1, VOTES_PER_BATCH // (units * largest_size.votes))
     batch_sizes = [min(batch_size, simulations - start) for start in range(0, simulations, batch_size)]
     batches = list(zip(streams(np.random.default_rng(seed), len(batch_sizes)), batch_sizes, strict=True))
+    shared = question, people, largest_size, distinct_sizes, alpha
     done_count = 0
-    for (_, count), rows in zip(
-        batches,
-        map_parts(_simulate_batch, (question, people, largest_size, distinct_sizes, alpha), batches),
-        strict=True,
-    ):
-        for size, outcome in rows:
-            outcomes[size].append(outcome)
+    for count, batch_outcomes in zip(batch_sizes, map_parts(_simulate_batch, shared, batches), strict=True):
+        for size, outcomes_of_size in zip(distinct_sizes, batch_outcomes, strict=True):
+            outcomes[size].append(outcomes_of_size)
         done_count += count
         progress(done_count / simulations)
     results = {
-        size: _result(question, size, np.concatenate(rows), alpha, simulations, seed)
-        for size, rows in outcomes.items()
+        size: _result(question, size, Outcomes.joined(batches_of_size), alpha, simulations, seed)
+        for size, batches_of_size in outcomes.items()
     }
     return [results[size] for size in sizes]
 
@@ -113,17 +133,19 @@ def power_of(
 @declare
 def _simulate_batch(
     shared: tuple[Question, VoterModel, Size, Sequence[Size], float], batch: tuple[np.random.Generator, int]
-) -> list[tuple[Size, Outcomes]]:
+) -> list[Outcomes]:
+    """Return the outcomes of each size. `batch` has the generator and the number of simulations."""
     question, people, largest_size, sizes, alpha = shared
     rng, count = batch
     votes = _draw_votes(question, people, count, largest_size, rng)
-    return [(size, votes.outcomes(size, alpha)) for size in sizes]
+    return [votes.outcomes(size, alpha) for size in sizes]
 
 
 def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Return (S, P) flags that say whether pairs have a true winner, and (S, P) signs of whom it favours.
+    """Return whether each of (S, P) pairs has a true winner (1 or 0), and whom the right winner favours (1, -1 or 0).
 
-    A sign is 1 if the right winner favours the first, -1 if it favours the second, and 0 if it favours neither.
+    For two systems, it favours the first system (1) or the second (-1), whose candidate it is. For two metrics, it
+    favours the one that alone names it, or neither (0).
     """
     if isinstance(question, TwoSystems):
         favoured_side = np.where(rng.random(shape) < question.win_rate, 1, -1)
@@ -136,10 +158,10 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
 
 @dataclass(frozen=True, slots=True)
 class _Votes:
-    """Votes of S simulated studies with P pairs and V votes on each unit.
+    """Votes of S simulated studies with P pairs and V votes on each unit. A unit is a pair with one of its references.
 
-    has_winner, favours: (S, P), see `_draw_truth`. is_right: (S, P, references, V) whether a vote is right. rater:
-    (S, P, V) codes.
+    has_winner, favours: (S, P), see `_draw_truth`. is_right: (S, P, references, V) whether each vote is right. rater:
+    (S, P, V) codes of the raters, who vote on all units of a pair.
     """
 
     question: Question
@@ -164,20 +186,18 @@ class _Votes:
             balance_without_rater = balance[..., np.newaxis] - (2 * votes - 1)
             lead = np.sign(balance).sum(axis=2)
             contribution = lead[..., np.newaxis] - np.sign(balance_without_rater).sum(axis=2)
-        winner = np.sign(lead)
+        winner = np.sign(lead)  # of each pair: 1 the right one, -1 the wrong one, 0 none
         rater = self.rater[:, : size.pairs, : size.votes]
-        rows = [
+        decisions = [
             self._test_study(lead[study], contribution[study], favours[study], rater[study], alpha)
             for study in range(len(lead))
         ]
-        return np.column_stack(
-            [
-                np.array(rows, dtype=np.int64),
-                np.sign((winner * favours).sum(axis=1)),
-                ((winner > 0) & (has_winner == 1)).sum(axis=1),
-                ((winner != 0) & (has_winner == 1)).sum(axis=1),
-                (winner == 0).sum(axis=1),
-            ]
+        return Outcomes(
+            decision=np.array(decisions, dtype=np.int64),
+            leader=np.sign((winner * favours).sum(axis=1)),
+            right=((winner > 0) & (has_winner == 1)).sum(axis=1),
+            decided=((winner != 0) & (has_winner == 1)).sum(axis=1),
+            undecided=(winner == 0).sum(axis=1),
         )
 
     def _test_study(self, lead: Ints, contribution: Ints, favours: Ints, rater: Ints, alpha: float) -> int:
@@ -199,8 +219,8 @@ class _Votes:
             difference, p = share - 0.5, spread.p(share - 0.5)
         else:
             # The right winner is candidate 1. A metric that is wrong names candidate 2.
-            named_sides = np.where(favours < 0, 2, 1), np.where(favours > 0, 2, 1)
-            mean_difference = people.difference(*named_sides, all_pairs)
+            first_winners, second_winners = np.where(favours < 0, 2, 1), np.where(favours > 0, 2, 1)
+            mean_difference = people.difference(first_winners, second_winners, all_pairs)
             difference, p = mean_difference.difference, mean_difference.p
         return int(np.sign(difference)) if p <= alpha else 0
 
@@ -211,6 +231,7 @@ def _as_winner(lead: Ints) -> Floats:
 
 
 def _credit_of_first(_pairs: Ints, winners: Floats) -> Floats:
+    """Return the first system's credits: 1 for a win, and a half for a tie."""
     return np.where(winners == 0, 0.5, winners == 1)
 
 
@@ -218,11 +239,13 @@ def _draw_votes(
     question: Question, people: VoterModel, count: int, size: Size, rng: np.random.Generator
 ) -> _Votes:
     """Return the votes of `count` studies of this size."""
+    # The chance that a careful vote is right, which differs between pairs, and between the units of a pair.
     has_winner, favours = _draw_truth(question, (count, size.pairs), rng)
     shape = (count, size.pairs, size.references)
     pair_chances = beta_draws(people.right, people.pair_spread, shape[:2], rng)
     chances = beta_draws(pair_chances[:, :, np.newaxis], people.unit_spread, shape, rng)
     chances = np.where(has_winner[:, :, np.newaxis] == 1, chances, 0.5)[..., np.newaxis]
+    # Pairs are divided into blocks, which are judged by the same raters.
     block = np.arange(size.pairs) // people.pairs_each
     place_count = (int(block[-1]) + 1) * size.votes  # a place is a rater's share of a block
     worker_count = people.raters or place_count
@@ -245,12 +268,13 @@ def _result(
     question: Question, size: Size, outcomes: Outcomes, alpha: float, simulations: int, seed: int
 ) -> PowerResult:
     """Return the power of a design from the outcomes of its simulations."""
-    decision, leader, right, decided, undecided = outcomes.T
-    true_lead = (
-        question.win_rate - 0.5 if isinstance(question, TwoSystems) else question.first - question.second
-    )
-    better_side = 1 if true_lead > 0 else -1
-    hits, misses = int((decision == better_side).sum()), int((decision == -better_side).sum())
+    if isinstance(question, TwoSystems):
+        is_first_better = question.win_rate - 0.5 > 0
+    else:
+        is_first_better = question.first - question.second > 0
+    better_side = 1 if is_first_better else -1
+    hits = int((outcomes.decision == better_side).sum())
+    misses = int((outcomes.decision == -better_side).sum())
     low, high = wilson_interval(hits, simulations)
     return PowerResult(
         size=size,
@@ -258,9 +282,11 @@ def _result(
         low=low,
         high=high,
         type_s=misses / (hits + misses) if hits + misses else math.nan,
-        wrong=float((leader == -better_side).mean()),
-        right_consensus=float(right.sum() / decided.sum()) if decided.any() else math.nan,
-        undecided=float(undecided.sum() / (size.pairs * simulations)),
+        wrong=float((outcomes.leader == -better_side).mean()),
+        right_consensus=(
+            float(outcomes.right.sum() / outcomes.decided.sum()) if outcomes.decided.any() else math.nan
+        ),
+        undecided=float(outcomes.undecided.sum() / (size.pairs * simulations)),
         alpha=alpha,
         simulations=simulations,
         seed=seed,

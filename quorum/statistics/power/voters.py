@@ -13,11 +13,11 @@ from quorum.numeric.arrays import Floats
 from quorum.numeric.packing import declare
 from quorum.statistics.inputs import BadOption, BadValue, finite_vector, is_real, same_length
 
-# Above this, the likelihood is flat, because all votes of a unit are right, or all are wrong.
+# With a larger spread, the likelihood is flat, because all votes of a unit are right, or all are wrong.
 MAX_SPREAD = 0.95
 MIN_VOTES_FOR_SPREAD = 4  # number of votes per unit; with fewer, the votes determine only one parameter
 CHANCE_MARGIN = 1e-9  # least distance of chances from 0 and 1, where logarithms are infinite
-MAX_TASTE = 10.0  # log odds; above this, hardly any votes depend on the pair
+MAX_TASTE = 10.0  # log odds; with more, hardly any vote depends on the pair
 
 
 @declare
@@ -66,7 +66,10 @@ class VoterModel:
 def beta_draws(
     mean: float | Floats, spread: float, shape: tuple[int, ...], rng: np.random.Generator
 ) -> Floats:
-    """Return chances drawn from a beta distribution with mean ``mean`` and intraclass correlation ``spread``."""
+    """Return chances of this shape, drawn from beta distributions with these means and this intraclass correlation.
+
+    With a spread of 0, chances are equal to the mean; with 1, they are 0 or 1.
+    """
     means = np.broadcast_to(np.asarray(mean, dtype=np.float64), shape)
     if spread == 0:
         return np.array(means)
@@ -81,8 +84,10 @@ def beta_draws(
 class PilotModel:
     """The model fitted to the votes of a pilot.
 
-    ``right`` and ``spread`` (over units) maximise the likelihood of the units' votes. If units have too few votes,
-    ``spread`` is assumed. ``agreement`` is the share of agreeing pairs of votes on the same unit.
+    right: mean chance that a vote is right. spread: intraclass correlation of that chance over units, which is assumed
+    if units have too few votes. Both maximise the likelihood of the votes. agreement: share of agreeing pairs of votes
+    on the same unit. units, votes: numbers of units with two votes or more, and of their votes. converged: whether the
+    maximum was found. reason: why `spread` was assumed, or "".
     """
 
     right: float
@@ -95,10 +100,11 @@ class PilotModel:
 
 
 def fit_voter_model(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> PilotModel:
-    """Fit the model to (U,) units with `votes` (U,), of which `first` (U,) are for the first option.
+    """Fit the model to a pilot with (U,) numbers of `votes` on each unit, `first` (U,) of them for the first option.
 
-    Units with a single vote are left out; raise BadValue if there are no others. The model is an equal mixture of
-    BetaBinomial(n, a, b) and BetaBinomial(n, b, a) (Skellam 1948).
+    `spread` is assumed if it cannot be fitted. Units with a single vote are left out; raise BadValue if there are no
+    others. The model is an equal mixture of BetaBinomial(n, a, b) and BetaBinomial(n, b, a) (Skellam 1948), because
+    either option may be the right one.
     """
     if not 0 <= spread < 1:
         raise BadOption(f"spread is {spread!r}, expected 0 to less than 1")
@@ -115,34 +121,33 @@ def fit_voter_model(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> 
     agreement = float(agreeing_pairs.sum() / pairs.sum())
     cases, times = np.unique(np.stack([counts, totals]), axis=1, return_counts=True)
     is_fitted = totals.max() >= MIN_VOTES_FOR_SPREAD
-    reason = (
-        ""
-        if is_fitted
-        else f"no unit has {MIN_VOTES_FOR_SPREAD} votes, so the spread over units is assumed: {spread:g}"
-    )
-
+    reason = ""
+    if not is_fitted:
+        reason = f"no unit has {MIN_VOTES_FOR_SPREAD} votes, so the spread over units is assumed: {spread:g}"
     if agreement == 1.0:
         reason = f"all votes agree, so the spread over units is assumed: {spread:g}"
         return PilotModel(1.0, spread, agreement, int(counts.size), int(totals.sum()), True, reason)
 
-    def loss(values: Any) -> float:
-        right = 0.5 + 0.5 * scipy.special.expit(values[0])
-        spread_of_units = MAX_SPREAD * scipy.special.expit(values[1]) if is_fitted else spread
-        return -float((times * _log_split(cases[0], cases[1], right, spread_of_units)).sum())
+    def right_and_spread(point: Any) -> tuple[float, float]:
+        # The optimiser's numbers are logits, so that both parameters stay within their limits.
+        right = 0.5 + 0.5 * scipy.special.expit(point[0])
+        return right, MAX_SPREAD * scipy.special.expit(point[1]) if is_fitted else spread
+
+    def loss(point: Any) -> float:
+        return -float((times * _log_split(cases[0], cases[1], *right_and_spread(point))).sum())
 
     start = np.array([0.0, -2.0]) if is_fitted else np.array([0.0])
-    best = min(
-        (
-            scipy.optimize.minimize(
-                loss, start + shift, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-8}
-            )
-            for shift in (-1.5, 0.0, 1.5)
-        ),
-        key=lambda fit: fit.fun,
-    )
+    fits = [
+        scipy.optimize.minimize(
+            loss, start + shift, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-8}
+        )
+        for shift in (-1.5, 0.0, 1.5)
+    ]
+    best = min(fits, key=lambda fit: fit.fun)
+    fitted_right, fitted_spread = right_and_spread(best.x)
     return PilotModel(
-        right=0.5 + 0.5 * float(scipy.special.expit(best.x[0])),
-        spread=MAX_SPREAD * float(scipy.special.expit(best.x[1])) if is_fitted else spread,
+        right=float(fitted_right),
+        spread=float(fitted_spread) if is_fitted else spread,
         agreement=agreement,
         units=int(counts.size),
         votes=int(totals.sum()),
