@@ -12,7 +12,7 @@ from django.core.management import get_commands
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils.module_loading import import_string
 
-from quorum.words import PLATFORM_COMMANDS, CommandTable
+from quorum.subcommands import PLATFORM_COMMANDS, CommandTable
 
 # Modules that the REST framework imports, if they are installed, for pages, tests and fields that Quorum does not use.
 UNUSED_MODULES = ("django.contrib.postgres.fields", "markdown", "pygments", "requests", "yaml")
@@ -66,7 +66,7 @@ def load_command(name: str) -> BaseCommand:
     load_framework()
     if name not in PLATFORM_COMMANDS.paths:
         import_module("judgments.kinds")  # loads the features' kinds before a feature's module needs them
-    target = import_string(_path_of(name))  # a class or an operation (see quorum.words)
+    target = import_string(_path_of(name))  # a class or an operation (see quorum.subcommands)
     if isinstance(target, type):
         command = target()
     else:

@@ -1,7 +1,7 @@
 """The command ``quorum``, which finds a subcommand by its words, such as "dataset import", and runs it.
 
-An installed Quorum keeps its data in a folder, which is named before Django's settings are read. The module also prints
-shell completions.
+The command line is a list of words and options, such as ["dataset", "import", "captions.json"]. An installed Quorum
+keeps its data in a folder, which is set before Django's settings are read. The module also prints shell completions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quorum.numeric.names import nearest_name
-from quorum.words import OWN_COMMANDS, PLATFORM_COMMANDS, CommandTable
+from quorum.subcommands import COMMANDS_OUTSIDE_DJANGO, PLATFORM_COMMANDS, CommandTable
 
 if TYPE_CHECKING:
     from django.core.management.base import BaseCommand
@@ -29,7 +29,7 @@ IS_INSTALLED = (PACKAGE_DIR / "platform").is_dir()
 PLATFORM = PACKAGE_DIR / "platform" if IS_INSTALLED else PACKAGE_DIR.parent
 DATA_FOLDER = "quorum-data"
 INITIALISE_ZSH_COMPLETION = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }"
-HELP = {"-h", "--help"}
+HELP_OPTIONS = {"-h", "--help"}
 
 
 def main() -> None:
@@ -75,31 +75,32 @@ def _read_settings_file(path: Path) -> None:
 def commands_for(line: list[str]) -> CommandTable:
     """Return the subcommands among which the subcommand of a command line is looked up.
 
-    These are only the platform's own subcommands if the line names one of them, because loading features takes time.
+    They do not include those of features if the line begins with another one, because loading features takes time.
     """
-    commands = {*PLATFORM_COMMANDS.names, *PLATFORM_COMMANDS.paths, *OWN_COMMANDS}
-    return PLATFORM_COMMANDS if commands & {" ".join(line[:2]), *line[:1]} else commands_of_environment()
+    known_commands = {*PLATFORM_COMMANDS.names, *PLATFORM_COMMANDS.paths, *COMMANDS_OUTSIDE_DJANGO}
+    possible_commands = {" ".join(line[:2]), *line[:1]}
+    return PLATFORM_COMMANDS if known_commands & possible_commands else commands_of_environment()
 
 
 def _run_line(line: list[str]) -> None:
     """Run a subcommand, or print the help of Quorum or of a group of subcommands."""
     first = line[0] if line else "--help"
     table = commands_for(line)
-    command, rest = split(line)
-    if first in HELP:
+    command, rest = split_words(line)
+    if first in HELP_OPTIONS:
         sys.stdout.write(table.page())
     elif first == "run":
         _serve_pages(rest)
     elif first == "completion":
         _print_completion(rest)
     elif first in table.groups and " " not in command:
-        if rest and rest[0] not in HELP:
+        if rest and rest[0] not in HELP_OPTIONS:
             suggestion = nearest_name(" ".join(line[:2]), table.names)
             guess = f"did you mean `quorum {suggestion}`? " if suggestion.startswith(f"{first} ") else ""
             sys.exit(f"quorum {first}: {rest[0]!r} is none of its words; {guess}`quorum {first}` lists them.")
         sys.stdout.write(table.page(first))
     else:
-        name, asks_for_help = table.names.get(command, command), bool(HELP.intersection(rest))
+        name, asks_for_help = table.names.get(command, command), bool(HELP_OPTIONS.intersection(rest))
         with _using_data_folder(make=name == "prepare" and not asks_for_help) as missing_folder:
             if name not in table.paths:
                 _check_known(name)
@@ -110,18 +111,20 @@ def _run_line(line: list[str]) -> None:
             _load_command(name, rest).run_from_argv(["quorum", command, *rest])
 
 
-def split(line: list[str]) -> tuple[str, list[str]]:
-    """Return the words of the subcommand, which are one or two, and the rest of the line."""
-    command = " ".join(line[:2])
-    return (command, line[2:]) if command in commands_for(line).names else (" ".join(line[:1]), line[1:])
+def split_words(line: list[str]) -> tuple[str, list[str]]:
+    """Return the one or two words of the subcommand, joined by a blank, and the rest of the line."""
+    two_words = " ".join(line[:2])
+    if two_words in commands_for(line).names:
+        return two_words, line[2:]
+    return " ".join(line[:1]), line[1:]
 
 
 @contextmanager
 def _using_data_folder(*, make: bool = False) -> Iterator[Path | None]:
     """Set DATA_DIR to an absolute path if Quorum is installed. The default is `quorum-data` in the current folder.
 
-    Yield None, unless that folder does not exist and `make` is false. Then yield the folder's path and set DATA_DIR
-    to a temporary folder, so that `--help` creates no files.
+    Yield None if the folder exists, or if the command may create it (`make`). Otherwise yield the path of the missing
+    folder, and set DATA_DIR to a temporary folder, so that `--help` creates no files.
     """
     folder = _set_data_folder() if IS_INSTALLED else None
     if folder is None or folder.is_dir() or make:
@@ -148,7 +151,7 @@ def _check_known(name: str) -> None:
 
     _set_up_django()
     table = commands_of_environment()
-    known_names = [*table.names, *table.groups, *OWN_COMMANDS, *get_commands()]
+    known_names = [*table.names, *table.groups, *COMMANDS_OUTSIDE_DJANGO, *get_commands()]
     if name not in known_names:
         suggestion = nearest_name(name, known_names)
         guess = f"; did you mean `quorum {suggestion}`?" if suggestion else "."
@@ -259,17 +262,17 @@ def _make_parser(line: list[str]) -> ArgumentParser:
     """Return a parser of all subcommands. Only the subcommand in `line` has its options."""
     parser = ArgumentParser(prog="quorum")
     groups = {"": parser.add_subparsers()}
-    _add_run_options(groups[""].add_parser("run", help=OWN_COMMANDS["run"]))
-    _add_shell(groups[""].add_parser("completion", help=OWN_COMMANDS["completion"]))
-    typed_command, rest = split(line)
+    _add_run_options(groups[""].add_parser("run", help=COMMANDS_OUTSIDE_DJANGO["run"]))
+    _add_shell(groups[""].add_parser("completion", help=COMMANDS_OUTSIDE_DJANGO["completion"]))
+    typed_command, rest = split_words(line)
     for title, section in commands_of_environment().sections.items():
-        for command, (name, what, _) in section.items():
-            group, _, word = command.rpartition(" ")
+        for words, subcommand in section.items():
+            group, _, word = words.rpartition(" ")
             if group not in groups:
                 groups[group] = groups[""].add_parser(group, help=title).add_subparsers()
-            subparser = groups[group].add_parser(word, help=what)
-            if command == typed_command:
-                _load_command(name, rest).add_arguments(subparser)  # type: ignore[arg-type]
+            subparser = groups[group].add_parser(word, help=subcommand.description)
+            if words == typed_command:
+                _load_command(subcommand.name, rest).add_arguments(subparser)  # type: ignore[arg-type]
                 for argument in subparser._actions:
                     if argument.dest == "study":
                         argument.completer = _study_slugs  # type: ignore[attr-defined]

@@ -5,8 +5,8 @@ script of the page for keywords applies the same rules (static/js/kinds/keywords
 
 MC12's annotators typed words and ticked collocations: n-grams of the text, n <= 7, that are titles of Wikipedia
 articles. ``known_titles`` finds the titles that occur in texts, and ``titles_in`` those of one text. Without titles,
-``frequent_phrases`` finds frequent n-grams by a rule of its own: the n-gram occurs twice in the text or in several
-texts, lies within a clause, and has no stop word at either end.
+``frequent_phrases`` finds frequent n-grams by Quorum's rule: the n-gram occurs twice in the text or in several texts,
+lies within a clause, and has no stop word at either end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import compress, islice
 
 import numpy as np
 
@@ -50,18 +50,19 @@ def trim_punctuation(word: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
+    """Return the words of the text, normalised, in order."""
     return [word for token in normalise_text(text).split() if (word := trim_punctuation(token))]
 
 
 def _parts_of(word: str) -> list[str]:
     """Return the words inside a word: "well" and "known" for "well-known", "london" for "london's"."""
     parts = [part for piece in word.replace("/", "-").split("-") if (part := trim_punctuation(piece))]
-    owners = [part[:-2] for part in (word, *parts) if part.endswith("'s") and len(part) > 2]
-    return [part for part in dict.fromkeys((*parts, *owners)) if part != word]
+    without_genitive = [part[:-2] for part in (word, *parts) if part.endswith("'s") and len(part) > 2]
+    return [part for part in dict.fromkeys((*parts, *without_genitive)) if part != word]
 
 
 def vocabulary(text: str) -> dict[str, None]:
-    """Return the words of the text and their parts, in order."""
+    """Return the words of the text and their parts, without repetition, as the keys of a dict in their order."""
     forms: dict[str, None] = {}
     for word in words_of(text):
         for form in (word, *_parts_of(word)):
@@ -75,14 +76,16 @@ def spelled_words(text: str) -> list[str]:
 
 
 def normalise_phrase(text: str) -> str:
+    """Return the words of a phrase, normalised and joined by blanks."""
     return " ".join(words_of(text))
 
 
 def clauses(text: str) -> Iterator[list[str]]:
-    """Split the words of a text at clause punctuation."""
+    """Yield the clauses of a text, which end at punctuation such as commas, as lists of normalised words."""
     clause: list[str] = []
     for token in normalise_text(text).split():
         word = trim_punctuation(token)
+        # The punctuation before and after the word
         text_before, _, text_after = token.partition(word) if word else ("", "", "")
         if not word or _CLAUSE_ENDS.intersection(text_before):
             if clause:
@@ -98,6 +101,7 @@ def clauses(text: str) -> Iterator[list[str]]:
 
 
 def _is_abbreviation(word: str, text_after: str) -> bool:
+    """Return whether the full stop after the word belongs to it, as in "e.g." or an initial, and ends no clause."""
     return text_after == "." and (len(word) == 1 or "." in word)
 
 
@@ -109,12 +113,15 @@ def ngrams(tokens: Sequence[str], longest: int = MAX_WORDS) -> Iterator[tuple[st
 
 
 def titles_in(text: str, titles: Collection[str], longest: int = MAX_WORDS) -> list[str]:
-    """Return the n-grams of ``text`` that are in ``titles``, in order. Normalise them by ``normalise_phrase``."""
+    """Return the n-grams of ``text`` that are in ``titles``, in order.
+
+    ``titles`` must have been normalised by ``normalise_phrase``.
+    """
     return list(dict.fromkeys(gram for gram, _ in ngrams(words_of(text), longest) if gram in titles))
 
 
 def spellings_of_grams(text: str, grams: Sequence[str]) -> list[str]:
-    """Return the n-grams of the text as it spells them where they occur first."""
+    """Return some n-grams of the text, given in normalised form, as the text spells them where they occur first."""
     tokens, spellings = words_of(text), spelled_words(text)
     starts: dict[str, int] = {}
     for gram, start in ngrams(tokens):
@@ -125,10 +132,10 @@ def spellings_of_grams(text: str, grams: Sequence[str]) -> list[str]:
 def count_texts_by_ngram(
     texts: Iterable[str], stop_words: Collection[str], longest: int = MAX_WORDS
 ) -> Counter[str]:
-    """Return the number of texts that contain an n-gram, by n-gram. Leave out n-grams of a single text."""
+    """Return the number of texts that contain each possible collocation, leaving out those of a single text."""
     counts: Counter[str] = Counter()
     for text in texts:
-        counts.update({gram for gram, _ in _candidates(text, stop_words, longest)})
+        counts.update({gram for gram, _ in _possible_collocations(text, stop_words, longest)})
     return Counter({gram: n for gram, n in counts.items() if n >= MIN_OCCURRENCES})
 
 
@@ -139,31 +146,31 @@ def frequent_phrases(
     longest: int = MAX_WORDS,
     most: int = MAX_OFFERED,
 ) -> list[str]:
-    """Return n-grams that occur twice in ``text``, or in several texts.
+    """Return the n-grams of ``text`` that occur in it twice, or in several texts, in the order of the text.
 
-    Leave out an n-gram inside a longer one that is as frequent. If more than ``most`` are left, take the most frequent.
-    Return them in the order of the text. ``text_counts`` has the number of texts with each n-gram.
+    An n-gram inside a longer one that is as frequent is left out. If more than ``most`` remain, the most frequent are
+    returned. ``text_counts`` are the counts of ``count_texts_by_ngram``.
     """
     counts: Counter[str] = Counter()
     first_positions: dict[str, int] = {}
-    for position, (gram, _) in enumerate(_candidates(text, stop_words, longest)):
+    for position, (gram, _) in enumerate(_possible_collocations(text, stop_words, longest)):
         counts[gram] += 1
         first_positions.setdefault(gram, position)
     frequent = [
         gram for gram in counts if counts[gram] >= MIN_OCCURRENCES or text_counts[gram] >= MIN_OCCURRENCES
     ]
-    shorter_grams = {
-        (shorter, counts[gram], text_counts[gram]) for gram in frequent for shorter, _ in ngrams(gram.split(), longest)
-        if shorter != gram
-    }  # fmt: skip
-    longest_grams = [
-        gram for gram in frequent if (gram, counts[gram], text_counts[gram]) not in shorter_grams
-    ]
+    # The n-grams inside each frequent one, with the counts that they must exceed.
+    inner_grams: set[tuple[str, int, int]] = set()
+    for gram in frequent:
+        for inner_gram, _ in ngrams(gram.split(), longest):
+            if inner_gram != gram:
+                inner_grams.add((inner_gram, counts[gram], text_counts[gram]))
+    longest_grams = [gram for gram in frequent if (gram, counts[gram], text_counts[gram]) not in inner_grams]
     longest_grams.sort(key=lambda gram: (-counts[gram], -text_counts[gram], first_positions[gram]))
     return sorted(longest_grams[:most], key=first_positions.__getitem__)
 
 
-def _candidates(text: str, stop_words: Collection[str], longest: int) -> Iterator[tuple[str, int]]:
+def _possible_collocations(text: str, stop_words: Collection[str], longest: int) -> Iterator[tuple[str, int]]:
     """Yield the n-grams within clauses that have no stop word at either end, with their positions in the clause."""
     for clause in clauses(text):
         for gram, start in ngrams(clause, longest):
@@ -196,7 +203,7 @@ def known_titles(
         positions[positions == len(gram_hashes)] = 0
         is_known = gram_hashes[positions] == hashes if len(gram_hashes) else np.zeros(len(hashes), dtype=bool)
         # A hash collision only adds a title that occurs in no text and thus is never offered.
-        titles_found.update(phrase for phrase, hit in zip(phrases, is_known.tolist(), strict=True) if hit)
+        titles_found.update(compress(phrases, is_known.tolist()))
         titles_read += len(batch)
         progress(titles_read)
     return sorted(titles_found)

@@ -300,7 +300,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 import os, sys, django
 from config.features import all_features
 from config.commands import load_command
-from quorum.words import PLATFORM_COMMANDS
+from quorum.subcommands import PLATFORM_COMMANDS
 {COMPUTING=}; {DESIGNING=}; {BESIDE=}; {RUNNING=}
 django.setup()
 for light, dear in {DEAR!r}.items():

@@ -8,8 +8,8 @@ import pytest
 from django.core.management import get_commands
 
 from config.commands import all_commands
-from quorum.command import split
-from quorum.words import OWN_COMMANDS
+from quorum.command import split_words
+from quorum.subcommands import COMMANDS_OUTSIDE_DJANGO
 from scripts import stale
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,9 +48,9 @@ def anchors(page: Path) -> set[str]:
 def test_commands_that_are_named_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     named = set(re.findall(r"manage\.py ([a-z][a-z_0-9]+)", text))
-    typed = {split(line.split())[0] for line in re.findall(r"^quorum ([a-z].*)", text, re.M)}
+    typed = {split_words(line.split())[0] for line in re.findall(r"^quorum ([a-z].*)", text, re.M)}
     assert named - set(get_commands()) == set()
-    assert typed - set(get_commands()) - all_commands().names.keys() - OWN_COMMANDS.keys() == set()
+    assert typed - set(get_commands()) - all_commands().names.keys() - COMMANDS_OUTSIDE_DJANGO.keys() == set()
 
 
 def test_what_is_said_to_be_somewhere_is_there() -> None:

@@ -34,7 +34,7 @@ from config.commands import all_commands
 from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, Unit
 from judgments.studies.studies import find_study
-from quorum.command import split
+from quorum.command import split_words
 from tests import services
 from tests.annotation.casting import make_study
 from tests.annotation.scenes import make_scenes
@@ -152,7 +152,7 @@ class Clone:
     def _manage(self, folder: Path, arguments: list[str]) -> int:
         printed, complained = io.StringIO(), io.StringIO()
         code = 0
-        words, rest = split(arguments)
+        words, rest = split_words(arguments)
         with chdir(folder), redirect_stdout(printed), redirect_stderr(complained):
             try:
                 call_command(all_commands().names.get(words, words), *rest)

@@ -275,7 +275,7 @@ import os, sys
 import django
 django.setup()
 from config.commands import all_commands, load_command
-from quorum.words import PLATFORM_COMMANDS
+from quorum.subcommands import PLATFORM_COMMANDS
 for name in all_commands().paths.keys() - PLATFORM_COMMANDS.paths.keys():
     child = os.fork()
     if not child:

@@ -54,7 +54,7 @@ class BleuStatistics:
 def bleu_statistics(
     comparison: ReferenceComparison, tokenization: Tokenization, length: str = CLOSEST
 ) -> BleuStatistics:
-    """Return the counts. `length` is one of LENGTHS, and says which reference length they have."""
+    """Return the counts of all candidates. `length` is one of LENGTHS, and says which reference length is meant."""
     statistics = comparison.cached_result(
         ("bleu", tokenization), lambda: _count_ngrams(comparison, tokenization)
     )
@@ -89,6 +89,7 @@ def clipped_matches(groups: TextGroups, orders: int) -> Ints:
 
 @declare
 def _matches_of_groups(shared: tuple[TextGroups, int], group_range: tuple[int, int]) -> tuple[Ints, Ints]:
+    """Return the candidates of a range of groups, and their clipped matches."""
     groups, orders = shared
     part = select_groups(groups, *group_range)
     return part.candidates, _clipped_matches(part, orders)
@@ -98,8 +99,8 @@ def _matches_of_groups(shared: tuple[TextGroups, int], group_range: tuple[int, i
 def _clipped_matches(groups: TextGroups, orders: int) -> Ints:
     """Return `clipped_matches` of groups, in the order of `groups.candidates`.
 
-    A trie holds the n-grams of a group. Each node stores the largest count of its n-gram in any one reference, and a
-    running count.
+    A trie holds the n-grams of a group's references. For each node there is the largest count of its n-gram in any one
+    reference, the count in the text that is read (`counts`), and the text to which this count belongs (`counted_text`).
     """
     tokens, starts, references, candidates, candidate_starts = groups
     correct = np.zeros((candidates.size, orders), dtype=np.int64)
@@ -171,13 +172,14 @@ def _closest_lengths(groups: TextGroups) -> Ints:
 
 
 def _mean_lengths(comparison: ReferenceComparison, tokenization: Tokenization) -> Floats:
+    """Return the (n,) mean lengths of the candidates' references."""
     lengths = comparison.tokens(tokenization).lengths[comparison.candidate_count :]
     sums = np.add.reduceat(lengths, comparison.group_starts[:-1] - comparison.candidate_count)
     return np.asarray((sums / np.diff(comparison.group_starts))[comparison.group_of])
 
 
 def bleu_scores(statistics: BleuStatistics, smoothing: str = "coco") -> Floats:
-    """Return the (n, 4) scores BLEU-1 to BLEU-4."""
+    """Return the (n, 4) scores BLEU-1 to BLEU-4 of the candidates. `smoothing` is one of SMOOTHINGS."""
     if smoothing == "nist":
         ratios = _nist_precisions(statistics)
     else:

@@ -1,7 +1,18 @@
 """Read files of captions, which are references or candidates of systems.
 
-References: COCO captions JSON, `{"<image>": ["caption", ...]}`, or JSON lines `{"image", "caption"}`.
-Candidates: COCO results JSON, `{"<image>": "caption"}`, or JSON lines `{"image", "caption", "system"}`.
+References are in one of these forms:
+
+    {"annotations": [{"image_id": 1, "caption": "A dog runs."}, ...]}    COCO captions JSON
+    {"1": ["A dog runs.", "A brown dog."], ...}                          JSON with lists of captions by image
+    {"image": "1", "caption": "A dog runs."}                             JSON lines, one caption a line
+
+Candidates are in one of these forms:
+
+    [{"image_id": 1, "caption": "A dog runs."}, ...]                     COCO results JSON
+    {"1": "A dog runs.", ...}                                            JSON with a caption by image
+    {"image": "1", "caption": "A dog runs.", "system": "A"}              JSON lines; the system may be omitted
+
+All files may be packed by gzip.
 """
 
 import gzip
@@ -17,8 +28,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from quorum.metrics.inputs import InvalidFile
 
-References = dict[str, list[str]]
-Candidates = dict[str, dict[str, str]]
+References = dict[str, list[str]]  # captions by image
+Candidates = dict[str, dict[str, str]]  # caption by system and image
 _JSON_BLANKS = " \t\r\n"
 _DECODE_ROW = json.JSONDecoder().decode
 
@@ -49,6 +60,7 @@ _DECODE_DOCUMENT = json.JSONDecoder(object_pairs_hook=_JsonObject).decode
 
 
 def read_references(path: Path) -> References:
+    """Return the captions by image. Raise InvalidFile if the file cannot be read as references."""
     references: References = {}
     for row in _caption_rows(path, _reference_rows):
         references.setdefault(row.image, []).append(row.caption)
@@ -58,7 +70,7 @@ def read_references(path: Path) -> References:
 def read_candidates(path: Path) -> Candidates:
     """Return the captions by system and image. Rows without a system belong to a system named after the file.
 
-    Raise InvalidFile if a system has two captions for an image.
+    Raise InvalidFile if the file cannot be read as candidates, or if a system has two captions for an image.
     """
     systems: Candidates = {}
     default_system = Path(path.name.removesuffix(".gz")).stem
@@ -117,6 +129,7 @@ def _coco_rows(path: Path, rows: list[Any]) -> Iterator[_CaptionRow]:
 
 
 def _check_distinct(path: Path, images: _JsonObject) -> _JsonObject:
+    """Return the object. Raise InvalidFile if it has an image twice, of which Python would drop the first."""
     if images.repeated is not None:
         raise InvalidFile(f"{path}: image {images.repeated!r} occurs again, expected it once")
     return images
@@ -137,7 +150,7 @@ def _caption_rows(path: Path, read_document: DocumentReader) -> Iterator[_Captio
 
 
 def _rows_of_any_format(path: Path, read_document: DocumentReader) -> Iterator[_CaptionRow]:
-    """Yield the captions of a file of JSON lines, or of one JSON document. Both may be packed by gzip."""
+    """Yield the captions of a file of JSON lines, or of one JSON document, which `read_document` reads."""
     try:
         with path.open("rb") as file:
             is_packed = file.read(2) == b"\x1f\x8b"

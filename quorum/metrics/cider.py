@@ -53,9 +53,10 @@ class CiderVariant:
 
 @declare
 class WeightedNgrams(NamedTuple):
-    """The n-grams of one order in all texts (`CountedNgrams`), and their weights.
+    """The n-grams of one order in all texts, and their weights.
 
-    idf_weights: (documents + 1,) idf weight by document frequency.
+    order, numbers, frequencies: as in `CountedNgrams`. idf_weights: (documents + 1,) idf weight of an n-gram by the
+    number of documents that contain it.
     """
 
     order: int
@@ -65,10 +66,10 @@ class WeightedNgrams(NamedTuple):
 
 
 class TfIdfVectors(NamedTuple):
-    """Buffers for tf-idf vectors of several texts.
+    """The sparse tf-idf vectors of several texts.
 
-    Vector v has the n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, with their `values`. Its length `norms[v]`
-    includes the SINGLE_OCCURRENCE n-grams.
+    Vector v has the n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, with their tf-idf weights in `values`. Its
+    Euclidean length `norms[v]` includes the SINGLE_OCCURRENCE n-grams, which are not listed.
     """
 
     grams: Numbers
@@ -81,8 +82,8 @@ class TfIdfVectors(NamedTuple):
 class SimilarityRule(NamedTuple):
     """How texts are compared.
 
-    `clipped` and `sigma` are those of `CiderVariant`. If `takes_best`, the score is the maximum over the references,
-    otherwise the mean.
+    clipped, sigma: as in `CiderVariant`. takes_best: whether the score is the maximum over the references instead of
+    the mean.
     """
 
     clipped: bool
@@ -110,6 +111,7 @@ def cider_scores(
 
 @declare
 def _scores_of_groups(shared: tuple[Any, ...], group_range: tuple[int, int]) -> tuple[Ints, Floats]:
+    """Return the candidates of a range of groups, and what an order of n-grams contributes to their scores."""
     groups, ngrams, document_counts, rule, order_weight = shared
     part = select_groups(groups, *group_range)
     scores = _order_scores(part, ngrams, document_counts[slice(*group_range)], rule, order_weight)

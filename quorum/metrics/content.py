@@ -50,10 +50,10 @@ class ContentFigure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentScore:
-    """Precision, recall and F.
+    """Precision, recall and F of selections of boxes against gold descriptions.
 
-    images, descriptions: how many there are. empty_selections, empty_descriptions: how many name no box. reason: why
-    some figures are undefined.
+    images, descriptions: numbers of images and of gold descriptions. empty_selections, empty_descriptions: numbers of
+    selections and of gold descriptions that name no box. reason: why some figures are undefined.
     """
 
     precision: ContentFigure
@@ -79,7 +79,7 @@ class _BoxSets(NamedTuple):
 
 
 class _GoldDescriptions(NamedTuple):
-    """Gold descriptions of all images. Image i has the sets image_starts[i] to image_starts[i + 1] - 1."""
+    """Gold descriptions as sets of boxes. Image i has the sets image_starts[i] to image_starts[i + 1] - 1."""
 
     sets: _BoxSets
     image_starts: Ints
@@ -193,6 +193,7 @@ def _compare_sets(
 
 
 def _harmonic_mean(precision: Floats, recall: Floats) -> Floats:
+    """Return the harmonic mean elementwise: 0 if both are 0, and nan if one is nan."""
     total = precision + recall
     return np.divide(2 * precision * recall, total, out=total.copy(), where=total > 0)
 
@@ -206,9 +207,12 @@ def _image_means(values: Floats, image_of: Ints, image_count: int) -> Floats:
 
 
 def _make_figure(images: Floats) -> ContentFigure:
+    """Return a figure from its (images,) values, which are nan where it is not defined."""
     defined = images[~np.isnan(images)]
     images.flags.writeable = False
-    mean, sd = (float(defined.mean()), float(defined.std())) if defined.size else (np.nan, np.nan)
+    mean = sd = np.nan
+    if defined.size:
+        mean, sd = float(defined.mean()), float(defined.std())
     return ContentFigure(mean, sd, images, images.size - defined.size)
 
 
@@ -219,6 +223,7 @@ def _make_score(
     image_counts_by_reason: Mapping[str, int],
     signature: str,
 ) -> ContentScore:
+    """Return the score from the (images,) precisions, recalls and F."""
     precision, recall, f1 = (_make_figure(images) for images in figures)
     return ContentScore(
         precision,
@@ -289,7 +294,7 @@ def _is_box(value: Any) -> bool:
     return _are_integers([value]) and 0 <= value < _BOX_LIMIT
 
 
-# The functions by the names that their signatures have.
+# The functions by the names in their signatures.
 CALLS: dict[str, Callable[..., ContentScore]] = {
     "content-selection": content_selection,
     "content-upper-bound": content_upper_bound,

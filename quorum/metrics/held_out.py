@@ -23,11 +23,11 @@ MIN_TOKENS, MIN_CHARACTERS = 5, 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOutCaptions:
-    """Held-out captions, image by image.
+    """n held-out captions, image by image.
 
     images: for each image with two captions or more, its captions in alphabetical order. texts: (n,) held-out
-    captions. references: (n,) lists of the other captions of the same image. image_of: (n,) positions in `images`.
-    single_caption_images: number of images with a single caption, which are not used.
+    captions. references: (n,) lists of the other captions of the same image. image_of: (n,) positions in `images` of
+    the captions' images. single_caption_images: number of images with a single caption, which are not used.
     """
 
     images: list[list[str]]
@@ -62,9 +62,9 @@ def hold_out(
     max_per_image: int | None = None,
     generator: np.random.Generator | None = None,
 ) -> HeldOutCaptions:
-    """Hold out every caption of every image in turn, or at most `max_per_image` of each image.
+    """Hold out every caption of every image in turn, or `max_per_image` random ones of an image that has more.
 
-    These are drawn with `generator`, or with a new one from seed 0.
+    `captions` has a list for each image. Captions are drawn with `generator`, by default a new one with the seed 0.
     """
     check_lists(captions, "captions")
     if max_per_image is not None and max_per_image < 1:
@@ -139,11 +139,11 @@ def draw_from_other_images(held_out: HeldOutCaptions, generator: np.random.Gener
         raise InvalidInput("there is one image with two captions, expected two or more to exchange captions")
     pool = list(chain.from_iterable(held_out.images))
     starts = starts_of(list(map(len, held_out.images)))
-    # Draw a position among the captions of other images, and skip those of the image itself.
-    own_counts = np.diff(starts)[held_out.image_of]
-    drawn = generator.integers(0, len(pool) - own_counts)
-    own_starts = starts[held_out.image_of]
-    return [pool[position] for position in np.where(drawn < own_starts, drawn, drawn + own_counts).tolist()]
+    # Draw a position among the captions of other images, and add the captions of the image itself, which are skipped.
+    skipped_counts, skipped_starts = np.diff(starts)[held_out.image_of], starts[held_out.image_of]
+    drawn = generator.integers(0, len(pool) - skipped_counts)
+    positions = np.where(drawn < skipped_starts, drawn, drawn + skipped_counts)
+    return [pool[position] for position in positions.tolist()]
 
 
 def draw_from_other_sources(

@@ -582,8 +582,8 @@ class Constant:
     level: ClassVar[str] = "nominal"
     name: ClassVar[str] = "own"
 
-    def sample(self, data: Any) -> Any:
-        return Percent().sample(data)
+    def read(self, data: Any) -> Any:
+        return Percent().read(data)
 
 
 @dataclass(frozen=True, slots=True)

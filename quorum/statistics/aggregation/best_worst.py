@@ -1,9 +1,9 @@
-"""Best-worst scaling.
+"""Best-worst scaling: scores of items from the best and the worst items of lists.
 
-Columns are (N,) lists of shown items, and the best and the worst item of each list. An item's score, from -1 to 1, is
-the number of times it was the best, minus the number of times it was the worst, divided by the number of times it was
-shown (Louviere, Flynn, Marley 2015; counting of Orme 2009). Split-half reliability is from Kiritchenko, Mohammad 2016
-and 2017.
+All functions take three (N,) columns with one answer in each row: the list of items that was shown, its best item, and
+its worst item. An item's score, from -1 to 1, is the number of times it was the best, minus the number of times it was
+the worst, divided by the number of times it was shown (Louviere, Flynn, Marley 2015; counting of Orme 2009). Split-half
+reliability is from Kiritchenko, Mohammad 2016 and 2017.
 """
 
 from __future__ import annotations
@@ -61,10 +61,11 @@ class BestWorstResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class SplitHalfResult(Result):
-    """Correlation between the scores of two random halves: mean and standard deviation over random splits.
+    """Correlation of items' scores between two halves of the answers, over random splits into halves.
 
-    pearson, spearman: the means. There is no Spearman-Brown correction. items: mean number of items with answers in
-    both halves. answers: number of all answers. undefined: number of the `splits` without a coefficient.
+    pearson, spearman: the means over the splits, without the Spearman-Brown correction; pearson_deviation,
+    spearman_deviation: the standard deviations. items: mean number of items with answers in both halves. answers:
+    number of all answers. splits: number of splits. undefined: number of these without a coefficient.
     """
 
     pearson: float
@@ -85,9 +86,10 @@ def best_worst_scores(
     *,
     clusters: ClusterColumns = NAIVE,
 ) -> BestWorstResult:
-    """Return the items' scores, with 95 % intervals if there are `clusters`, columns with one entry for each list.
+    """Return the items' scores, with 95 % intervals if `clusters` has columns, with one entry for each answer.
 
-    A score is the mean over the lists that show the item, and the interval is that of this mean.
+    A score is the mean of the item's points (1, 0 or -1) over the lists that show it. The interval is that of this
+    mean.
     """
     columns = cluster_columns(clusters)
     rows = _read_answers(shown, best, worst)
@@ -96,7 +98,7 @@ def best_worst_scores(
     best_counts = np.bincount(rows.item[rows.point > 0], minlength=item_count)
     worst_counts = np.bincount(rows.item[rows.point < 0], minlength=item_count)
     low, high = np.full(item_count, math.nan), np.full(item_count, math.nan)
-    reasons: dict[str, None] = {}
+    reasons: list[str] = []
     counts: Mapping[str, int] = {}
     if columns:
         column_codes_by_name = {
@@ -111,7 +113,8 @@ def best_worst_scores(
             item_columns = {name: codes[item_rows] for name, codes in column_codes_by_name.items()}
             interval = share_of_rows(points[item_rows], item_columns, CONFIDENCE)
             low[item], high[item] = 2 * interval.low - 1, 2 * interval.high - 1
-            reasons |= {interval.clusters.reason: None} if interval.clusters.reason else {}
+            if interval.clusters.reason and interval.clusters.reason not in reasons:
+                reasons.append(interval.clusters.reason)
     return BestWorstResult(
         items=rows.names,
         shown=shown_counts,
@@ -179,7 +182,7 @@ def split_half_reliability(
         item_counts[split] = has_both.sum()
         if item_counts[split] >= 2:
             first, second = scores[has_both].T.copy()
-            bounds = np.array([0, len(first)])
+            bounds = np.array([0, len(first)])  # a single group, of all items
             correlations[split] = [
                 group_coefficients(first, second, bounds, name)[0] for name in ("pearson", "spearman")
             ]
@@ -203,10 +206,10 @@ def split_half_reliability(
 
 @dataclass(frozen=True, slots=True)
 class _ListAnswers:
-    """Answers with a row for each item of their lists.
+    """The answers as a table of M rows, with a row for each item of each list.
 
-    names: (K,) items. answer, item, point: (M,) the row's answer, its item's position in `names`, and its point: 1 for
-    the best item, -1 for the worst, 0 for others. count: number of answers.
+    names: (K,) items, ascending. answer: (M,) number of the row's answer. item: (M,) position of its item in `names`.
+    point: (M,) 1 if the item is the best of the list, -1 if it is the worst, else 0. count: number of answers.
     """
 
     names: NDArray[Any]
@@ -244,14 +247,18 @@ def _read_answers(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: It
 
 
 def _draw_halves(groups: Ints, generator: np.random.Generator) -> Flags:
-    """Return (N,) flags of the second half, which has every other answer of each group in a random order."""
+    """Return (N,) flags of the answers in the second half, from the (N,) groups that are divided evenly.
+
+    The answers of a group are put in a random order, and then belong to the halves in turn, beginning with a random
+    half.
+    """
     count = len(groups)
     order = np.lexsort((generator.random(count), groups))
     sizes = np.bincount(groups)
-    rank_in_tuple = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rank_in_group = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     first_halves = generator.integers(2, size=len(sizes))
     half = np.empty(count, dtype=bool)
-    half[order] = (rank_in_tuple + first_halves[groups[order]]) % 2 == 1
+    half[order] = (rank_in_group + first_halves[groups[order]]) % 2 == 1
     return half
 
 

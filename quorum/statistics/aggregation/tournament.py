@@ -1,4 +1,4 @@
-"""Tournaments of systems (Vedantam et al. 2015, V15, section 7.3).
+"""Tournaments: the fraction of comparisons that each system won (Vedantam et al. 2015, V15, section 7.3).
 
 If system i won w_ij of its n_ij comparisons with j, its fraction of wins is sum_j w_ij / sum_j n_ij.
 """
@@ -35,13 +35,15 @@ TOO_FEW_CLUSTERS = "there are fewer than two {}, which give no interval"
 
 @dataclass(frozen=True, slots=True)
 class TournamentResult:
-    """Fractions of comparisons that (K,) systems won, with intervals.
+    """Fractions of comparisons that K systems won, with intervals.
 
-    wins, losses, tied: (K,) numbers of comparisons. table: (K, K) fraction of the comparisons of two systems that the
-    row's system won. compared: (K, K) number of comparisons. order: (K,) positions from the largest fraction down, nan
-    last. low, high: (K,) limits of the fractions. undefined_resamples: (K,). ties: one of TIE_RULES. clusters: number
-    of resampled units; with several columns, of the column with the fewest clusters. resampled: "rows" or "clusters" if
-    the intervals are from a bootstrap; the names of the columns if there are several columns of clusters.
+    systems: (K,) names, ascending. fraction, low, high: (K,) fractions of wins and their limits. wins, losses, tied:
+    (K,) numbers of comparisons that the system won, lost and tied. table: (K, K) fraction of wins of the row's system
+    against the column's. compared: (K, K) number of comparisons. order: (K,) positions from the largest fraction to the
+    smallest, then the undefined ones. ties: one of TIE_RULES. comparisons: number of all comparisons. resampled: what
+    a bootstrap resamples ("rows" or "clusters"), or the names of the columns of clusters, from which intervals are
+    computed without resampling. clusters: number of rows or clusters; of several columns, the smallest number.
+    undefined_resamples: (K,) number of resamples in which the system has no comparison that counts.
     """
 
     systems: NDArray[Any]
@@ -80,9 +82,13 @@ def tournament(
 ) -> TournamentResult:
     """Return the fractions of wins of the systems in (N,) comparisons.
 
-    A tie counts as "half" a win for each, as a comparison without a win ("no-win", as V15 count a metric's tie), or
-    not at all ("set-aside"). If `clusters` is one (N,) column, such as images, whole clusters are resampled. There
-    are no intervals if `resamples` is 0.
+    Args:
+        winners: (N,) 1, 2, or 0 for a tie.
+        ties: a tie counts as "half" a win for each system, as a comparison without a win ("no-win", as V15 count a
+            metric's tie), or not at all ("set-aside").
+        clusters: None to resample rows; one (N,) column, such as images, to resample whole clusters; or a mapping of
+            columns, with which nothing is resampled.
+        resamples: number of resamples; with 0 there are no bootstrap intervals.
     """
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
@@ -183,7 +189,7 @@ class _SystemComparisons:
         comparison_counts = np.where(is_tied & (self.ties == "set-aside"), 0.0, 1.0)
         first_credits = np.where(self.outcome == 1, 1.0, np.where(is_tied, tie_credit, 0.0))
         second_credits = np.where(self.outcome == 2, 1.0, np.where(is_tied, tie_credit, 0.0))
-        # The numbers that each cluster adds to the systems' wins, and to their comparisons.
+        # A sparse table of what each cluster adds to the systems' wins (first columns) and comparisons (last columns).
         values = np.concatenate([first_credits, second_credits, comparison_counts, comparison_counts])
         columns = np.concatenate([self.first, self.second, systems + self.first, systems + self.second])
         cluster_sums = scipy.sparse.csr_array(
@@ -213,9 +219,10 @@ def _resample_rows(
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """Return the (resamples, K) fractions of wins in resamples of comparisons.
+    """Return the (resamples, K) fractions of wins in resamples of single comparisons.
 
-    A system's wins, losses and ties in a resample are multinomial, so no rows need to be drawn.
+    A system's numbers of wins, losses and ties in a resample are multinomial, so no rows need to be drawn. Systems are
+    drawn independently of each other, because each interval is of one system.
     """
     counts = np.stack([wins.sum(axis=1), wins.sum(axis=0), tied.sum(axis=1)], axis=1)
     comparisons = int(counts.sum()) // 2

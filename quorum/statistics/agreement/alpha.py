@@ -27,8 +27,8 @@ from quorum.numeric.packing import declare
 from quorum.statistics.agreement.coefficient import (
     ALPHA,
     NO_PAIRS,
+    AgreementData,
     AgreementResult,
-    ReadData,
     agreement,
     influences_of,
 )
@@ -51,7 +51,7 @@ NEGATIVE_RATIO = "the ratio level has no meaning for negative numbers; two oppos
 
 def krippendorff_alpha(reliability_data: Data, level: str = "nominal") -> float:
     """Return Krippendorff's alpha. `level` is one of LEVELS."""
-    return Alpha(level).sample(reliability_data).value()
+    return Alpha(level).read(reliability_data).value()
 
 
 @signed("krippendorff-alpha", input="table")
@@ -103,10 +103,10 @@ class Alpha:
     level: str = "nominal"
     name: ClassVar[str] = ALPHA
 
-    def sample(self, data: Data | PatternedRatings) -> ReadData:
+    def read(self, data: Data | PatternedRatings) -> AgreementData:
         one_of(self.level, LEVELS, "level")
         patterns = patterns_of(data, numeric=self.level != "nominal").comparable_patterns()
-        return ReadData.of_patterns(
+        return AgreementData.of_patterns(
             patterns,
             AlphaOfWeights(patterns, self.level),
             NO_VARIATION if len(patterns.frequency) else NO_PAIRS,
@@ -124,7 +124,7 @@ class AlphaOfParts:
     level: str = "nominal"
     name: ClassVar[str] = ALPHA
 
-    def sample(self, data: Parts) -> ReadData:
+    def read(self, data: Parts) -> AgreementData:
         one_of(self.level, LEVELS, "level")
         unit_count, unit, ratings = _read_parts(data)
         if self.level != "nominal":
@@ -146,8 +146,8 @@ class AlphaOfParts:
         compared_units, compared_unit = np.unique(unit_of_part[patterns.sizes() >= 2], return_inverse=True)
         compared_patterns = patterns.comparable_patterns()
         alpha = AlphaOfWeights(compared_patterns, self.level)
-        return ReadData(
-            of_units=lambda weights: alpha(weights[:, compared_unit]),
+        return AgreementData(
+            statistic=lambda weights: alpha(weights[:, compared_unit]),
             frequency=np.ones(len(compared_units), dtype=np.int64),
             width=max(counts.shape[1], len(compared_unit)),
             units=unit_count,

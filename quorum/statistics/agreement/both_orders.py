@@ -11,7 +11,7 @@ import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, Ints
-from quorum.statistics.agreement.coefficient import PatternCoefficient, ReadData
+from quorum.statistics.agreement.coefficient import AgreementData, PatternCoefficient
 from quorum.statistics.agreement.influences import PatternInfluences
 from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns, patterns_of
 from quorum.statistics.agreement.ratings import Data, Ratings, ratings_of
@@ -53,12 +53,12 @@ class BothOrdersCoefficient:
     def level(self) -> str:
         return self.coefficient.level
 
-    def sample(self, data: Data | PatternedRatings) -> ReadData:
-        sample = self.coefficient.sample(self._both_orders(patterns_of(data, numeric=True))[0])
+    def read(self, data: Data | PatternedRatings) -> AgreementData:
+        sample = self.coefficient.read(self._both_orders(patterns_of(data, numeric=True))[0])
         # A resample draws a unit in both orders.
         return replace(
             sample,
-            of_units=lambda weights: sample.of_units(np.tile(weights, 2)),
+            statistic=lambda weights: sample.statistic(np.tile(weights, 2)),
             frequency=sample.frequency[: len(sample.frequency) // 2],
             pairable=sample.pairable // 2,
         )

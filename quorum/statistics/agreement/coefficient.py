@@ -1,7 +1,7 @@
 """Coefficients of agreement with their intervals.
 
-A `Coefficient` reads the data (`ReadData`), and `agreement` adds the interval: by resampling units, or over items and
-raters by the influences of judgments.
+A `Coefficient` reads the data, and says how it is computed from them (`AgreementData`). `agreement` adds the interval:
+by resampling units, or over items and raters by the influences of judgments.
 """
 
 from __future__ import annotations
@@ -45,14 +45,15 @@ UnitStatistic = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadData:
-    """Data as read by a coefficient, with P patterns of units.
+class AgreementData:
+    """Data as read by a coefficient, in which units with equal answers share one of P patterns.
 
-    of_units: the coefficient as a function of (B, P) weights of patterns. frequency: (P,) number of units with each
-    pattern. width: number of floats that one resample needs in memory. The other fields are as in `AgreementResult`.
+    statistic: the function that computes the coefficient from weights of patterns. frequency: (P,) number of units with
+    each pattern. width: number of floats that one resample needs in memory. reason: why the coefficient is undefined,
+    if it is. The other fields are as in `AgreementResult`.
     """
 
-    of_units: UnitStatistic
+    statistic: UnitStatistic
     frequency: Ints
     width: int
     units: int
@@ -64,10 +65,10 @@ class ReadData:
 
     @classmethod
     def of_patterns(
-        cls, patterns: UnitPatterns, of_units: UnitStatistic, reason: str, note: str = ""
-    ) -> ReadData:
+        cls, patterns: UnitPatterns, statistic: UnitStatistic, reason: str, note: str = ""
+    ) -> AgreementData:
         return cls(
-            of_units=of_units,
+            statistic=statistic,
             frequency=patterns.frequency,
             width=patterns.counts.shape[1],
             units=patterns.units,
@@ -79,14 +80,14 @@ class ReadData:
         )
 
     def value(self) -> float:
-        """Return the coefficient of all units; nan without units."""
+        """Return the coefficient of all units, or nan if there are none."""
         if not len(self.frequency):
             return math.nan
-        return float(self.of_units(self.frequency[np.newaxis].astype(np.float64))[0])
+        return float(self.statistic(self.frequency[np.newaxis].astype(np.float64))[0])
 
 
 class Coefficient(Protocol):
-    """A coefficient with its settings. `level` names the distance between two answers."""
+    """A coefficient of agreement with its settings. `level` names the distance between two answers."""
 
     @property
     def name(self) -> str: ...
@@ -94,8 +95,8 @@ class Coefficient(Protocol):
     @property
     def level(self) -> str: ...
 
-    def sample(self, data: Any) -> ReadData:
-        """Read the data. Raise BadShape, BadValue or BadOption if the coefficient does not allow them."""
+    def read(self, data: Any) -> AgreementData:
+        """Read the data. Raise BadShape, BadValue or BadOption if the coefficient cannot be computed from them."""
 
 
 @runtime_checkable
@@ -128,8 +129,8 @@ class AgreementResult(Inference):
     """An agreement coefficient with its interval.
 
     statistic, value: the coefficient's name and value. level: the distance between answers that it uses. units, raters,
-    judgments: how many there are. pairable: number of units with two judgments or more. clusters: empty if units were
-    resampled.
+    judgments: numbers of units, raters and judgments. pairable: number of units with two judgments or more. clusters:
+    empty if units were resampled.
     """
 
     statistic: str
@@ -151,7 +152,7 @@ def agreement(
     clusters: ClusterColumns | Clusters = BOTH,
     control_items: bool = False,
 ) -> AgreementResult:
-    """Return a coefficient with its interval.
+    """Return a coefficient of the data, which are in a form that the coefficient reads, with its interval.
 
     `clusters` is "both" (the data's units and raters), "item" or "rater" (one of them), columns with one entry for each
     judgment, or `Clusters` shared by several coefficients. With "naive" units are resampled, and the interval holds
@@ -164,9 +165,9 @@ def agreement(
     options = Options.from_sampling(confidence=confidence, resamples=resamples if is_naive else 0, seed=seed)
     if isinstance(data, Ratings) and isinstance(coefficient, PatternCoefficient):
         data = patterned_ratings(data)  # so that the patterns are computed once
-    sample = coefficient.sample(data)
-    value = sample.value()
-    inference = options.undefined_inference(sample.reason if math.isnan(value) else "")
+    agreement_data = coefficient.read(data)
+    value = agreement_data.value()
+    inference = options.undefined_inference(agreement_data.reason if math.isnan(value) else "")
     careless_note = ""
     if not is_naive:
         if not isinstance(coefficient, ClusteredCoefficient | PatternCoefficient):
@@ -182,15 +183,17 @@ def agreement(
                 numbers = careless_numbers(value, limits[0], row_clusters.counts[RATER], options.confidence)
                 careless_note = CARELESS_NOTE % numbers if numbers else ""
     elif not math.isnan(value):  # resample only if the coefficient is defined
-        inference = options.bootstrap(sample.of_units, sample.frequency, sample.width)
-    note = "; ".join(filter(None, (sample.note, inference.note, careless_note)))
+        inference = options.bootstrap(
+            agreement_data.statistic, agreement_data.frequency, agreement_data.width
+        )
+    note = "; ".join(filter(None, (agreement_data.note, inference.note, careless_note)))
     return AgreementResult(
         statistic=coefficient.name,
         value=value,
-        units=sample.units,
-        pairable=sample.pairable,
-        raters=sample.raters,
-        judgments=sample.judgments,
+        units=agreement_data.units,
+        pairable=agreement_data.pairable,
+        raters=agreement_data.raters,
+        judgments=agreement_data.judgments,
         level=coefficient.level,
         **{**inference.fields_by_name(), "note": note},
     )

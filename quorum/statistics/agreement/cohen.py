@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Ints
-from quorum.statistics.agreement.coefficient import AgreementResult, ReadData, agreement
+from quorum.statistics.agreement.coefficient import AgreementData, AgreementResult, agreement
 from quorum.statistics.agreement.cohen_cells import KappaOfCells, label_distances
 from quorum.statistics.agreement.influences import Influences
 from quorum.statistics.crossed import NAIVE
@@ -42,7 +42,7 @@ def cohen_kappa(
     `weights` is None, "linear" or "quadratic". By default `labels` are those that occur, ascending, so an unused
     point of the scale does not count. If labels are texts, weights need the `labels` in order.
     """
-    return CohenKappa(weights, labels).sample((first, second)).value()
+    return CohenKappa(weights, labels).read((first, second)).value()
 
 
 @signed("cohen-kappa")
@@ -83,12 +83,12 @@ class CohenKappa:
         same_length(first=first, second=second)
         return first, second, len(self.labels)
 
-    def sample(self, data: tuple[Iterable[Any], Iterable[Any]]) -> ReadData:
+    def read(self, data: tuple[Iterable[Any], Iterable[Any]]) -> AgreementData:
         check_weights(self.weights)
         first, second, label_count = self._encode_labels(data)
         cells = KappaOfCells(first, second, label_count, self.weights)
-        return ReadData(
-            of_units=cells,
+        return AgreementData(
+            statistic=cells,
             frequency=cells.frequency,
             width=2 * cells.label_count,
             units=cells.n,

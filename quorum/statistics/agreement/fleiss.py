@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats, Ints, ratio
-from quorum.statistics.agreement.coefficient import AgreementResult, ReadData, agreement
+from quorum.statistics.agreement.coefficient import AgreementData, AgreementResult, agreement
 from quorum.statistics.agreement.cohen import NO_ANSWERS
 from quorum.statistics.agreement.influences import Influences, PatternInfluences, alpha_influences
 from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns, count_rows, patterned_ratings
@@ -31,7 +31,7 @@ def fleiss_kappa(counts: ArrayLike | Ratings) -> float:
 
     If `counts` are `Ratings`, units judged once are left out.
     """
-    return FleissKappa().sample(counts).value()
+    return FleissKappa().read(counts).value()
 
 
 @signed("fleiss-kappa")
@@ -48,7 +48,7 @@ class FleissKappa:
     level: ClassVar[str] = "nominal"
     name: ClassVar[str] = "fleiss-kappa"
 
-    def sample(self, data: Data | PatternedRatings | UnitPatterns) -> ReadData:
+    def read(self, data: Data | PatternedRatings | UnitPatterns) -> AgreementData:
         if isinstance(data, UnitPatterns):
             patterns = data.comparable_patterns()
             rows, frequency = patterns.counts.toarray(), patterns.frequency
@@ -58,8 +58,8 @@ class FleissKappa:
             counts = _count_judgments(ratings) if isinstance(ratings, Ratings) else ratings
             rows, frequency, raters = _read_counts(counts)
         units = int(frequency.sum())
-        return ReadData(
-            of_units=lambda weights: _kappa_of_weights(rows, raters, weights),
+        return AgreementData(
+            statistic=lambda weights: _kappa_of_weights(rows, raters, weights),
             frequency=frequency,
             width=rows.shape[1],
             units=units,

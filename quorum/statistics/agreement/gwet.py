@@ -6,9 +6,10 @@ Gwet 2008; 2014, *Handbook of Inter-Rater Reliability*:
     AC = (p_a - p_e) / (1 - p_e),  p_e = T_w / (q (q - 1)) sum_k pi_k (1 - pi_k),  pi_k = 1/n sum_i r_ik / r_i
 
 where r_ik of the r_i judgments of unit i are category k, n' is the number of units with r_i >= 2, n the number of all
-units, q the number of categories, and T_w the sum of all weights w(k, l) = 1 - d(k, l) / D (Cohen 1968). d is one of
-`distances.distance`, and D the distance between the lowest and the highest category. The position of a number is its
-value, and that of a text its place among the given categories. Ordinal weights use the places of numbers, too.
+units, q the number of categories, and T_w the sum of all weights w(k, l) = 1 - d(k, l) / D (Cohen 1968). d is a
+distance of the positions of two categories (`kernels.distances`), and D the distance between the lowest and the highest
+category. The position of a number is its value, and that of a text its place among the given categories. Ordinal
+weights use the places of numbers, too.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from numpy.typing import NDArray
 from quorum.numeric.arrays import Floats, ratio
 from quorum.statistics.agreement.coefficient import (
     NO_PAIRS,
+    AgreementData,
     AgreementResult,
-    ReadData,
     UnitStatistic,
     agreement,
 )
@@ -49,7 +50,7 @@ def percent_agreement(
     `weights` other than "identity" give similar answers partial credit. `categories` is the whole scale, by default the
     values that occur.
     """
-    return Percent(weights, categories).sample(reliability_data).value()
+    return Percent(weights, categories).read(reliability_data).value()
 
 
 @signed("percent-agreement")
@@ -68,7 +69,7 @@ def gwet_ac(
     reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
 ) -> float:
     """Return AC1 (identity weights) or AC2. Arguments are as in `percent_agreement`."""
-    return Gwet(weights, categories).sample(reliability_data).value()
+    return Gwet(weights, categories).read(reliability_data).value()
 
 
 @signed("gwet-ac")
@@ -91,10 +92,10 @@ class Percent:
     categories: Sequence[Any] | None = None
     name: ClassVar[str] = "percent-agreement"
 
-    def sample(self, data: Data | PatternedRatings) -> ReadData:
+    def read(self, data: Data | PatternedRatings) -> AgreementData:
         patterns = patterns_of(data, numeric=False).comparable_patterns()
         scale = _read_scale(patterns.labels, self.level, self.categories)
-        return ReadData.of_patterns(patterns, _percent_of_units(patterns, scale), NO_PAIRS)
+        return AgreementData.of_patterns(patterns, _percent_of_units(patterns, scale), NO_PAIRS)
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
         scale = _read_scale(patterns.labels, self.level, self.categories)
@@ -112,7 +113,7 @@ class Gwet:
     def name(self) -> str:
         return "gwet-ac1" if self.level == "identity" else "gwet-ac2"
 
-    def sample(self, data: Data | PatternedRatings) -> ReadData:
+    def read(self, data: Data | PatternedRatings) -> AgreementData:
         patterns = patterns_of(data, numeric=False)
         scale = _read_scale(patterns.labels, self.level, self.categories)
         correct_for_chance = _make_chance_correction(scale)
@@ -124,7 +125,7 @@ class Gwet:
             return correct_for_chance(percent(weights), shares)
 
         reason = ONE_CATEGORY if (patterns.sizes() >= 2).any() else NO_PAIRS
-        return ReadData.of_patterns(patterns, gwet, reason)
+        return AgreementData.of_patterns(patterns, gwet, reason)
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
         scale = _read_scale(patterns.labels, self.level, self.categories)
@@ -149,7 +150,7 @@ class Gwet:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """The scale of the answers.
+    """The positions of the answers and the distance between them.
 
     distance_kind: one of the kinds of `kernels.distances`. label_positions: (V,) positions of the labels that occur.
     positions: (Q,) positions of all categories. max_distance: D of the formula, the distance between the lowest and the

@@ -1,4 +1,4 @@
-"""Bootstrap of one sample (Efron 1979; BCa: Efron 1987)."""
+"""Bootstrap intervals of a statistic of one sample (Efron 1979; BCa: Efron 1987)."""
 
 from __future__ import annotations
 
@@ -58,9 +58,12 @@ def bootstrap_interval(
 ) -> BootstrapResult:
     """Return the interval of a statistic of (N,) values.
 
-    `statistic` is "mean", "median", or a function of (B, N) values that returns (B,). `method` is "percentile", "basic"
-    (2 t - t*_high to 2 t - t*_low), or "bca": the percentiles Phi(z0 + (z0 + z) / (1 - a (z0 + z))), with bias z0 and
-    acceleration a (Efron, Tibshirani 1993, eq. 14.10 and 14.15).
+    Args:
+        statistic: "mean", "median", or a function of (B, N) values that returns (B,).
+        method: "percentile"; "basic", which is 2 t - t*_high to 2 t - t*_low, with the statistic t and the percentiles
+            t* of resamples; or "bca", whose percentiles are those at the levels Phi(z0 + (z0 + z) / (1 - a (z0 + z))),
+            with the bias z0, the acceleration a, and the normal quantiles z of the usual levels (Efron, Tibshirani
+            1993, eq. 14.10 and 14.15).
     """
     one_of(method, METHODS, "method")
     options = Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed)
@@ -91,7 +94,7 @@ def bootstrap_interval(
 def _draws(
     sample: Floats, name: str, function: RowStatistic, resamples: int, generator: np.random.Generator
 ) -> Floats:
-    """Return the statistics of all resamples, faster for Quorum's own mean and median than for other functions."""
+    """Return the (resamples,) statistics of resamples. There are faster ways for Quorum's mean and median."""
     n = len(sample)
     if name == "mean":
         return _mean_draws(sample, resamples, generator)
@@ -106,7 +109,7 @@ def _draws(
 
 
 def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Return means of resamples, faster than by resampling rows."""
+    """Return the (resamples,) means of resamples, faster than by resampling rows."""
     n = len(sample)
     levels, frequency = np.unique(sample, return_counts=True)
     if len(levels) * _MIN_REPETITIONS <= n:  # few distinct values, such as grades: draw how often each occurs
@@ -127,9 +130,10 @@ def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) 
 
 
 def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Return medians of resamples without resampling. The k-th smallest of N uniform draws is Beta(k, N + 1 - k).
+    """Return the (resamples,) medians of resamples of (N,) `ordered` values, without resampling.
 
-    A uniform draw u stands for the value at position floor(u N) of the ordered values.
+    A uniform number u stands for the value at position floor(u N) of the ordered values. So the k-th smallest value of
+    a resample is given by the k-th smallest of N uniform numbers, whose distribution is Beta(k, N + 1 - k).
     """
     n = len(ordered)
     middle = (n + 1) // 2
@@ -165,7 +169,10 @@ def _leave_one_out_values(sample: Floats, name: str, function: RowStatistic) -> 
 
 
 def _corrected_levels(draws: Floats, value: float, values_without_one: Floats, levels: Floats) -> Floats:
-    """Return the corrected levels of quantiles that BCa uses instead of `levels`, or nan if they are undefined."""
+    """Return the levels of the quantiles that BCa uses instead of the (2,) `levels`, or nan if they are undefined.
+
+    value: the statistic of the sample. values_without_one: `_leave_one_out_values`.
+    """
     rounding = ROUNDING * max(abs(value), float(np.abs(draws).max()))
     # Resamples equal to the value, up to rounding errors, count half.
     share_below = ((draws < value - rounding).mean() + (draws <= value + rounding).mean()) / 2

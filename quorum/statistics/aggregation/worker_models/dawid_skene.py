@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quorum.numeric.arrays import Floats, ratio
+from quorum.numeric.arrays import Floats, Ints, ratio
 from quorum.statistics.aggregation.aggregated_labels import WorkerModel
 from quorum.statistics.aggregation.worker_models.answers import (
     SEVERAL_SOLUTIONS,
@@ -90,120 +91,192 @@ def dawid_skene(
     max_iterations: int = 2000,
     tolerance: float = 1e-10,
 ) -> DawidSkeneResult:
-    """Fit the model to three (N,) columns, by finding a local maximum of the likelihood from the shares of votes.
+    """Fit the model to three (N,) columns with one judgment in each row.
 
-    `model` is "full" (a confusion table for each worker) or "one-coin". `smoothing` is added to every cell of a
-    worker's table of answers by true label; for "one-coin", to the right answers and to each wrong label.
+    The fit is a local maximum of the likelihood, which is found from the shares of votes. `model` is "full" (a
+    confusion table for each worker) or "one-coin". `smoothing` is added to every cell of a worker's table of answers by
+    true label; for "one-coin", to the right answers and to each wrong label.
     """
-    from quorum.statistics.kernels.expectation import expect, share_votes, sort_answers
-
     one_of(model, MODELS, "model")
     check_positive_int(max_iterations, "max_iterations")
     check_non_negative(tolerance, "tolerance")
     check_non_negative(smoothing, "smoothing")
-    unit_names, unit_codes = encode(units, "units")
-    worker_names, worker_codes = encode(workers, "workers")
-    scale, codes = encode_on_scale(values, labels)
-    same_length(units=unit_codes, workers=worker_codes, values=codes)
-    if not len(unit_codes):
-        raise BadOption("there are no judgments, expected one or more")
-    width = len(scale)
-    check_cells(len(unit_names), "units", width, len(unit_names) * width)
-    check_cells(len(worker_names), "workers", width, len(worker_names) * width**2)
-
-    starts = np.zeros(len(unit_names) + 1, dtype=np.int64)
-    answers = np.empty(len(codes), dtype=np.int64)
-    sort_answers(unit_codes, worker_codes, codes, width, starts, answers)
-    judgments = np.bincount(worker_codes, minlength=len(worker_names))
-    del unit_codes, worker_codes, codes  # free their memory: they are as large as all that follows
-    posterior = np.zeros((len(unit_names), width))
-    prior, counts = np.zeros(width), np.zeros((len(worker_names) * width, width))
-    share_votes(starts, answers, posterior, prior, counts)
-
-    def maximise_parameters() -> _Parameters:
-        errors = _maximise_errors(counts.reshape(-1, width, width), model, smoothing)
-        return _Parameters(prior / len(unit_names), errors)
-
-    def update_expectations(parameters: _Parameters) -> tuple[float, float]:
-        """Fill `posterior`, `prior` and `counts`; return the posterior's largest change, and the log-likelihood."""
-        prior.fill(0.0)
-        counts.fill(0.0)
-        tables = parameters.prior, parameters.errors
-        log_prior, log_errors = (np.log(np.maximum(table, _MIN_PROBABILITY)) for table in tables)
-        return expect(starts, answers, log_prior, log_errors.reshape(-1, width), posterior, prior, counts)
-
-    converged = False
-    iterations = 0
-    change, log_likelihood = math.inf, math.nan
-    # The parameters of the last EM steps, at most four, and the changes of at most three steps since the last
-    # extrapolation.
-    path: list[_Parameters] = []
-    changes: list[float] = []
-    seems_converged = False
-    early_solution: tuple[Floats, ...] = ()
-
-    def solution() -> tuple[Floats, ...]:
-        shares, errors = path[-1].prior, path[-1].errors
-        confusion = errors.transpose(0, 2, 1)
-        return posterior, np.diagonal(confusion, axis1=1, axis2=2) @ shares, confusion, shares
-
-    while not converged and iterations < max_iterations:
-        path = [*path[-3:], maximise_parameters()]
-        # An extrapolation takes one iteration, and a second one to return if the likelihood falls.
-        if (
-            len(path) == 4
-            and not seems_converged
-            and _STEPS_BEFORE_EXTRAPOLATION <= iterations < max_iterations - 2
-        ):
-            # The log-likelihood is still that of path[2], because path[3] has not been evaluated.
-            value_before = log_likelihood + _log_prior(path[2], model, smoothing)
-            extrapolated = _extrapolate(*path[1:])
-            iterations += 1
-            _, log_likelihood = update_expectations(extrapolated)
-            changes = []
-            value_after = log_likelihood + _log_prior(extrapolated, model, smoothing)
-            if value_after >= value_before - _LIKELIHOOD_TOLERANCE * abs(value_before):
-                path = [extrapolated]
-            else:
-                path = path[3:]
-                iterations += 1
-                _, log_likelihood = update_expectations(path[0])
-            continue
-        iterations += 1
-        change, log_likelihood = update_expectations(path[-1])
-        if iterations == EARLY_STEPS:
-            early_solution = (posterior.copy(), *solution()[1:])
-        changes = [*changes[-2:], change]
-        seems_converged = _has_converged(changes, tolerance)
-        converged = change <= _ROUNDING or (seems_converged and _is_steady(changes))
-    (posterior, accuracy, confusion, shares), has_several = (
-        average_equal_solutions(solution(), early_solution) if early_solution else (solution(), False)
-    )
-    note = note_of(len(worker_names), int(np.diff(starts).max()))
+    answers = _Answers.from_columns(units, workers, values, labels)
+    fit = _Fit(answers, model, smoothing)
+    fit.climb(max_iterations, tolerance)
+    solution, has_several = fit.solution(), False
+    if fit.early_solution is not None:
+        (posterior, accuracy, confusion, prior), has_several = average_equal_solutions(
+            solution, fit.early_solution
+        )
+        solution = _Solution(posterior, accuracy, confusion, prior)
+    note = note_of(len(answers.workers), int(np.diff(answers.starts).max()))
     return DawidSkeneResult(
-        units=unit_names,
-        workers=worker_names,
-        labels=scale,
-        posterior=posterior,
-        winner=winners(posterior),
-        prior=shares,
-        confusion=confusion,
-        log_likelihood=log_likelihood,
-        iterations=iterations,
-        converged=converged,
+        units=answers.units,
+        workers=answers.workers,
+        labels=answers.labels,
+        posterior=solution.posterior,
+        winner=winners(solution.posterior),
+        prior=solution.prior,
+        confusion=solution.confusion,
+        log_likelihood=fit.log_likelihood,
+        iterations=fit.iterations,
+        converged=fit.converged,
         tolerance=float(tolerance),
         model=model,
         smoothing=float(smoothing),
-        accuracy=accuracy,
-        judgments=judgments,
-        change=change,
+        accuracy=solution.accuracy,
+        judgments=answers.judgments,
+        change=fit.change,
         note="; ".join(filter(None, [note, SEVERAL_SOLUTIONS if has_several else ""])),
     )
 
 
 @dataclass(frozen=True, slots=True)
+class _Answers:
+    """Judgments sorted by unit.
+
+    units, workers, labels: names, ascending. starts: (U + 1,) bounds of the units in `sorted_answers` (N,), which has a
+    code of the worker and the label of each judgment (`sort_answers`). judgments: (W,) numbers of judgments.
+    """
+
+    units: NDArray[Any]
+    workers: NDArray[Any]
+    labels: NDArray[Any]
+    starts: Ints
+    sorted_answers: Ints
+    judgments: Ints
+
+    @classmethod
+    def from_columns(
+        cls, units: Iterable[Any], workers: Iterable[Any], values: Iterable[Any], labels: Sequence[Any] | None
+    ) -> _Answers:
+        """Check and sort three (N,) columns."""
+        from quorum.statistics.kernels.expectation import sort_answers
+
+        unit_names, unit_codes = encode(units, "units")
+        worker_names, worker_codes = encode(workers, "workers")
+        scale, codes = encode_on_scale(values, labels)
+        same_length(units=unit_codes, workers=worker_codes, values=codes)
+        if not len(unit_codes):
+            raise BadOption("there are no judgments, expected one or more")
+        width = len(scale)
+        check_cells(len(unit_names), "units", width, len(unit_names) * width)
+        check_cells(len(worker_names), "workers", width, len(worker_names) * width**2)
+        starts = np.zeros(len(unit_names) + 1, dtype=np.int64)
+        sorted_answers = np.empty(len(codes), dtype=np.int64)
+        sort_answers(unit_codes, worker_codes, codes, width, starts, sorted_answers)
+        judgments = np.bincount(worker_codes, minlength=len(worker_names))
+        return cls(unit_names, worker_names, scale, starts, sorted_answers, judgments)
+
+
+class _Solution(NamedTuple):
+    """What the model says: the fields of `DawidSkeneResult` with these names."""
+
+    posterior: Floats
+    accuracy: Floats
+    confusion: Floats
+    prior: Floats
+
+
+class _Fit:
+    """The state of the EM algorithm.
+
+    posterior: (U, L) probabilities of true labels. prior_sums: (L,) sums of the posterior over units. error_counts:
+    (W * L, L) expected numbers of answers of each worker, by given and by true label. path: the parameters of the last
+    EM steps, at most four. changes: the largest changes of the posterior in the steps since the last extrapolation, at
+    most three. early_solution: the solution after EARLY_STEPS steps, or None before that.
+    """
+
+    def __init__(self, answers: _Answers, model: str, smoothing: float) -> None:
+        from quorum.statistics.kernels.expectation import share_votes
+
+        self.answers, self.model, self.smoothing = answers, model, smoothing
+        self.width = len(answers.labels)
+        self.posterior = np.zeros((len(answers.units), self.width))
+        self.prior_sums = np.zeros(self.width)
+        self.error_counts = np.zeros((len(answers.workers) * self.width, self.width))
+        share_votes(
+            answers.starts, answers.sorted_answers, self.posterior, self.prior_sums, self.error_counts
+        )
+        self.path: list[_Parameters] = []
+        self.changes: list[float] = []
+        self.iterations = 0
+        self.converged = False
+        self.change, self.log_likelihood = math.inf, math.nan
+        self.early_solution: _Solution | None = None
+
+    def climb(self, max_iterations: int, tolerance: float) -> None:
+        """Take EM steps and extrapolations, until the fit has converged or has used up the iterations."""
+        seems_converged = False
+        while not self.converged and self.iterations < max_iterations:
+            self.path = [*self.path[-3:], self.maximise()]
+            # An extrapolation takes one iteration, and a second one to return if the likelihood falls.
+            may_extrapolate = _STEPS_BEFORE_EXTRAPOLATION <= self.iterations < max_iterations - 2
+            if len(self.path) == 4 and not seems_converged and may_extrapolate:
+                self.extrapolate()
+                continue
+            self.change = self.expect(self.path[-1])
+            if self.iterations == EARLY_STEPS:
+                self.early_solution = self.solution()._replace(posterior=self.posterior.copy())
+            self.changes = [*self.changes[-2:], self.change]
+            seems_converged = _has_converged(self.changes, tolerance)
+            self.converged = self.change <= _ROUNDING or (seems_converged and _is_steady(self.changes))
+
+    def maximise(self) -> _Parameters:
+        """Return the parameters that maximise the likelihood of the expected counts (the M step)."""
+        errors = _maximise_errors(
+            self.error_counts.reshape(-1, self.width, self.width), self.model, self.smoothing
+        )
+        return _Parameters(self.prior_sums / len(self.answers.units), errors)
+
+    def expect(self, parameters: _Parameters) -> float:
+        """Fill the posterior and the expected counts (the E step), and return the posterior's largest change."""
+        from quorum.statistics.kernels.expectation import expect
+
+        self.iterations += 1
+        self.prior_sums.fill(0.0)
+        self.error_counts.fill(0.0)
+        log_prior = np.log(np.maximum(parameters.prior, _MIN_PROBABILITY))
+        log_errors = np.log(np.maximum(parameters.errors, _MIN_PROBABILITY))
+        change, self.log_likelihood = expect(
+            self.answers.starts,
+            self.answers.sorted_answers,
+            log_prior,
+            log_errors.reshape(-1, self.width),
+            self.posterior,
+            self.prior_sums,
+            self.error_counts,
+        )
+        return change
+
+    def extrapolate(self) -> None:
+        """Extrapolate from the last three parameters in `path`. Return to the last ones if the likelihood falls."""
+        # The log-likelihood is still that of path[2], because path[3] has not been evaluated.
+        value_before = self.log_likelihood + _log_prior(self.path[2], self.model, self.smoothing)
+        extrapolated = _extrapolate(*self.path[1:])
+        self.changes = []
+        self.expect(extrapolated)
+        value_after = self.log_likelihood + _log_prior(extrapolated, self.model, self.smoothing)
+        if value_after >= value_before - _LIKELIHOOD_TOLERANCE * abs(value_before):
+            self.path = [extrapolated]
+        else:
+            self.path = self.path[3:]
+            self.expect(self.path[0])
+
+    def solution(self) -> _Solution:
+        prior, errors = self.path[-1].prior, self.path[-1].errors
+        confusion = errors.transpose(0, 2, 1)
+        accuracy = np.diagonal(confusion, axis1=1, axis2=2) @ prior
+        return _Solution(self.posterior, accuracy, confusion, prior)
+
+
+@dataclass(frozen=True, slots=True)
 class _Parameters:
-    """Parameters of the model: `prior` (L,), and `errors` (W, given label, true label)."""
+    """Parameters of the model.
+
+    prior: (L,) shares of true labels. errors: (W, given label, true label) probability of the given label.
+    """
 
     prior: Floats
     errors: Floats
@@ -212,6 +285,7 @@ class _Parameters:
 def _extrapolate(first: _Parameters, second: _Parameters, third: _Parameters) -> _Parameters:
     """Return parameters extrapolated from three successive ones (Varadhan, Roland 2008, eq. 8)."""
     prior_step, errors_step = second.prior - first.prior, second.errors - first.errors
+    # A step is a first difference, and a bend a second difference.
     prior_bend = third.prior - second.prior - prior_step
     errors_bend = third.errors - second.errors - errors_step
     step_length = math.sqrt(float((prior_step**2).sum()) + float((errors_step**2).sum()))

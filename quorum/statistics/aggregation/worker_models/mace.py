@@ -1,4 +1,9 @@
-"""MACE: each worker either knows the answer, or guesses from a distribution of their own."""
+"""MACE: a model in which each worker either knows the true label, or guesses from a distribution of their own.
+
+Both objectives of the model, `_SmoothedLikelihood` and `_VariationalBound`, have the same methods. A point is the
+vector of parameters that the optimiser changes. `start` returns the first point, `evaluate` the objective and its
+gradient, `weights` the arguments of `_expected_counts`, and `means` the competence and the guesses of the result.
+"""
 
 from __future__ import annotations
 

@@ -1,24 +1,25 @@
-"""The subcommands ("words") of ``quorum``: for each, a ``manage.py`` command, a description and a dotted path.
+"""The subcommands of ``quorum``: for each, a ``manage.py`` command, a description and a dotted path.
 
-The path names the class of the command, or an operation that is declared with the command's help. Optional features
-declare their subcommands in their ``apps.py``.
+A subcommand is called by its words, such as ``quorum dataset import``. The path names the class of the command, or an
+operation that is declared with the command's help. Optional features declare their subcommands in their ``apps.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 BEGIN, DATASETS, STUDIES, RESULTS, CROWDS, FILES, SERVER = (
     "To begin", "Datasets", "Studies", "Results", "Crowds and money", "Files, without a database", "The installation",
 )  # fmt: skip
 
 # Commands of ``quorum`` that are not commands of ``manage.py``.
-OWN_COMMANDS = {
+COMMANDS_OUTSIDE_DJANGO = {
     "run": "web server and background worker, with a demo; Ctrl-C stops them",
     "completion": "what a shell needs to complete these words",
 }
 
-# By title and by words ("dataset import"): the command's name, a description and a dotted path.
+# For each title of a section, by words: the command's name, a description and a dotted path.
 Commands = Mapping[str, Mapping[str, tuple[str, str, str]]]
 
 SECTIONS: Commands = {
@@ -108,32 +109,42 @@ SECTIONS: Commands = {
 }  # fmt: skip
 
 
+class Subcommand(NamedTuple):
+    """A subcommand: the name of its ``manage.py`` command, its description in the help, and its dotted path."""
+
+    name: str
+    description: str
+    path: str
+
+
 class CommandTable:
-    """The subcommands of the platform and of the enabled features. Words are texts such as "dataset import".
+    """The subcommands of the platform and of the enabled features.
 
     Attributes:
-        sections: for each title, by words, the name of the command, its description and its dotted path.
-        names: the name of the command by its words.
-        paths: the dotted path by the name of the command.
-        groups: titles by the first of two words.
+        sections: for each title, the subcommands by their words, such as "dataset import".
+        names: the name of the ``manage.py`` command by the words of its subcommand.
+        paths: the dotted path by the name of the ``manage.py`` command.
+        groups: titles of sections by the first word of subcommands of two words, such as "dataset".
         without_data: names of the commands that work in a folder without an installation.
     """
 
     def __init__(self, *features: Commands, without_data: Collection[str] = ()) -> None:
-        self.sections = {title: dict(section) for title, section in SECTIONS.items()}
-        for commands in features:
+        self.sections: dict[str, dict[str, Subcommand]] = {title: {} for title in SECTIONS}
+        for commands in (SECTIONS, *features):
             for title, section in commands.items():
-                self.sections[title] |= section
-        entries = [entry for section in self.sections.values() for entry in section.items()]
-        self.names = {words: name for words, (name, _, _) in entries}
-        self.paths = {name: path for _, (name, _, path) in entries}
-        self.groups = {
-            words.split()[0]: title
-            for title, section in self.sections.items()
-            for words in section
-            if " " in words
-        }
-        self.without_data = {name for name, _, _ in self.sections[FILES].values()} | {"verify", *without_data}
+                for words, entry in section.items():
+                    self.sections[title][words] = Subcommand(*entry)
+        self.names: dict[str, str] = {}
+        self.paths: dict[str, str] = {}
+        self.groups: dict[str, str] = {}
+        for title, subcommands in self.sections.items():
+            for words, subcommand in subcommands.items():
+                self.names[words] = subcommand.name
+                self.paths[subcommand.name] = subcommand.path
+                if " " in words:
+                    self.groups[words.split()[0]] = title
+        names_of_file_commands = {subcommand.name for subcommand in self.sections[FILES].values()}
+        self.without_data = {*names_of_file_commands, "verify", *without_data}
 
     def page(self, group: str = "") -> str:
         """Return the help page of all subcommands, or of those that begin with the word `group`."""
@@ -145,17 +156,17 @@ class CommandTable:
                 "usage: quorum [-h] [--version] WORDS ...        `quorum WORDS --help` has an example",
                 "",
                 BEGIN,
-                *(f"  {command:<22} {what}" for command, what in OWN_COMMANDS.items()),
+                *(f"  {words:<22} {description}" for words, description in COMMANDS_OUTSIDE_DJANGO.items()),
             ]
         for title, section in self.sections.items():
-            descriptions = {
-                command: what
-                for command, (_, what, _) in section.items()
-                if not group or command.startswith(f"{group} ")
-            }
-            if descriptions:
+            section_lines = [
+                f"  {words:<22} {subcommand.description}"
+                for words, subcommand in section.items()
+                if not group or words.startswith(f"{group} ")
+            ]
+            if section_lines:
                 lines += ["", title] if lines else [title]
-                lines += [f"  {command:<22} {what}" for command, what in descriptions.items()]
+                lines += section_lines
         if not group:
             lines += ["", "Every name of `manage.py` works too: `quorum create_study`, `quorum migrate`."]
         return "\n".join(lines) + "\n"
