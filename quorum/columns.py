@@ -60,7 +60,7 @@ def table_of_units(judgments: Any, unit: str, units: Column, columns: Mapping[st
     return match_table_type(judgments, pa.table({unit: units, **columns}))
 
 
-def fit_to_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:
+def accepting_tables(fit: Callable[..., WorkerModel]) -> Callable[..., Any]:
     """Return a function like `fit`, which fits a model of workers, but which accepts a table in place of columns."""
 
     def model_of(

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from quorum.columns import (
-    fit_to_tables,
+    accepting_tables,
     is_table,
     match_table_type,
     named_columns,
@@ -43,9 +43,9 @@ from quorum.statistics.agreement.alpha import alpha_of_judgments
 from quorum.statistics.inputs import BadShape, BadValue
 
 METRICS = ("bleu-4", "rouge-l", "cider-d")
-dawid_skene = fit_to_tables(aggregation.dawid_skene)
-glad = fit_to_tables(aggregation.glad)
-mace = fit_to_tables(aggregation.mace)
+dawid_skene = accepting_tables(aggregation.dawid_skene)
+glad = accepting_tables(aggregation.glad)
+mace = accepting_tables(aggregation.mace)
 
 
 def score(candidates: Any, references: Any = None, metrics: Iterable[str] = METRICS, **options: Any) -> Any:
@@ -113,7 +113,7 @@ def kappa(
         return fleiss_interval(ratings, **{"clusters": "both", **options})
     answers = np.full((2, len(ratings.units)), -1)
     answers[ratings.rater, ratings.unit] = ratings.code
-    judged_by_both = (answers >= 0).all(axis=0)
+    judged_by_both = (answers >= 0).all(axis=0)  # -1 stands for no answer
     codes, other_codes = answers[:, judged_by_both]
     options = {"labels": ratings.labels, "clusters": {"item": np.flatnonzero(judged_by_both)}, **options}
     return kappa_interval(ratings.labels[codes], ratings.labels[other_codes], weights, **options)

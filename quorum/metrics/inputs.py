@@ -11,7 +11,7 @@ from quorum.numeric.names import nearest_name
 
 
 class MetricsError(ValueError):
-    pass
+    """The base class of the errors of metrics."""
 
 
 class UnknownName(MetricsError):
@@ -25,7 +25,7 @@ class UnknownName(MetricsError):
 
 
 class InvalidInput(MetricsError):
-    pass
+    """An argument of a metric cannot be used."""
 
 
 class MissingTables(MetricsError):
@@ -37,7 +37,7 @@ class PackageFailed(MetricsError):
 
 
 class InvalidFile(MetricsError):
-    pass
+    """A file cannot be read, or does not hold what is expected."""
 
 
 def check_lists(lists: object, what: str) -> None:
@@ -90,6 +90,7 @@ def are_texts(values: Iterable[Any]) -> bool:
 
 
 def checked_count(value: object, what: str) -> int:
+    """Return the value as an int. Raise InvalidInput if it, which messages call `what`, is no whole number above 0."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise InvalidInput(f"{what} is {value!r}, expected a whole number from 1 on")
     return int(value)

@@ -20,7 +20,7 @@ from quorum.metrics.keywords import DEFAULT_GUESSES, Tags, Vocabulary, check_gol
 from quorum.metrics.signatures import measure_signature
 from quorum.metrics.topics import fit_topics
 from quorum.numeric.arrays import Floats
-from quorum.numeric.signatures import Value, name_given
+from quorum.numeric.signatures import Value, placeholder_of_texts
 
 Terms = Sequence[str]
 SMOOTHING = 0.01  # added to the count of each word of a sentence
@@ -318,7 +318,7 @@ def _make_list(
 
 def _training_field(documents: Sequence[Terms]) -> str:
     """Return a name of the training documents for signatures, which does not depend on their order."""
-    return name_given(sorted(map(list, documents)))
+    return placeholder_of_texts(sorted(map(list, documents)))
 
 
 def _count_terms(documents: Sequence[Terms], what: str) -> list[Counter[str]]:

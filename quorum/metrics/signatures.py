@@ -9,8 +9,8 @@ from quorum.numeric.signatures import (
     Signature,
     Value,
     call_of_function,
-    name_given,
     parse_version,
+    placeholder_of_texts,
 )
 
 VERSION = "1.0"
@@ -26,7 +26,7 @@ def measure_signature(name: str, **fields: Value) -> str:
 
 def vocabulary_name(vocabulary: Collection[str]) -> str:
     """Return the placeholder of a vocabulary in signatures, which has a digest of its words."""
-    return name_given([[word] for word in sorted(vocabulary)])
+    return placeholder_of_texts([[word] for word in sorted(vocabulary)])
 
 
 def call_of_measure(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:

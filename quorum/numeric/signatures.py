@@ -25,8 +25,8 @@ import scipy
 
 Value = None | bool | int | float | str | tuple["Value", ...]
 
-# The placeholder of a value that only the caller has, such as a random generator or a function. The placeholder of
-# lists of words or captions is `given-<number>-<digest>` (`name_given`).
+# Stands in signatures for a value that only the caller has, such as a random generator or a function. For lists of
+# words or captions it is `given-<number>-<digest>` (`placeholder_of_texts`).
 PLACEHOLDER = "given"
 
 _MARKS = {"%": "%25", "|": "%7C", ":": "%3A", "\n": "%0A", "\r": "%0D"}
@@ -88,9 +88,9 @@ def parse_version(text: str, version: str) -> Signature:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function with the options of a signature.
+    """A function with the options of a signature, to be called with the data.
 
-    The options in `missing_options` are not in the signature and must be passed by name.
+    missing_options: names of the options whose values the signature does not have; they must be passed by name.
     """
 
     function: Callable[..., Any]
@@ -119,8 +119,8 @@ def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[st
     return Call(function, {key: fields[key] for key in fields if key not in missing}, missing)
 
 
-def name_given(lists: Collection[Collection[str]]) -> str:
-    """Return the placeholder of lists of texts from the caller, which has their number and a digest."""
+def placeholder_of_texts(lists: Collection[Collection[str]]) -> str:
+    """Return the placeholder that stands in signatures for the caller's lists of texts: their number and a digest."""
     digest = hashlib.sha256()
     for texts in lists:
         # Two bytes that UTF-8 does not have separate texts and lists, so no text can contain them.
@@ -133,7 +133,7 @@ def _encode_text(text: str) -> str:
 
 
 def _as_text(value: Value) -> str:
-    """Return a value as a bare word if `_parse_value` reads it back, otherwise as JSON."""
+    """Return a value as a bare word if `_parse_value` turns it into the same value again, otherwise as JSON."""
     if isinstance(value, str):
         return value if _parse_value(value) == value else json.dumps(value, ensure_ascii=False)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -159,6 +159,7 @@ def _freeze_value(value: object) -> Value:
 
 @cache
 def quorum_version() -> str:
+    """Return the version of Quorum: of the clone that runs, or of the installed package."""
     root = Path(__file__).resolve().parents[2]
     is_clone = (root / "manage.py").exists()
     if not is_clone:

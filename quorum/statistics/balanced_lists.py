@@ -71,7 +71,10 @@ def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> 
 
 
 class _ListDesign:
-    """Lists of items, and how often each list and each pair of items occurs."""
+    """Lists of items, which are improved by exchanges.
+
+    It counts how often each list occurs, and how often each pair of items meets in a list.
+    """
 
     def __init__(self, items: int, lists: list[ItemSet]) -> None:
         self.lists = lists
@@ -85,29 +88,29 @@ class _ListDesign:
         """Try exchanges of items between lists. Each must repeat no list and must not make pairs less even."""
         # Four numbers from 0 to 1 choose two lists, and an item of each.
         random_numbers = rng.random((tries, 4))
-        for first_number, second_number, own_number, other_number in random_numbers.tolist():
+        for first_number, second_number, first_item_number, second_item_number in random_numbers.tolist():
             first = int(first_number * len(self.lists))
             second = int(second_number * len(self.lists))
-            own_items = sorted(self.lists[first] - self.lists[second])
-            other_items = sorted(self.lists[second] - self.lists[first])
-            if own_items:  # they are empty if the two lists are equal
-                own_item = own_items[int(own_number * len(own_items))]
-                other_item = other_items[int(other_number * len(other_items))]
-                self._exchange_items(first, second, own_item, other_item)
+            first_items = sorted(self.lists[first] - self.lists[second])
+            second_items = sorted(self.lists[second] - self.lists[first])
+            if first_items:  # they are empty if the two lists are equal
+                first_item = first_items[int(first_item_number * len(first_items))]
+                second_item = second_items[int(second_item_number * len(second_items))]
+                self._exchange_items(first, second, first_item, second_item)
             elif first != second:
                 self._exchange_with_other_list(first, rng)
 
-    def _exchange_items(self, first: int, second: int, own_item: int, other_item: int) -> None:
+    def _exchange_items(self, first: int, second: int, first_item: int, second_item: int) -> None:
         """Exchange an item of the first list for an item of the second list, unless this makes the lists worse."""
         old_lists = self.lists[first], self.lists[second]
-        new_lists = old_lists[0] - {own_item} | {other_item}, old_lists[1] - {other_item} | {own_item}
+        new_lists = old_lists[0] - {first_item} | {second_item}, old_lists[1] - {second_item} | {first_item}
         if new_lists[0] == old_lists[1]:  # the exchange would only swap the two lists
             return
         more_copies = sum(self._copies[members] for members in new_lists)
         more_copies -= sum(self._copies[members] - 1 for members in old_lists)
-        if more_copies > 0 or (more_copies == 0 and self._cost(old_lists, own_item, other_item) > 0):
+        if more_copies > 0 or (more_copies == 0 and self._cost(old_lists, first_item, second_item) > 0):
             return
-        exchanges = (*old_lists, own_item, other_item), (*old_lists[::-1], other_item, own_item)
+        exchanges = (*old_lists, first_item, second_item), (*old_lists[::-1], second_item, first_item)
         for changed_list, other_list, removed, added in exchanges:
             # The meetings with items that both lists have do not change.
             for item in changed_list - other_list - {removed}:
@@ -120,18 +123,18 @@ class _ListDesign:
     def _exchange_with_other_list(self, first: int, rng: np.random.Generator) -> None:
         """Exchange an item of a repeated list for one of another list."""
         second = int(rng.integers(len(self.lists)))
-        own_items = sorted(self.lists[first] - self.lists[second])
-        other_items = sorted(self.lists[second] - self.lists[first])
-        if own_items:
-            drawn_items = (items[int(rng.integers(len(items)))] for items in (own_items, other_items))
+        first_items = sorted(self.lists[first] - self.lists[second])
+        second_items = sorted(self.lists[second] - self.lists[first])
+        if first_items:
+            drawn_items = (items[int(rng.integers(len(items)))] for items in (first_items, second_items))
             self._exchange_items(first, second, *drawn_items)
 
-    def _cost(self, old_lists: tuple[ItemSet, ItemSet], own_item: int, other_item: int) -> int:
+    def _cost(self, old_lists: tuple[ItemSet, ItemSet], first_item: int, second_item: int) -> int:
         """Return half of the change in the sum over pairs of items of squared numbers of common lists."""
         first_list, second_list = old_lists
-        own, other = self._meetings[own_item], self._meetings[other_item]
-        change = sum(other[item] - own[item] + 1 for item in first_list - second_list - {own_item})
-        return change + sum(own[item] - other[item] + 1 for item in second_list - first_list - {other_item})
+        own, other = self._meetings[first_item], self._meetings[second_item]
+        change = sum(other[item] - own[item] + 1 for item in first_list - second_list - {first_item})
+        return change + sum(own[item] - other[item] + 1 for item in second_list - first_list - {second_item})
 
     def _count_meeting(self, first: int, second: int, change: int) -> None:
         """Change the number of lists that have both items."""

@@ -24,11 +24,11 @@ _MIN_GAIN = 1e-300  # least gain, so that chances are not 0 / 0 if all gains und
 
 
 def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, items: int) -> Floats:
-    """Return the (K,) most probable log-strengths of items.
+    """Return the (K,) log-strengths of items with the highest posterior density, by Newton's method.
 
-    ``first`` and ``second`` are (P,) items, from 0; ``counts`` (P, 3) are wins of the first, ties, and losses. A tie
-    counts as half a win for each. The prior of strengths is normal around 0 with variance ``PRIOR``, so a maximum
-    exists.
+    first, second: (P,) pairs of items, which are numbered from 0. counts: (P, 3) numbers of comparisons of the pair
+    that the first item won, tied and lost. items: K. A tie counts as half a win for each. The prior of strengths is
+    normal around 0 with variance ``PRIOR``, so a maximum exists.
     """
     first_item, second_item = _read_items(first, items), _read_items(second, items)
     table = floats_of(counts, "counts", "something that is no number")

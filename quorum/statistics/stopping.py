@@ -1,8 +1,8 @@
 """Early stopping: end voting when no further vote can change the outcome.
 
-As in Vedantam et al. 2015 (V15), section 3, the candidate that wins more triplets wins a pair. An outcome is 1 (first),
--1 (second) or 0 (a tie). A range is the lowest and the highest outcome that are still possible. They are equal if the
-outcome is decided.
+As in Vedantam et al. 2015 (V15), section 3, the candidate that wins more triplets wins a pair, and the majority of its
+votes wins a triplet. An outcome is 1 (the first candidate wins), -1 (the second wins) or 0 (a tie). The range of an
+outcome is the pair of the lowest and the highest outcome that are still possible. They are equal if it is decided.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ def _sign(number: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StoppingResult:
-    """Votes used with early stopping, compared with using all votes.
+    """How early stopping works in simulated pairs, compared with using all votes.
 
-    share: votes used / all votes. error: the standard error of `share` over pairs. flipped: number of pairs whose
-    outcome differs from the outcome of all votes. tied: number of pairs tied by all votes. right: share of right
-    outcomes.
+    share: number of votes used, divided by the number of all votes. error: the standard error of `share` over pairs.
+    flipped: number of pairs whose outcome differs from the outcome by all votes. tied: number of pairs that are tied by
+    all votes. right: share of pairs with the right outcome.
     """
 
     share: float
@@ -140,7 +140,7 @@ def _run_votes(signs: VoteSigns, *, rule: str, minimum: int, margin: int) -> tup
     lead = np.zeros(pairs, dtype=np.int64)  # triplets won minus triplets lost so far
     is_open = np.ones(pairs, dtype=bool)
     for reference in range(references):
-        votes_left = references - reference - 1
+        triplets_left = references - reference - 1
         balance = np.zeros(pairs, dtype=np.int64)  # votes for minus votes against in this triplet
         is_triplet_open = is_open.copy()
         for vote in range(votes):
@@ -152,7 +152,7 @@ def _run_votes(signs: VoteSigns, *, rule: str, minimum: int, margin: int) -> tup
                 leads = (vote + 1 >= minimum) & (np.abs(balance) >= margin)
                 low, high = (np.where(leads, np.sign(balance), limit) for limit in (low, high))
             # The present triplet may decide the pair before it is itself decided, as 2 of 4 votes exclude its loss.
-            is_open &= ~((lead + low > votes_left) | (lead + high < -votes_left))
+            is_open &= ~((lead + low > triplets_left) | (lead + high < -triplets_left))
             is_triplet_open &= is_open & (low < high)
         lead += np.sign(balance)
     return used_votes, np.sign(lead)

@@ -26,11 +26,11 @@ SAME_ANSWER = "all answers are the same"
 
 @dataclass(frozen=True, slots=True)
 class VarianceComponents(Result):
-    """Variances between items, between raters, and of the residual.
+    """Variances of answers between items, between raters, and of the residual.
 
-    mean: the mean answer, with its standard_error. item, rater: the variances between items, and between raters.
-    residual: the noise of single answers, and differences between raters that depend on the item. items, raters,
-    judgments: how many there are.
+    mean: the mean answer. standard_error: that of the mean. item, rater: the variances between items, and between
+    raters. residual: the variance due to the noise of single answers, and to differences between raters that depend on
+    the item. items, raters, judgments: numbers of items, raters and answers.
     """
 
     mean: float
@@ -56,7 +56,7 @@ class VarianceComponents(Result):
 
 
 def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceComponents:
-    """Return the variance components of (N,) values clustered by item and by rater, without a signature."""
+    """Return the variance components of (N,) values, clustered by item and by rater. The result has no signature."""
     variances = np.full(3, math.nan)
     standard_error = math.nan
     # The note of the clusters says that they have one item or one rater. Then the variances cannot be separated either.

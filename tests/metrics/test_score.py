@@ -36,7 +36,7 @@ from quorum.metrics.held_out import (
 )
 from quorum.metrics.registry import METRICS, check_metrics, metric_named, package_metrics, package_names
 from quorum.metrics.text.tokenizers import tokenizer_named
-from quorum.numeric.signatures import name_given, parse
+from quorum.numeric.signatures import parse, placeholder_of_texts
 from tests.refusals import refuses
 
 CANDIDATES = ["a dog runs", "two cats sleep"]
@@ -76,7 +76,7 @@ def test_two_document_corpora_never_share_a_signature() -> None:
 def test_texts_cut_elsewhere_are_another_document_corpus(
     corpus: list[list[str]], other: list[list[str]]
 ) -> None:
-    assert name_given(corpus) != name_given(other)
+    assert placeholder_of_texts(corpus) != placeholder_of_texts(other)
 
 
 def test_results_cannot_be_changed() -> None:

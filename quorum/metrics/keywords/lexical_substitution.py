@@ -45,7 +45,10 @@ _NON_PREFIX = re.compile(r"non[\s-](.*)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class SubstitutionGold:
-    """Gold answers of each item, with their counts, and the mode of each item, or None if it has none."""
+    """The gold answers of a task.
+
+    answers: for each item, the count of each answer. modes: for each item, the mode, or None if it has none.
+    """
 
     answers: Mapping[str, Mapping[str, int]]
     modes: Mapping[str, str | None]
@@ -80,12 +83,13 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
             raise InvalidFile(f"line {number} of the gold is of item {item} again, expected each item once")
         items_read.add(item)
         entries = [entry for entry in match[3].split(";") if entry.strip() and "pn" not in entry]
-        answer_counts = [
-            (found[1].replace("'", "", 1), int(found[2])) for found in map(_ANSWER.search, entries) if found
-        ]
+        answer_counts = []
+        for entry in entries:
+            if (answer_match := _ANSWER.search(entry)) is not None:
+                answer_counts.append((answer_match[1].replace("'", "", 1), int(answer_match[2])))
         first_count = _COUNT.search(entries[0]) if entries else None
-        counts = len(entries) > 1 or (first_count is not None and int(first_count[1]) > 1)
-        if answer_counts and counts:
+        has_two_answers = len(entries) > 1 or (first_count is not None and int(first_count[1]) > 1)
+        if answer_counts and has_two_answers:
             first_answer, top_count = answer_counts[0]
             modes[item] = None if any(count == top_count for _, count in answer_counts[1:]) else first_answer
             answers[item] = dict(answer_counts)

@@ -111,6 +111,7 @@ def meteor_statistics(
 
 
 def meteor_scores(statistics: MeteorStatistics) -> Floats:
+    """Return the scores from 0 to 1, one for each row of counts."""
     return _scores(statistics.counts, _STAGE_WEIGHTS)
 
 

@@ -85,7 +85,7 @@ METRICS = {
             compute_rouge_l,
             options={"beta": Option(1.2)},
         ),
-        # `rouge.GramRule` describes `window` and `skipped_last`.
+        # `rouge_kernels.GramRule` describes `window` and `skipped_last`.
         _rouge155_metric("rouge-1", "overlap of words", compute_rouge_grams(window=0, skipped_last=0)),
         _rouge155_metric("rouge-2", "overlap of bigrams", compute_rouge_grams(window=1)),
         _rouge155_metric("rouge-l-155", "longest common subsequence", compute_rouge_lcs),

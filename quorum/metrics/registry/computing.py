@@ -19,10 +19,13 @@ from quorum.numeric.arrays import Floats
 
 
 def mean_over_images(scores: Floats) -> ComputedScores:
+    """Return the (n,) scores of the candidates, with their mean as the score of the corpus."""
     return ComputedScores(float(np.mean(scores)), scores)
 
 
 def compute_bleu(order: int) -> Compute:
+    """Return a function that computes BLEU up to n-grams of this order."""
+
     def compute(
         comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
     ) -> ComputedScores:
@@ -38,9 +41,14 @@ def compute_bleu(order: int) -> Compute:
 
 
 def compute_word_overlap(score_candidates: Callable[[ReferenceComparison, Tokenization], Floats]) -> Compute:
-    return lambda comparison, tokenization, settings: mean_over_images(
-        score_candidates(comparison, tokenization)
-    )
+    """Return a function that computes a metric without options, whose scores `score_candidates` returns."""
+
+    def compute(
+        comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
+    ) -> ComputedScores:
+        return mean_over_images(score_candidates(comparison, tokenization))
+
+    return compute
 
 
 def compute_rouge_l(
@@ -50,6 +58,8 @@ def compute_rouge_l(
 
 
 def compute_rouge_grams(window: int, skipped_last: int = -1) -> Compute:
+    """Return a function that computes a ROUGE of n-grams, which `rouge_kernels.GramRule` describes."""
+
     def compute(
         comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
     ) -> ComputedScores:
@@ -92,6 +102,8 @@ def _score_overlap(
 
 
 def compute_cider(variant: cider.CiderVariant) -> Compute:
+    """Return a function that computes a variant of CIDEr, with the options that the metric declares."""
+
     def compute(
         comparison: ReferenceComparison, tokenization: Tokenization, settings: MetricSettings
     ) -> ComputedScores:
@@ -117,4 +129,5 @@ def compute_meteor(
 
 
 def check_meteor(settings: MetricSettings) -> None:
+    """Raise MissingTables if a stage needs a table that is not installed."""
     meteor.count_stages(str(settings["stages"]))

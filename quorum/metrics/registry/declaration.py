@@ -73,8 +73,8 @@ class Metric:
         compute: the function that computes the scores.
         statistics: a phrase that says how the corpus score is computed from the scores of captions.
         tokenizer: the tokenizer that the metric's definition requires, or None if users may choose one.
-        change: a change of words. Its parts, joined by "-", are a key of `text.changes.CHANGES`; a part `@name` stands
-            for the value of the option `name`.
+        change: how words are changed, in parts separated by blanks. A part `@name` stands for the value of the option
+            `name`. The parts, joined by "-", are a key of `text.changes.CHANGES`.
         shown: signature fields with fixed values.
         computed: names of the signature fields whose values only the computation knows.
         uses_documents: whether scores depend on the document corpus.
@@ -105,6 +105,7 @@ class Metric:
         }
 
     def signature_fields(self, settings: MetricSettings) -> dict[str, OptionValue]:
+        """Return the fields of the signature that state the values of options, then the `shown` ones."""
         return {
             name: value
             for name, value in settings.items()
@@ -112,5 +113,6 @@ class Metric:
         } | dict(self.shown)
 
     def change_for(self, settings: MetricSettings) -> str:
+        """Return `change` with the values of the options, such as "porter" for "@stem"."""
         parts = self.change.split(" ")
         return "-".join(str(settings[part[1:]]) if part.startswith("@") else part for part in parts)

@@ -11,7 +11,7 @@ from quorum.metrics.registry.declaration import Metric, OptionValue
 from quorum.metrics.registry.packages import metric_named
 from quorum.metrics.text.tokenizers import Tokenizer, tokenizer_named
 from quorum.numeric.arrays import Floats
-from quorum.numeric.signatures import BadSignature, Signature, Value, name_given, parse
+from quorum.numeric.signatures import BadSignature, Signature, Value, parse, placeholder_of_texts
 
 VERSION = "1.0"
 FEW_DOCUMENTS = 10  # with fewer, document frequencies do not distinguish common words from rare ones
@@ -81,7 +81,9 @@ def score(
     configured_metrics = _configure_metrics(metrics, options)
     comparison = ReferenceComparison.from_texts(candidates, references, document_corpus)
     uses_documents = any(metric.uses_documents for metric, _ in configured_metrics.values())
-    corpus_name = "corpus" if document_corpus is None or not uses_documents else name_given(document_corpus)
+    corpus_name = (
+        "corpus" if document_corpus is None or not uses_documents else placeholder_of_texts(document_corpus)
+    )
     return _scores(comparison, configured_metrics, tokenizer, corpus_name)
 
 

@@ -1,4 +1,9 @@
-"""Find neighbouring pieces that `ptb` must cut together, because one may change the tokens of the other."""
+"""Find neighbouring pieces that `ptb` must cut together, because one may change the tokens of the other.
+
+A piece is the text between two blanks. For example, `No.` keeps its full stop only if the next piece is a number, so
+`No. 5` must be cut together. For each piece, `ptb_edges` computes two sets of bits: how the piece begins, and which
+beginnings of the next piece matter for it. `find_joints` then compares neighbouring pieces.
+"""
 
 import re
 
@@ -8,13 +13,13 @@ from quorum.metrics.text.ptb_rules import EXPRESSIONS
 from quorum.numeric.arrays import Flags, Ints, Numbers
 from quorum.numeric.compiling import compiled
 
-# Bits for how a piece begins and, shifted by AWAITED_BITS, for the beginnings of a next piece that may change this
-# one's tokens. TAG: every next piece, until one has a bracket.
+# Bits of beginnings. ANY: any beginning. NUMBER: a digit. STOP: a full stop. BRACKET: the piece has an angle bracket.
+# TAG: the piece leaves a tag open, so all next pieces belong to it, until one has an angle bracket.
 ANY, NUMBER, STOP, BRACKET, TAG = 1, 2, 4, 8, 16
-AWAITED_BITS = 8  # bits to shift by
+AWAITED_BITS = 8  # the bits of the next piece's beginning are shifted by this number
 _DIGITS = dict.fromkeys("0123456789", NUMBER)
 _BEGINNING_BITS = {".": STOP} | _DIGITS  # of a piece, by its first character
-_AWAITED_BITS = {".": STOP, ")": NUMBER} | _DIGITS  # of the next piece, by the last character
+_AWAITED_BITS = {".": STOP, ")": NUMBER} | _DIGITS  # of the next piece, by the last character of this one
 _ENDS_BEFORE_NUMBER = re.compile(r"(?:{NUMBERED})\.$".format(**EXPRESSIONS))
 _OPEN_TAG = re.compile("<[!?/A-Za-z][^<>]*$")
 
@@ -22,8 +27,9 @@ _OPEN_TAG = re.compile("<[!?/A-Za-z][^<>]*$")
 def ptb_edges(text: str) -> int:
     """Return bits that say with which neighbouring pieces a piece may have to be cut.
 
-    The low bits say how the piece begins, and the bits above AWAITED_BITS which next pieces it awaits. Tags and numbers
-    may contain blanks, and `No.` is one token if a number follows.
+    The low bits say how the piece begins. The higher bits, shifted by AWAITED_BITS, say which beginnings of the next
+    piece may change the tokens of this one. Tags and numbers may contain blanks, and `No.` is one token if a number
+    follows.
     """
     if text.isalpha():
         return ANY
@@ -44,10 +50,11 @@ def ptb_edges(text: str) -> int:
 
 
 @compiled
-def joints(pieces: Numbers, starts: Ints, bits_of_pieces: Numbers) -> Flags:
+def find_joints(pieces: Numbers, starts: Ints, bits_of_pieces: Numbers) -> Flags:
     """Return, for each piece, whether it must be cut together with the piece before it.
 
-    `ptb_edges` computes the `bits_of_pieces`.
+    Text t has the pieces pieces[starts[t]:starts[t + 1]], which are numbers of distinct pieces. `bits_of_pieces` has
+    the `ptb_edges` of each distinct piece.
     """
     is_joined = np.zeros(pieces.size, dtype=np.bool_)
     for text in range(starts.size - 1):

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quorum.metrics.text.ptb_joints import joints
+from quorum.metrics.text.ptb_joints import find_joints
 from quorum.metrics.text.tokenizers import Tokenizer
 from quorum.numeric.arrays import Flags, Ints, Numbers, joined_ranges, starts_of
 from quorum.numeric.compiling import compiled
@@ -100,7 +100,7 @@ class TextPieces:
         numbers, starts, distinct = self.numbers, self.starts, self.distinct
         if tokenizer.edges is not None:
             edge_bits = np.fromiter(map(tokenizer.edges, distinct), np.int32, len(distinct))
-            is_joined = joints(numbers, starts, edge_bits)
+            is_joined = find_joints(numbers, starts, edge_bits)
             if is_joined.any():
                 numbers, starts, distinct = self._join_pieces(is_joined)
         words_by_piece = [tokenizer.cut_piece(piece) for piece in distinct]

@@ -21,10 +21,11 @@ from quorum.statistics.inputs import BadOption, BadValue, encode, encode_on_scal
 class ConfidenceResult(WorkerModel):
     """Votes weighted by the workers' confidence, and the weight of each level of confidence.
 
-    posterior: (U, L) shares of the weights; equal shares if all weights of a unit are zero. levels: (C,)
-    confidences, 0 for judgments without one. answers: (C,) number of judgments. compared: (C,) number of judgments
-    of units that have a majority among the other judgments. right: (C,) number of these judgments that agree with
-    the majority. weights: (C,) weight of each level. confidence: (W,) each worker's mean.
+    posterior: (U, L) shares of the weights; equal shares if all weights of a unit are zero. levels: (C,) levels of
+    confidence, ascending; 0 stands for judgments without one. answers: (C,) number of judgments at each level.
+    compared: (C,) number of these judgments whose unit has a majority among its other judgments. right: (C,) number of
+    these that agree with the majority. weights: (C,) weight of a judgment at each level. confidence: (W,) mean
+    confidence of each worker.
     """
 
     levels: Ints

@@ -28,11 +28,11 @@ _MIN_FREEDOM_SHARE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class StandardisedResult(Result):
-    """Mean ratings and mean z-scores of (U,) units.
+    """Mean ratings and mean z-scores of U units.
 
-    n: (U,) number of ratings. mean: (U,) mean rating. z_n: (U,) number of ratings by raters with z-scores. z: (U,) mean
-    z-score. left_out: number of the (R,) raters without z-scores, because they have a single rating or all their
-    ratings are equal.
+    units: (U,) names, ascending. n: (U,) number of ratings. mean: (U,) mean rating. z_n: (U,) number of ratings by
+    raters with z-scores. z: (U,) mean z-score. raters: (R,) names, ascending. left_out: number of raters without
+    z-scores, because they gave a single rating, or all their ratings are equal.
     """
 
     units: NDArray[Any]
@@ -76,10 +76,11 @@ def standardised_mean(
 
 @dataclass(frozen=True, slots=True)
 class MeanResult(Result):
-    """Mean grades of (U,) units.
+    """Mean grades of U units.
 
-    n: (U,) number of judgments. deviation: (U,) standard deviation, with the divisor n - 1. With weights, the divisor
-    is sum(w) - sum(w^2) / sum(w), which corresponds to n - 1. weight: (U,) sum of the weights, None without weights.
+    units: (U,) names, ascending. mean: (U,) mean grade. n: (U,) number of judgments. deviation: (U,) standard
+    deviation, with the divisor n - 1. With weights, the divisor is sum(w) - sum(w^2) / sum(w), which corresponds to n -
+    1. weight: (U,) sum of the weights, None without weights.
     """
 
     units: NDArray[Any]
@@ -143,5 +144,6 @@ def unit_medians(units: Iterable[Any], values: Iterable[Any]) -> tuple[NDArray[A
     same_length(units=codes, values=grades)
     sorted_grades = grades[np.lexsort((grades, codes))]
     n = np.bincount(codes, minlength=len(names))
+    # The median is the mean of the two middle grades, which are the same one if n is odd.
     starts = np.cumsum(n) - n
     return names, (sorted_grades[starts + (n - 1) // 2] + sorted_grades[starts + n // 2]) / 2

@@ -1,8 +1,8 @@
 """Codes of answers to the question which of two texts is better.
 
 An answer is a whole number. Its last digit is the side: 1 the first, 2 the second, 0 no difference, 3 neither. 10 is
-added for "much better", and 100, 200 or 300 for the person's confidence. Without degree and confidence, answers are 1
-and 2, as in Vedantam et al. 2015.
+added for "much better", and 100, 200 or 300 for the person's confidence. So 212 means that the second text is much
+better, with confidence 2. Without degree and confidence, answers are 1 and 2, as in Vedantam et al. 2015.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ SIDE_NAMES: dict[float, str] = {
     NO_DIFFERENCE: "no difference",
     NEITHER: "neither",
 }
-MUCH = 10  # added for "much better"
-SURE = 100  # added once for each degree of confidence
+MUCH = 10  # is added for "much better"
+SURE = 100  # is added once for each degree of confidence
 CONFIDENCES = (1, 2, 3)
 # Every side, or strength of a side, with every confidence or none.
 ALL_ANSWERS = tuple(
@@ -59,7 +59,8 @@ def sides_of(answers: ArrayLike) -> Ints:
 def other_side(answers: Floats) -> Floats:
     """Return the (N,) answers that mean the same if the two texts are exchanged."""
     side = sides_of(answers)
-    return np.asarray(answers + np.array([0, 1, -1, 0])[side], dtype=np.float64)
+    change_by_side = np.array([0, 1, -1, 0])  # exchanges the digits 1 and 2
+    return np.asarray(answers + change_by_side[side], dtype=np.float64)
 
 
 def preferences_of(answers: ArrayLike) -> Floats:
@@ -72,7 +73,7 @@ def preferences_of(answers: ArrayLike) -> Floats:
 
 def confidences_of(answers: ArrayLike) -> Floats:
     """Return (N,) confidences from 1 (a guess) to 3 (certain); nan if the answer has none."""
-    sides_of(answers)
+    sides_of(answers)  # raises BadValue for what is no answer
     confidence = np.asarray(answers, dtype=np.int64) // SURE
     return np.where(confidence > 0, confidence, np.nan)
 

@@ -27,10 +27,10 @@ _ROUNDING = 1e-9
 class MajorityResult(AggregatedLabels):
     """The most frequent answer of each unit.
 
-    counts: (U, L) votes. share: (U,) share of the most frequent answer. margin: (U,) that share minus the second
-    highest. tie: (U,) whether several labels have the most votes, even if `ties` chose one of them. weight: (U, L)
-    sums of weights, None without weights. With weights, share, margin and tie are about these sums, and no label
-    wins a unit whose weights are all zero.
+    counts: (U, L) numbers of votes by label. share: (U,) share of the most frequent answer. margin: (U,) that share
+    minus the second highest share. tie: (U,) whether several labels have the most votes, even if `ties` chose one of
+    them. weight: (U, L) sums of weights, or None without weights. With weights, share, margin and tie are computed from
+    these sums, and no label wins a unit whose weights are all zero.
     """
 
     counts: Ints

@@ -16,6 +16,7 @@ from quorum.statistics.agreement.influences import PatternInfluences
 from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns, patterns_of
 from quorum.statistics.agreement.ratings import Data, Ratings, ratings_of
 
+# A function that maps (V,) answers to the answers that mean the same if the two texts are exchanged, such as 1 to 2.
 Exchange = Callable[[Floats], Floats]
 
 
@@ -37,9 +38,8 @@ class BothOrdersCoefficient:
 
     Which text is called the first is arbitrary, but it changes the expected disagreement. With both orders, both
     labels are equally frequent, and exchanging the texts of a unit changes nothing. Without ties, and with equally
-    many judgments of every unit, Fleiss' kappa of both orders is the coefficient of agreement of paired
-    comparisons, 1 - 2 D_o (Kendall and Babington Smith 1940). `exchange` maps (V,) answers to the answers that mean
-    the same in the other order.
+    many judgments of every unit, Fleiss' kappa of both orders is the coefficient of agreement of paired comparisons,
+    1 - 2 D_o, with the observed disagreement D_o (Kendall and Babington Smith 1940).
     """
 
     coefficient: PatternCoefficient
@@ -54,13 +54,14 @@ class BothOrdersCoefficient:
         return self.coefficient.level
 
     def read(self, data: Data | PatternedRatings) -> AgreementData:
-        sample = self.coefficient.read(self._both_orders(patterns_of(data, numeric=True))[0])
+        both_orders, _ = self._both_orders(patterns_of(data, numeric=True))
+        data_of_orders = self.coefficient.read(both_orders)
         # A resample draws a unit in both orders.
         return replace(
-            sample,
-            statistic=lambda weights: sample.statistic(np.tile(weights, 2)),
-            frequency=sample.frequency[: len(sample.frequency) // 2],
-            pairable=sample.pairable // 2,
+            data_of_orders,
+            statistic=lambda weights: data_of_orders.statistic(np.tile(weights, 2)),
+            frequency=data_of_orders.frequency[: len(data_of_orders.frequency) // 2],
+            pairable=data_of_orders.pairable // 2,
         )
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
@@ -68,6 +69,7 @@ class BothOrdersCoefficient:
         influences = self.coefficient.pattern_influences(both_orders)
         if influences is None:
             return None
+        # A judgment's influence is the sum of its influences in both orders.
         count, (pattern, label) = len(patterns.frequency), patterns.cells()
         rows = np.arange(count), np.arange(count, 2 * count)
         first, second = (

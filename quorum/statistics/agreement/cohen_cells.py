@@ -21,7 +21,9 @@ def label_distances(first: Ints, second: Ints, weights: str | None) -> Floats:
 
 @declare
 class KappaOfCells:
-    """The function that returns (B,) values of kappa from (B, P) weights of the P occurring pairs of labels.
+    """The function that returns (B,) values of kappa from (B, P) weights of the P pairs of labels that occur.
+
+    A pair is the labels that both raters gave to a unit.
 
     Attributes:
         label_count: number of labels.
@@ -54,6 +56,7 @@ class KappaOfCells:
         return 1 - ratio(observed, self._expected(first, second))
 
     def _expected(self, first: Floats, second: Floats) -> Floats:
+        """Return the (B,) sums of d(i, j) n_i. n_.j (`cohen`), from (B, L) numbers of labels by each rater."""
         n = first.sum(axis=1)
         if self._weights is None:
             return n**2 - (first * second).sum(axis=1)

@@ -25,9 +25,9 @@ SAME_ANSWER = "kappa and alpha are undefined if two participants gave all shared
 class PairAgreement(Result):
     """Agreement of the P pairs of raters with a common unit, in the order of the raters.
 
-    raters: (R,) names. first, second: (P,) positions in `raters`, first < second. units: (P,) number of common units.
-    percent, kappa, alpha: (P,) percent agreement, kappa by `weights`, and alpha at `level`. Weighted kappa uses the
-    positions among all labels of the data, not only of the pair.
+    raters: (R,) names, ascending. first, second: (P,) positions in `raters`, first < second. units: (P,) number of
+    common units. percent, kappa, alpha: (P,) percent agreement, kappa by `weights`, and alpha at `level`. Weighted
+    kappa uses the positions among all labels of the data, not only of the pair.
     """
 
     raters: NDArray[Any]

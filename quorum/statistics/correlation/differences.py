@@ -13,7 +13,11 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Floats
 from quorum.statistics.correlation.coefficients import COEFFICIENTS, group_coefficients
 from quorum.statistics.correlation.influences import correlation_influences
-from quorum.statistics.correlation.observations import observation_weights, read_observations, why_undefined
+from quorum.statistics.correlation.observations import (
+    observation_weights,
+    read_observations,
+    undefined_reason,
+)
 from quorum.statistics.correlation.raters_of_means import changes_without_raters
 from quorum.statistics.crossed import NO_DELETIONS, NO_SPREAD, Spread
 from quorum.statistics.inference import Clustering, Inference, Options, signed
@@ -26,9 +30,10 @@ EQUAL_RANKINGS = (
 
 @dataclass(frozen=True, slots=True)
 class CorrelationDifference(Inference):
-    """Two metrics' correlations with people, and their difference with its interval and its two-sided p by t.
+    """Two metrics' correlations with people, and their difference with its interval.
 
-    first, second: the correlations. n: number of observations. spread: of the difference.
+    first, second: the correlations. difference: the first minus the second. p: the two-sided p by t that there is no
+    difference. n: number of observations. spread: the variance of the difference, with its degrees of freedom.
     """
 
     coefficient: str
@@ -64,7 +69,7 @@ def correlation_difference(
     n, weight = len(people_scores), observation_weights(weights, complete)
     bounds = np.array([0, n])
     kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
-    reasons = (why_undefined(first_scores, people_scores), why_undefined(second_scores, people_scores))
+    reasons = (undefined_reason(first_scores, people_scores), undefined_reason(second_scores, people_scores))
     values = [
         math.nan
         if reason
@@ -81,8 +86,8 @@ def correlation_difference(
             weight * correlation_influences(scores, people_scores, coefficient, value, None, weight)
             for scores, value in metrics
         ]
-        grouped = checked_options.clusters_of("observation", complete).with_weights(weight)
-        spread = grouped.spread(influences[0] - influences[1])
+        row_clusters = checked_options.clusters_of("observation", complete).with_weights(weight)
+        spread = row_clusters.spread(influences[0] - influences[1])
 
         def changes() -> Iterator[Floats]:
             changes_of_metrics = (
@@ -91,9 +96,9 @@ def correlation_difference(
             )
             return map(np.subtract, *changes_of_metrics)
 
-        spread, grouped = kept_deletions.widen(spread, grouped, changes)
+        spread, row_clusters = kept_deletions.widen(spread, row_clusters, changes)
         half = spread.half_width(checked_options.confidence)
-        inference = checked_options.interval_of_clusters(grouped, (difference - half, difference + half))
+        inference = checked_options.interval_of_clusters(row_clusters, (difference - half, difference + half))
         if not inference.reason and math.isnan(spread.p(difference)):
             inference = replace(inference, reason=EQUAL_RANKINGS)
     return CorrelationDifference(

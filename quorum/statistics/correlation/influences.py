@@ -24,36 +24,64 @@ def correlation_influences(
 ) -> Floats:
     """Return the (N,) influences of observations on the coefficient, followed by those of (V,) `further_points`.
 
-    `value` is the coefficient. Further points do not count in it. With `weights` (N,), an influence is that of one unit
-    of weight.
+    value: the coefficient of the N observations. further_points: x and y of points that are no observations, for which
+    the influence of an additional observation is computed. weights: (N,) weights of the observations; an influence is
+    then that of one unit of weight.
     """
-    rows = len(x)
-    row_weights = weights = np.ones(rows) if weights is None else weights
-    n = float(row_weights.sum())
+    row_weights = weights = np.ones(len(x)) if weights is None else weights
     if further_points is not None:
         x, y = np.concatenate([x, further_points[0]]), np.concatenate([y, further_points[1]])
         weights = np.concatenate([weights, np.zeros(len(further_points[0]))])
     if coefficient == "pearson":
-        x, y = (_standardise_values(_scale_to_one(column), row_weights) for column in (x, y))
-        return np.asarray((x * y - value * (x**2 + y**2) / 2) / n, dtype=np.float64)
+        return _pearson_influences(x, y, value, row_weights)
     x_codes, y_codes = (np.unique(column, return_inverse=True)[1] for column in (x, y))
     if coefficient == "spearman":
-        # The mean is zero, as ranks go from 1 to n.
-        x_ranks, y_ranks = ((mid_ranks(codes, weights) - 0.5) / n - 0.5 for codes in (x_codes, y_codes))
-        x_influences = _rank_influences(x_ranks, x_codes, weights)
-        y_influences = _rank_influences(y_ranks, y_codes, weights)
-        x_spread, y_spread = (float(row_weights @ ranks[:rows] ** 2) / n for ranks in (x_ranks, y_ranks))
-        rank_shifts = _sums_over_rising(x_codes, y_ranks, weights)
-        rank_shifts = rank_shifts + _sums_over_rising(y_codes, x_ranks, weights)
-        influences = (x_ranks * y_ranks + rank_shifts / n) / np.sqrt(x_spread * y_spread)
-        influences -= value * (x_influences / x_spread + y_influences / y_spread) / 2
-        influences -= np.average(influences[:rows], weights=row_weights)
-        return np.asarray(influences / n, dtype=np.float64)
+        return _spearman_influences(x_codes, y_codes, value, weights, row_weights)
+    return _kendall_influences(x_codes, y_codes, coefficient, value, weights, row_weights)
+
+
+# In the following functions, x and y (or their codes) have the observations, then the further points, whose `weights`
+# are zero. `row_weights` are the weights of the observations alone.
+
+
+def _pearson_influences(x: Floats, y: Floats, value: float, row_weights: Floats) -> Floats:
+    """Return the influences on Pearson's r: of standardised x and y, x y - r (x^2 + y^2) / 2, divided by n."""
+    n = float(row_weights.sum())
+    x, y = (_standardise_values(_scale_to_one(column), row_weights) for column in (x, y))
+    return np.asarray((x * y - value * (x**2 + y**2) / 2) / n, dtype=np.float64)
+
+
+def _spearman_influences(
+    x_codes: Ints, y_codes: Ints, value: float, weights: Floats, row_weights: Floats
+) -> Floats:
+    """Return the influences on Spearman's rho, from codes of the values.
+
+    An observation counts as it does for Pearson's r of the ranks. It also shifts the ranks of other observations.
+    """
+    rows, n = len(row_weights), float(row_weights.sum())
+    # The mean is zero, as ranks go from 1 to n.
+    x_ranks, y_ranks = ((mid_ranks(codes, weights) - 0.5) / n - 0.5 for codes in (x_codes, y_codes))
+    x_influences = _rank_influences(x_ranks, x_codes, weights)
+    y_influences = _rank_influences(y_ranks, y_codes, weights)
+    x_spread, y_spread = (float(row_weights @ ranks[:rows] ** 2) / n for ranks in (x_ranks, y_ranks))
+    rank_shifts = _sums_over_rising(x_codes, y_ranks, weights)
+    rank_shifts = rank_shifts + _sums_over_rising(y_codes, x_ranks, weights)
+    influences = (x_ranks * y_ranks + rank_shifts / n) / np.sqrt(x_spread * y_spread)
+    influences -= value * (x_influences / x_spread + y_influences / y_spread) / 2
+    influences -= np.average(influences[:rows], weights=row_weights)
+    return np.asarray(influences / n, dtype=np.float64)
+
+
+def _kendall_influences(
+    x_codes: Ints, y_codes: Ints, coefficient: str, value: float, weights: Floats, row_weights: Floats
+) -> Floats:
+    """Return the influences on Kendall's tau-b or tau-c (`taus`), from codes of the values."""
     from quorum.statistics.kernels.concordance import balances
 
-    sizes = [np.bincount(codes, weights) for codes in (x_codes, y_codes)]
+    rows, n = len(row_weights), float(row_weights.sum())
+    sizes = [np.bincount(codes, weights) for codes in (x_codes, y_codes)]  # of each code
     order = np.argsort(x_codes, kind="stable")
-    balance = np.empty(len(x))
+    balance = np.empty(len(x_codes))
     balance[order] = balances(x_codes[order], y_codes[order], weights[order], len(sizes[1]))
     untied_pairs = [n**2 - float(np.square(size).sum()) for size in sizes]
     if coefficient == "kendall-tau-b":

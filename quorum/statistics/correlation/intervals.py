@@ -15,7 +15,11 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Floats
 from quorum.statistics.correlation.coefficients import COEFFICIENTS, group_coefficients
 from quorum.statistics.correlation.influences import correlation_influences, pearson_without_clusters
-from quorum.statistics.correlation.observations import observation_weights, read_observations, why_undefined
+from quorum.statistics.correlation.observations import (
+    observation_weights,
+    read_observations,
+    undefined_reason,
+)
 from quorum.statistics.correlation.raters_of_means import changes_without_raters
 from quorum.statistics.correlation.value_pairs import ValuePairs
 from quorum.statistics.crossed import NO_DELETIONS, Clusters, Spread, coefficient_interval
@@ -50,13 +54,18 @@ def correlation(
     weights: ArrayLike | None = None,
     **options: Unpack[Sampling],
 ) -> CorrelationResult:
-    """Return one of COEFFICIENTS between two (N,) vectors. There is no interval if `resamples` is 0.
+    """Return one of COEFFICIENTS between two (N,) vectors, with its p and its interval.
 
-    p of Pearson and Spearman is by the density (1 - r^2)^(n/2 - 2) (Student 1908); for Spearman without ties and n <=
-    9 it is exact, by all orders. p of Kendall is exact without ties for n <= 33, else by the normal distribution with
-    the variance for ties of Kendall (1970). With `clusters`, interval and p are over clusters; they may include
-    `means_without_raters` of the second vector. `weights` (N,) say how many observations each row stands for (see
-    `taus`). With weights nothing is resampled, and each row is a cluster if there are no `clusters`.
+    The p of Pearson and Spearman is by the density (1 - r^2)^(n/2 - 2) (Student 1908); for Spearman without ties and
+    n <= 9 it is exact, by all orders. The p of Kendall is exact without ties for n <= 33, else by the normal
+    distribution with the variance for ties of Kendall (1970).
+
+    Args:
+        weights: (N,) how many observations each row stands for (see `taus`). With weights nothing is resampled, and
+            each row is a cluster if there are no `clusters`.
+        resamples: number of resamples. With 0, there is no bootstrap interval.
+        clusters: columns, over which p and interval are computed without resampling. They may include
+            `means_without_raters` of the second vector.
     """
     checked_options, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
@@ -65,7 +74,7 @@ def correlation(
     weight = observation_weights(weights, complete)
     kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
     value = p = math.nan
-    inference = checked_options.undefined_inference(why_undefined(x, y))
+    inference = checked_options.undefined_inference(undefined_reason(x, y))
     if not inference.reason:
         value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient, weight)[0])
         if coefficient.startswith("kendall"):
@@ -76,13 +85,15 @@ def correlation(
             if is_enumerated and len(np.unique(x)) == len(np.unique(y)) == len(x):
                 p = float((np.abs(_rhos_of_orders(len(x))) >= abs(value) - ROUNDING).mean())
         if checked_options.columns or deletions is not None or weights is not None:
-            grouped = checked_options.clusters_of("observation", complete).with_weights(weight)
-            spread = _spread(x, y, coefficient, value, grouped, weight)
+            row_clusters = checked_options.clusters_of("observation", complete).with_weights(weight)
+            spread = _spread(x, y, coefficient, value, row_clusters, weight)
             changes = partial(changes_without_raters, x, y, coefficient, kept_deletions, weight)
-            spread, grouped = kept_deletions.widen(spread, grouped, changes)
+            spread, row_clusters = kept_deletions.widen(spread, row_clusters, changes)
             p = spread.p(value)
-            limits = coefficient_interval(value, spread, grouped.cluster_count, checked_options.confidence)
-            inference = checked_options.interval_of_clusters(grouped, limits)
+            limits = coefficient_interval(
+                value, spread, row_clusters.cluster_count, checked_options.confidence
+            )
+            inference = checked_options.interval_of_clusters(row_clusters, limits)
         elif checked_options.resamples:
             patterns = ValuePairs(x, y, coefficient)
             inference = checked_options.bootstrap(patterns, patterns.frequency, len(patterns.frequency))
@@ -105,7 +116,7 @@ def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> float:
 def _spread(
     x: Floats, y: Floats, coefficient: str, value: float, clusters: Clusters, weights: Floats
 ) -> Spread:
-    """Return the variance of a coefficient.
+    """Return the spread of a coefficient over clusters, with (N,) weights.
 
     For Pearson's r it is by the jackknife, because single clusters may dominate r.
     """

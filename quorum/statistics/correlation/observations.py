@@ -46,7 +46,7 @@ def observation_weights(weights: ArrayLike | None, complete: Flags) -> Floats:
     return vector[complete]
 
 
-def why_undefined(x: Floats, y: Floats) -> str:
+def undefined_reason(x: Floats, y: Floats) -> str:
     """Return the reason why a coefficient of two (N,) vectors is undefined, or ""."""
     if len(x) < 2:
         return TOO_FEW_OBSERVATIONS

@@ -22,17 +22,18 @@ def means_without_raters(
 ) -> RaterDeletions:
     """Return the mean ratings of `row_count` rows without each of their raters, to pass as the raters of `clusters`.
 
-    rows, raters, ratings: (V,) columns with one rating in each entry; `rows` are positions from 0. A rater may rate
-    a row several times.
+    rows, raters, ratings: (V,) columns with one rating in each entry. A row is given by its position from 0. A rater
+    may rate a row several times.
     """
     rating = finite_vector(ratings, "ratings")
     position, rater = positions_and_raters("rows", rows, raters, row_count)
     same_length(rows=position, ratings=rating)
     first_answers, cell = answers_by_cell(position, rater)
-    row, own_counts = position[first_answers], np.bincount(cell, minlength=len(first_answers))
-    own_sums = np.bincount(cell, rating, minlength=len(first_answers))
-    other_sums = np.bincount(position, rating)[row] - own_sums
-    other_counts = np.bincount(position)[row] - own_counts
+    # A cell is a row with a rater. Subtract the cell's ratings from all ratings of the row.
+    row, cell_counts = position[first_answers], np.bincount(cell, minlength=len(first_answers))
+    cell_sums = np.bincount(cell, rating, minlength=len(first_answers))
+    other_sums = np.bincount(position, rating)[row] - cell_sums
+    other_counts = np.bincount(position)[row] - cell_counts
     return RaterDeletions(row, rater[first_answers], ratio(other_sums, other_counts), has_means=True)
 
 
@@ -41,10 +42,11 @@ def changes_without_raters(
 ) -> Iterator[Floats]:
     """Yield the (V,) decreases of the coefficient if one rater is left out of one of people's means `y`.
 
-    The decreases are yielded for people's means without each rater in turn. Where the tastes of few raters cancel out
-    by chance, the coefficient of all raters' means is near its maximum: it hardly changes if one rater is left out,
-    although other raters would give a lower one. With more than FEW_RATERS, or if the means without each rater are all
-    equal, the decreases are yielded once, for the means of all raters.
+    If there are few raters, the decreases are computed from the means without each rater in turn, and yielded for each.
+    The reason is that the tastes of few raters may cancel out by chance. Then the coefficient of all raters' means is
+    near its maximum: it hardly changes if one rater is left out, although other raters would give a lower one. With
+    more than FEW_RATERS, or if the means without each rater are all equal, the decreases are yielded once, from the
+    means of all raters.
     """
     has_no_other_rater = np.isnan(deletions.value)  # the row is lost as a whole
     mean_decrease = np.where(has_no_other_rater, 0.0, y[deletions.row] - deletions.value)
@@ -59,9 +61,9 @@ def changes_without_raters(
 
 
 def _means_without_raters(y: Floats, deletions: RaterDeletions, has_mean: NDArray[np.bool_]) -> list[Floats]:
-    """Return people's means `y` without each rater, but not those that are all equal.
+    """Return people's means `y` without each rater, leaving out raters without whom all means are equal.
 
-    `has_mean` (V,) says after which deletions a mean is left.
+    `has_mean` (V,) says after which deletions the row still has a mean.
     """
     means_without_rater = []
     for rater in range(deletions.rater_count):

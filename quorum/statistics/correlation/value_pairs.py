@@ -17,11 +17,13 @@ _ROUNDING = 1e-12
 
 @declare
 class ValuePairs:
-    """The P distinct pairs of values of two (N,) vectors.
+    """The function that returns (B,) coefficients from (B, P) weights of the P distinct pairs of values of two vectors.
 
-    Resamples then need only weights of pairs, and no new sorting.
-    rows, columns: (P,) codes of both values, sorted; `columns` is the vector with fewer values. frequency: (P,)
-    number of observations. pattern: (N,) pair of each observation.
+    Resamples of N observations then need only weights of pairs, and no new sorting.
+
+    rows, columns: (P,) codes of both values of each pair, ascending by `rows`; `columns` are those of the vector with
+    fewer different values. frequency: (P,) number of observations with each pair. pattern: (N,) pair of each
+    observation.
     """
 
     def __init__(self, x: Floats, y: Floats, coefficient: str) -> None:
@@ -65,6 +67,7 @@ class ValuePairs:
 
 
 def _centre_and_scale(levels: Floats, values: Floats) -> Floats:
+    """Return the levels minus the mean of the values, scaled so that the largest deviation is 1."""
     deviations = levels - values.mean()
     return np.asarray(deviations / np.abs(deviations).max(), dtype=np.float64)
 

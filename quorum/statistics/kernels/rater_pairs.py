@@ -104,13 +104,15 @@ def pair_figures(
             stop = starts[second] + common_units[second]
             first_codes, second_codes = firsts[starts[second] : stop], seconds[starts[second] : stop]
             pairs[pair, 0], pairs[pair, 1], pairs[pair, 2] = first, second, common_units[second]
-            figures[pair] = two_raters(first_codes, second_codes, positions, weights, level, label_counts)
+            figures[pair] = figures_of_pair(
+                first_codes, second_codes, positions, weights, level, label_counts
+            )
             common_units[second] = 0
             pair += 1
 
 
 @compiled
-def two_raters(
+def figures_of_pair(
     first_codes: NDArray[Any],
     second_codes: NDArray[Any],
     positions: Floats,
@@ -124,30 +126,30 @@ def two_raters(
     """
     units = len(first_codes)
     first_counts, second_counts = label_counts[0], label_counts[1]
-    given_codes = np.empty(min(2 * units, len(positions)), dtype=np.int64)
+    occurring_codes = np.empty(min(2 * units, len(positions)), dtype=np.int64)
     code_count = 0
     for code in first_codes:
         if first_counts[code] == 0:
-            given_codes[code_count] = code
+            occurring_codes[code_count] = code
             code_count += 1
         first_counts[code] += 1
     for code in second_codes:
         if first_counts[code] == 0 and second_counts[code] == 0:
-            given_codes[code_count] = code
+            occurring_codes[code_count] = code
             code_count += 1
         second_counts[code] += 1
-    given_codes = np.sort(given_codes[:code_count])
+    occurring_codes = np.sort(occurring_codes[:code_count])
     same = 0
     for unit in range(units):
         if first_codes[unit] == second_codes[unit]:
             same += 1
     figures = np.array([same / units, math.nan, math.nan])
     if code_count > 1:
-        figures[1] = _kappa(first_codes, second_codes, given_codes, first_counts, second_counts, weights)
+        figures[1] = _kappa(first_codes, second_codes, occurring_codes, first_counts, second_counts, weights)
         figures[2] = _alpha(
-            first_codes, second_codes, given_codes, first_counts, second_counts, positions, level
+            first_codes, second_codes, occurring_codes, first_counts, second_counts, positions, level
         )
-    for code in given_codes:
+    for code in occurring_codes:
         first_counts[code] = 0
         second_counts[code] = 0
     return figures
@@ -157,7 +159,7 @@ def two_raters(
 def _kappa(
     first_codes: NDArray[Any],
     second_codes: NDArray[Any],
-    given_codes: Ints,
+    occurring_codes: Ints,
     first_counts: Floats,
     second_counts: Floats,
     weights: int,
@@ -171,21 +173,21 @@ def _kappa(
     expected = 0.0
     if weights == PLAIN:
         expected = n * n
-        for code in given_codes:
+        for code in occurring_codes:
             expected -= first_counts[code] * second_counts[code]
     elif weights == LINEAR:
         below_first = below_second = 0.0
-        for index in range(len(given_codes) - 1):
-            below_first += first_counts[given_codes[index]]
-            below_second += second_counts[given_codes[index]]
-            gap = given_codes[index + 1] - given_codes[index]
+        for index in range(len(occurring_codes) - 1):
+            below_first += first_counts[occurring_codes[index]]
+            below_second += second_counts[occurring_codes[index]]
+            gap = occurring_codes[index + 1] - occurring_codes[index]
             expected += gap * (below_first * (n - below_second) + below_second * (n - below_first))
     else:
         mean_first = mean_second = 0.0
-        for code in given_codes:
+        for code in occurring_codes:
             mean_first += first_counts[code] * code / n
             mean_second += second_counts[code] * code / n
-        for code in given_codes:
+        for code in occurring_codes:
             expected += n * first_counts[code] * (code - mean_first) ** 2
             expected += n * second_counts[code] * (code - mean_second) ** 2
         expected += (n * (mean_first - mean_second)) ** 2
@@ -196,7 +198,7 @@ def _kappa(
 def _alpha(
     first_codes: NDArray[Any],
     second_codes: NDArray[Any],
-    given_codes: Ints,
+    occurring_codes: Ints,
     first_counts: Floats,
     second_counts: Floats,
     positions: Floats,
@@ -209,7 +211,7 @@ def _alpha(
     if level == ORDINAL:
         scale = np.zeros(len(positions))
         below = 0.0
-        for code in given_codes:
+        for code in occurring_codes:
             scale[code] = below + (first_counts[code] + second_counts[code]) / 2.0
             below += first_counts[code] + second_counts[code]
     observed = 0.0
@@ -218,19 +220,19 @@ def _alpha(
     expected = 0.0
     if level == NOMINAL:
         expected = n * n
-        for code in given_codes:
+        for code in occurring_codes:
             expected -= (first_counts[code] + second_counts[code]) ** 2
     elif level == RATIOS:
-        for lower in given_codes:
-            for higher in given_codes:
+        for lower in occurring_codes:
+            for higher in occurring_codes:
                 count_product = (first_counts[lower] + second_counts[lower]) * (
                     first_counts[higher] + second_counts[higher]
                 )
                 expected += count_product * distance(RATIO, scale[lower], scale[higher])
     else:
         mean = 0.0
-        for code in given_codes:
+        for code in occurring_codes:
             mean += (first_counts[code] + second_counts[code]) * (scale[code] / n)
-        for code in given_codes:
+        for code in occurring_codes:
             expected += 2.0 * n * (first_counts[code] + second_counts[code]) * (scale[code] - mean) ** 2
     return 1.0 - (n - 1.0) * observed / expected if expected > 0 else math.nan

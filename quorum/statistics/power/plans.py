@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 import numpy as np
 
@@ -18,11 +19,12 @@ MAX_DESIGNS = 2_000  # designs in a grid
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The designs that were tried, and their costs in cents, in the same order.
+    """The designs that were tried, and the cheapest one that suffices.
 
-    best: the cheapest design whose interval of power is above `required_power`; of equally cheap designs, the one with
-    the fewest judgments. fewer_votes, half_the_pairs: smaller designs for comparison. These three are simulated again,
-    because the search favours designs with lucky simulations.
+    tried: the power of all designs. costs: their costs in cents, in the same order. best: the cheapest design whose
+    interval of power begins at `required_power` or above; of equally cheap designs, the one with the fewest judgments;
+    None if there is none. fewer_votes, half_the_pairs: designs that are smaller than the best one in this respect, for
+    comparison. These three are simulated again, because the search favours designs whose simulations were lucky.
     """
 
     tried: tuple[PowerResult, ...]
@@ -54,14 +56,7 @@ def plan_design(
     """
     if not 0 < wanted < 1:
         raise BadOption(f"wanted is {wanted!r}, expected a power between 0 and 1")
-    sizes = sorted(
-        {
-            Size(pair_count, reference_count, vote_count)
-            for pair_count in pairs
-            for reference_count in references
-            for vote_count in votes
-        }
-    )
+    sizes = sorted({Size(*numbers) for numbers in product(pairs, references, votes)})
     if not 1 <= len(sizes) <= MAX_DESIGNS:
         raise BadOption(f"there are {len(sizes):,} designs to try, expected 1 to {MAX_DESIGNS:,}")
     simulate = partial(power_of, question, people, alpha=alpha, simulations=simulations)

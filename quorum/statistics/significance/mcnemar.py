@@ -19,7 +19,7 @@ NO_DISCORDANT = "the two outcomes never differ"
 
 @dataclass(frozen=True, slots=True)
 class McNemarResult(Result):
-    """McNemar's test.
+    """The result of McNemar's test of two systems.
 
     first_only, second_only: numbers of discordant pairs, in which only one of the two is right. exact_p: by the
     binomial distribution. statistic, p: chi-square with continuity correction. clustered_p: p by t of the share of
@@ -36,6 +36,7 @@ class McNemarResult(Result):
 
     @property
     def best_p(self) -> float:
+        """The p by clusters if there are any, else the exact p."""
         return self.exact_p if math.isnan(self.clustered_p) else self.clustered_p
 
 

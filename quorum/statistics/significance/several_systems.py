@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,14 @@ LEVEL = 0.05  # significance level of two-sided tests
 
 @dataclass(frozen=True, slots=True)
 class ClusterResult:
-    """(S,) systems in descending order of value, and clusters of systems that differ at `level`.
+    """S systems in descending order of value, divided into clusters that differ significantly.
 
-    names, values: of the systems. correction: one of CORRECTIONS. A system beats another if its value is higher and the
-    adjusted p is at most `level`. clusters: every member of a cluster beats every member of lower clusters. rank_low:
-    (S,) 1 + the number of systems that beat the system. rank_high: (S,) S - the number of systems that it beats. p,
-    adjusted_p: (S, S), nan on the diagonal and without a test.
+    A system beats another one if its value is higher and the adjusted p of their difference is at most `level`.
+
+    names, values: (S,) names and values of the systems. clusters: the names by cluster; every member of a cluster beats
+    every member of lower clusters. rank_low: (S,) 1 + the number of systems that beat the system. rank_high: (S,) S -
+    the number of systems that it beats. p, adjusted_p: (S, S), nan on the diagonal and without a test. correction: one
+    of CORRECTIONS.
     """
 
     names: tuple[str, ...]
@@ -46,10 +49,10 @@ class ClusterResult:
 
 @dataclass(frozen=True, slots=True)
 class BestResult:
-    """(S,) systems or metrics in descending order of value, with tests of the best against each other one.
+    """S systems or metrics in descending order of value, with tests of the best one against each of the others.
 
-    p: (S,) with Holm's correction; nan for the best itself and without a test. Leaders are the best one and those that
-    are not significantly worse.
+    p: (S,) two-sided p with Holm's correction; nan for the best itself and without a test. Leaders are the best one and
+    those that are not significantly worse.
     """
 
     names: tuple[str, ...]
@@ -59,12 +62,12 @@ class BestResult:
     @property
     def leaders(self) -> list[str]:
         """The names of the best system and of those that are not significantly worse."""
-        return [name for name, behind in zip(self.names, self._is_behind, strict=True) if not behind]
+        return list(compress(self.names, (~self._is_worse).tolist()))
 
     @property
     def significantly_worse(self) -> list[str]:
         """The names of the systems that are significantly worse than the best one."""
-        return [name for name, behind in zip(self.names, self._is_behind, strict=True) if behind]
+        return list(compress(self.names, self._is_worse.tolist()))
 
     @property
     def compared(self) -> dict[str, float | None]:
@@ -75,16 +78,17 @@ class BestResult:
     @property
     def p_of_rest(self) -> float | None:
         """The largest p of the systems that are not leaders, or None if all are leaders."""
-        return float(self.p[self._is_behind].max()) if self._is_behind.any() else None
+        return float(self.p[self._is_worse].max()) if self._is_worse.any() else None
 
     @property
     def p_of_leaders(self) -> float | None:
-        """The largest p of the leaders' comparisons with the first, or None without a test."""
-        p = self.p[~self._is_behind]
+        """The largest p of the other leaders' comparisons with the best one, or None without a test."""
+        p = self.p[~self._is_worse]
         return None if np.isnan(p).all() else float(np.nanmax(p))
 
     @property
-    def _is_behind(self) -> Flags:
+    def _is_worse(self) -> Flags:
+        """The (S,) flags of the systems that are significantly worse than the best one."""
         return np.asarray((self.p <= LEVEL) & (self.values < self.values[:1]))
 
 

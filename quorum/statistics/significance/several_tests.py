@@ -20,7 +20,11 @@ CORRECTIONS = ("holm", "benjamini-hochberg", "benjamini-yekutieli", "none")
 
 @dataclass(frozen=True, slots=True)
 class AdjustedPValues(Result):
-    """Adjusted p-values by a method of CORRECTIONS. `undefined` counts those that are nan, `tests` the others."""
+    """P-values of several tests, adjusted for their number.
+
+    values: (N,) adjusted p-values. method: one of CORRECTIONS. tests: number of p-values that are defined. undefined:
+    number of those that are nan.
+    """
 
     values: Floats
     method: str
@@ -58,16 +62,19 @@ def holm(p_values: ArrayLike) -> Floats:
 def stouffer_wilcoxon(
     differences: Sequence[ArrayLike], alternative: Literal["two-sided", "greater"] = "two-sided"
 ) -> float:
-    """Combine the p of Wilcoxon's signed-rank test in each domain by Stouffer's method.
+    """Combine the p of Wilcoxon's signed-rank tests in several domains by Stouffer's method.
 
-    Return nan if there are no domains. As at WMT24 (Kocmi et al. 2024), z is the normal quantile of 1 - p. A domain
+    `differences` has the (N,) differences of paired scores in each domain. Return nan if there are no domains. As at
+    WMT24 (Kocmi et al. 2024), z is the normal quantile of 1 - p. A domain
     without a difference has p = 1.
     """
-    p = [
-        float(scipy.stats.wilcoxon(domain, alternative=alternative).pvalue) if np.any(domain) else 1.0
-        for domain in (float_vector(values, "differences") for values in differences)
-        if len(domain)
-    ]
+    p = []
+    for values in differences:
+        domain = float_vector(values, "differences")
+        if np.any(domain):
+            p.append(float(scipy.stats.wilcoxon(domain, alternative=alternative).pvalue))
+        elif len(domain):
+            p.append(1.0)
     z = np.asarray(scipy.stats.norm.isf(p))
     return float(scipy.stats.norm.sf(z.sum() / math.sqrt(len(p)))) if p else math.nan
 

@@ -32,9 +32,9 @@ _EQUAL_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class WorkerAnswers:
-    """Judgments as codes.
+    """N judgments as codes.
 
-    units, workers, labels: the distinct ones, ascending. unit, worker, value: (N,) positions in these arrays.
+    units, workers, labels: (U,), (W,) and (L,) names, ascending. unit, worker, value: (N,) positions in these arrays.
     """
 
     units: NDArray[Any]
@@ -67,6 +67,7 @@ class WorkerAnswers:
 
     @property
     def shape(self) -> tuple[int, int, int]:
+        """The numbers U, W and L of units, workers and labels."""
         return len(self.units), len(self.workers), len(self.labels)
 
     @property
@@ -120,7 +121,10 @@ class ClimbedModel(WorkerModel):
 
 
 def note_of(worker_count: int, max_judgments: int) -> str:
-    """Return why the accuracy of workers cannot be estimated, or "". No unit has more than `max_judgments`."""
+    """Return why the accuracy of workers cannot be estimated, or "".
+
+    `max_judgments` is the largest number of judgments of a unit.
+    """
     if worker_count == 1:
         return ONE_WORKER
     return SINGLE_JUDGMENTS if max_judgments == 1 else ""
@@ -129,10 +133,10 @@ def note_of(worker_count: int, max_judgments: int) -> str:
 def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> tuple[Sequence[Floats], bool]:
     """Return the arrays of a solution, averaged if there are several equally good ones, and whether there are several.
 
-    `best` has the (U, L) posterior, a (W,) probability of each worker, and other arrays. `early` has the same arrays
-    a few steps after a symmetric start. The answers cannot distinguish numbers that are equal in `early`. If such
-    numbers differ in `best`, there are several equally good solutions, which permute these numbers, and the mean of
-    the numbers is the mean over the solutions.
+    `best` has the (U, L) posterior, a (W,) probability of each worker, and other arrays. `early` has the same arrays a
+    few steps after a symmetric start. If two numbers of an array are equal in `early`, the answers do not distinguish
+    them. If they nevertheless differ in `best`, exchanging them gives another solution that is as good. Then the mean
+    of such numbers is the mean over these solutions.
     """
     posterior, probability, *_ = best
     early_posterior, early_probability, *_ = early
@@ -145,7 +149,7 @@ def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> 
 
 
 def _values_differ(values: Floats, early: Floats, mask: Flags) -> bool:
-    """Return whether some of the `values` under the mask differ from other values with an equal number in `early`."""
+    """Return whether some of the `values` in the mask differ from other values whose numbers in `early` are equal."""
     if not mask.any():
         return False
     return bool((np.abs(_mean_of_equals(values, early) - values)[mask] > _CHANCE_MARGIN).any())
