@@ -100,8 +100,8 @@ class Operation:
             the job runs, except with ``never``.
         preview: a function that returns the cost, and the word that ``do`` gets as ``confirm``.
         orders: whether the operation may cost so much that another person must confirm it.
-        command: the help of the operation's command if it is made from this declaration; ``quorum/subcommands.py`` has its
-            name.
+        command: the help of the operation's command if it is made from this declaration; ``quorum/subcommands.py`` has
+            its name.
     """
 
     name: str

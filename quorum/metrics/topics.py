@@ -17,9 +17,10 @@ TOLERANCE = 1e-3  # largest change of a document's share of a topic at convergen
 class TopicModel:
     """K topics of V words, fitted to D documents.
 
-    words: (K, V), and documents: (D, K), parameters of Dirichlet distributions: of the words of each topic, and of the
-    topics of each document. prior: the parameter of both symmetric priors. sweeps: number of updates of all parameters.
-    converged: whether the last one changed little.
+    words: (K, V) parameters of the Dirichlet distribution of each topic's words (lambda of Hoffman et al.). documents:
+    (D, K) parameters of the Dirichlet distribution of each document's topics (gamma). prior: the parameter of both
+    symmetric priors. sweeps: number of updates of all parameters. converged: whether the last update changed the
+    documents' expected shares of topics by little.
     """
 
     words: Floats
@@ -53,7 +54,8 @@ def fit_topics(
 
     `fixed_words` are (K, V) parameters of topics, which are then kept instead of being fitted. Given the topic shares
     of each word, documents and topics do not depend on each other, so one sweep that updates both raises the bound.
-    Names of variables are those of Hoffman et al.
+    Names of variables are those of Hoffman et al.: lambda and gamma are the fields `words` and `documents`; beta and
+    theta are the topics' distributions of words, and the documents' distributions of topics.
     """
     documents, vocabulary = counts.shape
     rows, columns = counts.nonzero()
@@ -77,6 +79,7 @@ def fit_topics(
 
 
 def _expected_shares(parameters: Floats) -> Floats:
+    """Return the mean of the Dirichlet distribution with the parameters in each row."""
     return np.asarray(parameters / parameters.sum(axis=1, keepdims=True), dtype=np.float64)
 
 

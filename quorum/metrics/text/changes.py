@@ -1,10 +1,9 @@
 """Changes of words between tokenizing and counting: dropping stop words, and stemming.
 
-A change has a name (`CHANGES`) and consists of steps.
+A change has a name (`CHANGES`) and consists of steps, which are functions of tokenized texts.
 """
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -18,37 +17,49 @@ STEM_THEN_STOP = "stem-first"
 Step = Callable[[TokenizedTexts], TokenizedTexts]  # one step of a change
 
 
-def _stem_step(stem: Callable[..., list[str]]) -> Step:
-    return lambda texts: texts.change_words(stem)
+def _drop_stop_words(texts: TokenizedTexts) -> TokenizedTexts:
+    return _drop_words(texts, smart_stop_words())
 
 
-def _remove_words(texts: TokenizedTexts, read_words: Callable[[], frozenset[str]]) -> TokenizedTexts:
-    dropped_words = read_words()
+def _drop_empty(texts: TokenizedTexts) -> TokenizedTexts:
+    """Drop empty stems. Porter's published rules turn the word `s` into one, which programs that join stems lose."""
+    return _drop_words(texts, frozenset([""]))
+
+
+def _drop_words(texts: TokenizedTexts, dropped_words: frozenset[str]) -> TokenizedTexts:
     return texts.drop_words(np.array([word in dropped_words for word in texts.vocabulary], dtype=np.bool_))
 
 
-_DROP_STOP_WORDS: Step = partial(_remove_words, read_words=smart_stop_words)
+def _stem_porter(texts: TokenizedTexts) -> TokenizedTexts:
+    return texts.change_words(porter)
 
-# Porter's published rules turn the word `s` into an empty stem, which programs that join stems with blanks lose.
-_DROP_EMPTY: Step = partial(_remove_words, read_words=lambda: frozenset([""]))
 
-_STEM_PORTER = _stem_step(porter)
-_STEM_ROUGE, _STEM_WORDNET = _stem_step(rouge_stems), _stem_step(rouge_wordnet_stems)
+def _stem_porter_1980(texts: TokenizedTexts) -> TokenizedTexts:
+    return texts.change_words(porter_1980)
+
+
+def _stem_rouge(texts: TokenizedTexts) -> TokenizedTexts:
+    return texts.change_words(rouge_stems)
+
+
+def _stem_wordnet(texts: TokenizedTexts) -> TokenizedTexts:
+    return texts.change_words(rouge_wordnet_stems)
+
 
 CHANGES: dict[str, tuple[Step, ...]] = {
     "none": (),
-    "porter": (_STEM_PORTER,),
-    "porter-1980": (_stem_step(porter_1980), _DROP_EMPTY),
-    STOP_THEN_STEM: (_DROP_STOP_WORDS, _STEM_ROUGE),
+    "porter": (_stem_porter,),
+    "porter-1980": (_stem_porter_1980, _drop_empty),
+    STOP_THEN_STEM: (_drop_stop_words, _stem_rouge),
     # The order that reproduces the filter figures of Hodosh et al. 2013, §4.3.2; short words are stemmed as well.
-    STEM_THEN_STOP: (_STEM_PORTER, _DROP_STOP_WORDS),
+    STEM_THEN_STOP: (_stem_porter, _drop_stop_words),
     # The ROUGE-1.5.5 script keeps or drops stop words, then stems (see `porter`).
     "rouge-keep-none": (),
-    "rouge-keep-porter": (_STEM_ROUGE,),
-    "rouge-keep-wordnet": (_STEM_WORDNET,),
-    "rouge-drop-none": (_DROP_STOP_WORDS,),
-    "rouge-drop-porter": (_DROP_STOP_WORDS, _STEM_ROUGE),
-    "rouge-drop-wordnet": (_DROP_STOP_WORDS, _STEM_WORDNET),
+    "rouge-keep-porter": (_stem_rouge,),
+    "rouge-keep-wordnet": (_stem_wordnet,),
+    "rouge-drop-none": (_drop_stop_words,),
+    "rouge-drop-porter": (_drop_stop_words, _stem_rouge),
+    "rouge-drop-wordnet": (_drop_stop_words, _stem_wordnet),
 }
 
 

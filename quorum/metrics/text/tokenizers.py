@@ -54,6 +54,7 @@ def _v15_tokens(caption: str) -> list[str]:
 
 
 def _word_tokenizer(name: str, version: str, cut: Callable[[str], list[str]]) -> Tokenizer:
+    """Return a tokenizer whose words contain no blanks, so that it may cut pieces like whole captions."""
     return Tokenizer(name, version, cut, cut)
 
 
@@ -70,6 +71,7 @@ TOKENIZERS = {
 
 
 def tokenizer_labelled(label: object) -> Tokenizer:
+    """Return the tokenizer with this label. Raise UnknownName if there is none."""
     labels = {tokenizer.label: tokenizer for tokenizer in TOKENIZERS.values()}
     if label not in labels:
         raise UnknownName("tokenizer", label, labels)
@@ -77,6 +79,7 @@ def tokenizer_labelled(label: object) -> Tokenizer:
 
 
 def tokenizer_named(name: str) -> Tokenizer:
+    """Return the tokenizer with this name. Raise UnknownName if there is none."""
     if name not in TOKENIZERS:
         raise UnknownName("tokenizer", name, TOKENIZERS)
     return TOKENIZERS[name]

@@ -13,9 +13,9 @@ from quorum.statistics.inference import Result
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregatedLabels(Result):
-    """Aggregated answers: one label for each of (U,) units.
+    """Aggregated answers: one label for each of U units.
 
-    `winner` (U,) is a position in `labels` (L,), or -1 if no label wins.
+    units, labels: (U,) and (L,) names, ascending. winner: (U,) positions in `labels`, or -1 if no label wins.
     """
 
     units: NDArray[Any]
@@ -30,9 +30,10 @@ class AggregatedLabels(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerModel(AggregatedLabels):
-    """Aggregated answers with (U, L) probabilities, by a model of (W,) workers.
+    """Aggregated answers by a model of W workers.
 
-    `judgments` is (W,) numbers of their judgments.
+    workers: (W,) names, ascending. posterior: (U, L) probabilities of the labels. judgments: (W,) numbers of the
+    workers' judgments. iterations, converged: how the fit ended (see `quorum.statistics`).
     """
 
     workers: NDArray[Any]

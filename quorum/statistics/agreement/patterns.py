@@ -1,4 +1,8 @@
-"""Patterns of answers. Units with equal answers have one pattern, and resamples count them together."""
+"""Patterns of answers to units, so that units with equal answers are counted together.
+
+A pattern is the number of answers with each label, such as two "yes" and one "no". Coefficients of agreement depend
+only on how many units have each pattern, so resamples need only draw these numbers.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +26,11 @@ from quorum.statistics.agreement.ratings import (
 )
 from quorum.statistics.inputs import BadValue, encode
 
-# Keys of up to this many bits are counted in a table, and longer keys by sorting.
+# A key is a pattern as one number: `bits` bits count the answers with the first label, the next ones those with the
+# second label, and so on. Keys of up to this many bits are counted in a table, and longer keys by sorting.
 _TABLE_BITS = 20
 
-# A unit's counts of answers are packed into one number if they fit into this many bits.
+# Patterns are written as keys if they fit into this many bits.
 KEY_BITS = 62
 
 declare_kind(
@@ -106,7 +111,7 @@ class PatternedRatings:
         return cls(ratings, patterns, unit_pattern, np.cumsum(occurs) - 1)
 
     def judgment_values(self, values: Floats) -> Floats:
-        """Return (N,) values of judgments, given (C,) values of the cells of `patterns.counts`."""
+        """Return the (N,) values of judgments, from the (C,) values of their cells in `patterns.counts`."""
         rows, columns = self.unit_pattern, self.label_index
         return self.patterns.values_at(values, rows, self.ratings.unit, columns, self.ratings.code)
 

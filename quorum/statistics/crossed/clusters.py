@@ -1,4 +1,7 @@
-"""Rows clustered by item, by rater, or by both."""
+"""Rows of data clustered by item, by rater, or by both, over which variances are computed.
+
+Rows of the same item, or by the same rater, depend on each other, so they form a cluster.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +45,11 @@ def column_codes(values: Iterable[Any], name: str, row_count: int, row: str = "a
 class Clusters:
     """N rows clustered by item, by rater, or by both.
 
-    columns: (N,) codes by name. counts: number of clusters by name. columns_used: names of the columns with two
-    clusters or more. codes: (N,) codes of each used column; if there are two columns, also of their cells, which are
-    an item with a rater. sizes: for each of `codes`, the (G,) numbers of rows of the clusters. reason: why there is
-    no interval. note: a warning about the interval. cache: the last result of `subset`.
+    columns: (N,) codes of the clusters in each column, by its name. counts: number of clusters by name. columns_used:
+    names of the columns with two clusters or more. codes: the (N,) codes of each used column; if there are two, also
+    those of their cells. A cell is an item with a rater, so usually a single answer. sizes: for each of `codes`, the
+    (G,) numbers of rows in the clusters. reason: why there is no interval. note: a warning about the interval. cache:
+    the last result of `subset`.
     """
 
     columns: Mapping[str, Ints]

@@ -1,4 +1,9 @@
-"""The raters behind a consensus: how leaving out each of them changes the consensus of a row."""
+"""The raters behind a consensus: how leaving out each of them changes the consensus of a row.
+
+A row is what raters judge together, such as a pair of texts, whose consensus is the winner by their votes, or a
+caption, whose consensus is the mean of their grades. The variance that other raters would add is computed from these
+changes.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +32,11 @@ from quorum.statistics.inputs import BadOption, BadShape, encode, finite_vector,
 
 @dataclass(frozen=True, slots=True)
 class RaterDeletions:
-    """The effect of leaving out a rater on the consensus (winner or mean) of a row.
+    """The effects of V deletions, each of a rater from a row, on the consensus (winner or mean) of the row.
 
-    row, rater: (V,) positions of rows, and codes of raters from 0. value: for winners, (V, 2) chances that the
-    first, and the second, wins with the rater's vote, minus the chances without it; for means, (V,) the mean
-    without the rater, nan if there is no other rater. has_means: whether the values are means.
+    row, rater: (V,) positions of rows, and codes of raters from 0. has_means: whether the consensus is a mean. value:
+    for means, the (V,) means without the rater, nan if there is no other rater. For winners, (V, 2) changes: the
+    chances that the first, and the second, wins with the rater's vote, minus the chances without it.
     """
 
     row: Ints
@@ -56,23 +61,7 @@ class RaterDeletions:
         row, rater = row[first_answers], rater[first_answers]
         cell_contributions = np.bincount(cell, contributions, len(first_answers)).astype(np.float64)
         value = _gains(leads[row], cell_contributions)
-        # Replace the values of rows whose lead is a difference of votes, if they have enough votes to leave out
-        # several.
-        vote_counts = np.bincount(row, minlength=len(leads))
-        for_first, for_second, for_neither = (
-            np.bincount(row[cell_contributions == vote], minlength=len(leads)) for vote in (1, -1, 0)
-        )
-        has_votes_alone = for_first + for_second + for_neither == vote_counts
-        is_vote_lead = has_votes_alone & (for_first - for_second == leads)
-        cells = np.flatnonzero((is_vote_lead & (jackknife_size(vote_counts) > 0))[row])
-        counts = np.stack([row_counts[row[cells]] for row_counts in (for_first, for_second, for_neither)])
-        own_votes = cell_contributions[cells]
-        # Compute the gains once for each distinct case, which is the numbers of votes and the rater's own vote.
-        base = int(vote_counts.max(initial=0)) + 1
-        case_codes = np.ravel_multi_index((*counts, own_votes.astype(np.int64) + 1), (base, base, base, 3))
-        _, examples, case_of_cell = np.unique(case_codes, return_index=True, return_inverse=True)
-        gains = [_gains_of_vote(tuple(counts[:, i].tolist()), float(own_votes[i])) for i in examples.tolist()]
-        value[cells] = np.array(gains).reshape(-1, 2)[case_of_cell]
+        _replace_gains_of_votes(value, row, cell_contributions, leads)
         return cls(row, rater, value)
 
     def subset(self, rows: Flags) -> RaterDeletions:
@@ -164,6 +153,32 @@ class RaterDeletions:
         return Squares(squares_of(self.row), squares_of(self.rater), deviations.T @ deviations, items, sizes)
 
 
+def _replace_gains_of_votes(value: Floats, row: Ints, contribution: Floats, leads: Floats) -> None:
+    """Replace the (V, 2) gains in rows whose lead is a difference of votes by those of the delete-d jackknife.
+
+    Rows with too few votes to leave out several keep their gains. contribution: (V,) what each rater adds to the lead
+    of the row; a vote adds 1, -1 or 0.
+    """
+    vote_counts = np.bincount(row, minlength=len(leads))
+    for_first, for_second, for_neither = (
+        np.bincount(row[contribution == vote], minlength=len(leads)) for vote in (1, -1, 0)
+    )
+    has_votes_alone = for_first + for_second + for_neither == vote_counts
+    is_vote_lead = has_votes_alone & (for_first - for_second == leads)
+    replaced = np.flatnonzero((is_vote_lead & (jackknife_size(vote_counts) > 0))[row])
+    counts = np.stack([row_counts[row[replaced]] for row_counts in (for_first, for_second, for_neither)])
+    votes = contribution[replaced]
+    # Compute the gains once for each distinct case, which consists of the row's numbers of votes and the rater's vote.
+    base = int(vote_counts.max(initial=0)) + 1
+    case_codes = np.ravel_multi_index((*counts, votes.astype(np.int64) + 1), (base, base, base, 3))
+    _, examples, case_of_deletion = np.unique(case_codes, return_index=True, return_inverse=True)
+    gains = [
+        _gains_of_vote(tuple(counts[:, example].tolist()), float(votes[example]))
+        for example in examples.tolist()
+    ]
+    value[replaced] = np.array(gains).reshape(-1, 2)[case_of_deletion]
+
+
 def jackknife_size(votes: Any) -> Any:
     """Return the number of other votes to leave out with a rater's: sqrt(votes), rounded down to an even number.
 
@@ -173,10 +188,10 @@ def jackknife_size(votes: Any) -> Any:
 
 
 def _gains(lead: Floats, vote: Floats | float) -> Floats:
-    """Return the (V, 2) gains of the first and of the second side from what a vote adds to the lead.
+    """Return the (V, 2) gains of the first and of the second side from votes, given the leads with these votes.
 
-    A side has one win if the lead is in its favour, and none otherwise. Its gain is its wins with the vote, minus those
-    without it.
+    A side has one win if the lead is in its favour, and none otherwise. Its gain is its wins with the vote, minus its
+    wins without it.
     """
     return np.stack([(side * lead > 0) * 1.0 - (side * (lead - vote) > 0) for side in (1, -1)], axis=-1)
 
@@ -185,7 +200,8 @@ def _gains(lead: Floats, vote: Floats | float) -> Floats:
 def _gains_of_vote(counts: tuple[int, ...], vote: float) -> Floats:
     """Return the (2,) mean of `_gains` over all sets of other votes left out, times the share of votes that remain.
 
-    counts: number of votes for the first, the second, and neither.
+    counts: numbers of votes for the first, the second, and neither, of which `vote` (1, -1 or 0) is one. A set has
+    `jackknife_size` votes.
     """
     # Sum over all numbers of other votes, for the first, the second and neither, that are left out, with their chances.
     vote_count = sum(counts)
@@ -209,9 +225,9 @@ NO_DELETIONS = RaterDeletions(np.empty(0, np.int64), np.empty(0, np.int64), np.e
 
 
 def answers_by_cell(row: Ints, rater: Ints) -> tuple[Ints, Ints]:
-    """Return the position of each cell's first answer, and the (V,) cells of the answers.
+    """Return the position of the first answer in each cell, and the (V,) cells of V answers.
 
-    A cell is a row with a rater, who may have answered the row several times.
+    A cell is a row with a rater, who may have answered the row several times. row, rater: (V,) codes.
     """
     cell_codes = row * (int(rater.max(initial=0)) + 1) + rater
     _, first_answers, cell = np.unique(cell_codes, return_index=True, return_inverse=True)

@@ -23,7 +23,7 @@ _MAX_EXPONENT = 700.0
 
 @dataclass(frozen=True, slots=True)
 class CrossedEstimate:
-    """A value with the limits of its interval."""
+    """An estimated value with the limits of its interval."""
 
     value: float
     low: float

@@ -29,11 +29,11 @@ MIN_VARIANCE = 0.25
 class Spread:
     """The variance of an estimate, and the degrees of freedom `df` of its t statistic.
 
-    by_raters: the variance that raters add, included in `variance`. within: the variance by raters that the noise of
-    single answers explains. items, raters: effective numbers of items and of raters; inf if the variance is not
-    over them. items is nan if only the degrees of freedom are known. rater_count: the number of raters, who may have
-    given different numbers of answers. independent_rows: if the estimate is a share of independent zeros and ones,
-    their number; else nan.
+    by_raters: the variance that raters add, which is included in `variance`. within: the variance by raters that the
+    noise of single answers explains. items, raters: effective numbers of items and of raters; inf if the variance is
+    not over them, and nan for items if only the degrees of freedom are known. rater_count: the number of raters, who
+    may have given different numbers of answers. independent_rows: if the estimate is a share of independent zeros and
+    ones, their number; else nan.
     """
 
     variance: float
@@ -126,18 +126,20 @@ class Spread:
         )
 
     def half_width(self, confidence: float) -> float:
+        """Return half of the width of the estimate's interval by t."""
         return quantile_of(confidence, self.df) * math.sqrt(self.variance)
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A difference of two systems or metrics, and its spread, which are nan if there are no data."""
+    """A difference of two systems or metrics, with its spread for a test; both are nan if there are no data."""
 
     difference: float
     spread: Spread
 
     @property
     def t(self) -> float:
+        """The t statistic, nan without variance."""
         variance = self.spread.variance
         return self.difference / math.sqrt(variance) if variance > 0 else math.nan
 

@@ -14,9 +14,10 @@ Bytes = NDArray[np.uint8]
 
 @compiled
 def signed_sums(differences: Floats, coins: Bytes) -> Floats:
-    """Return the (R,) sums of (8 G,) differences, with signs by the coins (G, R): plus for 1, minus for 0.
+    """Return R sums of the (8 G,) `differences` of items, with random signs: plus for the coin 1, minus for 0.
 
-    The 256 possible sums of eight items are computed once, and looked up by the byte with the coins of the items.
+    `coins` (G, R) has a byte with the coins of eight items in each cell. The 256 possible sums of eight items are
+    computed once, and looked up by the byte.
     """
     groups, resamples = coins.shape
     sums = np.zeros(resamples)
@@ -40,8 +41,9 @@ def signed_sums(differences: Floats, coins: Bytes) -> Floats:
 def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) -> Floats:
     """Return the (R,) differences of the medians of two sides, after items whose coin is 1 swapped their scores.
 
-    values, items, sides: (2 N,) scores of both sides, ascending, with their item and side (0 or 1). coins: (R,
-    bytes). In ascending order of scores, a side reaches its median at its (N // 2 + 1)-th score.
+    values, items, sides: (2 N,) scores of both sides, ascending, with their item and side (0 or 1). coins: (R, bytes),
+    each row with the coins of all items. In ascending order of scores, a side reaches its median at its (N // 2 + 1)-th
+    score, so the scores after it need not be read.
     """
     resamples = coins.shape[0]
     n = values.shape[0] // 2
