@@ -17,6 +17,9 @@ CAPTION_OPTIONS = ("tau_c", "single_grades", "own_kept", "without_own", "people_
 class EvaluationOptions:
     """Options of an evaluation. Each requests a variant in addition to the usual figures, or instead of them.
 
+    The names are those of the API and of the signature. A caption's "own" reference is
+    a reference with the same text as the caption: some data sets judge captions that are references of their images.
+
     Attributes of pairs:
         all_pairs: accuracy over all pairs, where any answer to a pair without a consensus is half right.
         references: accuracy with random subsets of references of these sizes.
@@ -25,8 +28,8 @@ class EvaluationOptions:
     Attributes of captions:
         tau_c: Kendall's tau-c with people's share or mean.
         single_grades: correlation with every single judgment instead of the mean.
-        own_kept: scores against all references, including those equal to the caption.
-        without_own: figures without captions that are equal to a reference.
+        own_kept: scores against all references, including a caption's own, which are usually left out (H13 4.1.1).
+        without_own: figures without captions that have an own reference, as those of CLIPScore for Flickr8k-Expert.
         people_at_least, metric_at_least: thresholds of kappa to use instead of the usual ones.
     """
 
