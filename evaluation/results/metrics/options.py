@@ -17,8 +17,8 @@ CAPTION_OPTIONS = ("tau_c", "single_grades", "own_kept", "without_own", "people_
 class EvaluationOptions:
     """Options of an evaluation. Each requests a variant in addition to the usual figures, or instead of them.
 
-    The names are those of the API and of the signature. A caption's "own" reference is
-    a reference with the same text as the caption: some data sets judge captions that are references of their images.
+    The names are those of the API and of the signature. A caption's "own" reference is a reference with
+    the same text as the caption: some data sets judge captions that are references of their images.
 
     Attributes of pairs:
         all_pairs: accuracy over all pairs, where any answer to a pair without a consensus is half right.
