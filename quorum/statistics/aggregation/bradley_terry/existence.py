@@ -75,12 +75,28 @@ def has_no_maximum(tables: OutcomeCounts, has_ties: bool, has_order_effect: bool
         return False
     from scipy.optimize import linprog  # imported late, as it loads slowly and is rarely needed
 
-    items = len(tables.first)
+    # Look for the direction, with no entry beyond 1, of the largest sum of gains, none of which may be negative.
+    gain_table = _gains_of_observed_outcomes(tables, has_ties, has_order_effect)
+    # The type stubs lack sparse arrays, which linprog takes.
+    solution = linprog(  # type: ignore[call-overload]
+        -gain_table.sum(axis=0), A_ub=-gain_table, b_ub=np.zeros(gain_table.shape[0]), bounds=(-1, 1)
+    )
+    return bool(-solution.fun > _MIN_RISE)
+
+
+def _gains_of_observed_outcomes(
+    tables: OutcomeCounts, has_ties: bool, has_order_effect: bool
+) -> scipy.sparse.coo_array:
+    """Return a table of contrasts by the K + 2 parameters: log-strengths theta, 2 log(nu) and the order effect.
+
+    A contrast compares an observed outcome with another one of its pair: a win with a loss and with a tie, and a tie
+    with a win and with a loss. Its gains are the derivatives of twice the log of the ratio of their chances.
+    """
+    item_count = len(tables.first)
     rows, columns, gains = [], [], []
     contrast_count = 0
-    # A contrast compares an observed outcome with another one of its pair. It has two coefficients of twice the log of
-    # the ratio of their chances: that of theta_i and of the order effect (its opposite is that of theta_j), and that of
-    # 2 log(nu). A win is compared with a loss and with a tie, and a tie with a win and with a loss.
+    # Each contrast has the gain of theta_i, which is also that of the order effect and the opposite of that of theta_j,
+    # and the gain of 2 log(nu).
     for outcomes_seen, contrasts in (
         (tables.first, ((2, 0), (1, -1))),
         (tables.second, ((-2, 0), (-1, -1))),
@@ -92,18 +108,13 @@ def has_no_maximum(tables: OutcomeCounts, has_ties: bool, has_order_effect: bool
                 continue
             rows += [np.arange(contrast_count, contrast_count + len(first))] * 4
             contrast_count += len(first)
-            columns += [first, second, np.full_like(first, items), np.full_like(first, items + 1)]
+            columns += [first, second, np.full_like(first, item_count), np.full_like(first, item_count + 1)]
             contrast_gains = (theta_gain, -theta_gain, nu_gain, theta_gain * has_order_effect)
             gains += [np.full(len(first), gain) for gain in contrast_gains]
-    shape = (contrast_count, items + 2)
-    gain_table = scipy.sparse.coo_array(
-        (np.concatenate(gains).astype(np.float64), (np.concatenate(rows), np.concatenate(columns))), shape
+    return scipy.sparse.coo_array(
+        (np.concatenate(gains).astype(np.float64), (np.concatenate(rows), np.concatenate(columns))),
+        (contrast_count, item_count + 2),
     )
-    # The type stubs lack sparse arrays, which linprog takes.
-    solution = linprog(  # type: ignore[call-overload]
-        -gain_table.sum(axis=0), A_ub=-gain_table, b_ub=np.zeros(contrast_count), bounds=(-1, 1)
-    )
-    return bool(-solution.fun > _MIN_RISE)
 
 
 def group_names(groups: Ints, items: NDArray[Any]) -> str:

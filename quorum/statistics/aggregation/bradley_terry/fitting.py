@@ -48,6 +48,8 @@ from quorum.statistics.inference import signed
 from quorum.statistics.inputs import BadShape, BadValue, encode, list_of_values, same_length
 
 NO_TIES = "no comparison was tied, so nu is zero and has no interval"
+_UNDEFINED = CrossedEstimate(math.nan, math.nan, math.nan)
+_MAX_EXPONENT = 700  # math.exp raises OverflowError for exponents not much larger
 
 
 @signed("bradley-terry", data=("ties", "items"), input="table")
@@ -171,23 +173,9 @@ def _result(
     freedom: Floats,
 ) -> BradleyTerryResult:
     """Return the result of a fit, or of None if there is no maximum."""
-    nu = order = CrossedEstimate(math.nan, math.nan, math.nan)
+    nu = order = _UNDEFINED
     if fit is not None:
-        peak = StrengthParameters.from_values(fit.parameters)
-        # The covariance has the free parameters alone: log-strengths, then log nu, then the order effect.
-        log_nu_index, order_index = len(strengths.items), len(fit.covariance) - 1
-        errors = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0)).tolist()
-        if peak.log_nu > -math.inf:
-            half_width = quantile_of(settings.confidence, freedom[log_nu_index]) * errors[log_nu_index]
-            low, high = peak.log_nu - half_width, peak.log_nu + half_width
-            # One tie in 10^12 comparisons has an upper limit beyond the largest float.
-            max_nu = math.exp(high) if high < 700 else math.inf
-            nu = CrossedEstimate(math.exp(peak.log_nu), math.exp(low), max_nu)
-        elif settings.tie_model == "davidson":
-            nu = CrossedEstimate(0.0, math.nan, math.nan)
-        if settings.order_effect:
-            half_width = quantile_of(settings.confidence, freedom[order_index]) * errors[order_index]
-            order = CrossedEstimate(peak.order, peak.order - half_width, peak.order + half_width)
+        nu, order = _estimate_nu_and_order(fit, len(strengths.items), settings, freedom)
     note = "; ".join(filter(None, (NO_TIES if nu.value == 0 else "", strengths.note)))
     known_freedom = strengths.freedom if strengths.clusters else np.empty(0)
     return BradleyTerryResult(
@@ -204,3 +192,26 @@ def _result(
         order_effect_high=order.high,
         **{**strengths.fields_by_name(), "note": note, "freedom": known_freedom},
     )
+
+
+def _estimate_nu_and_order(
+    fit: Fit, item_count: int, settings: FitSettings, freedom: Floats
+) -> tuple[CrossedEstimate, CrossedEstimate]:
+    """Return nu (Davidson 1970) and the order effect with their intervals; one that was not fitted is undefined."""
+    nu = order = _UNDEFINED
+    peak = StrengthParameters.from_values(fit.parameters)
+    # The covariance has the free parameters alone: log-strengths, then log nu, then the order effect.
+    log_nu_index, order_index = item_count, len(fit.covariance) - 1
+    errors = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0)).tolist()
+    if peak.log_nu > -math.inf:
+        half_width = quantile_of(settings.confidence, freedom[log_nu_index]) * errors[log_nu_index]
+        low, high = peak.log_nu - half_width, peak.log_nu + half_width
+        # One tie in 10^12 comparisons has an upper limit beyond the largest float.
+        max_nu = math.exp(high) if high < _MAX_EXPONENT else math.inf
+        nu = CrossedEstimate(math.exp(peak.log_nu), math.exp(low), max_nu)
+    elif settings.tie_model == "davidson":
+        nu = CrossedEstimate(0.0, math.nan, math.nan)
+    if settings.order_effect:
+        half_width = quantile_of(settings.confidence, freedom[order_index]) * errors[order_index]
+        order = CrossedEstimate(peak.order, peak.order - half_width, peak.order + half_width)
+    return nu, order
