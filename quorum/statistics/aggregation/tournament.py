@@ -103,39 +103,40 @@ def tournament(
     undefined_systems = [str(systems.tolist()[position]) for position in np.flatnonzero(np.isnan(fraction))]
     reason = NO_COMPARISONS.format(", ".join(undefined_systems)) if undefined_systems else ""
 
-    # Resample rows, or one column of clusters, or nothing if intervals follow from several columns.
-    resampled_units, unit_count = "rows", comparison_count
     if isinstance(clusters, str) and clusters == NAIVE:
         clusters = None
-    if isinstance(clusters, Mapping):
-        resampled_units, resamples = "+".join(clusters), 0
-        unit_count = min(
-            (len(set(list_of_values(column, name))) for name, column in clusters.items()), default=0
-        )
-    elif clusters is not None:
-        cluster_names, cluster = encode(clusters, "clusters")
-        same_length(first=first_item, clusters=cluster)
-        resampled_units, unit_count = "clusters", len(cluster_names)
     generator, reported_seed = generator_of(seed)
     low, high = np.full(system_count, math.nan), np.full(system_count, math.nan)
     undefined_counts = np.zeros(system_count, dtype=np.int64)
     if isinstance(clusters, Mapping):
+        # With columns of clusters, intervals are computed without resampling.
+        resampled_units, resamples = "+".join(clusters), 0
+        unit_count = min(
+            (len(set(list_of_values(column, name))) for name, column in clusters.items()), default=0
+        )
         for position in range(system_count):
             interval = comparisons.interval(position, clusters, confidence)
             low[position], high[position] = interval.low, interval.high
             if interval.clusters.reason and not reason:
                 reason = interval.clusters.reason
-    elif unit_count < 2:
-        reason = "; ".join(filter(None, (reason, TOO_FEW_CLUSTERS.format(resampled_units))))
-    elif resamples:
-        check_positive_int(resamples, "resamples")
-        if clusters is None:
-            draws = _resample_rows(wins, tied, ties, resamples, generator)
-        else:
-            draws = comparisons.resampled_wins(cluster, system_count, resamples, generator)
-        undefined_counts = np.isnan(draws).sum(axis=0)
-        for position in range(system_count):
-            low[position], high[position], _ = percentile_interval(draws[:, position], confidence)
+    else:
+        # Otherwise resample rows, or one column of clusters.
+        resampled_units, unit_count, cluster = "rows", comparison_count, None
+        if clusters is not None:
+            cluster_names, cluster = encode(clusters, "clusters")
+            same_length(first=first_item, clusters=cluster)
+            resampled_units, unit_count = "clusters", len(cluster_names)
+        if unit_count < 2:
+            reason = "; ".join(filter(None, (reason, TOO_FEW_CLUSTERS.format(resampled_units))))
+        elif resamples:
+            check_positive_int(resamples, "resamples")
+            if cluster is None:
+                draws = _resample_rows(wins, tied, ties, resamples, generator)
+            else:
+                draws = comparisons.resampled_wins(cluster, system_count, resamples, generator)
+            undefined_counts = np.isnan(draws).sum(axis=0)
+            for position in range(system_count):
+                low[position], high[position], _ = percentile_interval(draws[:, position], confidence)
     return TournamentResult(
         systems=systems,
         fraction=fraction,

@@ -413,8 +413,9 @@ def accuracy_difference(
                 f"{name} has shape {table.shape}, expected both scores of {len(people.winners)} pairs"
             )
         winners_by_metric.append(metric_winners(table[:, 0], table[:, 1]))
+    first_winners, second_winners = winners_by_metric
     return {
-        kind: people.difference(*winners_by_metric, pairs, kind)
+        kind: people.difference(first_winners, second_winners, pairs, kind)
         for kind, pairs in kinds_of(kinds, len(people.winners)).items()
     }
 

@@ -99,33 +99,14 @@ def item_response(
         raise BadOption("there are no answers, expected one or more")
     item_count, person_count = len(item_names), len(person_names)
     shape = (person_count, item_count)
-    right_table = scipy.sparse.csr_array((correct, (person, item)), shape=shape)
-    wrong_table = scipy.sparse.csr_array((1.0 - correct, (person, item)), shape=shape)
+    answers = _AnswerTables(
+        right=scipy.sparse.csr_array((correct, (person, item)), shape=shape),
+        wrong=scipy.sparse.csr_array((1.0 - correct, (person, item)), shape=shape),
+    )
     is_weak = prior == "weak"
 
-    def expected_answers(slope: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return (K, Q) chances of right answers by node, (P, Q) posteriors of abilities, and (P,) log-likelihoods."""
-        logits = slope[:, np.newaxis] * _NODES + intercept[:, np.newaxis]
-        joint = right_table @ scipy.special.log_expit(logits) + wrong_table @ scipy.special.log_expit(-logits)
-        joint += _LOG_WEIGHTS
-        total = scipy.special.logsumexp(joint, axis=1)
-        return scipy.special.expit(logits), np.exp(joint - total[:, np.newaxis]), total
-
     def objective(point: Floats) -> tuple[float, Floats]:
-        log_slope, intercept = point[:item_count], point[item_count:]
-        slope = np.exp(log_slope)
-        chance, posterior, total = expected_answers(slope, intercept)
-        hits, misses = right_table.T @ posterior, wrong_table.T @ posterior
-        surplus = np.asarray(hits - (hits + misses) * chance)
-        slope_gradient, intercept_gradient = slope * (surplus @ _NODES), surplus.sum(axis=1)
-        log_posterior = float(total.sum())
-        if is_weak:
-            log_posterior -= 0.5 * float(
-                ((log_slope / SLOPE_DEVIATION) ** 2).sum() + ((intercept / INTERCEPT_DEVIATION) ** 2).sum()
-            )
-            slope_gradient -= log_slope / SLOPE_DEVIATION**2
-            intercept_gradient -= intercept / INTERCEPT_DEVIATION**2
-        return log_posterior, np.concatenate([slope_gradient, intercept_gradient])
+        return answers.log_posterior(point[:item_count], point[item_count:], is_weak)
 
     # Start at slopes of 1, and at the log-odds of right answers, with half a right and half a wrong answer added.
     answer_counts = np.bincount(item, minlength=item_count)
@@ -134,7 +115,7 @@ def item_response(
     start = np.concatenate([np.zeros(item_count), np.log(right_share / (1 - right_share))])
     optimum = find_optimum(objective, [start], max_iterations=max_iterations, tolerance=tolerance)
     slope, intercept = np.exp(optimum.point[:item_count]), optimum.point[item_count:]
-    _, posterior, total = expected_answers(slope, intercept)
+    _, posterior, log_likelihoods = answers.expect(slope, intercept)
     ability = posterior @ _NODES
     uniform_count = int(((right_counts == 0) | (right_counts == answer_counts)).sum())
     bound = "only the prior bounds their difficulty" if is_weak else "their difficulty has no bound"
@@ -146,7 +127,7 @@ def item_response(
         difficulty=-intercept / slope,
         ability=ability,
         deviation=np.sqrt(np.maximum(posterior @ _NODES**2 - ability**2, 0.0)),
-        log_likelihood=float(total.sum()),
+        log_likelihood=float(log_likelihoods.sum()),
         objective=optimum.objective,
         gradient=optimum.gradient,
         iterations=optimum.iterations,
@@ -154,3 +135,46 @@ def item_response(
         answers=np.bincount(person, minlength=person_count),
         note=uniform_note if uniform_count else "",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _AnswerTables:
+    """(P, K) numbers of right and of wrong answers of persons to items."""
+
+    right: scipy.sparse.csr_array
+    wrong: scipy.sparse.csr_array
+
+    def expect(self, slope: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return (K, Q) chances of right answers by node, (P, Q) posteriors of abilities, and (P,) log-likelihoods.
+
+        `slope` (K,) is a, and `intercept` (K,) is -a b.
+        """
+        logits = slope[:, np.newaxis] * _NODES + intercept[:, np.newaxis]
+        log_joint = self.right @ scipy.special.log_expit(logits) + self.wrong @ scipy.special.log_expit(
+            -logits
+        )
+        log_joint += _LOG_WEIGHTS
+        log_likelihoods = scipy.special.logsumexp(log_joint, axis=1)
+        posterior = np.exp(log_joint - log_likelihoods[:, np.newaxis])
+        return scipy.special.expit(logits), posterior, log_likelihoods
+
+    def log_posterior(self, log_slope: Floats, intercept: Floats, is_weak: bool) -> tuple[float, Floats]:
+        """Return the log posterior up to a constant, and its (2K,) gradient by log slopes and intercepts.
+
+        Without the weak prior, this is the log-likelihood.
+        """
+        slope = np.exp(log_slope)
+        chance, posterior, log_likelihoods = self.expect(slope, intercept)
+        # The slope of the marginal likelihood is the expected one: at each node, the right answers less the expected
+        # number of them (Bock, Aitkin 1981).
+        hits, misses = self.right.T @ posterior, self.wrong.T @ posterior
+        surplus = np.asarray(hits - (hits + misses) * chance)
+        slope_gradient, intercept_gradient = slope * (surplus @ _NODES), surplus.sum(axis=1)
+        value = float(log_likelihoods.sum())
+        if is_weak:
+            value -= 0.5 * float(
+                ((log_slope / SLOPE_DEVIATION) ** 2).sum() + ((intercept / INTERCEPT_DEVIATION) ** 2).sum()
+            )
+            slope_gradient -= log_slope / SLOPE_DEVIATION**2
+            intercept_gradient -= intercept / INTERCEPT_DEVIATION**2
+        return value, np.concatenate([slope_gradient, intercept_gradient])
